@@ -19,20 +19,31 @@ struct Link {
 impl Kept {
     #[inline]
     pub(super) fn get<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
+        match self.0.get().and_then(|link| link.state_of(pipeline)) {
+            Some(state) => state,
+            None => self.search(pipeline),
+        }
+    }
+
+    #[inline(never)]
+    fn search<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
         let mut kept = self;
         loop {
             let link = kept.0.get_or_init(|| Link::new::<T>(pipeline));
-            if link.pipeline == pipeline
-                && let Some(state) = link.state.downcast_ref()
-            {
-                return state;
+            match link.state_of(pipeline) {
+                Some(state) => return state,
+                None => kept = &link.next,
             }
-            kept = &link.next;
         }
     }
 }
 
 impl Link {
+    #[inline]
+    fn state_of<T: Any>(&self, pipeline: usize) -> Option<&T> {
+        (self.pipeline == pipeline).then(|| self.state.downcast_ref())?
+    }
+
     #[cold]
     fn new<T: Any + Default + Send + Sync>(pipeline: usize) -> Box<Self> {
         Box::new(Self { pipeline, state: Box::new(T::default()), next: Kept::default() })

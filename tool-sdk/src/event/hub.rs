@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::HashSet;
 use tokio::sync::Notify;
 
-use super::{EventKind, ToolEvent};
+use super::{About, EventKind, ToolEvent};
 use crate::call::CallId;
 
 /// Where events go out to their subscribers.
@@ -39,6 +39,34 @@ struct Outlets {
     /// The number of the next event.
     next: u64,
     queues: Vec<Queue>,
+}
+
+impl Outlets {
+    #[inline(always)]
+    fn send(&mut self, begun: u64, about: About<'_>, kind: EventKind) -> u64 {
+        // The number is taken under the lock, so that every subscriber sees them grow.
+        let seq = self.next;
+        self.next += 1;
+        match &mut *self.queues {
+            [queue] if queue.only.is_none() => match queue.has_place_for(&kind, begun) {
+                true => {
+                    queue.wake();
+                    queue.events.push_back(about.event(seq, kind));
+                }
+                false => queue.lose(about.event(seq, kind)),
+            },
+            queues => Self::spread(queues, begun, &about.event(seq, kind)),
+        }
+        seq
+    }
+
+    /// Apart, because most events go to one subscriber.
+    #[inline(never)]
+    fn spread(queues: &mut [Queue], begun: u64, event: &ToolEvent) {
+        for queue in queues.iter_mut().filter(|queue| queue.is_about(event)) {
+            queue.push(begun, event.clone());
+        }
+    }
 }
 
 /// The first event has the number 1: what began at 0, nobody saw.
@@ -63,18 +91,25 @@ impl Hub {
 
     /// Sends what happened to a call whose beginning has the number `begun`, or 0; gives the
     /// number of this event.
-    pub(crate) fn send(&self, begun: u64, mut event: ToolEvent) -> u64 {
+    pub(crate) fn send(&self, begun: u64, about: About<'_>, kind: EventKind) -> u64 {
+        lock(&self.outlets).send(begun, about, kind)
+    }
+
+    /// Sends that a call was understood and that its tool runs; gives the number of the first.
+    pub(crate) fn send_start(&self, about: About<'_>, pending: EventKind) -> u64 {
         let mut outlets = lock(&self.outlets);
-        // The number is taken under the lock, so that every subscriber sees them grow.
+        let started = || EventKind::Started { arguments: None };
         let seq = outlets.next;
-        event.seq = seq;
-        outlets.next += 1;
-        let Some((last, others)) = outlets.queues.split_last_mut() else { return seq };
-        for queue in others.iter_mut().filter(|queue| queue.is_about(&event)) {
-            queue.push_copy(begun, &event);
-        }
-        if last.is_about(&event) {
-            last.push(begun, event);
+        if let [queue] = &mut *outlets.queues
+            && queue.takes_start()
+        {
+            queue.wake();
+            queue.events.push_back(about.event(seq, pending));
+            queue.events.push_back(about.event(seq + 1, started()));
+            outlets.next += 2;
+        } else {
+            outlets.send(0, about, pending);
+            outlets.send(seq, about, started());
         }
         seq
     }
@@ -123,6 +158,7 @@ impl Hub {
         let Some(queue) = queues.find(|it| Arc::ptr_eq(&it.bell, bell)) else { return false };
         bell.rung.store(false, Ordering::Relaxed);
         std::mem::swap(&mut queue.events, room);
+        queue.is_awaited = room.is_empty();
         queue.kept = [0; Class::COUNT];
         queue.open > 0 || queue.only.is_some()
     }
@@ -182,6 +218,8 @@ struct Bell {
 struct Queue {
     bell: Arc<Bell>,
     events: VecDeque<ToolEvent>,
+    /// Whether the subscriber waits for the next event, having found none.
+    is_awaited: bool,
     /// How many of the events belong to each class.
     kept: [usize; Class::COUNT],
     /// The number of the first event that there was for it.
@@ -209,6 +247,7 @@ impl Class {
     const COUNT: usize = 3;
 
     /// The class of an event; a count of what was lost stands where an event would stand.
+    #[inline]
     const fn of(kind: &EventKind) -> Option<Self> {
         match kind {
             EventKind::Lost { .. } => None,
@@ -231,8 +270,8 @@ impl Class {
 
 impl Queue {
     fn new(bell: Arc<Bell>, since: u64, only: Option<CallId>) -> Self {
-        let (events, kept, open, lost) = Default::default();
-        Self { bell, events, kept, since, open, lost, only }
+        let (events, is_awaited, kept, open, lost) = Default::default();
+        Self { bell, events, is_awaited, kept, since, open, lost, only }
     }
 
     /// Whether what happened is of interest.
@@ -242,25 +281,37 @@ impl Queue {
     }
 
     /// Takes an event in, or counts it as lost.
-    #[inline(always)]
     fn push(&mut self, begun: u64, event: ToolEvent) {
-        let was_empty = self.events.is_empty();
         if self.has_place_for(&event.kind, begun) {
+            self.wake();
             self.events.push_back(event);
         } else {
             self.lose(event);
         }
-        // Whoever waits has seen an empty queue.
-        if was_empty {
-            self.bell.rung.store(true, Ordering::Release);
-            self.bell.ready.notify_one();
-        }
     }
 
-    /// Apart, because most events go to one subscriber.
-    #[inline(never)]
-    fn push_copy(&mut self, begun: u64, event: &ToolEvent) {
-        self.push(begun, event.clone());
+    /// Takes places for that a call was understood and for that its tool runs, if there are two.
+    #[inline(always)]
+    fn takes_start(&mut self) -> bool {
+        let kept = &mut self.kept[Class::Step as usize];
+        let has_room = self.only.is_none() && *kept + 2 <= Class::Step.room();
+        if has_room {
+            *kept += 2;
+            self.open += 1;
+        }
+        has_room
+    }
+
+    /// Wakes whoever waits for the event that is put into its place now.
+    #[inline(always)]
+    fn wake(&mut self) {
+        if self.events.is_empty() {
+            self.bell.rung.store(true, Ordering::Release);
+            if self.is_awaited {
+                self.is_awaited = false;
+                self.bell.ready.notify_one();
+            }
+        }
     }
 
     /// Takes a place for an event, if there is one.
@@ -282,6 +333,7 @@ impl Queue {
         if event.kind.is_beginning() {
             self.lost.insert(event.seq);
         }
+        self.wake();
         match self.events.back_mut() {
             Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => *count += 1,
             _ => self.events.push_back(event.with(EventKind::Lost { count: 1 })),

@@ -48,13 +48,24 @@ pub struct ToolEvent {
     pub kind: EventKind,
 }
 
-impl ToolEvent {
-    /// What happened to a call; it gets its number when it is sent.
-    #[inline]
-    pub(crate) fn new(session: &Session, tool: Arc<Label>, call: &CallId, kind: EventKind) -> Self {
-        Self { seq: 0, call: call.clone(), tool, session: session.shared_id(), kind }
-    }
+/// The call to which something happens.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) tool: &'a Arc<Label>,
+    pub(crate) call: &'a CallId,
+}
 
+impl About<'_> {
+    /// What happened to the call, under its number.
+    #[inline(always)]
+    fn event(self, seq: u64, kind: EventKind) -> ToolEvent {
+        let (call, tool) = (self.call.clone(), Arc::clone(self.tool));
+        ToolEvent { seq, call, tool, session: self.session.shared_id(), kind }
+    }
+}
+
+impl ToolEvent {
     /// Something else that happened to the call then.
     fn with(self, kind: EventKind) -> Self {
         Self { kind, ..self }

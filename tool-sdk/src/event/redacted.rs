@@ -5,23 +5,15 @@
 
 use std::sync::Arc;
 
-use super::{Arguments, Ending, EventKind, ToolEvent};
+use super::{Arguments, Ending, EventKind};
 use crate::permission::{Ask, Decision, Rule};
 use crate::redact::Redactor;
 use crate::tool::Subject;
 
-impl ToolEvent {
-    /// The same without what `redactor` finds.
-    #[cold]
-    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
-        self.kind.redact(redactor);
-        self
-    }
-}
-
 impl EventKind {
     /// Takes out of every text what `redactor` finds.
-    pub(super) fn redact(&mut self, redactor: &Redactor) {
+    #[cold]
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
         match self {
             Self::Pending { arguments, summary, .. } => {
                 if let Some(summary) = summary {

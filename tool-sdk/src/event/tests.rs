@@ -30,7 +30,8 @@ fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind, bool)) {
         let mut beginnings = beginnings.borrow_mut();
         let began = if begun { beginnings[&call] } else { 0 };
         let is_beginning = kind.is_beginning();
-        let seq = sending.send(began, ToolEvent::new(&session, Arc::clone(&tool), &id, kind));
+        let about = About { session: &session, tool: &tool, call: &id };
+        let seq = sending.send(began, about, kind);
         if is_beginning {
             beginnings.insert(call, seq);
         }

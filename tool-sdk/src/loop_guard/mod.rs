@@ -10,6 +10,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::matches;
@@ -128,31 +129,50 @@ impl LoopGuard {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Writes a call that is about to run into `history`, and says what it repeats.
+    /// Says what a call repeats that is about to run, as far as `history` knows.
     ///
-    /// The ticket goes back to the history when it is known what became of the call. One that
-    /// is dropped leaves the call as if it still ran. `known` is the digest of the arguments,
+    /// The ticket goes back to the history when it is known what became of the call. A call that
+    /// repeats something is written down at once; one that waits must be, before it does
+    /// ([`History::write`]); any other is when it is over. `known` is the digest of the arguments,
     /// where decoding them left one.
     #[inline]
     pub(crate) fn begin(
         &self,
         history: &History,
-        tool: &str,
+        tool: Caller<'_>,
         arguments: &str,
         known: Option<u64>,
     ) -> (Ticket, Finding) {
-        if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
-            return (Ticket(None), Finding::Fine);
+        if self.0.exempt.iter().any(|exempt| exempt.covers(tool.name, arguments)) {
+            return (Ticket::Exempt, Finding::Fine);
         }
         let arguments = known.unwrap_or_else(|| digest::of_text(arguments));
-        let key = digest::mixed(arguments, digest::hash(0, tool.as_bytes()));
+        let key = key_of(tool.number, arguments);
+        match history.has_none_like(key) {
+            true => (Ticket::Unwritten(key), Finding::Fine),
+            false => self.judge(history, tool, key),
+        }
+    }
+
+    /// The same of a call that is like none before, where that is seen at once: the call of the
+    /// tool with this number and with arguments of this digest.
+    #[inline(always)]
+    pub(crate) fn begin_new(&self, history: &History, tool: u64, digest: u64) -> Option<Ticket> {
+        let key = key_of(tool, digest);
+        let is_new = self.0.exempt.is_empty() && history.has_none_like(key);
+        is_new.then_some(Ticket::Unwritten(key))
+    }
+
+    /// Writes the call of `key` down, and says what it repeats.
+    #[inline(never)]
+    fn judge(&self, history: &History, tool: Caller<'_>, key: u64) -> (Ticket, Finding) {
         let mut recent = history.recent();
-        let ticket = recent.push(key);
-        let finding = match recent.is_alone(key) {
-            true => Finding::Fine,
-            false => recent.judge(key, self.0.threshold_for(tool), &self.0),
+        let number = history.push(&mut recent, Past { key, end: End::Open });
+        let finding = match recent.newest().skip(1).any(|call| call.key == key) {
+            true => recent.judge(key, self.0.threshold_for(tool.name), &self.0),
+            false => Finding::Fine,
         };
-        (ticket, finding)
+        (Ticket::Written(number), finding)
     }
 }
 
@@ -171,6 +191,19 @@ impl Exempt {
 
 fn within_window(times: u32) -> u32 {
     times.clamp(2, WINDOW as u32)
+}
+
+/// Whose call it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) name: &'a str,
+    /// What [`number`] makes of the name.
+    pub(crate) number: u64,
+}
+
+/// A tool's name as one number, for who makes many calls of it.
+pub(crate) fn number(tool: &str) -> u64 {
+    digest::hash(0, tool.as_bytes())
 }
 
 /// What a call repeats.
@@ -205,35 +238,71 @@ impl Finding {
     }
 }
 
-/// A call's place in the history; none for an exempt call.
+/// A call's place in the history.
 #[derive(Debug)]
-pub(crate) struct Ticket(Option<u64>);
+pub(crate) enum Ticket {
+    /// It has none.
+    Exempt,
+    /// It has no place yet; its key.
+    Unwritten(u64),
+    /// The number of the call.
+    Written(u64),
+}
 
 /// What a session did lately, shared by its concurrent calls.
-#[derive(Debug, Default)]
-pub(crate) struct History(Mutex<Recent>);
+#[derive(Debug)]
+pub(crate) struct History {
+    recent: Mutex<Recent>,
+    /// How many of the calls that the next one is compared with have a key that ends like this:
+    /// most are the only ones of their kind, and are known to be without the lock. Changed under
+    /// the lock alone.
+    endings: [AtomicU8; 1024],
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { recent: Mutex::default(), endings: [const { AtomicU8::new(0) }; 1024] }
+    }
+}
 
 impl History {
+    /// Writes down a call that is about to wait, unless that was done; one whose ticket is then
+    /// dropped stays as if it still ran.
+    pub(crate) fn write(&self, ticket: &mut Ticket) {
+        if let Ticket::Unwritten(key) = *ticket {
+            let number = self.push(&mut self.recent(), Past { key, end: End::Open });
+            *ticket = Ticket::Written(number);
+        }
+    }
+
     /// Somebody looked at the call and said yes: counting starts anew after it. The hard stop
     /// goes on counting.
     pub(crate) fn allow(&self, ticket: &Ticket) {
-        if let Some(number) = ticket.0 {
+        if let Ticket::Written(number) = *ticket {
             let mut recent = self.recent();
             recent.counted_from = recent.counted_from.max(number + 1);
         }
     }
 
     /// The call ran, and gave this text, and these facts where the text does not say all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>, facts: &str) {
-        let Some(number) = ticket.0 else { return };
         // Before the lock, since a result may be long.
-        let result = match facts {
-            "" => key_of(result),
-            facts => digest::mixed(key_of(result), digest::hash(2, facts.as_bytes())),
+        let result = match facts.is_empty() {
+            true => number_of(result),
+            false => digest::mixed(number_of(result), digest::hash(2, facts.as_bytes())),
         };
-        if let Some(call) = self.recent().call(number) {
-            call.end = End::Gave(result);
+        let end = End::Gave(result);
+        match ticket {
+            Ticket::Exempt => {}
+            Ticket::Unwritten(key) => {
+                self.push(&mut self.recent(), Past { key, end });
+            }
+            Ticket::Written(number) => {
+                if let Some(call) = self.recent().call(number) {
+                    call.end = end;
+                }
+            }
         }
     }
 
@@ -241,8 +310,9 @@ impl History {
     ///
     /// It keeps its place, as if it had given what the identical call before it gave: who
     /// repeats what was refused is in a loop as well.
-    pub(crate) fn forget(&self, ticket: Ticket) {
-        let Some(number) = ticket.0 else { return };
+    pub(crate) fn forget(&self, mut ticket: Ticket) {
+        self.write(&mut ticket);
+        let Ticket::Written(number) = ticket else { return };
         let mut recent = self.recent();
         let Some(&mut Past { key, .. }) = recent.call(number) else { return };
         let before = recent.before(number).find(|call| call.key == key);
@@ -257,12 +327,44 @@ impl History {
 
     #[inline]
     fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no recent call has a key like this one.
+    #[inline]
+    fn has_none_like(&self, key: u64) -> bool {
+        self.endings[ending(key)].load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts a call in the place of the oldest; gives its number.
+    #[inline]
+    fn push(&self, recent: &mut Recent, call: Past) -> u64 {
+        let number = recent.next;
+        recent.calls[place_of(number)] = call;
+        recent.next += 1;
+        // Nobody else changes these meanwhile.
+        let count = |key, change: fn(u8) -> u8| {
+            let ending = &self.endings[ending(key)];
+            ending.store(change(ending.load(Ordering::Relaxed)), Ordering::Relaxed);
+        };
+        count(call.key, |calls| calls + 1);
+        // The next call takes the place of the oldest, which is none of its past.
+        if recent.next >= WINDOW as u64 {
+            count(recent.calls[place_of(recent.next)].key, |calls| calls - 1);
+        }
+        number
     }
 }
 
+/// A call as one number.
+#[inline(always)]
+fn key_of(tool: u64, arguments: u64) -> u64 {
+    digest::mixed(arguments, tool)
+}
+
 /// A result as one number; a success and a failure with the same text differ.
-fn key_of(result: Result<&str, &str>) -> u64 {
+#[inline]
+fn number_of(result: Result<&str, &str>) -> u64 {
     match result {
         Ok(text) => digest::hash(0, text.as_bytes()),
         Err(text) => digest::hash(1, text.as_bytes()),
@@ -274,9 +376,6 @@ fn key_of(result: Result<&str, &str>) -> u64 {
 struct Recent {
     /// Each in the place that its number gives it; a new one takes that of the oldest.
     calls: [Past; WINDOW],
-    /// How many of the calls have a key that ends like this: most calls are alone there, and
-    /// need not be compared.
-    endings: [u8; 1024],
     /// The number of the next call.
     next: u64,
     /// The number of the first call that counts towards a threshold.
@@ -286,7 +385,7 @@ struct Recent {
 impl Default for Recent {
     fn default() -> Self {
         let calls = [Past { key: 0, end: End::Open }; WINDOW];
-        Self { calls, endings: [0; 1024], next: 0, counted_from: 0 }
+        Self { calls, next: 0, counted_from: 0 }
     }
 }
 
@@ -329,18 +428,6 @@ impl Past {
 }
 
 impl Recent {
-    fn push(&mut self, key: u64) -> Ticket {
-        let number = self.next;
-        let oldest = &mut self.calls[place_of(number)];
-        if number >= WINDOW as u64 {
-            self.endings[ending(oldest.key)] -= 1;
-        }
-        *oldest = Past { key, end: End::Open };
-        self.endings[ending(key)] += 1;
-        self.next += 1;
-        Ticket(Some(number))
-    }
-
     /// The call of this number, unless it is too long ago.
     fn call(&mut self, number: u64) -> Option<&mut Past> {
         let is_known = self.next - number <= WINDOW as u64;
@@ -362,11 +449,6 @@ impl Recent {
     fn counted(&self, most: usize) -> impl Iterator<Item = &Past> + Clone {
         let calls = self.newest().take(most).enumerate();
         calls.filter(|(at, call)| *at == 0 || call.end != End::Open).map(|(_, call)| call)
-    }
-
-    /// Whether the newest call, whose key is `key`, is the only one of its kind.
-    fn is_alone(&self, key: u64) -> bool {
-        self.endings[ending(key)] == 1 || !self.newest().skip(1).any(|call| call.key == key)
     }
 
     /// What the newest call, whose key is `key`, repeats.

@@ -30,8 +30,15 @@ const fn repeated(times: u32, cycle: usize) -> Finding {
     Finding::Repeated { times, cycle }
 }
 
+fn called(name: &str) -> Caller<'_> {
+    Caller { name, number: number(name) }
+}
+
 fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then: Then) -> Finding {
-    let (ticket, finding) = guard.begin(history, tool, arguments, None);
+    let (mut ticket, finding) = guard.begin(history, called(tool), arguments, None);
+    if matches!(then, AllowedGives(_) | Pending) {
+        history.write(&mut ticket);
+    }
     match then {
         Gives(text) => history.end(ticket, Ok(text), ""),
         Fails(text) => history.end(ticket, Err(text), ""),
@@ -55,12 +62,26 @@ fn check(guard: &LoopGuard, steps: &[Step]) {
     }
 }
 
+// F34: calls that run at the same time are written down when they are over, each once.
+#[test]
+fn calls_at_the_same_time_count_once_they_are_over() {
+    let (guard, history) = (LoopGuard::default(), History::default());
+    let begin = || guard.begin(&history, called("look"), "{}", None);
+    let both = [begin(), begin()];
+    assert!(both.iter().all(|(_, finding)| *finding == Fine));
+    for (ticket, _) in both {
+        assert!(matches!(ticket, Ticket::Unwritten(_)), "{ticket:?}");
+        history.end(ticket, Ok("same"), "");
+    }
+    assert_eq!(begin().1, repeated(3, 1));
+}
+
 // F34: a digest that decoding left stands for the text, and the tool still counts.
 #[test]
 fn a_known_digest_is_not_worked_out_again() {
     let (guard, history) = (LoopGuard::default(), History::default());
     let found = |tool, arguments, digest| {
-        let (ticket, finding) = guard.begin(&history, tool, arguments, digest);
+        let (ticket, finding) = guard.begin(&history, called(tool), arguments, digest);
         history.end(ticket, Ok("same"), "");
         finding
     };
@@ -116,7 +137,7 @@ fn a_poll_whose_answer_changes_is_no_loop() {
     let guard = LoopGuard::default();
     let history = History::default();
     for round in 0..40 {
-        let (ticket, finding) = guard.begin(&history, "poll", "{}", None);
+        let (ticket, finding) = guard.begin(&history, called("poll"), "{}", None);
         assert_eq!(finding, Fine, "poll {round}");
         history.end(ticket, Ok(&round.to_string()), "");
     }
@@ -210,14 +231,15 @@ fn other_calls_in_between_do_not_hide_a_repeat_from_the_hard_stop() {
 fn what_left_the_window_is_forgotten() {
     let guard = LoopGuard::default().hard_stop(2);
     let history = History::default();
-    let (first, _) = guard.begin(&history, "look", r#"["old"]"#, None);
+    let (mut first, _) = guard.begin(&history, called("look"), r#"["old"]"#, None);
+    history.write(&mut first);
     for other in 0..WINDOW - 1 {
-        let (ticket, finding) = guard.begin(&history, "look", &format!("[{other}]"), None);
+        let (ticket, finding) = guard.begin(&history, called("look"), &format!("[{other}]"), None);
         assert_eq!(finding, Fine);
         history.end(ticket, Ok(""), "");
     }
     let again = |expected| {
-        let (ticket, finding) = guard.begin(&history, "look", r#"["old"]"#, None);
+        let (ticket, finding) = guard.begin(&history, called("look"), r#"["old"]"#, None);
         assert_eq!(finding, expected);
         history.forget(ticket);
     };

@@ -3,7 +3,8 @@
 //! Nothing waits here, so nothing has to be kept across a wait. It lets nothing through that
 //! the [gates](super) would not: whatever a rule, a person or the guard against loops might
 //! have to say something to is left standing. Hooks may wait, so a call that they look at
-//! leaves the way before them, and comes back to it when they had nothing to say.
+//! leaves the way before them, and comes back to it when they had nothing to say. What
+//! subscribers are told stands in a function of its own, so that nobody else carries it.
 
 use std::task;
 
@@ -18,13 +19,17 @@ use crate::tool::Prepared;
 pub(super) enum Left {
     /// In its tool, which waits for something.
     Running(Waiting),
-    /// Before its tool.
-    Standing(Heard),
+    /// Before its hooks, and nothing but those makes it stop.
+    Hooked(Box<dyn Prepared>),
+    /// Before its hooks, if it has some.
+    Standing(Box<dyn Prepared>),
+    /// Behind its hooks.
+    Heard(Heard),
 }
 
 /// The result of a call has its place from the start: what was only just written is slow to
 /// move.
-type Place = Option<Result<Output, ToolError>>;
+pub(super) type Place = Option<Result<Output, ToolError>>;
 
 /// Takes a call as far as it comes: prepared, and to its `result` when nobody has a say in it;
 /// no further than that when it `is_slow`, for it waits for its turn or is traced.
@@ -77,13 +82,37 @@ fn straight(
         Ok(prepared) => prepared,
         Err(error) => return Err(frame.in_vain(error)),
     };
-    frame.announce(&*prepared);
 
     // hooks
     if is_slow || frame.is_hooked() {
-        return Ok(Some(Left::Standing(Heard::new(prepared))));
+        frame.announce(&*prepared);
+        return Ok(Some(match is_slow {
+            true => Left::Standing(prepared),
+            false => Left::Hooked(prepared),
+        }));
     }
+    if frame.is_heard() {
+        return aloud(frame, prepared, task, result);
+    }
+    frame.begin_unheard();
     onward(frame, prepared, task, result)
+}
+
+/// The rest of the way of a call that somebody listens to.
+#[inline(never)]
+fn aloud(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+    result: &mut Place,
+) -> Result<Option<Left>, ToolError> {
+    let runs = frame.lets_run(&*prepared) && frame.is_unguarded() && !frame.is_aborted();
+    if !runs {
+        frame.announce(&*prepared);
+        return onward(frame, prepared, task, result);
+    }
+    frame.announce_start(&*prepared);
+    Ok(begin(frame, prepared, task, result))
 }
 
 #[inline(always)]
@@ -95,7 +124,7 @@ fn onward(
 ) -> Result<Option<Left>, ToolError> {
     // guard, decide, ask; a call that lets itself run so has nothing to note either
     if !frame.lets_run(&*prepared) || !frame.is_no_loop(&*prepared) {
-        return Ok(Some(Left::Standing(Heard::new(prepared))));
+        return Ok(Some(Left::Heard(Heard::new(prepared))));
     }
 
     // run
@@ -103,11 +132,21 @@ fn onward(
         return Err(run::aborted());
     }
     frame.start();
-    Ok(match run::begin(frame, prepared, task) {
+    Ok(begin(frame, prepared, task, result))
+}
+
+#[inline(always)]
+fn begin(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+    result: &mut Place,
+) -> Option<Left> {
+    match run::begin(frame, prepared, task) {
         First::Done(done) => {
             *result = Some(done);
             None
         }
         First::Waiting(running) => Some(Left::Running(running)),
-    })
+    }
 }

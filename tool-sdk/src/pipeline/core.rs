@@ -15,7 +15,7 @@ use super::thoughts::Thoughts;
 use crate::audit::{self, Audit};
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, ToolFacts};
-use crate::event::{EventKind, Hub, ToolEvent};
+use crate::event::{About, EventKind, Hub};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
@@ -73,8 +73,8 @@ impl Core {
 
     /// Sends an event to whoever listens.
     pub(super) fn tell(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
-        let tool = self.label(session, tool);
-        self.tell_of(0, ToolEvent::new(session, tool, call, kind));
+        let tool = &self.label(session, tool);
+        self.tell_of(0, About { session, tool, call }, kind);
     }
 
     /// Tells whoever listens, and whoever made the call, what they should know.
@@ -100,11 +100,20 @@ impl Core {
 
     /// The same of a call whose beginning has the number `begun`; gives the number of this.
     #[inline]
-    pub(super) fn tell_of(&self, begun: u64, event: ToolEvent) -> u64 {
-        match &self.redactor {
-            None => self.hub.send(begun, event),
-            Some(redactor) => self.hub.send(begun, event.redacted(redactor)),
+    pub(super) fn tell_of(&self, begun: u64, about: About<'_>, mut kind: EventKind) -> u64 {
+        if let Some(redactor) = &self.redactor {
+            kind.redact(redactor);
         }
+        self.hub.send(begun, about, kind)
+    }
+
+    /// The same of a call that was understood and whose tool runs; gives the number of the first.
+    #[inline]
+    pub(super) fn tell_start(&self, about: About<'_>, mut pending: EventKind) -> u64 {
+        if let Some(redactor) = &self.redactor {
+            pending.redact(redactor);
+        }
+        self.hub.send_start(about, pending)
     }
 
     /// How much the session does without asking.

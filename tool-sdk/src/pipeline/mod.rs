@@ -54,6 +54,7 @@ use futures_util::FutureExt as _;
 
 use self::core::Core;
 use self::frame::Frame;
+use self::gates::Way;
 pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -291,10 +292,13 @@ impl Pipeline {
             let mut result = None;
             trace::stage(&mut frame, is_traced, "prepare");
             let is_slow = turn.is_some() || is_traced;
-            let left =
-                poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result)));
-            if let Some(left) = left.await {
-                let passing = gates::pass(&mut frame, left, turn, is_traced, &view, &mut result);
+            let go = |task: &mut task::Context<'_>| {
+                Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result))
+            };
+            if let Some(left) = poll_fn(go).await {
+                let mut left = Some(left);
+                let mut way = Way { turn, is_traced, view: &view, permit: None };
+                let passing = gates::pass(&mut frame, &mut left, &mut way, &mut result);
                 let mut passing = pin!(passing);
                 poll_fn(|task| apart(passing.as_mut(), task)).await;
             }

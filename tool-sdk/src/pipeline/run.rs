@@ -53,6 +53,7 @@ pub(super) fn first(
 /// Waits for a call that was not done at once, while it has time and somebody wants it.
 pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result {
     frame.begun();
+    frame.write_repeat();
     let thoughts = &frame.core.kept(frame.session).thoughts;
     let id = frame.id.clone();
     let _ends = thoughts.until_the_end_of(&id);

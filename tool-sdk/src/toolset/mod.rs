@@ -17,6 +17,7 @@ mod variant;
 mod view;
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
@@ -71,6 +72,8 @@ use crate::tool::{IntoTools, Tool};
 pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
+    /// Where the view of the state stands, for who only asks whether it is still the same.
+    shown: AtomicUsize,
     /// Held while a change is made, so that readers wait only for its last step.
     changing: Mutex<()>,
     changed: watch::Sender<()>,
@@ -93,12 +96,7 @@ impl fmt::Debug for Toolset {
 /// A copy of its own: what is added to it later is not seen by the original.
 impl Clone for Toolset {
     fn clone(&self) -> Self {
-        Self {
-            registry: self.registry.clone(),
-            state: RwLock::new(self.read().clone()),
-            changing: Mutex::default(),
-            changed: watch::Sender::default(),
-        }
+        Self::of(self.registry.clone(), self.read().clone())
     }
 }
 
@@ -114,9 +112,18 @@ impl Toolset {
     pub fn new(registry: Registry) -> Self {
         let filter = Filter::default();
         let view = Arc::new(View::new(registry.iter(), &filter));
-        let state = RwLock::new(State { filter, additions: Vec::new(), view });
-        let changed = watch::Sender::default();
-        Self { registry, state, changing: Mutex::default(), changed }
+        Self::of(registry, State { filter, additions: Vec::new(), view })
+    }
+
+    fn of(registry: Registry, state: State) -> Self {
+        let (shown, state) = (AtomicUsize::new(place_of(&state.view)), RwLock::new(state));
+        Self {
+            registry,
+            state,
+            shown,
+            changing: Mutex::default(),
+            changed: watch::Sender::default(),
+        }
     }
 
     /// Lets those with `scope` in; tools for other scopes only stay out.
@@ -386,8 +393,11 @@ impl Toolset {
     }
 
     /// Whether `view` is what this audience sees now.
+    ///
+    /// No other has the place of a view that somebody holds.
+    #[inline]
     pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
-        Arc::ptr_eq(&self.read().view, view)
+        self.shown.load(Ordering::Acquire) == place_of(view)
     }
 
     /// Tells whenever this audience may see something else than before.
@@ -415,8 +425,17 @@ impl Toolset {
         let answer = change(&self.registry, &mut state);
         let tools = self.registry.iter().chain(&state.additions);
         state.view = Arc::new(View::new(tools, &state.filter));
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.shown.store(place_of(&state.view), Ordering::Release);
+        *place = state;
+        drop(place);
         self.changed.send_replace(());
         answer
     }
+}
+
+/// Where a view stands.
+#[inline]
+fn place_of(view: &Arc<View>) -> usize {
+    Arc::as_ptr(view).addr()
 }

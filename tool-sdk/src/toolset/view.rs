@@ -16,6 +16,7 @@ use super::model::ModelProfile;
 use super::rules::{Synonyms, passed_over, unmatched};
 use super::search;
 use crate::effect::RiskClass;
+use crate::loop_guard;
 use crate::name::ToolName;
 use crate::permission::{Action, Mode, Names, Rule, Ruleset};
 use crate::registry::Index;
@@ -42,6 +43,8 @@ pub(crate) struct Policy {
     pub(crate) settled: Option<Action>,
     /// Whether every call is denied, so that there is no use in telling models of the tool.
     hidden: bool,
+    /// The name of the tool, to the guard against loops.
+    pub(crate) number: u64,
     /// What is told of the tool, made for the first who listens.
     label: OnceLock<Arc<Label>>,
 }
@@ -53,17 +56,18 @@ impl Policy {
         let settled = own.settled(mode, class);
         // What may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        let label = OnceLock::new();
-        Self { hidden: banned || own.hides_all(names), rules: own, settled, label }
+        let (number, label) = (loop_guard::number(definition.name.as_str()), OnceLock::new());
+        Self { hidden: banned || own.hides_all(names), rules: own, settled, number, label }
     }
 
     /// Of a tool that there is not: nothing holds for its calls.
     pub(crate) fn of_nothing() -> Self {
-        let (rules, label) = Default::default();
-        Self { rules, settled: None, hidden: true, label }
+        let (rules, number, label) = Default::default();
+        Self { rules, settled: None, hidden: true, number, label }
     }
 
     /// What is told of the tool, which has this definition.
+    #[inline]
     pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
         self.label.get_or_init(|| Arc::new(Label::of(definition)))
     }

@@ -220,9 +220,9 @@ impl<'a> Frame<'a> {
 
     /// Lets the other calls of the batch know that a hook ended the model's turn.
     pub(super) fn pass_on_halt(&self, turn: Option<&dyn Turn>) {
+        let Some(turn) = turn else { return };
         let aside = self.extra.as_ref().and_then(|extra| extra.aside.as_ref());
-        let is_halted = aside.is_some_and(|aside| aside.halted.is_some());
-        if let Some(turn) = turn.filter(|_| is_halted) {
+        if aside.is_some_and(|aside| aside.halted.is_some()) {
             turn.stop(Stop::Halted);
             // Nobody needs to answer any more what was asked on their account.
             self.core.desk.reconsider();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Frame;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::loop_guard::{Finding, Ticket};
+use crate::loop_guard::{Caller, Finding, Ticket};
 use crate::pipeline::core::Kept;
 use crate::tool::Prepared;
 
@@ -17,21 +17,50 @@ pub(super) struct Guarded<'a> {
 }
 
 impl Frame<'_> {
+    /// Whether nothing guards against loops.
+    #[inline]
+    pub(in crate::pipeline) fn is_unguarded(&self) -> bool {
+        self.core.guard.is_none()
+    }
+
     /// Whether the guard against loops has nothing to say; for who contains panics.
     #[inline(always)]
     pub(in crate::pipeline) fn is_no_loop(&mut self, prepared: &dyn Prepared) -> bool {
-        self.core.guard.is_none() || self.look(|| prepared.digest()) == Finding::Fine
+        self.is_unguarded() || self.is_new(prepared.digest())
     }
 
-    /// What the guard against loops finds, once for each call.
+    /// Whether the guard finds nothing: most calls are like none before, which is seen at once.
+    #[inline(never)]
+    fn is_new(&mut self, digest: Option<u64>) -> bool {
+        let kept = self.core.kept(self.session);
+        if let (Some(guard), Some(digest), None) = (&self.core.guard, digest, &self.guarded)
+            && let Some(ticket) = guard.begin_new(&kept.history, self.policy.number, digest)
+        {
+            self.guarded = Some(Guarded { kept, ticket, finding: Finding::Fine });
+            return true;
+        }
+        self.look(digest) == Finding::Fine
+    }
+
+    /// What the guard against loops finds, once for each call, which may wait from now on.
     pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
-        self.look(|| catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten())
+        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
+        let finding = self.look(digest);
+        self.write_repeat();
+        finding
+    }
+
+    /// Lets the guard know of the call before it waits.
+    pub(in crate::pipeline) fn write_repeat(&mut self) {
+        if let Some(guarded) = &mut self.guarded {
+            guarded.kept.history.write(&mut guarded.ticket);
+        }
     }
 
     /// Counts a call that cannot run; whoever makes it again and again reads that, too.
     #[cold]
     pub(in crate::pipeline) fn in_vain(&mut self, error: ToolError) -> ToolError {
-        let finding = self.look(|| None);
+        let finding = self.look(None);
         match finding.message(self.definition.name.as_str()) {
             Some(repeats) => match error.suggestion().map(str::to_owned) {
                 Some(hint) => error.hint(format_args!("{hint}; {repeats}")),
@@ -41,20 +70,26 @@ impl Frame<'_> {
         }
     }
 
-    fn look(&mut self, digest: impl FnOnce() -> Option<u64>) -> Finding {
+    /// What the guard finds of a call whose arguments have this digest, where decoding left one.
+    #[inline(never)]
+    fn look(&mut self, digest: Option<u64>) -> Finding {
         let Some(guard) = &self.core.guard else { return Finding::Fine };
         if let Some(guarded) = &self.guarded {
             return guarded.finding;
         }
         let kept = self.core.kept(self.session);
-        let digest = digest();
-        let name = self.definition.name.as_str();
-        let (ticket, finding) = guard.begin(&kept.history, name, self.arguments(), digest);
+        let who = Caller { name: self.definition.name.as_str(), number: self.policy.number };
+        let (ticket, finding) = guard.begin(&kept.history, who, self.arguments(), digest);
         self.guarded = Some(Guarded { kept, ticket, finding });
         if finding != Finding::Fine {
-            self.event(|| finding.into());
+            self.tell_finding(finding);
         }
         finding
+    }
+
+    #[cold]
+    fn tell_finding(&self, finding: Finding) {
+        self.event(|| finding.into());
     }
 
     /// Counts repeats anew: somebody looked at them and said yes.
@@ -67,19 +102,30 @@ impl Frame<'_> {
     /// Tells the guard what became of the call.
     #[inline]
     pub(super) fn conclude(&mut self, result: &Result<Output, ToolError>) {
-        if self.guarded.is_none() {
-            return;
+        if let Some(guarded) = self.guarded.take() {
+            guarded.conclude(self.ran, result);
         }
-        let Some(Guarded { kept, ticket, .. }) = self.guarded.take() else { return };
-        match result {
-            _ if !self.ran => kept.history.forget(ticket),
+    }
+}
+
+impl Guarded<'_> {
+    /// Apart, so that calls that nothing guards do not carry it.
+    #[inline(never)]
+    fn conclude(self, ran: bool, result: &Result<Output, ToolError>) {
+        let Self { kept, ticket, .. } = self;
+        if !ran {
+            return kept.history.forget(ticket);
+        }
+        let (text, facts) = match result {
+            Ok(output) if output.is_bare() => (Ok(output.as_text()), String::new()),
             Ok(output) => match output.parts() {
-                ("", text) => kept.history.end(ticket, Ok(text), ""),
+                ("", text) => (Ok(text), String::new()),
                 // What a heading says is never the same, and its facts stand beside the text.
-                (_, text) => kept.history.end(ticket, Ok(text), &facts(output)),
+                (_, text) => (Ok(text), facts(output)),
             },
-            Err(error) => kept.history.end(ticket, Err(error.message()), ""),
-        }
+            Err(error) => (Err(error.message()), String::new()),
+        };
+        kept.history.end(ticket, text, &facts);
     }
 }
 

@@ -10,7 +10,7 @@ use super::Frame;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{Arguments, Artifact, Ending, EventKind, ToolEvent, millis};
+use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
 use crate::pipeline::fit;
 use crate::tool::Prepared;
 
@@ -28,13 +28,31 @@ impl Frame<'_> {
     /// Tells that the call was understood.
     #[inline]
     pub(in crate::pipeline) fn announce(&mut self, prepared: &dyn Prepared) {
-        let display = &self.definition.display;
-        let begun = self.event(|| EventKind::Pending {
-            arguments: Arguments::new(self.arguments(), display),
+        self.begun = Some(self.event(|| self.pending(prepared)));
+    }
+
+    /// Nobody is told that the call was understood.
+    #[inline(always)]
+    pub(in crate::pipeline) fn begin_unheard(&mut self) {
+        self.begun = Some(0);
+    }
+
+    /// Tells that the call was understood and that its tool runs, where nothing comes between.
+    pub(in crate::pipeline) fn announce_start(&mut self, prepared: &dyn Prepared) {
+        self.begun = Some(self.core.tell_start(self.about(), self.pending(prepared)));
+        self.ran = true;
+    }
+
+    #[inline(always)]
+    fn pending(&self, prepared: &dyn Prepared) -> EventKind {
+        EventKind::Pending {
+            arguments: Arguments::new(self.arguments(), &self.definition.display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
-            notes: prepared.notes().into(),
-        });
-        self.begun = Some(begun);
+            notes: match prepared.notes() {
+                [] => Box::default(),
+                some => some.into(),
+            },
+        }
     }
 
     /// Keeps what was accepted beyond the contract.
@@ -87,6 +105,12 @@ impl Frame<'_> {
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
         let elapsed = self.started().elapsed();
         match result {
+            Ok(output) if output.is_bare() => EventKind::Completed {
+                elapsed_ms: millis(elapsed),
+                title: None,
+                data: None,
+                artifacts: Box::default(),
+            },
             Ok(output) => EventKind::Completed {
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
@@ -128,8 +152,13 @@ impl Frame<'_> {
     /// Apart, so that calls that nobody listens to do not carry it.
     #[inline(never)]
     fn tell(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
-        let tool = Arc::clone(self.policy.label(self.definition));
-        self.core.tell_of(begun, ToolEvent::new(self.session, tool, &self.id, kind()))
+        self.core.tell_of(begun, self.about(), kind())
+    }
+
+    #[inline]
+    fn about(&self) -> About<'_> {
+        let tool = self.policy.label(self.definition);
+        About { session: self.session, tool, call: &self.id }
     }
 }
 

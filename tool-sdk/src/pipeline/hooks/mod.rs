@@ -6,10 +6,11 @@ mod step;
 mod tests;
 
 use std::borrow::Cow;
+use std::slice;
 
 use self::result::Before;
-use self::step::{Begun, begun, done};
-use super::frame::{Frame, Ran};
+use self::step::{Answer, Begun, begun, done};
+use super::frame::Frame;
 use super::run::aborted;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
@@ -21,12 +22,12 @@ use crate::tool::Prepared;
 pub(super) struct Heard {
     pub(super) prepared: Box<dyn Prepared>,
     /// Most hooks say nothing.
-    said: Option<Box<Said>>,
+    said: Option<Box<Words>>,
 }
 
 /// What hooks have said.
 #[derive(Default)]
-struct Said {
+struct Words {
     /// The call as the model sent it, where a hook changed it.
     original: Option<Box<dyn Prepared>>,
     opinions: Vec<Floor>,
@@ -64,50 +65,94 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
     if frame.is_aborted() {
         return Err(aborted());
     }
-    let mut hooks = frame.core.hooks.iter();
+    rest(frame, frame.core.hooks.iter(), heard).await
+}
+
+/// Lets `hooks` look at the call.
+async fn rest(
+    frame: &mut Frame<'_>,
+    mut hooks: slice::Iter<'_, Registered>,
+    heard: &mut Heard,
+) -> Result<(), ToolError> {
     loop {
-        let (registered, opinion) = {
+        let told = {
             let call = HookedCall::new(frame);
             let Some(asked) = ask(frame, &call, &mut hooks) else { return Ok(()) };
-            let opinion = match asked.answer {
-                Begun::Done(opinion) => opinion,
-                Begun::Waits(waits) => Box::pin(done(waits)).await?,
-            };
-            (asked.registered, opinion)
+            asked.told().await?
         };
-        let spoken = match opinion {
-            Ok(opinion) => opinion.spoken(),
-            Err(error) => failed(&*registered.hook, error)?,
-        };
-        if let Some(spoken) = spoken
-            && !heed(frame, registered, *spoken, heard)?
-        {
+        if !hear(frame, told, heard)? {
             return Ok(());
         }
     }
 }
 
+/// Takes in what a hook said, and then lets `hooks` look at the call.
+pub(super) async fn go_on(
+    frame: &mut Frame<'_>,
+    told: Result<Said<'_>, ToolError>,
+    hooks: slice::Iter<'_, Registered>,
+    heard: &mut Heard,
+) -> Result<(), ToolError> {
+    match hear(frame, told?, heard)? {
+        true => rest(frame, hooks, heard).await,
+        false => Ok(()),
+    }
+}
+
+/// Takes in what a hook said; says whether the next hook is asked too.
+fn hear(
+    frame: &mut Frame<'_>,
+    (registered, opinion): Said<'_>,
+    heard: &mut Heard,
+) -> Result<bool, ToolError> {
+    let spoken = match opinion {
+        Ok(opinion) => opinion.spoken(),
+        Err(error) => failed(&*registered.hook, error)?,
+    };
+    spoken.map_or(Ok(true), |spoken| heed(frame, registered, *spoken, heard))
+}
+
 /// A hook that has something to say of a call, or takes its time.
-struct Asked<'a, 'c> {
+pub(super) struct Asked<'a, 'c> {
     registered: &'c Registered,
     answer: Begun<'a, Opinion>,
+}
+
+/// What a hook said.
+pub(super) type Said<'c> = (&'c Registered, Answer<Opinion>);
+
+impl<'c> Asked<'_, 'c> {
+    /// Waits for what the hook says.
+    pub(super) async fn told(self) -> Result<Said<'c>, ToolError> {
+        let opinion = match self.answer {
+            Begun::Done(opinion) => opinion,
+            Begun::Waits(waits) => Box::pin(done(waits)).await?,
+        };
+        Ok((self.registered, opinion))
+    }
 }
 
 /// Asks one hook after the other, until one has something to say or takes its time.
 ///
 /// Not a future: most hooks are done at once, and those need no room for waiting.
-fn ask<'a, 'c: 'a>(
+#[inline(always)]
+pub(super) fn ask<'a, 'c: 'a>(
     frame: &'a Frame<'a>,
     call: &'a HookedCall<'a>,
-    hooks: &mut std::slice::Iter<'c, Registered>,
+    hooks: &mut slice::Iter<'c, Registered>,
 ) -> Option<Asked<'a, 'c>> {
-    hooks.filter(|hook| hook.sees(frame.definition)).find_map(|registered| {
+    for registered in hooks {
+        if !registered.sees(frame.definition) {
+            continue;
+        }
         let hook = &*registered.hook;
         match begun(frame, hook, || hook.before(call)) {
-            Begun::Done(Ok(opinion)) if opinion.is_none() => None,
-            answer => Some(Asked { registered, answer }),
+            None => {}
+            Some(Begun::Done(Ok(opinion))) if opinion.is_none() => {}
+            Some(answer) => return Some(Asked { registered, answer }),
         }
-    })
+    }
+    None
 }
 
 /// A hook failed that was to look at the call: unless that is to be ignored, the call does
@@ -182,36 +227,73 @@ fn heed(
     Ok(true)
 }
 
-/// Lets the after-hooks look at the result.
-///
-/// A result that not every hook has seen is nobody's: what cancels the call ends the hooks.
-pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
-    let core = frame.core;
-    let ran = Ran::new(frame);
-    let call = HookedCall::new(&ran);
-    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
-        let hook = &*registered.hook;
-        let before = Before::of(hook, result);
-        let answer = match begun(frame, hook, || hook.after(&call, result)) {
-            Begun::Done(answer) => Ok(answer),
-            Begun::Waits(waits) => Box::pin(done(waits)).await,
+/// The hooks that look at the call.
+#[inline(always)]
+pub(super) fn of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a dyn Hook> + use<'a> {
+    let (core, definition) = (frame.core, frame.definition);
+    core.hooks.iter().filter(|hook| hook.sees(definition)).map(|hook| &*hook.hook)
+}
+
+/// Lets an after-hook look at the result; gives what becomes of it where that is not nothing, or
+/// takes its time.
+#[inline(always)]
+pub(super) fn look<'a>(
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    call: &'a HookedCall<'a>,
+    result: &'a mut Result<Output, ToolError>,
+) -> Option<Looked<'a>> {
+    let before = Before::of(hook, result);
+    let answer = begun(frame, hook, || hook.after(call, result))?;
+    Some(Looked { hook, before, answer })
+}
+
+/// An after-hook that failed, takes its time, or is told of.
+pub(super) struct Looked<'a> {
+    hook: &'a dyn Hook,
+    before: Before,
+    answer: Begun<'a, ()>,
+}
+
+impl Looked<'_> {
+    /// Waits for the hook; gives the result that stands in the place of the one before, if any
+    /// does.
+    ///
+    /// A result that not every hook has seen is nobody's: what cancels the call ends the hooks, and
+    /// is an error here.
+    pub(super) async fn instead(self) -> Result<Option<Result<Output, ToolError>>, ToolError> {
+        let Self { hook, before, answer } = self;
+        let answer = match answer {
+            Begun::Done(answer) => answer,
+            Begun::Waits(waits) => done(waits).await?,
         };
-        match answer {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => *result = before.instead(hook, error),
-            Err(aborted) => return *result = Err(aborted),
-        }
+        Ok(answer.err().map(|error| before.instead(hook, error)))
     }
-    if let Some(reason) = ran.halted() {
+}
+
+/// Takes in what after-hooks said beside the result: why the turn ends, and what a model is to
+/// read with it.
+#[inline]
+pub(super) fn conclude(
+    frame: &mut Frame<'_>,
+    halted: Option<String>,
+    result: &mut Result<Output, ToolError>,
+) {
+    if let Some(reason) = halted {
         frame.aside().halted.get_or_insert(reason);
     }
     if let Some(extra) = frame.take_context() {
-        match result {
-            Ok(output) => {
-                let text = format!("{}\n\n{extra}", output.as_text());
-                output.replace_text(text);
-            }
-            Err(error) => error.append(&extra),
+        add(&extra, result);
+    }
+}
+
+#[cold]
+fn add(extra: &str, result: &mut Result<Output, ToolError>) {
+    match result {
+        Ok(output) => {
+            let text = format!("{}\n\n{extra}", output.as_text());
+            output.replace_text(text);
         }
+        Err(error) => error.append(extra),
     }
 }

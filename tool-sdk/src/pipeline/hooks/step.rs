@@ -29,17 +29,30 @@ pub(super) type Answer<T> = Result<T, ToolError>;
 pub(super) trait Told {
     /// The answer, as subscribers read it.
     fn told(&self) -> String;
+
+    /// Whether nothing comes of it.
+    fn is_nothing(&self) -> bool;
 }
 
 impl Told for Opinion {
     fn told(&self) -> String {
         self.to_string()
     }
+
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        self.is_none()
+    }
 }
 
 impl Told for () {
     fn told(&self) -> String {
         "done".to_owned()
+    }
+
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        true
     }
 }
 
@@ -51,18 +64,39 @@ pub(super) struct Waits<'a, T> {
     later: Later<'a, Answer<T>>,
 }
 
-/// Asks a hook. A panic is a failure of the hook.
-#[inline]
+/// Asks a hook; gives nothing where nothing comes of that, at once. A panic is a failure of the
+/// hook.
+#[inline(always)]
 pub(super) fn begun<'a, T: Told>(
     frame: &'a Frame<'a>,
     hook: &'a dyn Hook,
     step: impl FnOnce() -> Step<'a, Answer<T>>,
-) -> Begun<'a, T> {
+) -> Option<Begun<'a, T>> {
     let run = Run::begin(frame, hook);
-    let answer = match catch_unwind(AssertUnwindSafe(step)).map(Step::answer) {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(later)) => return Begun::Waits(Box::new(Waits { frame, hook, run, later })),
-        Err(panic) => Err(panicked(&*panic)),
+    let is_told = run.is_some();
+    let answer = || match step().answer() {
+        // Most answers are looked at where they are and go no further.
+        Ok(Ok(answer)) if !is_told && answer.is_nothing() => None,
+        answer => Some(answer),
+    };
+    match catch_unwind(AssertUnwindSafe(answer)) {
+        Ok(None) => None,
+        Ok(Some(answer)) => Some(heard(frame, hook, run, answer)),
+        Err(panic) => Some(heard(frame, hook, run, Ok(Err(panicked(&*panic))))),
+    }
+}
+
+/// What became of a hook that was asked.
+#[inline(never)]
+fn heard<'a, T: Told>(
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    run: Option<Box<Run<'a>>>,
+    answer: Result<Answer<T>, Later<'a, Answer<T>>>,
+) -> Begun<'a, T> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(later) => return Begun::Waits(Box::new(Waits { frame, hook, run, later })),
     };
     if let Some(run) = run {
         run.finish(&answer);
