@@ -294,11 +294,20 @@ impl Root {
     fn open(root: &Path, access: Access) -> Result<Arc<Self>, WorkspaceError> {
         let opened = || {
             let given = std::path::absolute(root)?;
-            let real = std::fs::canonicalize(root)?;
-            let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
-            Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
+            let dir = Dir::open_ambient_dir(&given, ambient_authority())?;
+            Self::of(dir, access, given)
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
+    }
+
+    /// A root that is open, with its paths: rules and people are told of those, so they must lead
+    /// to what the handle holds.
+    fn of(dir: Dir, access: Access, given: PathBuf) -> io::Result<Arc<Self>> {
+        let real = std::fs::canonicalize(&given)?;
+        if !is_at(&dir, &real)? {
+            return Err(io::Error::other("another folder took its place while it was opened"));
+        }
+        Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
     }
 
     /// Whether the folder was removed. The handle would lead into it for ever, and never to what
@@ -314,6 +323,23 @@ impl Root {
     fn is_gone(&self) -> bool {
         false
     }
+}
+
+/// Whether the folder that is open is the one at `path`.
+#[cfg(unix)]
+fn is_at(dir: &Dir, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use cap_std::fs::MetadataExt as _;
+
+    let (open, there) = (dir.dir_metadata()?, path.metadata()?);
+    Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
+}
+
+/// Elsewhere nothing tells one folder from another.
+#[cfg(not(unix))]
+fn is_at(_: &Dir, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 #[cfg(test)]
