@@ -90,6 +90,8 @@ pub struct Workspace {
     /// What the host obeys itself, in every spelling, with everything below it.
     protected: Arc<[PathBuf]>,
     durability: Durability,
+    /// Whether who goes through a tree stays on the device on which it begins.
+    one_device: bool,
 }
 
 struct Root {
@@ -150,6 +152,7 @@ impl Workspace {
             locks: Arc::default(),
             protected: Arc::default(),
             durability: Durability::default(),
+            one_device: false,
         })
     }
 
@@ -206,6 +209,31 @@ impl Workspace {
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
+    }
+
+    /// Whether tools that go through a folder and all below it stay on the device on which they
+    /// begin, so that what is mounted in it, such as a share of a network, is left out; it is not.
+    ///
+    /// What is mounted can still be named. What is mounted from the same device counts as a part
+    /// of it, and on Windows, where it is a link, nothing goes through it anyway.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Workspace;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # std::fs::create_dir(folder.path().join("src"))?;
+    /// let workspace = Workspace::open([folder.path()])?.one_device(true);
+    /// for entry in workspace.resolve(".")?.open_folder()?.entries()? {
+    ///     // Were something else mounted there, this would fail with `CrossesDevices`.
+    ///     assert!(entry.open_folder().is_ok());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn one_device(self, stays: bool) -> Self {
+        Self { one_device: stays, ..self }
     }
 
     /// This workspace with one more root, which comes last.

@@ -142,6 +142,9 @@ impl<'a> Listing<'a> {
                     self.folder(&below, entries, above)?;
                     above.pop();
                 }
+                Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                    self.entry(&entry, " (on another device)", above);
+                }
                 Err(_) => self.entry(&entry, " (cannot be read)", above),
             }
         }

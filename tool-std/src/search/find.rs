@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
     /// Runs until everything is searched, or more is found than the limit and enough was
     /// searched to know what is new.
     pub(super) fn run(self) -> Result<Results, ToolError> {
-        let Walked { visitors, mut unread, cut } = self.search()?;
+        let Walked { visitors, mut unread, elsewhere, cut } = self.search()?;
         let (mut files, mut withheld, mut in_part) = (Vec::new(), 0, 0);
         for worker in visitors {
             files.extend(worker.found);
@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
         files.sort_by(newest_first);
         let Query { mode, limit, .. } = self.query;
         let is_cut = self.is_cut.into_inner();
-        Ok(Results { mode, limit, is_cut, unread, in_part, withheld, cut, files })
+        Ok(Results { mode, limit, is_cut, unread, elsewhere, in_part, withheld, cut, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
@@ -106,7 +106,7 @@ impl<'a> Search<'a> {
             return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
                 .hint("only text can be searched"));
         }
-        Ok(Walked { visitors: vec![worker], unread: 0, cut: 0 })
+        Ok(Walked { visitors: vec![worker], unread: 0, elsewhere: 0, cut: 0 })
     }
 
     /// Whether there is more than may be shown where much was searched, or nobody waits.

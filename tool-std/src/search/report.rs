@@ -57,6 +57,8 @@ pub(super) struct Results {
     pub(super) is_cut: bool,
     /// Files and folders that could not be read.
     pub(super) unread: u64,
+    /// Folders on another device than where the search began.
+    pub(super) elsewhere: u64,
     /// Files that look like text at first, and were not searched behind that.
     pub(super) in_part: u64,
     /// Files that the rules keep back from who does not name them.
@@ -85,6 +87,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
         }
     }
     report.foot(total, results.unread);
+    report.text.push_str(&elsewhere(results.elsewhere));
     report.text.push_str(&in_part(results.in_part));
     report.text.push_str(&cut(results.cut));
     report.text.push_str(&withheld(results.withheld));
@@ -253,6 +256,16 @@ impl Report {
             let _ = writeln!(self.text, "({what} could not be read.)");
         }
     }
+}
+
+/// What is said of folders on another device.
+pub(super) fn elsewhere(folders: u64) -> String {
+    if folders == 0 {
+        return String::new();
+    }
+    let (folders, it) =
+        (count(folders, "folder", "folders"), if folders == 1 { "it" } else { "one" });
+    format!("({folders} on another device left out; name {it} as `path` to search there.)\n")
 }
 
 /// What is said of files that hold more than text.
