@@ -9,6 +9,8 @@ mod commands;
 mod patches;
 mod paths;
 mod subjects;
+#[cfg(unix)]
+mod turns;
 mod untold;
 
 use std::fs;
