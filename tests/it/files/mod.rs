@@ -9,6 +9,7 @@ mod commands;
 mod patches;
 mod paths;
 mod subjects;
+mod trees;
 #[cfg(unix)]
 mod turns;
 mod untold;

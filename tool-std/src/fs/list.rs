@@ -30,7 +30,7 @@ use crate::text::MAX_BYTES;
 )]
 pub async fn list_dir(
     /// Path of the folder, relative to the workspace or absolute inside it.
-    #[arg(default = ".")]
+    #[arg(default = ".", alias("dir_path"))]
     path: WorkspacePath,
     /// First entry to list, counting from 1.
     #[arg(default = 1, range = 1..)]
