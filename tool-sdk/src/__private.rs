@@ -9,7 +9,7 @@ pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
 pub use crate::surface::lock::assert_schema;
 pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
-pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
+pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption, ViaPlace};
 pub use crate::tool::{
     Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,
     ParallelSpec, Param, ParamOptions, ParamSpec, Patterned, Place, Prepare, Range, Ranged, Ready,

@@ -10,6 +10,9 @@ mod offers;
 mod patches;
 mod paths;
 mod subjects;
+mod trees;
+#[cfg(unix)]
+mod turns;
 mod untold;
 
 use std::fs;

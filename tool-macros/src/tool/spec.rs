@@ -132,7 +132,7 @@ fn hooks(tool: &Tool) -> TokenStream {
         reading(&quote!(::std::format!(#format, #(#values),*)))
     });
     fields.some("summary", summary);
-    fields.some("key", serial(tool).map(|field| reading(&shown(field))));
+    fields.some("key", serial(tool).map(key));
     let args = args_type(tool);
     let fields = fields.or(&quote!(__rt::Hooks::NONE));
     quote!(static __HOOKS: __rt::Hooks<#args> = __rt::Hooks { #fields };)
@@ -155,10 +155,17 @@ fn serial(tool: &Tool) -> Option<&Ident> {
 fn reading(text: &TokenStream) -> TokenStream {
     quote! {
         |__a| {
-            use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
+            use __rt::{
+                ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _, ViaPlace as _,
+            };
             #text
         }
     }
+}
+
+/// The field by which calls are serial: a path is the place that it leads to.
+fn key(field: &Ident) -> TokenStream {
+    reading(&quote_spanned!(field.span()=> (&&&&&__rt::Shown(&__a.#field)).shown()))
 }
 
 /// One field as text, by the best way that its type has; an error is where it is named.

@@ -2,7 +2,7 @@
 //!
 //! Generated code calls `(&&&&Shown(&value)).shown()`: the compiler takes the first of the
 //! traits below that fits the type, so `Option` and lists read well without a trait of
-//! their own.
+//! their own. With one `&` more a path is the place that it leads to.
 
 use std::fmt::{Debug, Display};
 
@@ -22,6 +22,12 @@ fn line(value: &dyn Display) -> String {
         None if first.len() < text.len() => format!("{first} …"),
         None => text,
     }
+}
+
+/// A path, by the place that it leads to: calls on one file meet however it is spelled.
+pub trait ViaPlace {
+    /// The place as text.
+    fn shown(&self) -> String;
 }
 
 /// By `Display`.

@@ -96,6 +96,8 @@ struct Shared {
     /// What the host obeys itself, in every spelling, with everything below it.
     protected: Arc<[PathBuf]>,
     durability: Durability,
+    /// Whether who goes through a tree stays on the device on which it begins.
+    one_device: bool,
 }
 
 struct Root {
@@ -156,6 +158,7 @@ impl Workspace {
             locks: Arc::default(),
             protected: Arc::default(),
             durability: Durability::default(),
+            one_device: false,
         })))
     }
 
@@ -212,6 +215,31 @@ impl Workspace {
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         self.with(|shared| shared.durability = durability)
+    }
+
+    /// Whether tools that go through a folder and all below it stay on the device on which they
+    /// begin, so that what is mounted in it, such as a share of a network, is left out; it is not.
+    ///
+    /// What is mounted can still be named. What is mounted from the same device counts as a part
+    /// of it, and on Windows, where it is a link, nothing goes through it anyway.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Workspace;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # std::fs::create_dir(folder.path().join("src"))?;
+    /// let workspace = Workspace::open([folder.path()])?.one_device(true);
+    /// for entry in workspace.resolve(".")?.open_folder()?.entries()? {
+    ///     // Were something else mounted there, this would fail with `CrossesDevices`.
+    ///     assert!(entry.open_folder().is_ok());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn one_device(self, stays: bool) -> Self {
+        self.with(|shared| shared.one_device = stays)
     }
 
     /// This workspace with one more root, which comes last.
@@ -305,11 +333,20 @@ impl Root {
     fn open(root: &Path, access: Access) -> Result<Arc<Self>, WorkspaceError> {
         let opened = || {
             let given = std::path::absolute(root)?;
-            let real = std::fs::canonicalize(root)?;
-            let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
-            Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
+            let dir = Dir::open_ambient_dir(&given, ambient_authority())?;
+            Self::of(dir, access, given)
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
+    }
+
+    /// A root that is open, with its paths: rules and people are told of those, so they must lead
+    /// to what the handle holds.
+    fn of(dir: Dir, access: Access, given: PathBuf) -> io::Result<Arc<Self>> {
+        let real = std::fs::canonicalize(&given)?;
+        if !is_at(&dir, &real)? {
+            return Err(io::Error::other("another folder took its place while it was opened"));
+        }
+        Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
     }
 
     /// Whether the folder was removed. The handle would lead into it for ever, and never to what
@@ -325,6 +362,23 @@ impl Root {
     fn is_gone(&self) -> bool {
         false
     }
+}
+
+/// Whether the folder that is open is the one at `path`.
+#[cfg(unix)]
+fn is_at(dir: &Dir, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use cap_std::fs::MetadataExt as _;
+
+    let (open, there) = (dir.dir_metadata()?, path.metadata()?);
+    Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
+}
+
+/// Elsewhere nothing tells one folder from another.
+#[cfg(not(unix))]
+fn is_at(_: &Dir, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 #[cfg(test)]

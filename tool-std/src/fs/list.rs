@@ -30,7 +30,7 @@ use crate::text::MAX_BYTES;
 )]
 pub async fn list_dir(
     /// Path of the folder, relative to the workspace or absolute inside it.
-    #[arg(default = ".")]
+    #[arg(default = ".", alias("dir_path"))]
     path: WorkspacePath,
     /// First entry to list, counting from 1.
     #[arg(default = 1, range = 1..)]
@@ -141,6 +141,9 @@ impl<'a> Listing<'a> {
                     above.push(label(&entry));
                     self.folder(&below, entries, above)?;
                     above.pop();
+                }
+                Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                    self.entry(&entry, " (on another device)", above);
                 }
                 Err(_) => self.entry(&entry, " (cannot be read)", above),
             }

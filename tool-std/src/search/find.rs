@@ -17,7 +17,7 @@ use memchr::memchr;
 use tool_sdk::{FolderEntry, Located, ToolError, Visibility};
 
 use super::include::Include;
-use super::report::{Found, Line, Mode, Results};
+use super::report::{Found, Left, Line, Mode, Results};
 use super::walk::{Visit, Walked, walk};
 use crate::look::Look;
 use crate::text::MAX_BYTES;
@@ -47,6 +47,7 @@ pub(super) struct Query {
     pub(super) searcher: SearcherBuilder,
     pub(super) include: Option<Include>,
     pub(super) mode: Mode,
+    pub(super) multiline: bool,
     pub(super) limit: u64,
 }
 
@@ -72,18 +73,20 @@ impl<'a> Search<'a> {
     /// Runs until everything is searched, or more is found than the limit and enough was
     /// searched to know what is new.
     pub(super) fn run(self) -> Result<Results, ToolError> {
-        let Walked { visitors, mut unread, cut } = self.search()?;
-        let (mut files, mut withheld, mut in_part) = (Vec::new(), 0, 0);
+        let Walked { visitors, mut unread, elsewhere, cut } = self.search()?;
+        let (mut files, mut withheld, mut in_part, mut too_large) = (Vec::new(), 0, 0, 0);
         for worker in visitors {
             files.extend(worker.found);
             unread += worker.unread;
             withheld += worker.withheld;
             in_part += worker.in_part;
+            too_large += worker.too_large;
         }
         files.sort_by(newest_first);
         let Query { mode, limit, .. } = self.query;
         let is_cut = self.is_cut.into_inner();
-        Ok(Results { mode, limit, is_cut, unread, in_part, withheld, cut, files })
+        let left = Left { unread, too_large, elsewhere, in_part, cut, withheld };
+        Ok(Results { mode, limit, is_cut, left, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
@@ -101,12 +104,28 @@ impl<'a> Search<'a> {
         let mut worker = Worker { is_named: true, ..Worker::of(self) };
         let metadata = file.metadata();
         let searched = metadata.and_then(|facts| worker.search(&file, &facts, start));
-        searched.map_err(|error| unsearched(&path, error))?;
+        searched.map_err(|error| self.unsearched(&path, error))?;
         if worker.is_binary {
             return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
                 .hint("only text can be searched"));
         }
-        Ok(Walked { visitors: vec![worker], unread: 0, cut: 0 })
+        Ok(Walked { visitors: vec![worker], unread: 0, elsewhere: 0, cut: 0 })
+    }
+
+    /// Why a file that was named could not be searched.
+    fn unsearched(&self, path: &str, error: io::Error) -> ToolError {
+        let told = match (is_too_large(&error), self.query.multiline) {
+            (false, _) => ToolError::failed(format_args!("cannot search `{path}`: {error}")),
+            (true, false) => {
+                let message = format_args!("cannot search `{path}`: a line of it has over 64 MiB");
+                ToolError::failed(message).hint("use a command")
+            }
+            (true, true) => {
+                let message = format_args!("`{path}` is too large for `multiline`: over 4 MiB");
+                ToolError::failed(message).hint("search without it, or use a command")
+            }
+        };
+        told.source(error)
     }
 
     /// Whether there is more than may be shown where much was searched, or nobody waits.
@@ -140,6 +159,8 @@ struct Worker<'a> {
     unread: u64,
     /// Files that look like text at first, and were not searched behind that.
     in_part: u64,
+    /// Files that are too large for matches that span lines.
+    too_large: u64,
     /// Files that the rules keep back from who does not name them.
     withheld: u64,
     /// Whether the file is searched because it was named, and as text if it begins as one.
@@ -162,7 +183,11 @@ impl Visit for Worker<'_> {
         }
         let searched =
             entry.open_file().and_then(|(file, facts)| self.search(&file, &facts, &place));
-        self.unread += u64::from(searched.is_err());
+        match searched {
+            Ok(()) => {}
+            Err(error) if search.query.multiline && is_too_large(&error) => self.too_large += 1,
+            Err(_) => self.unread += 1,
+        }
     }
 }
 
@@ -177,6 +202,7 @@ impl<'a> Worker<'a> {
             kept: 0,
             unread: 0,
             in_part: 0,
+            too_large: 0,
             withheld: 0,
             is_named: false,
             is_binary: false,
@@ -263,16 +289,9 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Why a file that was named could not be searched.
-fn unsearched(path: &str, error: io::Error) -> ToolError {
-    let message = error.to_string();
-    let told = ToolError::failed(format_args!("cannot search `{path}`: {message}")).source(error);
-    match message.contains("allocation limit") {
-        true => told.hint(
-            "a line of it, or with `multiline` the file, has more than 64 MiB; use a command",
-        ),
-        false => told,
-    }
+/// Whether a file, or a line of it, has more bytes than the searcher takes at once.
+fn is_too_large(error: &io::Error) -> bool {
+    error.to_string().contains("allocation limit")
 }
 
 /// The order in which files are shown.

@@ -12,7 +12,7 @@ use tool_sdk::{
 };
 
 use super::include::Include;
-use super::report::{count, cut, withheld};
+use super::report::{self, count, cut, withheld};
 use super::walk::{Visit, Walked, walk};
 use crate::look::{self, Look};
 use crate::stop;
@@ -79,6 +79,8 @@ struct Found {
     matching: u64,
     withheld: u64,
     unread: u64,
+    /// Folders on another device than where the search began.
+    elsewhere: u64,
     /// Ignore files of which not all is heeded.
     cut: u64,
 }
@@ -95,8 +97,9 @@ impl Search<'_> {
         let look = &self.look;
         let worker = || Worker { search: self, found: Found::default() };
         let walked = walk(&look.place, &|| look.stop.is_stopped(), worker);
-        let Walked { visitors, unread, cut } = walked.map_err(|error| look.with_similar(error))?;
-        let mut all = Found { unread, cut, ..Found::default() };
+        let Walked { visitors, unread, elsewhere, cut } =
+            walked.map_err(|error| look.with_similar(error))?;
+        let mut all = Found { unread, elsewhere, cut, ..Found::default() };
         for Worker { found, .. } in visitors {
             all.matching += found.matching;
             all.withheld += found.withheld;
@@ -154,7 +157,7 @@ impl Visit for Worker<'_> {
 }
 
 fn report(pattern: &str, start: &Located, found: Found) -> Output {
-    let Found { newest, matching, withheld: kept_back, unread, cut: shortened } = found;
+    let Found { newest, matching, withheld: kept_back, unread, elsewhere, cut: shortened } = found;
     let (mut text, mut shown, mut full) = (String::new(), Vec::new(), false);
     // In the order of `Reverse`, so the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
@@ -185,6 +188,7 @@ fn report(pattern: &str, start: &Located, found: Found) -> Output {
         let folders = count(unread, "folder", "folders");
         text.push_str(&format!("({folders} could not be read.)\n"));
     }
+    text.push_str(&report::elsewhere(elsewhere));
     text.push_str(&cut(shortened));
     text.push_str(&withheld(kept_back));
     text.pop();

@@ -55,16 +55,25 @@ pub(super) struct Results {
     pub(super) limit: u64,
     /// The search stopped, because there is more than the limit and much was searched.
     pub(super) is_cut: bool,
-    /// Files and folders that could not be read.
-    pub(super) unread: u64,
-    /// Files that look like text at first, and were not searched behind that.
-    pub(super) in_part: u64,
-    /// Files that the rules keep back from who does not name them.
-    pub(super) withheld: u64,
-    /// Ignore files of which not all is heeded.
-    pub(super) cut: u64,
+    pub(super) left: Left,
     /// The files with matches, in the order in which they are shown.
     pub(super) files: Vec<Found>,
+}
+
+/// What a search did not look at.
+pub(super) struct Left {
+    /// Files and folders that could not be read.
+    pub(super) unread: u64,
+    /// Files that are too large for matches that span lines.
+    pub(super) too_large: u64,
+    /// Folders on another device than where the search began.
+    pub(super) elsewhere: u64,
+    /// Files that look like text at first, and were not searched behind that.
+    pub(super) in_part: u64,
+    /// Ignore files of which not all is heeded.
+    pub(super) cut: u64,
+    /// Files that the rules keep back from who does not name them.
+    pub(super) withheld: u64,
 }
 
 /// The results as a model reads them.
@@ -84,10 +93,14 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
             Mode::Files | Mode::Count => report.one(file),
         }
     }
-    report.foot(total, results.unread);
-    report.text.push_str(&in_part(results.in_part));
-    report.text.push_str(&cut(results.cut));
-    report.text.push_str(&withheld(results.withheld));
+    report.foot(total);
+    let left = &results.left;
+    report.text.push_str(&unread(left.unread));
+    report.text.push_str(&too_large(left.too_large));
+    report.text.push_str(&elsewhere(left.elsewhere));
+    report.text.push_str(&in_part(left.in_part));
+    report.text.push_str(&cut(left.cut));
+    report.text.push_str(&withheld(left.withheld));
     report.text.pop();
 
     let truncated = report.stopped || report.full || report.shown < total;
@@ -219,7 +232,7 @@ impl Report {
         !self.full
     }
 
-    fn foot(&mut self, all: u64, unread: u64) {
+    fn foot(&mut self, all: u64) {
         let (one, many) = match self.mode {
             Mode::Content => ("match", "matches"),
             Mode::Files | Mode::Count => ("file", "files"),
@@ -248,11 +261,34 @@ impl Report {
             ),
             (false, false) => Ok(()),
         };
-        if unread > 0 {
-            let what = count(unread, "file or folder", "files or folders");
-            let _ = writeln!(self.text, "({what} could not be read.)");
-        }
     }
+}
+
+/// What is said of what the system does not let be read.
+fn unread(number: u64) -> String {
+    if number == 0 {
+        return String::new();
+    }
+    format!("({} could not be read.)\n", count(number, "file or folder", "files or folders"))
+}
+
+/// What is said of files that would be searched in one piece for too long.
+fn too_large(files: u64) -> String {
+    if files == 0 {
+        return String::new();
+    }
+    let files = count(files, "file over 4 MiB is", "files over 4 MiB are");
+    format!("({files} too large for `multiline`, and left out; search without it.)\n")
+}
+
+/// What is said of folders on another device.
+pub(super) fn elsewhere(folders: u64) -> String {
+    if folders == 0 {
+        return String::new();
+    }
+    let (folders, it) =
+        (count(folders, "folder", "folders"), if folders == 1 { "it" } else { "one" });
+    format!("({folders} on another device left out; name {it} as `path` to search there.)\n")
 }
 
 /// What is said of files that hold more than text.

@@ -7,7 +7,7 @@
 //! **Invariant:** nothing here looks into a file, ignore files aside.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,6 +37,8 @@ pub(super) struct Walked<V> {
     pub(super) visitors: Vec<V>,
     /// Folders that could not be read.
     pub(super) unread: u64,
+    /// Folders on another device, where the walk stays on one.
+    pub(super) elsewhere: u64,
     /// Ignore files of which not all is heeded.
     pub(super) cut: u64,
 }
@@ -52,8 +54,8 @@ pub(super) fn walk<V: Visit>(
     let folder = start.open_folder()?;
     let cut = AtomicU64::new(0);
     let (above, ignored) = above(start, &cut);
-    let (queue, unread) = (Queue::default(), AtomicU64::new(0));
-    let walk = Walk { start: &above, is_over, queue, unread, cut };
+    let (queue, unread, elsewhere) = Default::default();
+    let walk = Walk { start: &above, is_over, queue, unread, elsewhere, cut };
     walk.queue.add([Job { path: above.clone(), ignored, work: Work::Start(folder) }]);
 
     let mut first = visitor();
@@ -71,7 +73,9 @@ pub(super) fn walk<V: Visit>(
             }
         });
     }
-    Ok(Walked { visitors, unread: walk.unread.into_inner(), cut: walk.cut.into_inner() })
+    let [unread, elsewhere, cut] =
+        [walk.unread, walk.elsewhere, walk.cut].map(AtomicU64::into_inner);
+    Ok(Walked { visitors, unread, elsewhere, cut })
 }
 
 /// The path of `start` below the topmost folder that is known, and what the ignore files of
@@ -117,6 +121,7 @@ struct Walk<'a> {
     is_over: &'a (dyn Fn() -> bool + Sync),
     queue: Queue,
     unread: AtomicU64,
+    elsewhere: AtomicU64,
     cut: AtomicU64,
 }
 
@@ -150,11 +155,16 @@ impl Walk<'_> {
             Work::Start(folder) => Ok(folder),
             Work::Below(entry) => entry.open_folder(),
         };
-        let Ok(entries) = folder.and_then(Folder::entries) else {
-            self.unread.fetch_add(1, Ordering::Relaxed);
-            return true;
-        };
-        self.folder(path, ignored, entries, visitor);
+        match folder.and_then(Folder::entries) {
+            Ok(entries) => self.folder(path, ignored, entries, visitor),
+            Err(error) => {
+                let left_out = match error.kind() {
+                    ErrorKind::CrossesDevices => &self.elsewhere,
+                    _ => &self.unread,
+                };
+                left_out.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         true
     }
 

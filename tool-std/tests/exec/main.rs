@@ -13,6 +13,7 @@ mod looking;
 #[cfg(feature = "fs")]
 mod named;
 mod once;
+mod patches;
 mod pushing;
 mod reading;
 mod sessions;

@@ -2,9 +2,10 @@
 //! lies about, and the error says what happened (F3).
 //!
 //! The disk is a small file system in memory, which only this test sees: it is made in a
-//! namespace of its own.
+//! namespace of its own. A system that lets nobody do that passes, unless `TOOL_STD_TEST_DISK` is
+//! `required`.
 
-#![cfg(all(target_os = "linux", feature = "fs"))]
+#![cfg(all(target_os = "linux", feature = "fs", feature = "search"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
@@ -15,14 +16,23 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tool_sdk::{Call, ErrorKind, Pipeline, Registry, Rule, Session, ToolError, Workspace, tools};
-use tool_std::fs::{apply_patch, edit_file, write_file};
+use tool_std::fs::{apply_patch, edit_file, list_dir, write_file};
+use tool_std::search::{glob_files, grep_files};
 
-/// Names the folder for a test that runs where the disk is.
+/// Says that there must be a disk to spoil.
 const DISK: &str = "TOOL_STD_TEST_DISK";
 
-/// What makes the disk at `$1`, spoils it with `$2`, and runs the rest there.
+/// Names the folder for a test that runs where the disk is.
+const PLACE: &str = "TOOL_STD_TEST_PLACE";
+
+/// What makes the disk at `$1`, spoils it with `$2`, and runs the rest there. Of two disks the
+/// second is beside the first one, and nothing is spoilt.
 const SCRIPT: &str = r#"
     disk=$1; spoil=$2; shift 2
+    if [ "$spoil" = beside ]; then
+        mkdir "$disk/work" "$disk/work/far" && mount -t tmpfs -o size=1m none "$disk/work/far" &&
+        printf 'far\n' > "$disk/work/far/f" && printf 'near\n' > "$disk/work/f" && exec "$@"
+    fi
     mount -t tmpfs -o size=1m none "$disk" && mkdir "$disk/work" "$disk/work/sub" &&
     printf 'old\n' | tee "$disk/work/f" > "$disk/work/sub/g" &&
     case $spoil in
@@ -41,13 +51,15 @@ const SCRIPT: &str = r#"
 
 /// Runs the test `name` again on a disk that is spoiled, where it holds `claim`.
 fn on_disk(name: &str, spoil: &str, claim: impl FnOnce(&Path)) {
-    if let Some(disk) = std::env::var_os(DISK) {
-        return claim(Path::new(&disk));
+    if let Some(place) = std::env::var_os(PLACE) {
+        return claim(Path::new(&place));
     }
     let mut mount = Command::new("unshare");
     mount.args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"]);
     if !mount.output().is_ok_and(|output| output.status.success()) {
-        println!("skipped: this system lets nobody make a namespace of its own");
+        let why = "this system lets nobody make a namespace of its own";
+        assert!(std::env::var_os(DISK).is_none_or(|it| it != "required"), "{why}");
+        println!("skipped: {why}");
         return;
     }
     let disk = TempDir::new().unwrap();
@@ -57,7 +69,7 @@ fn on_disk(name: &str, spoil: &str, claim: impl FnOnce(&Path)) {
         .arg(spoil)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
-        .env(DISK, disk.path().join("work"))
+        .env(PLACE, disk.path().join("work"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -121,6 +133,47 @@ fn tree(folder: &Path) -> Vec<(String, String)> {
     }
     found.sort();
     found
+}
+
+// PA8: who goes through a folder stays on its device where that is asked for.
+#[test]
+fn a_second_disk_below_the_first() {
+    on_disk("a_second_disk_below_the_first", "beside", |disk| {
+        let look = |one_device: bool, path: &str| {
+            let session = Session::new("faults")
+                .lend(Workspace::open([disk]).unwrap().one_device(one_device));
+            let pipeline = Pipeline::new(
+                Registry::builder().add(tools![glob_files, grep_files, list_dir]).build().unwrap(),
+            );
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            [
+                ("glob_files", json!({ "pattern": "f", "path": path })),
+                ("grep_files", json!({ "pattern": "r$", "path": path })),
+                ("list_dir", json!({ "path": path })),
+            ]
+            .map(|(tool, args)| {
+                let call = Call::new(tool, args.to_string());
+                runtime.block_on(pipeline.call(&session, call)).text().into_owned()
+            })
+        };
+        let left_out = "(1 folder on another device left out; name it as `path` to search there.)";
+        let [glob, grep, list] = look(true, ".");
+        assert_eq!(glob, format!("f\n{left_out}"));
+        assert_eq!(grep, format!("Found 1 match in 1 file.\nf:\n  1: near\n{left_out}"));
+        assert!(list.ends_with("\nf\nfar/ (on another device)"), "{list}");
+        for (one_device, path) in [(false, "."), (true, "far")] {
+            for text in look(one_device, path) {
+                assert!(text.contains('f') && !text.contains("another device"), "{text}");
+            }
+        }
+        let [glob, grep, list] = look(true, "far");
+        assert_eq!(glob, "far/f");
+        assert!(grep.contains("1: far") && list.ends_with("\nf"), "{grep} {list}");
+        let [glob, grep, list] = look(false, ".");
+        assert!(glob.contains("far/f") && grep.contains("1: far"), "{glob} {grep}");
+        assert!(list.ends_with("\nf\nfar/\n  f"), "{list}");
+    });
 }
 
 #[test]

@@ -75,7 +75,11 @@ fn a_plain_tool() {
                 _,
                 ViaOption
                 as
-                _};::std::format!("Reading {0}", (&&&&__rt::Shown(&__a.path)).shown())}
+                _,
+                ViaPlace
+                as
+                _,
+                };::std::format!("Reading {0}", (&&&&__rt::Shown(&__a.path)).shown())}
             ),
             ..__rt::Hooks::NONE};const
             __PARTS:(
@@ -314,7 +318,11 @@ fn all_items() {
                 _,
                 ViaOption
                 as
-                _};(&&&&__rt::Shown(&__a.path)).shown()}
+                _,
+                ViaPlace
+                as
+                _,
+                };(&&&&&__rt::Shown(&__a.path)).shown()}
             ),
             ..__rt::Hooks::NONE};const
             __PARTS:(
@@ -465,7 +473,11 @@ fn a_struct_of_arguments() {
                 _,
                 ViaOption
                 as
-                _};::std::format!("Searching {0}", (&&&&__rt::Shown(&__a.query)).shown())}
+                _,
+                ViaPlace
+                as
+                _,
+                };::std::format!("Searching {0}", (&&&&__rt::Shown(&__a.query)).shown())}
             ),
             ..__rt::Hooks::NONE};const
             __PARTS:(

@@ -119,6 +119,16 @@ impl Pattern {
         self.path.as_ref().is_some_and(|pattern| pattern.matches(path, true))
     }
 
+    /// The same pattern for texts whose [case is folded](fold_case).
+    pub(crate) fn in_folded_case(&self) -> Self {
+        let folded = fold_case(&String::from_utf8_lossy(&self.parts));
+        Self {
+            path: PathPattern::of(&folded),
+            parts: folded.clone().into_bytes().into(),
+            text: folded,
+        }
+    }
+
     /// What stands before the first wildcard, when that begins like a path: up to the name that
     /// has the wildcard, or all of it.
     pub(crate) fn place(&self) -> Option<&str> {
@@ -195,6 +205,12 @@ impl From<Pattern> for String {
     fn from(pattern: Pattern) -> Self {
         pattern.text
     }
+}
+
+/// The text in one case, as file systems compare names that tell none apart: letter by letter,
+/// and rather the same for two names than for none.
+pub(crate) fn fold_case(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 fn expand_home(text: &str, home: Option<&str>) -> String {

@@ -7,9 +7,13 @@ mod ways;
 use serde_json::{Number, Value};
 
 pub(crate) use self::names::Names;
+use super::pattern::fold_case;
 use super::{Action, Arguments, Case, Mode, Rule};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
+
+/// Whether names of files that differ in the case of their letters are usually one file here.
+const FOLDS_CASE: bool = cfg!(any(windows, target_vendor = "apple"));
 
 /// Rules in the order in which they are looked at: by scope, and within a scope as given.
 ///
@@ -115,13 +119,32 @@ impl Ruleset {
         arguments: &dyn Arguments,
         alone: bool,
     ) -> Option<&Rule> {
-        let says = |rule: &Rule| rule.matches(subject, arguments, alone);
+        self.decisive_among(FOLDS_CASE, subject, arguments, alone)
+    }
+
+    /// The same where names of files may differ in the case of their letters alone, or where
+    /// (`folds`) they are one file then.
+    fn decisive_among(
+        &self,
+        folds: bool,
+        subject: &Subject,
+        arguments: &dyn Arguments,
+        alone: bool,
+    ) -> Option<&Rule> {
+        let says = |rule: &Rule| rule.matches(subject, arguments, alone, false);
         let said = self.last(says);
-        if subject.absolute().is_none() || self.0.iter().all(|rule| rule.argument.is_none()) {
+        let is_plain = !folds && self.0.iter().all(|rule| rule.argument.is_none());
+        if subject.absolute().is_none() || is_plain {
             return said;
         }
-        // What rules on arguments mean by files only tightens what is said of the call.
-        let meant = self.last(|rule| says(rule) || rule.means_file(subject, arguments));
+        // What rules on arguments mean by files, and rules by names in another case, only
+        // tightens what is said of the call.
+        let in_any_case = |rule: &Rule| {
+            folds && rule.action != Action::Allow && rule.matches(subject, arguments, alone, true)
+        };
+        let meant = self.last(|rule| {
+            says(rule) || in_any_case(rule) || rule.means_file(subject, arguments, folds)
+        });
         let least = said.map_or(Action::Allow, |rule| rule.action);
         meant.filter(|rule| rule.action > least).or(said)
     }
@@ -170,7 +193,14 @@ impl Rule {
         }
     }
 
-    fn matches(&self, subject: &Subject, arguments: &dyn Arguments, alone: bool) -> bool {
+    /// Whether it is about `subject`; with `folds` files are compared in any case.
+    fn matches(
+        &self,
+        subject: &Subject,
+        arguments: &dyn Arguments,
+        alone: bool,
+        folds: bool,
+    ) -> bool {
         // What it is a part of is judged by all rules.
         let is_whole = self.action == Action::Allow || self.pattern.is_any();
         if subject.is_only_forbidden() && is_whole {
@@ -186,13 +216,13 @@ impl Rule {
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
             Some(name) => arguments
                 .value(name)
-                .is_some_and(|value| self.matches_value(&value, subject, arguments)),
+                .is_some_and(|value| self.matches_value(&value, subject, arguments, folds)),
             // Nobody understood it, so nothing but a rule for everything allows it, or for just this.
             None if subject.is_opaque() && self.action == Action::Allow => {
                 self.pattern.is_any()
                     || subject.is_unless_exact() && self.pattern.is_exactly(subject.text())
             }
-            None => self.matches_spelling(subject),
+            None => self.matches_spelling(subject, folds),
         }
     }
 
@@ -204,13 +234,20 @@ impl Rule {
 
     /// Whether it means `subject` by the path of a file, though the call has no such argument:
     /// the file is the same, whoever opens it.
-    fn means_file(&self, subject: &Subject, arguments: &dyn Arguments) -> bool {
+    fn means_file(&self, subject: &Subject, arguments: &dyn Arguments, folds: bool) -> bool {
         let is_unknown = self.action == Action::Allow && subject.is_opaque();
-        !is_unknown && self.is_about_files(arguments) && self.matches_spelling(subject)
+        !is_unknown && self.is_about_files(arguments) && self.matches_spelling(subject, folds)
     }
 
-    fn matches_spelling(&self, subject: &Subject) -> bool {
+    fn matches_spelling(&self, subject: &Subject, folds: bool) -> bool {
         let is_file = subject.absolute().is_some();
+        if folds && is_file && self.action != Action::Allow {
+            let folded = Self { pattern: self.pattern.in_folded_case(), ..self.clone() };
+            let means = |text: &str| folded.matches_text(text) || folded.matches_path(text);
+            if subject.forbidden_spellings().any(|text| means(&fold_case(text))) {
+                return true;
+            }
+        }
         let matches = |text| self.matches_text(text) || is_file && self.matches_path(text);
         match self.action {
             Action::Allow if !is_file => self.pattern.matches_literally(subject.text()),
@@ -230,12 +267,22 @@ impl Rule {
         }
     }
 
-    fn matches_value(&self, value: &Value, subject: &Subject, arguments: &dyn Arguments) -> bool {
-        let matches_item = |item| self.matches_value(item, subject, arguments);
+    fn matches_value(
+        &self,
+        value: &Value,
+        subject: &Subject,
+        arguments: &dyn Arguments,
+        folds: bool,
+    ) -> bool {
+        let matches_item = |item| self.matches_value(item, subject, arguments, folds);
         match value {
             // The same path has many spellings, and what was sent is only one.
-            Value::String(text) if subject.is_sent_as(text) => self.matches_spelling(subject),
-            Value::String(text) => self.matches_text(text) || self.matches_path_of(text, arguments),
+            Value::String(text) if subject.is_sent_as(text) => {
+                self.matches_spelling(subject, folds)
+            }
+            Value::String(text) => {
+                self.matches_text(text) || self.matches_path_of(text, arguments, folds)
+            }
             // A rule that permits means every item, one that forbids means any.
             Value::Array(items) if self.action == Action::Allow => {
                 !items.is_empty() && items.iter().all(matches_item)
@@ -248,8 +295,8 @@ impl Rule {
 
     /// Whether it forbids the path that the argument with this text means, which may be no
     /// subject, such as the folder in which a command is run.
-    fn matches_path_of(&self, text: &str, arguments: &dyn Arguments) -> bool {
-        let is_meant = |path: &Subject| path.is_sent_as(text) && self.matches_spelling(path);
+    fn matches_path_of(&self, text: &str, arguments: &dyn Arguments, folds: bool) -> bool {
+        let is_meant = |path: &Subject| path.is_sent_as(text) && self.matches_spelling(path, folds);
         self.action != Action::Allow && arguments.paths().iter().any(is_meant)
     }
 

@@ -306,7 +306,7 @@ proptest! {
         let alone = subjects.len() < 2;
         let forbids = |rule: &Rule| {
             rule.locked && rule.action == Action::Deny && rule.speaks_of(&NAMES.into())
-                && subjects.iter().any(|subject| rule.matches(subject, &|_: &str| None, alone))
+                && subjects.iter().any(|subject| rule.matches(subject, &|_: &str| None, alone, false))
         };
         if rules.iter().any(forbids) {
             prop_assert_eq!(action(&rules, &subjects), Some(Action::Deny));
@@ -383,4 +383,42 @@ fn a_name_that_is_shared_is_still_forbidden() {
         let rules = Ruleset::from_iter([rule.parse::<Rule>().unwrap()]);
         assert_eq!(!rules.about(tool).is_empty(), expected, "{rule} and {}", tool.name);
     }
+}
+
+// PA6: where names in another case are the same file, a rule that restricts means it by any.
+#[test]
+fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
+    use Action::{Allow, Ask, Deny};
+    let decided = |folds: bool, rules: &[&str], path: &str| {
+        let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
+        let subject = Subject::path(path, format!("/Work/{path}"));
+        let path = path.to_owned();
+        let arguments = move |name: &str| (name == "path").then(|| json!(path));
+        let rule = rules.decisive_among(folds, &subject, &arguments, true);
+        rule.map(|rule| rule.action)
+    };
+    for (rules, path, told_apart, folded) in [
+        (&["deny run(.env)"][..], "src/.ENV", None, Some(Deny)),
+        (&["deny run(.ENV)"], ".env", None, Some(Deny)),
+        (&["ask run(secrets/)"], "Secrets/key", None, Some(Ask)),
+        (&["deny run(/work/**/KEY)"], "a/b/key", None, Some(Deny)),
+        (&["deny run(./Secrets/*)"], "secrets/Key", None, Some(Deny)),
+        (&["deny run(path: secrets/*)"], "SECRETS/key", None, Some(Deny)),
+        (&["deny run(\u{3a9}\u{3a3})"], "\u{3c9}\u{3c2}", None, Some(Deny)),
+        (&["deny run(stra\u{df}e)"], "STRASSE", None, Some(Deny)),
+        // One that allows means what it says.
+        (&["allow run(.env)"], ".ENV", None, None),
+        (&["allow run", "deny run(.env)"], ".ENV", Some(Allow), Some(Deny)),
+        // Where the volume tells them apart after all, no denial is lifted.
+        (&["deny run(a/*)", "ask run(A/*)"], "a/x", Some(Deny), Some(Deny)),
+        (&["deny run(a/*)", "ask run(A/*)"], "A/x", Some(Ask), Some(Ask)),
+        (&["deny run(a/*)", "allow run(A/x)"], "A/x", Some(Allow), Some(Allow)),
+    ] {
+        assert_eq!(decided(false, rules, path), told_apart, "{rules:?} {path}");
+        assert_eq!(decided(true, rules, path), folded, "{rules:?} {path} folded");
+    }
+    // What is no file is no name of one.
+    let rules: Ruleset = ["deny run(rm *)".parse::<Rule>().unwrap()].into_iter().collect();
+    let command = Subject::new("RM -r x");
+    assert!(rules.decisive_among(true, &command, &|_: &str| None, true).is_none());
 }

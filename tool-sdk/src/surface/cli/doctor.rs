@@ -127,6 +127,12 @@ impl Report {
         if !self.openat2 {
             weaker.push("paths are confined name by name: there is no openat2".to_owned());
         }
+        if cfg!(target_os = "linux") {
+            weaker.push(
+                "rules about paths tell upper and lower case apart, also on mounts that do not"
+                    .to_owned(),
+            );
+        }
         if !process::hears_of_children() {
             weaker.push("no command can be run: the ends of children (SIGCHLD) are ignored".into());
         }

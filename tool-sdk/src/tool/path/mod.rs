@@ -21,6 +21,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(super) use self::decoded::decoding;
+use super::Shown;
+use super::shown::ViaPlace;
 use crate::error::ToolError;
 use crate::workspace::{Located, Snapshot, Workspace};
 
@@ -135,6 +137,15 @@ impl WorkspacePath {
         self.0.shown.get()
     }
 
+    /// What calls on the same file have in common: the place that was judged, or the path as it
+    /// was sent, where nobody judged it or it leads nowhere.
+    fn place(&self) -> String {
+        match self.0.judged.get() {
+            Some(Some(places)) => places.real.absolute().to_string_lossy().into_owned(),
+            _ => self.0.text.clone(),
+        }
+    }
+
     /// The path from the top of the file system, with its links; `None` when it leads nowhere.
     #[cfg(feature = "hooks")]
     pub(super) fn absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
@@ -161,6 +172,18 @@ impl fmt::Display for WorkspacePath {
 impl fmt::Debug for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text.fmt(f)
+    }
+}
+
+impl ViaPlace for &&&&Shown<'_, WorkspacePath> {
+    fn shown(&self) -> String {
+        self.0.place()
+    }
+}
+
+impl ViaPlace for &&&&Shown<'_, Option<WorkspacePath>> {
+    fn shown(&self) -> String {
+        self.0.as_ref().map(WorkspacePath::place).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,23 +18,32 @@ use super::FolderEntry;
 /// Room for what the system says at once about a folder.
 const ROOM: usize = 32 * 1024;
 
-pub(super) struct Handle(OwnedFd);
+pub(super) struct Handle {
+    fd: OwnedFd,
+    /// The device that all below must be on, where it must be on one.
+    only: Option<u64>,
+}
 
 /// The folder that holds an entry.
 #[derive(Clone)]
-pub(super) struct Holder(Arc<OwnedFd>);
+pub(super) struct Holder(Arc<Handle>);
 
 impl Handle {
-    pub(super) fn of(dir: Dir) -> io::Result<Self> {
+    pub(super) fn of(dir: Dir, one_device: bool) -> io::Result<Self> {
         // That handle need not be one to read from.
-        Ok(Self(openat(dir, ".", FOLDER, Mode::empty())?))
+        let fd = openat(dir, ".", FOLDER, Mode::empty())?;
+        if !one_device {
+            return Ok(Self { fd, only: None });
+        }
+        let (fd, device) = with_device(fd)?;
+        Ok(Self { fd, only: Some(device) })
     }
 
     pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {
-        let folder = Arc::new(self.0);
+        let folder = Arc::new(self);
         let mut room = Vec::with_capacity(ROOM);
         let mut entries = Vec::new();
-        let mut found = RawDir::new(&*folder, room.spare_capacity_mut());
+        let mut found = RawDir::new(&folder.fd, room.spare_capacity_mut());
         while let Some(entry) = found.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -43,7 +53,7 @@ impl Handle {
             let kind = match entry.file_type() {
                 // Some file systems do not say it before they are asked.
                 FileType::Unknown => {
-                    let facts = statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    let facts = statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
                     FileType::from_raw_mode(facts.st_mode)
                 }
                 known => known,
@@ -66,18 +76,31 @@ const FILE: OFlags =
 
 impl Holder {
     pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
-        Ok(openat(&*self.0, name, FILE, Mode::empty())?.into())
+        Ok(openat(&self.0.fd, name, FILE, Mode::empty())?.into())
     }
 
     pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<Handle> {
-        Ok(Handle(openat(&*self.0, name, FOLDER, Mode::empty())?))
+        let fd = openat(&self.0.fd, name, FOLDER, Mode::empty())?;
+        let Some(only) = self.0.only else { return Ok(Handle { fd, only: None }) };
+        let (fd, device) = with_device(fd)?;
+        if device != only {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        Ok(Handle { fd, only: Some(only) })
     }
 
     pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {
-        let facts = statx(&*self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MTIME).ok()?;
+        let facts = statx(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MTIME).ok()?;
         let since = Duration::new(facts.stx_mtime.tv_sec.try_into().ok()?, facts.stx_mtime.tv_nsec);
         SystemTime::UNIX_EPOCH.checked_add(since)
     }
+}
+
+/// What is open, and the device that it is on.
+fn with_device(fd: OwnedFd) -> io::Result<(OwnedFd, u64)> {
+    let file = File::from(fd);
+    let device = file.metadata()?.dev();
+    Ok((file.into(), device))
 }
 
 fn kind_of(kind: FileType) -> FileKind {

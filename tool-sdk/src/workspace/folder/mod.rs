@@ -60,7 +60,8 @@ impl Located {
         if self.root().is_gone() {
             return Err(self.gone());
         }
-        let opened = self.open_dir().and_then(Handle::of);
+        let one_device = self.workspace.0.one_device;
+        let opened = self.open_dir().and_then(|dir| Handle::of(dir, one_device));
         opened.map(Folder).map_err(|error| self.no_folder(error))
     }
 }
@@ -113,7 +114,9 @@ impl FolderEntry {
     ///
     /// # Errors
     ///
-    /// Fails when it is no folder, and when it may not be read.
+    /// Fails when it is no folder, and when it may not be read; with
+    /// [`CrossesDevices`](io::ErrorKind::CrossesDevices) when it is on another device than where
+    /// the walk began, and the workspace [stays on one](super::Workspace::one_device).
     pub fn open_folder(&self) -> io::Result<Folder> {
         self.holder.open_folder(&self.name).map(Folder)
     }

@@ -290,6 +290,27 @@ mod unix {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
+    // PA1: the path that rules and people are told is that of the folder which is open.
+    #[test]
+    fn a_root_that_is_swapped_while_it_is_opened_is_refused() {
+        let top = TempDir::new().unwrap();
+        let at = |name: &str| top.path().join(name);
+        for name in ["a", "b"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        symlink("a", at("link")).unwrap();
+        for name in ["a", "link"] {
+            let dir = || Dir::open_ambient_dir(at(name), ambient_authority()).unwrap();
+            assert!(Root::of(dir(), Access::Full, at(name)).is_ok());
+            let before = dir();
+            fs::rename(at("a"), at("old")).unwrap();
+            fs::rename(at("b"), at("a")).unwrap();
+            fs::rename(at("old"), at("b")).unwrap();
+            let error = Root::of(before, Access::Full, at(name)).err().unwrap();
+            assert_eq!(error.to_string(), "another folder took its place while it was opened");
+        }
+    }
+
     #[test]
     fn a_root_may_be_named_through_a_link() {
         let (folder, _) = folder();

@@ -15,8 +15,12 @@ use super::include::Include;
 use super::report::{Mode, report};
 use crate::{look, stop};
 
-/// The most memory that one file may take: a line, or all of it when matches span lines.
-const MAX_HEAP: usize = 64 * 1024 * 1024;
+/// The longest line that is searched.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// The largest file that is searched for matches that span lines: it is searched in one piece,
+/// in which nobody looks whether the call was cancelled or its time is up.
+const MAX_MULTILINE: usize = 4 * 1024 * 1024;
 
 /// How deep groups and repetitions of a pattern may be in each other.
 const MAX_NESTING: u32 = 64;
@@ -70,7 +74,8 @@ pub async fn grep_files(
     /// Whether upper and lower case are the same.
     #[arg(default = false)]
     case_insensitive: bool,
-    /// Whether a match may span lines; `.` then matches line ends too.
+    /// Whether a match may span lines; `.` then matches line ends too, and files above 4 MiB are
+    /// left out.
     #[arg(default = false)]
     multiline: bool,
     /// How many matches to show at most; with `files` and `count`, how many files.
@@ -87,6 +92,7 @@ pub async fn grep_files(
             searcher: searcher(mode, context, multiline),
             include: include.transpose()?,
             mode,
+            multiline,
             limit: limit.into(),
         };
         let stop = look.stop;
@@ -157,6 +163,6 @@ fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
         .before_context(context)
         .after_context(context)
         .multi_line(multiline)
-        .heap_limit(Some(MAX_HEAP));
+        .heap_limit(Some(if multiline { MAX_MULTILINE } else { MAX_LINE }));
     builder
 }

@@ -246,9 +246,30 @@ async fn a_text_with_a_nul_in_it_is_told_of() {
 async fn a_line_without_an_end_is_explained() {
     let folder = folder(&[("holes", "some line\n".repeat(1000).as_bytes())]);
     let file = File::options().write(true).open(folder.path().join("holes")).unwrap();
-    file.set_len(2 * MAX_HEAP as u64).unwrap();
+    file.set_len(2 * MAX_LINE as u64).unwrap();
     let error = error(&folder, Ask { path: "holes", ..ask("x") }).await;
-    assert!(error.suggestion().unwrap().contains("64 MiB"), "{error}");
+    assert!(error.message().ends_with("a line of it has over 64 MiB"), "{error}");
+}
+
+// RX1: what is searched in one piece is bounded, and what is left out is told.
+#[tokio::test]
+async fn a_large_file_is_not_searched_for_matches_that_span_lines() {
+    let most = "some line\n".repeat(MAX_MULTILINE / 10);
+    let over = format!("begin\nend\n{most}");
+    let folder =
+        folder(&[("over", over.as_bytes()), ("most", most.as_bytes()), ("a", b"begin\nend\n")]);
+    let multiline = true;
+    let ask = |path| Ask { multiline, path, mode: "files", ..ask("begin\\s+end") };
+    assert_eq!(
+        text(&folder, ask(".")).await,
+        "Found 1 file.\na\n(1 file over 4 MiB is too large for `multiline`, and left out; \
+         search without it.)"
+    );
+    let told = error(&folder, ask("over")).await;
+    assert_eq!(told.message(), "`over` is too large for `multiline`: over 4 MiB");
+    assert_eq!(text(&folder, ask("most")).await, "No matches found.");
+    let lines = Ask { multiline: false, ..ask("over") };
+    assert_eq!(text(&folder, Ask { pattern: "begin", ..lines }).await, "Found 1 file.\nover");
 }
 
 #[tokio::test]

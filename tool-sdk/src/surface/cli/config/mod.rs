@@ -74,6 +74,8 @@ pub(super) struct Config {
     pub(super) principals: serve::Principals,
     /// Whether changed files are on the disk when their call ends.
     pub(super) durable: Option<Durability>,
+    /// Whether who goes through a folder stays on one device.
+    pub(super) one_device: Option<bool>,
     pub(super) sandbox: Option<sandbox::Mode>,
     pub(super) sandbox_level: Option<sandbox::Level>,
     pub(super) sandbox_network: Option<bool>,

@@ -22,6 +22,7 @@ const KEYS: &[&str] = &[
     "hooks",
     "mcp",
     "mode",
+    "one_device",
     "rules",
     "safe_commands",
     "sandbox",
@@ -59,6 +60,7 @@ fn read(mut keys: Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Config {
         servers: keys.take("mcp").map(mcp::servers).unwrap_or_default(),
         principals: keys.take("serve").map(serve::principals).unwrap_or_default(),
         durable: keys.word("durable"),
+        one_device: keys.read("one_device"),
         sandbox: keys.word("sandbox"),
         sandbox_level: keys.word("sandbox_level"),
         sandbox_network: keys.read("sandbox_network"),
@@ -128,6 +130,7 @@ mod tests {
             r#"
 mode = "strict"
 durable = "never"
+one_device = true
 safe_commands = false
 deny = ["delete", "read(*.env)"]
 allow = ["read"]
@@ -156,16 +159,16 @@ locked = true
         assert_eq!(
             rules,
             [
-                rule("deny delete", "f:5", false),
-                rule("deny read(*.env)", "f:5", false),
-                rule("allow read", "f:6", false),
-                rule("allow run(git *)", "f:8", false),
-                rule("deny edit(path: /etc/*)", "f:13", true),
+                rule("deny delete", "f:6", false),
+                rule("deny read(*.env)", "f:6", false),
+                rule("allow read", "f:7", false),
+                rule("allow run(git *)", "f:9", false),
+                rule("deny edit(path: /etc/*)", "f:14", true),
             ]
         );
         assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
-        assert_eq!(config.durable, Some(Durability::Never));
+        assert_eq!((config.durable, config.one_device), (Some(Durability::Never), Some(true)));
         assert!(super::config("", "f").unwrap().rules.is_empty());
     }
 

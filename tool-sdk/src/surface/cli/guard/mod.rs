@@ -48,6 +48,8 @@ pub(super) struct Guard {
     pub(super) sandbox: Policy,
     /// Whether changed files are on the disk when their call ends.
     pub(super) durability: Durability,
+    /// Whether who goes through a folder stays on one device.
+    pub(super) one_device: bool,
 }
 
 /// Who answers when somebody has to be asked.
@@ -85,6 +87,7 @@ impl Guard {
         let audit = io.var("TOOL_SDK_AUDIT").map(|path| written_out("TOOL_SDK_AUDIT", path.into()));
         let audit = audit.transpose()?.or(config.audit);
         let durability = named(io, "TOOL_SDK_DURABLE")?.or(config.durable).unwrap_or_default();
+        let one_device = switch(io, "TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         Ok(Self {
             rules,
             mode,
@@ -99,6 +102,7 @@ impl Guard {
             audit: audit.map(|path| io.path(path)),
             sandbox,
             durability,
+            one_device: one_device.unwrap_or_default(),
         })
     }
 }

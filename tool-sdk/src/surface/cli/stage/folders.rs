@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
-use super::super::exit::Result;
 use super::super::{Io, config, place};
 use crate::context::Session;
 use crate::process::sandbox::Policy;
 use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
-use crate::workspace::{Durability, Workspace};
+use crate::workspace::Workspace;
 
 /// The folders that tools may touch, and what confines commands to them.
 pub(super) struct Folders {
@@ -23,15 +22,14 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Opens the folders that tools may touch, and protects what the program keeps.
-    /// `levels` are the options from left to right.
-    pub(super) fn open(
-        durability: Durability,
+    /// The folders that tools may touch, with what the program keeps protected. `levels` are
+    /// the options from left to right.
+    pub(super) fn new(
+        workspace: Workspace,
         sandbox: Policy,
         levels: &[&ArgMatches],
         io: &Io<'_>,
-    ) -> Result<Self> {
-        let workspace = place::workspace(levels, io)?.durability(durability);
+    ) -> Self {
         let mut folders = Self { workspace, sandbox, outputs: None };
         if let Some(path) = config::path(levels, io) {
             folders = folders.protect_when_there(&path);
@@ -42,7 +40,7 @@ impl Folders {
             folders.outputs = Some(outputs);
             folders = folders.protect(&dir);
         }
-        Ok(folders)
+        folders
     }
 
     /// Protects one more file or folder, from tools and from commands.

@@ -64,7 +64,9 @@ impl Stage {
             }
             pipeline = pipeline.writable_roots(writable);
         }
-        let mut folders = Folders::open(guard.durability, guard.sandbox, levels, io)?;
+        let workspace =
+            place::workspace(levels, io)?.durability(guard.durability).one_device(guard.one_device);
+        let mut folders = Folders::new(workspace, guard.sandbox, levels, io);
         if let Some(outputs) = folders.outputs() {
             pipeline = pipeline.output_dir(outputs);
         }
