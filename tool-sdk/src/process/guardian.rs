@@ -4,9 +4,9 @@
 //! whatever cause. Then it ends the children of this process, everything that carries its mark,
 //! and everything below those.
 //!
-//! The children are told by number, in memory that both hold: a program that drops the mark has
-//! no parent any more that would lead to it. A child that was told is not another one of its
-//! number as long as it began before it was told.
+//! The children are told by number, in memory that both hold: one that drops its mark has no parent
+//! any more that would lead to it. A child that was told is not another one of its number as long
+//! as it began before it was told.
 //!
 //! A signal that children get from the system at their parent's end would be simpler. But it
 //! comes when the *thread* ends that started them, and it does not reach what they started.
@@ -21,7 +21,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::WaitIdOptions;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::mark::{self, Mark};
+use super::mark::{self, Mark, Row};
 use super::program::Program;
 use super::start::linux::{Handle, launch};
 use super::start::wires::Ends;
@@ -33,6 +33,7 @@ use super::start::wires::Ends;
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 read -r _
+variable=$1 limit=$2
 end() {
     kill -STOP "$1"
     for child in $(cat "/proc/$1/task/"*/children); do
@@ -42,15 +43,18 @@ end() {
 }
 while read -r number until; do
     told=$(cat "/proc/$number/stat") || continue
-    set -- "$1" ${told##*)}
-    [ "${21}" -gt "$until" ] || end "$number"
+    set -- ${told##*)}
+    [ "${20}" -gt "$until" ] || end "$number"
 done <&1
 for round in 1 2 3 4 5 6 7 8; do
-    found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+    found=$(
+        grep -lsF "$variable" /proc/[0-9]*/environ
+        [ -z "$limit" ] || grep -ls "$limit" /proc/[0-9]*/limits
+    )
     [ -n "$found" ] || break
     for place in $found; do
         number=${place#/proc/}
-        end "${number%/environ}"
+        end "${number%/*}"
     done
 done
 "#;
@@ -169,10 +173,12 @@ impl Guardian {
             None => (none, None),
         };
         let ends = Ends { input: wait.into(), output, complaints, is_terminal: false };
-        let variable = format!("{}={}", mark::NAME, Mark::of_host()?);
-        let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "guardian", &variable]);
+        let mark = Mark::of_host()?;
+        let variable = format!("{}={}", mark::NAME, mark.as_str());
+        let limit = mark.row().map(Row::pattern).unwrap_or_default();
+        let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "guardian", &variable, &limit]);
         program.folder = Some("/".into());
-        let process = launch(&program, mark::inherited().as_deref(), &ends)?;
+        let process = launch(&program, mark::inherited().as_deref(), None, &ends)?;
         Ok(Self { process, _alive: alive, told })
     }
 }

@@ -248,6 +248,15 @@ pub(crate) fn hears_of_children() -> bool {
     true
 }
 
+/// Whether what a command starts is found wherever it went, unless it hides on purpose.
+#[cfg(any(feature = "cli", test))]
+pub(crate) fn finds_what_hides() -> bool {
+    #[cfg(target_os = "linux")]
+    return Mark::of_host().is_ok_and(|mark| mark.row().is_some());
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// Runs a program to its end or its time limit.
 ///
 /// Completion does not wait for what the program left running; what a confined program left

@@ -20,12 +20,12 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{Exit, Processes, Run, RunError, Spawn, run};
+use super::{Exit, Processes, Run, RunError, Spawn, finds_what_hides, run};
 
 /// Long enough to be a failure.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// How a tree makes itself hard to end; all of it holds descriptor 3.
+/// How a tree makes itself hard to end; all of it holds `$pipe`, as descriptor 3 or anew.
 const TREES: &[&str] = &[
     "trap '' TERM; sleep 300; sleep 300",
     "sleep 300 & sleep 300 & wait",
@@ -34,6 +34,45 @@ const TREES: &[&str] = &[
     "(setsid sh -c 'trap \"\" TERM; (sleep 300 &); sleep 300' &); sleep 300",
     "env -i PATH=\"$PATH\" setsid sleep 300 & sleep 300",
 ];
+
+/// The same, and nothing of the environment, the session and the parents is left: each with the
+/// program that it takes.
+const HIDDEN: &[(&str, &str)] = &[
+    ("setsid", "(env -i PATH=\"$PATH\" setsid sleep 300 &); sleep 300"),
+    ("setsid", "(env -i PATH=\"$PATH\" setsid sh -c '(setsid sleep 300 &)' &); sleep 300"),
+    ("nohup", "(env -i PATH=\"$PATH\" nohup setsid sleep 300 >&3 2>&1 &); sleep 300"),
+    (
+        "perl",
+        "env -i PATH=\"$PATH\" perl -MPOSIX -e 'fork and exit; POSIX::setsid(); fork and exit; \
+         POSIX::close($_) for 0..255; open my $held, \">\", $ARGV[0]; sleep 300' \"$pipe\"; \
+         sleep 300",
+    ),
+    (
+        "python3",
+        "env -i PATH=\"$PATH\" python3 -c 'import os, sys, time\n\
+         if os.fork(): os._exit(0)\n\
+         os.setsid()\n\
+         if os.fork(): os._exit(0)\n\
+         os.closerange(0, 256); os.open(sys.argv[1], os.O_WRONLY); time.sleep(300)' \"$pipe\"; \
+         sleep 300",
+    ),
+];
+
+/// All trees that can be had here.
+fn trees() -> Vec<&'static str> {
+    let mut trees = TREES.to_vec();
+    if !finds_what_hides() {
+        eprintln!("skipped what hides: the limit that would tell whose it is cannot be set");
+        return trees;
+    }
+    for &(program, tree) in HIDDEN {
+        match Command::new(program).arg("--version").output() {
+            Ok(_) => trees.push(tree),
+            Err(error) => eprintln!("skipped what {program} hides: {error}"),
+        }
+    }
+    trees
+}
 
 /// A pipe that a tree of processes holds open as descriptor 3, until its last one ends.
 struct Held {
@@ -52,7 +91,7 @@ impl Held {
     }
 
     fn script(&self, tree: &str) -> String {
-        format!("exec 3>'{}'; {tree}", self.folder.path().join("pipe").display())
+        format!("pipe='{}'; exec 3>\"$pipe\"; {tree}", self.folder.path().join("pipe").display())
     }
 
     /// Waits until nobody holds it any more.
@@ -92,9 +131,10 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Ends `count` trees by a time limit, some at once, and gives the time each call took and the
 /// time until the last of its tree was gone.
 async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
-    let ended = stream::iter(0..count).map(|number| async move {
+    let trees = trees().into_iter().cycle().take(count);
+    let ended = stream::iter(trees).map(|tree| async move {
         let held = Held::new();
-        let script = held.script(TREES[number % TREES.len()]);
+        let script = held.script(tree);
         let started = Instant::now();
         let limited = Run::exec("sh", ["-c", &script]).timeout(TIMEOUT).grace(GRACE);
         assert_eq!(run(limited).await.unwrap().exit, Exit::TimedOut, "{script}");

@@ -221,6 +221,10 @@ fn said(file: &Path) -> String {
     panic!("it never said anything");
 }
 
+/// Leaves the environment, the session and the parents behind.
+#[cfg(target_os = "linux")]
+const HIDE: &str = "(env -i PATH=\"$PATH\" setsid sleep 300 &)";
+
 // F15: the test runs itself as a host, which is killed; nothing that it started stays.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
@@ -228,16 +232,17 @@ async fn nothing_outlives_a_host_that_is_killed() {
     const FOLDER: &str = "TOOL_SDK_TEST_FOLDER";
     if let Some(folder) = std::env::var_os(FOLDER) {
         let pipe = Path::new(&folder).join("pipe");
-        // A child, one in a session of its own, one that forgot its mark, and one whose parents
-        // are gone.
+        // A child, one in a session of its own, one without its environment, one whose parents
+        // are gone, and one of which all that holds.
         let line = format!(
             "trap '' TERM HUP; exec 3>'{}'; sleep 300 & setsid sleep 300 & \
-             env -i /bin/sleep 300 & (setsid sleep 300 &); echo ready > '{}'; sleep 300",
+             env -i /bin/sleep 300 & (setsid sleep 300 &); {}; echo ready > '{}'; sleep 300",
             pipe.display(),
+            if finds_what_hides() { HIDE } else { "true" },
             Path::new(&folder).join("ready").display(),
         );
         let kept = Processes::default();
-        // A child that forgot its mark at once, and left one of its own behind.
+        // A child that left its environment at once, and one of its own behind.
         let bare = format!("exec 3>'{}'; (sleep 300 &); sleep 300", pipe.display());
         let spawn = Spawn::exec("env", ["-i", "PATH=/usr/bin:/bin", "sh", "-c", &bare]);
         kept.start(&spawn).unwrap();

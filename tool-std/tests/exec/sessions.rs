@@ -206,7 +206,8 @@ async fn held(host: &Host) -> std::fs::File {
     if !pipe.exists() {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     }
-    let cmd = "exec 3> pipe; trap '' TERM; setsid sleep 300 & sleep 300";
+    let cmd = "exec 3> pipe; trap '' TERM; setsid sleep 300 & env -i setsid -f sleep 300; \
+               sleep 300";
     let call = host.call("exec_command", json!({ "cmd": cmd, "yield_time_ms": 250 }));
     let opened = tokio::task::spawn_blocking(|| std::fs::File::open(pipe));
     let (report, opened) = tokio::join!(call, opened);

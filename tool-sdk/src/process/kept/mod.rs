@@ -2,8 +2,8 @@
 //! the conversation.
 //!
 //! **Invariant:** when the last handle is dropped, nothing that was started here is left,
-//! also not what an ended process had put into the background. Only without a sandbox, a
-//! program that left its parents, its session and its environment behind is not found any more.
+//! also not what an ended process had put into the background. Only what hides on purpose, and
+//! without a sandbox, is not found any more.
 
 mod live;
 mod spawn;

@@ -29,9 +29,9 @@ pub(super) use tokio::process::Child;
 #[cfg(not(unix))]
 use self::elsewhere::start_wired;
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::Child;
-#[cfg(target_os = "linux")]
 use self::linux::start_wired;
+#[cfg(target_os = "linux")]
+pub(super) use self::linux::{Child, limit_of};
 #[cfg(all(unix, not(target_os = "linux")))]
 use self::unix::start_wired;
 use super::mark::Mark;

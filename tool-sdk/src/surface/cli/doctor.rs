@@ -136,14 +136,15 @@ impl Report {
         if !process::hears_of_children() {
             weaker.push("no command can be run: the ends of children (SIGCHLD) are ignored".into());
         }
-        if cfg!(target_os = "linux") {
+        if !cfg!(target_os = "linux") {
+            weaker.push("a command that is ended may leave behind what it started".to_owned());
+        } else if !process::finds_what_hides() {
             weaker.push(
                 "without a sandbox, what leaves its parents, its session and its environment \
-                 behind at once outlives the command"
+                 behind at once outlives the command: the limit that would tell whose it is \
+                 (RLIMIT_LOCKS) cannot be set"
                     .to_owned(),
             );
-        } else {
-            weaker.push("a command that is ended may leave behind what it started".to_owned());
         }
         if !cfg!(unix) {
             weaker.push("nobody can be asked at a terminal".to_owned());

@@ -96,7 +96,7 @@ impl Steps {
         }
         if let Err(error) = &self.processes {
             reasons.push(format!(
-                "no processes of its own, so what hides from its parents outlives the command: {error}"
+                "no processes of its own, so what hides may outlive the command: {error}"
             ));
         }
         if let (Ok(()), Ok(Mounts { processes: Some(error), .. })) = (&self.processes, &self.mounts)

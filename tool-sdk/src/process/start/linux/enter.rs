@@ -15,10 +15,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::{WaitIdOptions, chdir, ioctl_tiocsctty, setsid};
+use rustix::process::{Rlimit, WaitIdOptions, chdir, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::super::super::Limits;
+use super::super::super::mark::MARKED;
 use super::super::wires::Ends;
 use super::Handle;
 
@@ -42,6 +43,8 @@ pub(super) struct Plan<'a> {
     pub(super) folder: Option<&'a CStr>,
     pub(super) ends: &'a Ends,
     pub(super) limits: Limits,
+    /// The mark as a limit.
+    pub(super) marked: Option<Rlimit>,
 }
 
 /// A plan as the system reads it.
@@ -154,6 +157,10 @@ impl Prepared<'_> {
             chdir(folder)?;
         }
         self.plan.limits.apply()?;
+        if let Some(limit) = self.plan.marked {
+            // Where it is refused, the mark in the environment is there.
+            let _ = setrlimit(MARKED, limit);
+        }
         close_others();
         default_signals();
         #[expect(unsafe_code, reason = "nothing else becomes another program")]
@@ -165,7 +172,7 @@ impl Prepared<'_> {
     }
 }
 
-fn last_error() -> Errno {
+pub(super) fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 

@@ -3,6 +3,7 @@
 
 mod ends;
 mod enter;
+mod limit;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -14,12 +15,13 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use rustix::fs::{Access, access};
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{Rlimit, WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 pub(in crate::process) use self::ends::{hear_of_children, hears_of_children};
 use self::enter::{Plan, enter};
+pub(in crate::process) use self::limit::limit_of;
 use super::super::env::folders;
 use super::super::guardian::{self, Told};
 use super::super::mark::{self, Mark};
@@ -61,7 +63,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
         return Err(io::Error::other(what));
     }
     let (ends, mut streams) = wires(wiring)?;
-    let handle = launch(program, Some(mark.as_str().as_ref()), &ends)?;
+    let handle = launch(program, Some(mark.as_str().as_ref()), mark.limit(), &ends)?;
     streams.held = ends.written();
     Ok(Started { child: Child::new(handle)?, streams })
 }
@@ -70,6 +72,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
 pub(in crate::process) fn launch(
     program: &Program,
     mark: Option<&OsStr>,
+    marked: Option<Rlimit>,
     ends: &Ends,
 ) -> io::Result<Handle> {
     let env = program.env();
@@ -86,6 +89,7 @@ pub(in crate::process) fn launch(
             folder: folder.as_deref(),
             ends,
             limits: program.limits,
+            marked,
         })
     };
     match plan(&path, &words) {

@@ -1,0 +1,217 @@
+//! What Linux tells of processes: whose they are, what they are, and whether they live.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getrlimit, pidfd_open, pidfd_send_signal,
+    setrlimit, test_kill_process,
+};
+
+use super::super::kept::Attached;
+use super::super::start::{group_of, limit_of, session_of};
+use super::{Ending, Mark, NAME, Row};
+
+/// The limit that a mark is.
+pub(in crate::process) const MARKED: Resource = Resource::Locks;
+
+/// The longest environment that is looked through.
+const MOST_ENVIRONMENT: u64 = 4 << 20;
+
+/// Signals every process below `mark`, and says how many there were.
+pub(super) fn sweep(mark: &mut Mark, ending: Ending) -> usize {
+    let (signal, spared) = match ending {
+        Ending::Gently { group } => (Signal::TERM, group),
+        Ending::AtOnce => (Signal::KILL, None),
+    };
+    let members = members(mark);
+    mark.found.extend(members.iter().map(|(pid, process)| (*pid, process.start)));
+    members
+        .into_iter()
+        .filter(|(_, process)| Some(process.group) != spared)
+        .filter(|(pid, process)| send(*pid, process.start, signal))
+        .count()
+}
+
+/// Whether the process that leads a group is all that lives of it.
+pub(in crate::process) fn is_alone(group: i32) -> bool {
+    // To ask for its group takes a tenth of reading all that is told of a process.
+    let of_group = numbers().into_iter().filter(|pid| group_of(*pid) == Some(group));
+    of_group.filter(|pid| Process::of(*pid).is_some()).eq([group])
+}
+
+/// The programs of a session.
+pub(in crate::process) fn of_session(session: i32) -> Option<Vec<Attached>> {
+    let of_session = numbers().into_iter().filter(|pid| session_of(*pid) == Some(session));
+    Some(of_session.filter_map(attached).collect())
+}
+
+/// What runs as `pid`; nothing where that has ended.
+pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
+    let program = match fs::read_link(format!("/proc/{pid}/exe")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        program => program.ok(),
+    };
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    let words = line.split(|&byte| byte == 0);
+    let words = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
+    Some(Attached { program, words })
+}
+
+/// Whether one of a group ignores it when it is interrupted.
+pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
+    let mut ignored = numbers().into_iter().filter_map(|pid| {
+        Process::of(pid).filter(|it| it.group == group)?;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(signals.trim(), 16).ok()
+    });
+    ignored.any(|signals| signals & 1 << (Signal::INT.as_raw() - 1) != 0)
+}
+
+/// Signals the process `pid`, if it is still the one that began at `start`.
+fn send(pid: i32, start: u64, signal: Signal) -> bool {
+    let Some(id) = Pid::from_raw(pid) else { return false };
+    let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else { return false };
+    Process::of(pid).is_some_and(|now| now.start == start)
+        && pidfd_send_signal(handle, signal).is_ok()
+}
+
+/// What is below `mark`.
+fn members(mark: &Mark) -> Vec<(i32, Process)> {
+    let all: HashMap<i32, Process> = numbers()
+        .into_iter()
+        .filter(|&pid| pid != getpid().as_raw_nonzero().get())
+        .filter_map(|pid| Some((pid, Process::of(pid)?)))
+        .collect();
+    let mut known: HashMap<i32, bool> = all
+        .iter()
+        .map(|(&pid, it)| (pid, mark.found.contains(&(pid, it.start)) || carries(pid, mark)))
+        .collect();
+    loop {
+        let more: Vec<i32> = all
+            .iter()
+            .filter(|(pid, process)| !known[*pid] && known.get(&process.parent) == Some(&true))
+            .map(|(&pid, _)| pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        known.extend(more.into_iter().map(|pid| (pid, true)));
+    }
+    all.into_iter().filter(|(pid, _)| known[pid]).collect()
+}
+
+fn numbers() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.flatten().filter_map(number).collect()
+}
+
+/// The row of this process; nothing where its limit is somebody else's, or may not be set.
+pub(super) fn own_row() -> Option<Row> {
+    let limit = getrlimit(MARKED);
+    let row = Row::of(&limit)?;
+    setrlimit(MARKED, limit).is_ok().then_some(row)
+}
+
+/// Whether `pid` has the mark, or one below it.
+fn carries(pid: i32, mark: &Mark) -> bool {
+    let is_below = |row: &Row| row_of(pid).is_some_and(|other| other.is_below(row));
+    mark.row.as_ref().is_some_and(is_below) || environment_holds(pid, mark)
+}
+
+fn row_of(pid: i32) -> Option<Row> {
+    match limit_of(pid, MARKED) {
+        Ok(limit) => Row::of(&limit),
+        // The call wants more than the same user; the file wants nothing.
+        Err(Errno::PERM) if test_kill_process(Pid::from_raw(pid)?).is_ok() => {
+            Row::of(&told_limit(pid)?)
+        }
+        Err(_) => None,
+    }
+}
+
+/// The same limit as the system writes it.
+fn told_limit(pid: i32) -> Option<Rlimit> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let told = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
+    let mut numbers = told.split_whitespace().map(|number| number.parse().ok());
+    Some(Rlimit { current: numbers.next()?, maximum: numbers.next()? })
+}
+
+/// Whether the environment of `pid` holds it.
+fn environment_holds(pid: i32, mark: &Mark) -> bool {
+    let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
+    let mut environment = Vec::new();
+    // The environment of a process of somebody else cannot be read.
+    let _ = file.take(MOST_ENVIRONMENT).read_to_end(&mut environment);
+    environment.split(|&byte| byte == 0).any(|variable| {
+        let value = variable
+            .strip_prefix(NAME.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            .and_then(|value| value.strip_prefix(mark.as_str().as_bytes()));
+        value.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+    })
+}
+
+/// What `/proc` says of a process that lives.
+struct Process {
+    parent: i32,
+    group: i32,
+    start: u64,
+}
+
+impl Process {
+    fn of(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may hold blanks and brackets; what comes behind it does not.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let is_dead = matches!(*fields.first()?, "Z" | "X");
+        let parent = fields.get(1)?.parse().ok()?;
+        let group = fields.get(2)?.parse().ok()?;
+        let start = fields.get(19)?.parse().ok()?;
+        (!is_dead).then_some(Self { parent, group, start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{ChildEnv, Run, finds_what_hides, run};
+    use super::*;
+
+    #[test]
+    fn a_limit_is_read_as_it_is_written() {
+        let own = getpid().as_raw_nonzero().get();
+        assert_eq!(limit_of(own, MARKED), Ok(getrlimit(MARKED)));
+        assert_eq!(told_limit(own), Some(getrlimit(MARKED)));
+        assert_eq!(limit_of(i32::MAX, MARKED), Err(Errno::SRCH));
+    }
+
+    const OUTER: &str = "TOOL_SDK_OUTER";
+
+    // F15: what a host below another one starts is the other one's as well, by either mark.
+    #[tokio::test]
+    async fn a_host_in_a_command_has_marks_below_it() {
+        let mark = Mark::of_host().unwrap();
+        let row = format!("{:?}", mark.row());
+        if std::env::var_os(OUTER).is_some() {
+            return println!("inner {} {row}", mark.as_str());
+        }
+        let name = "process::mark::linux::tests::a_host_in_a_command_has_marks_below_it";
+        let program = std::env::current_exe().unwrap();
+        let inner = Run::exec(program, ["--exact", name, "--nocapture"])
+            .env(ChildEnv::inherited().with(OUTER, "1"));
+        let told = run(inner).await.unwrap().stdout.text();
+        assert!(told.contains(&format!("inner {}.", mark.as_str())), "{told}");
+        if finds_what_hides() {
+            assert!(told.contains(row.trim_end_matches("\"))")), "{told} is not below {row}");
+        }
+    }
+}
