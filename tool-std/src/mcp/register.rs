@@ -327,7 +327,7 @@ mod tests {
         let env = ["RUST_LOG=debug", "PATH=/tmp/evil"].map(str::to_owned).to_vec();
         let command = Some("sh".to_owned());
         let args = RegisterMcpServerArgs { command, env: Some(env), ..nothing() };
-        let shown = shown(&args, &tool_sdk::testing::context()).unwrap();
+        let shown = shown(&args, &tool_sdk::testing::context()).unwrap().unwrap();
         assert_eq!(shown["env"], json!(["RUST_LOG=debug", "PATH"]));
         let program = shown["program"].as_str().unwrap();
         assert!(program.starts_with('/') && program.ends_with("/sh"), "{program}");
