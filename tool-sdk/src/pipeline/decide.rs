@@ -105,7 +105,9 @@ async fn gates(
 
 /// What the guard against loops thinks of the call.
 fn looping(frame: &mut Frame<'_>, prepared: &dyn Prepared) -> Option<Floor> {
-    let finding = frame.guard(prepared);
+    let Some(finding) = frame.guard(prepared) else {
+        return Some(Floor { action: Action::Deny, by: By::Tool, reason: UNKNOWN.to_owned() });
+    };
     let reason = finding.message(frame.definition.name.as_str())?;
     let action = match finding {
         Finding::Stopped { .. } => Action::Deny,
@@ -171,6 +173,14 @@ pub(super) fn is_liftable(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> boo
 /// Why a call does not run whose tool became another one while somebody thought about it.
 const CHANGED: &str = "the tool is another one now than when it was called; look at it as it is \
                        now, then call it again";
+
+/// Why a call does not run of which its tool cannot say what it is.
+const UNKNOWN: &str = "what the tool says about this call could not be found out";
+
+/// What is decided where the tool panics when it is asked about the call.
+pub(super) fn unknown() -> Decision {
+    Decision::new(Action::Deny, By::Tool, UNKNOWN)
+}
 
 /// Decides about one form of the call; a panic on the way is a denial.
 fn judge(
@@ -240,10 +250,7 @@ fn judging(
         *touched = subjects.unwrap_or_default();
         decision
     }));
-    judged.unwrap_or_else(|_| {
-        let reason = "what the tool says about this call could not be found out";
-        Decision::new(Action::Deny, By::Tool, reason)
-    })
+    judged.unwrap_or_else(|_| unknown())
 }
 
 /// Whether somebody approved of `subject` before: in this session, or for always; or would with

@@ -104,7 +104,7 @@ async fn slowly(
     trace::stage(frame, is_traced, "decide");
     let is_current = !frame.is_hooked() || frame.core.toolset.shows(view);
     let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-    let mut prepared = if is_settled && frame.guard(&*heard.prepared) == Finding::Fine {
+    let mut prepared = if is_settled && frame.guard(&*heard.prepared) == Some(Finding::Fine) {
         heard.prepared
     } else {
         decide::approve(frame, heard, turn).await?
@@ -121,7 +121,7 @@ async fn slowly(
         return Err(run::aborted());
     }
     trace::stage(frame, is_traced, "run");
-    frame.note(&*prepared);
+    run::contained(|| frame.note(&*prepared))?;
     frame.start();
     match run::first(frame, prepared).await {
         First::Done(result) => result,

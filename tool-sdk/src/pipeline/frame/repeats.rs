@@ -23,9 +23,10 @@ impl Frame<'_> {
         self.core.guard.is_none() || self.look(|| prepared.digest()) == Finding::Fine
     }
 
-    /// What the guard against loops finds, once for each call.
-    pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
-        self.look(|| catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten())
+    /// What the guard against loops finds, once for each call; nothing can be found where the
+    /// tool panics.
+    pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Option<Finding> {
+        catch_unwind(AssertUnwindSafe(|| self.look(|| prepared.digest()))).ok()
     }
 
     /// Counts a call that cannot run; whoever makes it again and again reads that, too.
