@@ -11,6 +11,7 @@ use super::ask::{self, Answered};
 use super::frame::Frame;
 use super::hooks::{self, Heard};
 use super::run::aborted;
+use super::trace;
 use super::turn::{Permit, Turn};
 use crate::context::{Context, Settings};
 use crate::error::ToolError;
@@ -75,7 +76,10 @@ async fn gates(
     let decision = decide(frame, &heard, &cx);
     let Answered { decision, reply, shown, halted } = match decision.action {
         Action::Allow | Action::Deny => Answered::by_nobody(decision, heard.prepared),
-        Action::Ask => ask::ask(frame, heard, decision, &cx, turn).await?,
+        Action::Ask => {
+            trace::stage(frame, trace::is_on(), "ask");
+            ask::ask(frame, heard, decision, &cx, turn).await?
+        }
     };
     if let Some(reason) = halted {
         frame.aside().halted = Some(reason);

@@ -101,10 +101,12 @@ async fn slowly(
     };
 
     // guard, decide, ask
+    trace::stage(frame, is_traced, "guard");
+    let found = frame.guard(&*heard.prepared);
     trace::stage(frame, is_traced, "decide");
     let is_current = !frame.is_hooked() || frame.core.toolset.shows(view);
     let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-    let mut prepared = if is_settled && frame.guard(&*heard.prepared) == Some(Finding::Fine) {
+    let mut prepared = if is_settled && found == Some(Finding::Fine) {
         heard.prepared
     } else {
         decide::approve(frame, heard, turn).await?
