@@ -47,6 +47,48 @@ fn take_words(words: Args<Vec<String>>) -> String {
     words.join(" ")
 }
 
+// F89, O2: the class of every standard tool, which is what asks or does not; none is guessed.
+#[test]
+fn every_standard_tool_has_the_class_that_its_effect_has() {
+    let registry = Registry::builder().add_linked().add(tools![tool_std::screen::terminal]);
+    let registry = registry.build().expect("no two tools share a name");
+    let of = |class: RiskClass| {
+        let definitions = registry.definitions().filter(|it| {
+            it.risk.class == class && it.place.is_some_and(|place| place.package == "tool-std")
+        });
+        definitions.map(|it| it.name.as_str()).collect::<Vec<_>>()
+    };
+    let read = [
+        "debug_mcp_server",
+        "glob_files",
+        "grep_files",
+        "list_dir",
+        "list_sessions",
+        "read_file",
+        "tool_search",
+    ];
+    let execute = [
+        "exec_command",
+        "kill_session",
+        "register_mcp_server",
+        "shell",
+        "shell_command",
+        "terminal",
+        "write_stdin",
+    ];
+    assert_eq!(of(RiskClass::Read), read);
+    assert_eq!(of(RiskClass::Write), ["apply_patch", "edit_file", "write_file"]);
+    assert_eq!(of(RiskClass::Execute), execute);
+
+    // What says nothing may do anything, whatever it is called.
+    let schema = || Schema::from_value(json!({ "type": "object" })).expect("a schema");
+    for name in ["get_weather", "list_files", "read_only"] {
+        let name = ToolName::new(name).expect("a name");
+        let untold = Definition::new(name, "Only reads.", schema());
+        assert_eq!(untold.risk.class, RiskClass::Execute);
+    }
+}
+
 // F3: what is no object is refused when the tools are put together, and a schema that is
 // none with the place of what is wrong.
 #[test]
