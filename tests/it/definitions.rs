@@ -2,7 +2,7 @@
 //! name says.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tool_sdk::provider::{self, Dialect};
 use tool_sdk::testing::Harness;
@@ -41,10 +41,102 @@ fn definition(tools: impl IntoTools) -> Definition {
     tools.first().expect("there is a tool").definition().clone()
 }
 
+/// What is called one thing where it is written, and another where it is read.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Leaf {
+    #[serde(rename(serialize = "written", deserialize = "read"))]
+    text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(default)]
+    pages: u32,
+}
+
+/// Turns a leaf.
+#[tool(read, register = false)]
+fn turn_leaf(
+    /// Which one.
+    leaf: Leaf,
+) -> Json<Leaf> {
+    Json(leaf)
+}
+
 /// Takes a list of words.
 #[tool(read, register = false)]
 fn take_words(words: Args<Vec<String>>) -> String {
     words.join(" ")
+}
+
+// F13: a result has the schema of what is written, and an argument that of what is read.
+#[tokio::test]
+async fn a_type_that_is_written_otherwise_than_it_is_read_has_two_schemas() {
+    let definition = definition(tools![turn_leaf]);
+    let output = definition.output.as_ref().expect("it is typed").to_value();
+    let input = definition.parameters.to_value();
+    let keys = |schema: &Value| {
+        let properties = schema["properties"].as_object().expect("it is an object");
+        let mut keys: Vec<String> = properties.keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    let taken = match input["properties"]["leaf"]["$ref"].as_str() {
+        Some(to) => input.pointer(to.trim_start_matches('#')).expect("it is there"),
+        None => &input["properties"]["leaf"],
+    };
+    assert_eq!(keys(taken), ["note", "pages", "read"]);
+    assert_eq!(keys(&output), ["note", "pages", "written"]);
+    // What has a default may be left out, and is always written.
+    assert_eq!(taken["required"], json!(["read"]));
+    assert_eq!(output["required"], json!(["written", "pages"]));
+
+    let harness = Harness::new(tools![turn_leaf]);
+    let turned = harness.call("turn_leaf", json!({ "leaf": { "read": "a" } })).await;
+    let turned: Value = serde_json::from_str(&turned.text()).expect("it is JSON");
+    let validator = jsonschema::draft202012::new(&output).expect("the schema is valid");
+    assert!(validator.is_valid(&turned), "{turned}");
+    assert_eq!(turned, json!({ "written": "a", "pages": 0 }));
+}
+
+// F89, O2: the class of every standard tool, which is what asks or does not; none is guessed.
+#[test]
+fn every_standard_tool_has_the_class_that_its_effect_has() {
+    let registry = Registry::builder().add_linked().add(tools![tool_std::screen::terminal]);
+    let registry = registry.build().expect("no two tools share a name");
+    let of = |class: RiskClass| {
+        let definitions = registry.definitions().filter(|it| {
+            it.risk.class == class && it.place.is_some_and(|place| place.package == "tool-std")
+        });
+        definitions.map(|it| it.name.as_str()).collect::<Vec<_>>()
+    };
+    let read = [
+        "debug_mcp_server",
+        "glob_files",
+        "grep_files",
+        "list_dir",
+        "list_sessions",
+        "read_file",
+        "tool_search",
+    ];
+    let execute = [
+        "exec_command",
+        "kill_session",
+        "register_mcp_server",
+        "shell",
+        "shell_command",
+        "terminal",
+        "write_stdin",
+    ];
+    assert_eq!(of(RiskClass::Read), read);
+    assert_eq!(of(RiskClass::Write), ["apply_patch", "edit_file", "write_file"]);
+    assert_eq!(of(RiskClass::Execute), execute);
+
+    // What says nothing may do anything, whatever it is called.
+    let schema = || Schema::from_value(json!({ "type": "object" })).expect("a schema");
+    for name in ["get_weather", "list_files", "read_only"] {
+        let name = ToolName::new(name).expect("a name");
+        let untold = Definition::new(name, "Only reads.", schema());
+        assert_eq!(untold.risk.class, RiskClass::Execute);
+    }
 }
 
 // F3: what is no object is refused when the tools are put together, and a schema that is

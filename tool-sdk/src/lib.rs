@@ -139,9 +139,9 @@ pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
-    Extent, Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode,
-    Pattern, PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
+    Action, ApprovalStore, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Extent,
+    Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
+    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
     WrittenRule, WrittenRules, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};

@@ -156,7 +156,7 @@ fn processes_that_write_at_once_lose_nothing() {
 
 // F77
 #[test]
-#[ignore = "takes half a minute where nothing is optimised"]
+#[ignore = "takes half a minute where nothing is optimised; `.ci/proofs` runs it"]
 fn processes_that_write_every_approval_alone_lose_nothing() {
     write_at_once(100);
 }

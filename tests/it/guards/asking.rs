@@ -119,7 +119,7 @@ async fn an_approval_settles_the_asks_that_it_covers() {
     assert!(waiting.await.unwrap().result.is_ok(), "another mode settles it too");
 }
 
-// F12 of the reliability list: no answer is a no, and nothing is left behind.
+// fault 12: no answer is a no, and nothing is left behind.
 #[tokio::test(start_paused = true)]
 async fn an_ask_without_an_answer_ends_as_a_no() {
     let log = Log::default();
@@ -260,7 +260,7 @@ async fn what_nobody_can_answer_says_what_would_help() {
 }
 
 /// What the pipeline warned of since `events` began.
-fn warnings(events: &mut tool_sdk::Events) -> Vec<String> {
+fn warnings(events: &mut Events) -> Vec<String> {
     let told = std::iter::from_fn(|| events.try_recv());
     told.filter_map(|event| match event.kind {
         EventKind::Warned { message } => Some(message),
@@ -365,4 +365,33 @@ async fn an_empty_id_is_none() {
     let session = session(&log);
     let ids = [pipeline.call(&session, call()).await, pipeline.call(&session, call()).await];
     assert_ne!(ids[0].call, ids[1].call);
+}
+
+// F88: a host shows what was approved until the session ends, and takes it back.
+#[tokio::test]
+async fn what_was_approved_for_the_session_is_listed_and_taken_back() {
+    let log = Log::default();
+    let a = || Reply::Session { patterns: vec!["a".into()] };
+    let (pipeline, approver) = answered_by(&log, [a(), a(), Reply::Reject]);
+    let session = session(&log);
+    let call = async || {
+        let call = Call::new("overwrite", r#"{"path": "a"}"#);
+        (pipeline.call(&session, call).await.result.is_ok(), approver.asked().len())
+    };
+    assert!(pipeline.approved(&session).is_empty());
+    assert_eq!((call().await, call().await), ((true, 1), (true, 1)));
+
+    let name = definition().name;
+    let expected = Grant::new(Grantee::new(name.clone(), "overwrite"), "a");
+    assert_eq!(pipeline.approved(&session), [expected]);
+    assert!(pipeline.approved(&Session::new("another")).is_empty());
+
+    // What another tool was granted is not meant.
+    pipeline.forget(&session, Some(&ToolName::new("other").unwrap()));
+    assert_eq!(call().await, (true, 1));
+    pipeline.forget(&session, Some(&name));
+    assert!(pipeline.approved(&session).is_empty());
+    assert_eq!(call().await, (true, 2));
+    pipeline.forget(&session, None);
+    assert_eq!(call().await, (false, 3));
 }

@@ -15,18 +15,44 @@ enum Fault {
     ApproverLeaves,
     Preview,
     Suggestions,
+    Suggests,
     Audit,
     Dangerous,
     Summary,
+    Covers,
     Digest,
     Define,
     Facts,
+    Key,
+    Notes,
 }
 
-/// A tool and its surroundings with a fault in one place.
-struct Faulty(Fault, Log);
+/// A tool and its surroundings with a fault in one place, or with none.
+#[derive(Clone)]
+struct Faulty {
+    fault: Option<Fault>,
+    says: Reply,
+    log: Log,
+}
 
-struct FaultyCall(Fault, Log);
+impl Faulty {
+    fn new(fault: Option<Fault>, log: &Log) -> Self {
+        Self { fault, says: Reply::Once, log: log.clone() }
+    }
+
+    /// Whether the fault is here; then it is written down that the call came so far.
+    fn breaks(&self, here: Fault) -> bool {
+        let breaks = self.fault == Some(here);
+        if breaks {
+            self.log.note("fault");
+        }
+        breaks
+    }
+
+    fn at(&self, here: Fault) {
+        assert!(!self.breaks(here), "{here:?}");
+    }
+}
 
 impl Tool for Faulty {
     fn definition(&self) -> &Definition {
@@ -35,142 +61,252 @@ impl Tool for Faulty {
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        assert!(self.0 != Fault::Decode, "decoding");
+        self.at(Fault::Decode);
         // What a hook made of it is refused like what a model made of it.
-        serde_json::from_str::<Value>(args.text()).expect("JSON");
-        Ok(Box::new(FaultyCall(self.0, self.1.clone())))
+        serde_json::from_str::<serde_json::Map<String, Value>>(args.text()).expect("an object");
+        Ok(Box::new(self.clone()))
     }
 }
 
-impl Prepared for FaultyCall {
+impl Prepared for Faulty {
     fn run(self: Box<Self>, _: Approved<'_>) -> Running {
-        self.1.note("run");
+        self.log.note("run");
         Box::pin(async { Ok(Output::text("ran")) })
     }
 
     fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
-        assert!(self.0 != Fault::Subjects, "subjects");
-        None
+        self.at(Fault::Subjects);
+        Some(vec!["a".into()])
     }
 
     fn approval_required(&self, _: &Context) -> Option<bool> {
-        assert!(self.0 != Fault::Required, "required");
+        self.at(Fault::Required);
         None
     }
 
     fn suggestions(&self) -> Vec<String> {
-        assert!(self.0 != Fault::Suggestions, "suggestions");
+        self.at(Fault::Suggestions);
         Vec::new()
     }
 
+    fn suggests(&self) -> bool {
+        self.at(Fault::Suggests);
+        false
+    }
+
+    fn covered_by(&self, _: &str) -> Option<bool> {
+        self.at(Fault::Covers);
+        Some(false)
+    }
+
     fn preview(&self, _: &Context) -> Result<Option<Value>, ToolError> {
-        assert!(self.0 != Fault::Preview, "preview");
+        self.at(Fault::Preview);
         Ok(None)
     }
 
     fn is_dangerous(&self) -> bool {
-        assert!(self.0 != Fault::Dangerous, "dangerous");
+        self.at(Fault::Dangerous);
         false
     }
 
     fn facts(&self, _: &Context) -> Vec<(&'static str, String)> {
-        assert!(self.0 != Fault::Facts, "facts");
+        self.at(Fault::Facts);
         Vec::new()
     }
 
     fn summary(&self) -> Option<String> {
-        assert!(self.0 != Fault::Summary, "summary");
+        self.at(Fault::Summary);
         None
     }
 
+    fn parallel_key(&self) -> Option<String> {
+        self.at(Fault::Key);
+        None
+    }
+
+    fn notes(&self) -> &[Note] {
+        self.at(Fault::Notes);
+        &[]
+    }
+
     fn digest(&self) -> Option<u64> {
-        assert!(self.0 != Fault::Digest, "digest");
+        self.at(Fault::Digest);
         None
     }
 }
 
 impl Audit for Faulty {
     fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
-        assert!(self.0 != Fault::Audit, "audit");
+        self.at(Fault::Audit);
         Ok(())
     }
 }
 
 impl Hook for Faulty {
     fn define(&self, _: &mut Definition, _: &Session) -> bool {
-        assert!(self.0 != Fault::Define, "define");
+        self.at(Fault::Define);
         true
     }
 
     fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        match self.0 {
-            Fault::BeforeFails => Step::now(Err(ToolError::internal("hook"))),
-            Fault::BeforePanics => Step::later(async { panic!("hook") }),
-            Fault::BeforeRewritesBadly => {
-                Step::now(Ok(Opinion::allow("x").rewrite(&json!("no object"))))
-            }
-            _ => Step::now(Ok(Opinion::none())),
+        if self.breaks(Fault::BeforeFails) {
+            return Step::now(Err(ToolError::internal("hook")));
         }
+        if self.breaks(Fault::BeforePanics) {
+            return Step::later(async { panic!("hook") });
+        }
+        Step::now(Ok(match self.breaks(Fault::BeforeRewritesBadly) {
+            true => Opinion::allow("x").rewrite(&json!("no object")),
+            false => Opinion::none(),
+        }))
     }
 }
 
 impl Approver for Faulty {
     fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        assert!(self.0 != Fault::ApproverPanics, "approver");
-        match self.0 {
-            Fault::ApproverLeaves => Box::pin(async { panic!("left") }),
-            _ => Box::pin(std::future::ready(Some(Reply::Reject))),
+        self.at(Fault::ApproverPanics);
+        match self.breaks(Fault::ApproverLeaves) {
+            true => Box::pin(async { panic!("left") }),
+            false => Box::pin(std::future::ready(Some(self.says.clone()))),
         }
     }
 }
 
-// P5, F71: a panic or an error at any gate never ends in the tool running.
+/// What else would let the call run, or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// Nobody needs to be asked.
+    Bypass,
+    /// The same in a batch.
+    Batch,
+    /// Somebody says yes.
+    Yes,
+    /// Somebody says no.
+    No,
+}
+
+/// A store in which `pattern` was approved.
+fn approving(folder: &tempfile::TempDir, pattern: &str) -> ApprovalStore {
+    let workspace = folder.path().join("workspace");
+    std::fs::create_dir(&workspace).unwrap();
+    let store = ApprovalStore::open(folder.path().join("approvals"), &workspace);
+    let to = Grantee::new(definition().name, "overwrite");
+    store.grant(vec![Grant::new(to, pattern)], GrantSource::default()).unwrap();
+    store
+}
+
+/// What a call does on its way: whether it came to the fault, and whether its tool ran. Where it
+/// is watched, there is a log, and somebody who listens and hears of one end.
+async fn went(fault: Option<Fault>, way: Way, is_watched: bool) -> (bool, bool) {
+    let log = Log::default();
+    let says = if way == Way::No { Reply::Reject } else { Reply::Once };
+    let faulty = || Faulty { says: says.clone(), ..Faulty::new(fault, &log) };
+    let registry = Registry::builder().add(faulty()).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // There is an approval, of something else.
+    let store = approving(&folder, "b");
+
+    let pipeline = Pipeline::new(registry)
+        .mode(if matches!(way, Way::Bypass | Way::Batch) { Mode::Bypass } else { Mode::Auto })
+        .hook("*", Priority::DEFAULT, faulty())
+        .approver(faulty())
+        .approvals(store)
+        .loop_guard(LoopGuard::default());
+    let pipeline = if is_watched { pipeline.audit(faulty()) } else { pipeline };
+    let events = is_watched.then(|| pipeline.subscribe());
+    let outcome = match way {
+        Way::Batch => {
+            let call = Call::new("overwrite", r#"{"path": "a"}"#);
+            Batch::new(&pipeline).run(&session(&log), [call]).await.remove(0)
+        }
+        _ => overwrite_a(&pipeline, &log).await,
+    };
+    let steps = log.take();
+    let has_run = steps.contains(&"run".to_owned());
+    assert_eq!(outcome.result.is_ok(), has_run, "{fault:?} {way:?}: {outcome:?}");
+    if let Some(mut events) = events {
+        let ends = ["completed", "failed", "aborted", "timed_out"];
+        let ended = kinds(&mut events).into_iter().filter(|kind| ends.contains(&kind.as_str()));
+        let end = if has_run { "completed" } else { "failed" };
+        assert_eq!(ended.collect::<Vec<_>>(), [end], "{fault:?} {way:?}");
+    }
+    (steps.contains(&"fault".to_owned()), has_run)
+}
+
+const ALL: &[Way] = &[Way::Bypass, Way::Batch, Way::Yes, Way::No];
+const ASKED: &[Way] = &[Way::Yes, Way::No];
+
+// P5, F71: a panic or an error at any gate never ends in the tool running, whatever else lets it
+// run; and without one it runs.
 #[tokio::test]
 async fn no_fault_on_the_way_ends_in_running_the_tool() {
-    for fault in [
-        Fault::Decode,
-        Fault::Subjects,
-        Fault::Required,
-        Fault::BeforeFails,
-        Fault::BeforePanics,
-        Fault::ApproverPanics,
-        Fault::ApproverLeaves,
-        Fault::Preview,
-        Fault::Suggestions,
-        Fault::Audit,
-        Fault::Dangerous,
-        Fault::Summary,
-        Fault::Digest,
-        Fault::Define,
-    ] {
-        let log = Log::default();
-        let faulty = || Faulty(fault, log.clone());
-        let registry = Registry::builder().add(faulty()).build().unwrap();
-        let pipeline = Pipeline::new(registry)
-            .hook("*", Priority::DEFAULT, faulty())
-            .approver(faulty())
-            .audit(faulty())
-            .loop_guard(LoopGuard::default());
-        let mut events = pipeline.subscribe();
-        let outcome = overwrite_a(&pipeline, &log).await;
-        assert!(outcome.result.is_err(), "{fault:?}");
-        assert_eq!(log.take(), Vec::<String>::new(), "{fault:?}");
-        let ends = kinds(&mut events);
-        let ends = ends.iter().filter(|kind| *kind == "failed").count();
-        assert_eq!(ends, 1, "{fault:?}");
+    for is_watched in [true, false] {
+        for way in ALL {
+            let expected = (false, *way != Way::No);
+            assert_eq!(went(None, *way, is_watched).await, expected, "{way:?}");
+        }
+        let with = |watched, otherwise| if is_watched { watched } else { otherwise };
+        // Each fault, and where a call comes to it; elsewhere it is none.
+        for (fault, reached) in [
+            (Fault::Decode, ALL),
+            (Fault::Subjects, ALL),
+            (Fault::Required, ALL),
+            (Fault::BeforeFails, ALL),
+            (Fault::BeforePanics, ALL),
+            (Fault::BeforeRewritesBadly, ALL),
+            (Fault::ApproverPanics, ASKED),
+            (Fault::ApproverLeaves, ASKED),
+            (Fault::Preview, ASKED),
+            (Fault::Suggestions, ASKED),
+            (Fault::Suggests, ASKED),
+            (Fault::Audit, with(ALL, &[])),
+            (Fault::Dangerous, ALL),
+            (Fault::Summary, with(ALL, ASKED)),
+            (Fault::Covers, ASKED),
+            (Fault::Digest, ALL),
+            (Fault::Define, ALL),
+            (Fault::Facts, with(ALL, ASKED)),
+            (Fault::Key, &[Way::Batch]),
+            (Fault::Notes, with(ALL, &[Way::Bypass, Way::Batch, Way::Yes])),
+        ] {
+            for way in ALL {
+                let (is_reached, has_run) = went(Some(fault), *way, is_watched).await;
+                let what = format!("{fault:?} {way:?} {is_watched}");
+                assert_eq!(is_reached, reached.contains(way), "{what}");
+                // To who only listens a summary is a line on a screen, and nothing hangs on it.
+                let is_told = fault == Fault::Summary && !ASKED.contains(way);
+                assert_eq!(has_run, (!is_reached || is_told) && *way != Way::No, "{what}");
+            }
+        }
     }
 }
 
-// P5: what cannot be found out cannot be what somebody said yes to.
+// P5, F77: an approval that cannot be read is none.
 #[tokio::test]
-async fn a_yes_to_what_is_unknown_is_none() {
-    for (fault, expected) in [(Fault::Facts, Some(ErrorKind::Denied)), (Fault::Digest, None)] {
+async fn a_store_that_is_broken_lets_nothing_run() {
+    type Spoil = fn(&std::path::Path);
+    let spoils: [(Spoil, bool); 5] = [
+        (|_| {}, true),
+        (|file| std::fs::write(file, "{").unwrap(), false),
+        (|file| std::fs::write(file, "").unwrap(), false),
+        (|file| std::fs::remove_file(file).unwrap(), false),
+        (
+            |file| {
+                std::fs::remove_file(file).unwrap();
+                std::fs::create_dir(file).unwrap();
+            },
+            false,
+        ),
+    ];
+    for (nth, (spoil, runs)) in spoils.into_iter().enumerate() {
         let log = Log::default();
-        let registry = Registry::builder().add(Faulty(fault, log.clone())).build().unwrap();
-        let pipeline = Pipeline::new(registry).approver(Showing(log.clone()));
+        let folder = tempfile::tempdir().unwrap();
+        let store = approving(&folder, "a");
+        spoil(&folder.path().join("approvals/approvals.json"));
+        let pipeline = all_forms(&log).remove(0).approvals(store);
         let outcome = overwrite_a(&pipeline, &log).await;
-        assert_eq!(outcome.result.err().map(|error| error.kind()), expected);
-        assert_eq!(log.take().contains(&"run".to_owned()), expected.is_none());
+        assert_eq!(outcome.result.is_ok(), runs, "{nth}: {outcome:?}");
+        assert_eq!(!log.take().is_empty(), runs, "{nth}");
     }
 }
 
@@ -209,10 +345,10 @@ async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
     let log = Log::default();
     let native = all_forms(&log).remove(0).mode(Mode::Bypass);
     let pipeline =
-        native.hook("*", Priority::DEFAULT, Faulty(Fault::BeforeRewritesBadly, log.clone()));
+        native.hook("*", Priority::DEFAULT, Faulty::new(Some(Fault::BeforeRewritesBadly), &log));
     let outcome = overwrite_a(&pipeline, &log).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
-    assert!(log.take().is_empty());
+    assert_eq!(log.take(), ["fault"]);
 }
 
 /// A hook that never answers.
@@ -238,7 +374,7 @@ impl Hook for Hangs {
     fn time_limit(&self) -> Option<Duration> {
         match self.0 {
             // Ten seconds.
-            OnError::Deny => Faulty(Fault::Decode, Log::default()).time_limit(),
+            OnError::Deny => Faulty::new(None, &Log::default()).time_limit(),
             OnError::Ignore => Some(Duration::from_secs(1)),
         }
     }

@@ -80,28 +80,102 @@ fn watched(log: &Log, pipeline: Pipeline) -> Pipeline {
 
 const A: &str = r#"{"path": "a"}"#;
 
+/// The second of two calls that are the same, in every form: all that is written down of it.
+async fn check_order(rewrite: Option<&'static str>, path: &str) {
+    let log = Log::default();
+    let set_up = |pipeline: Pipeline| {
+        pipeline
+            .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite })
+            .approver(Showing(log.clone()))
+            .audit(Recording(log.clone()))
+            .loop_guard(LoopGuard::default().threshold(2))
+            .budget(Budget::new(10, 4))
+    };
+    for Form { name, pipeline, .. } in &forms(&log, set_up).await {
+        let session = session(&log);
+        // Whoever is asked about a call has looked at its repeats, too.
+        pipeline.set_mode(Mode::Bypass);
+        pipeline.call(&session, Call::new(*name, A)).await.result.unwrap();
+        pipeline.set_mode(Mode::Auto);
+        log.take();
+        log.hear(pipeline);
+        let outcome = pipeline.call(&session, Call::new(*name, A)).await;
+        let what = format!("{name}: {:?}", outcome.result);
+        // A closure does not say what it touches, and a foreign tool names itself.
+        let asked = |step: &String| if step.starts_with("ask ") { "ask" } else { step }.to_owned();
+        let steps: Vec<String> = log.take().iter().map(asked).collect();
+        let (run, after) = (format!("run {path}"), format!("after overwrote {path}"));
+        let expected = [
+            // prepare
+            "pending",
+            // hooks
+            "hook_started",
+            "before a",
+            "hook_finished",
+            // guard
+            "looped",
+            // decide, ask
+            "permission_asked",
+            "ask",
+            "permission_replied",
+            "record decided",
+            // run
+            "started",
+            &run,
+            // after
+            "hook_started",
+            &after,
+            "hook_finished",
+            // fit
+            "truncated",
+            // finish
+            "record ran",
+            "completed",
+        ];
+        assert_eq!(steps, expected, "{what}");
+    }
+}
+
 // F31, F32, F33, F36: the same order and the same events for every kind of tool.
 #[tokio::test]
 async fn every_kind_of_tool_passes_the_same_gates_in_the_same_order() {
+    check_order(None, "a").await;
+}
+
+// F31, F64: also when a hook changed the call.
+#[tokio::test]
+async fn a_call_that_a_hook_changed_passes_the_same_gates_in_the_same_order() {
+    check_order(Some("b"), "b").await;
+}
+
+/// A tool that writes down when its arguments are decoded.
+struct Decoding(Class);
+
+impl Tool for Decoding {
+    fn definition(&self) -> &Definition {
+        self.0.definition()
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        self.0.log.note(format!("prepare {}", args.text()));
+        self.0.prepare(args)
+    }
+}
+
+// F31: what a hook made of a call is prepared again, before anybody judges it.
+#[tokio::test]
+async fn arguments_are_decoded_before_hooks_and_once_more_behind_them() {
     let log = Log::default();
-    check(
-        &log,
-        |pipeline| watched(&log, pipeline),
-        A,
-        &["before a", "ask", "run a", "after overwrote a"],
-        &[
-            "pending",
-            "hook_started",
-            "hook_finished",
-            "permission_asked",
-            "permission_replied",
-            "started",
-            "hook_started",
-            "hook_finished",
-            "completed",
-        ],
-    )
-    .await;
+    let class = Class { definition: definition(), log: log.clone() };
+    let registry = Registry::builder().add(Decoding(class)).build().unwrap();
+    let pipeline = Pipeline::new(registry)
+        .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") })
+        .approver(Showing(log.clone()));
+    overwrite_a(&pipeline, &log).await.result.unwrap();
+    let again = r#"prepare {"path":"b"}"#;
+    let expected =
+        [r#"prepare {"path": "a"}"#, "before a", again, "ask b", "run b", "after overwrote b"];
+    assert_eq!(log.take(), expected);
 }
 
 // F31: nor does any kind get further than another.

@@ -61,7 +61,7 @@ async fn call_at_once(pipeline: &Pipeline, calls: usize) {
     }
 }
 
-// F8 of the reliability list: thousands of calls at once leave nothing behind.
+// fault 8: thousands of calls at once leave nothing behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "the next test starts it as a process of its own"]
 async fn ten_thousand_calls_at_once() {

@@ -15,24 +15,60 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, Approved, Approver, Ask, AskId, Audit, AuditRecord, Batch, By, Call, Context, Decision,
-    Definition, DynamicTool, ErrorKind, EventKind, Hook, HookedCall, IntoTools, InvalidArgs,
-    LoopGuard, Mode, OnError, Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs,
-    Registry, Reply, ReplyError, Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State,
-    Step, Subject, Tool, ToolError, ToolName, ToolsFile, ask_channel, tool, tools,
+    Action, ApprovalStore, Approved, Approver, Ask, AskId, Audit, AuditRecord, Batch, Budget, By,
+    Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
+    GrantSource, Grantee, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, Note, OnError,
+    Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError,
+    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Step, Subject, Tool,
+    ToolError, ToolName, ToolsFile, ask_channel, tool, tools,
 };
 
 /// What happened, in order.
 #[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
+struct Log(Arc<Mutex<Happened>>);
+
+#[derive(Debug, Default)]
+struct Happened {
+    steps: Vec<String>,
+    /// What is told of the calls, where that is to stand between the steps.
+    events: Option<Events>,
+}
+
+impl Happened {
+    /// Events are told at once, so that those which are here came before the next step.
+    fn catch_up(&mut self) {
+        let events = self.events.iter_mut().flat_map(kinds);
+        self.steps.extend(events);
+    }
+}
 
 impl Log {
     fn note(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
+        let mut happened = self.0.lock().unwrap();
+        happened.catch_up();
+        happened.steps.push(what.into());
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+        let mut happened = self.0.lock().unwrap();
+        happened.catch_up();
+        std::mem::take(&mut happened.steps)
+    }
+
+    /// Writes down the events of `pipeline` as well.
+    fn hear(&self, pipeline: &Pipeline) {
+        self.0.lock().unwrap().events = Some(pipeline.subscribe());
+    }
+}
+
+/// Writes down what is recorded.
+struct Recording(Log);
+
+impl Audit for Recording {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        let record = serde_json::to_value(record).unwrap();
+        self.0.note(format!("record {}", record["what"].as_str().unwrap()));
+        Ok(())
     }
 }
 
@@ -172,7 +208,7 @@ async fn overwrite_a(pipeline: &Pipeline, log: &Log) -> Outcome {
 }
 
 /// The events of a call as their JSON names them.
-fn kinds(events: &mut tool_sdk::Events) -> Vec<String> {
+fn kinds(events: &mut Events) -> Vec<String> {
     std::iter::from_fn(|| events.try_recv())
         .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
         .collect()

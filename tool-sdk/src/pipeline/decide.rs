@@ -11,6 +11,7 @@ use super::ask::{self, Answered};
 use super::frame::Frame;
 use super::hooks::{self, Heard};
 use super::run::aborted;
+use super::trace;
 use super::turn::{Permit, Turn};
 use crate::context::{Context, Settings};
 use crate::error::ToolError;
@@ -75,7 +76,10 @@ async fn gates(
     let decision = decide(frame, &heard, &cx);
     let Answered { decision, reply, shown, halted } = match decision.action {
         Action::Allow | Action::Deny => Answered::by_nobody(decision, heard.prepared),
-        Action::Ask => ask::ask(frame, heard, decision, &cx, turn).await?,
+        Action::Ask => {
+            trace::stage(frame, trace::is_on(), "ask");
+            ask::ask(frame, heard, decision, &cx, turn).await?
+        }
     };
     if let Some(reason) = halted {
         frame.aside().halted = Some(reason);
@@ -105,7 +109,9 @@ async fn gates(
 
 /// What the guard against loops thinks of the call.
 fn looping(frame: &mut Frame<'_>, prepared: &dyn Prepared) -> Option<Floor> {
-    let finding = frame.guard(prepared);
+    let Some(finding) = frame.guard(prepared) else {
+        return Some(Floor { action: Action::Deny, by: By::Tool, reason: UNKNOWN.to_owned() });
+    };
     let reason = finding.message(frame.definition.name.as_str())?;
     let action = match finding {
         Finding::Stopped { .. } => Action::Deny,
@@ -179,6 +185,14 @@ pub(super) fn is_liftable(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> boo
 /// Why a call does not run whose tool became another one while somebody thought about it.
 const CHANGED: &str = "the tool is another one now than when it was called; look at it as it is \
                        now, then call it again";
+
+/// Why a call does not run of which its tool cannot say what it is.
+const UNKNOWN: &str = "what the tool says about this call could not be found out";
+
+/// What is decided where the tool panics when it is asked about the call.
+pub(super) fn unknown() -> Decision {
+    Decision::new(Action::Deny, By::Tool, UNKNOWN)
+}
 
 /// Decides about one form of the call; a panic on the way is a denial.
 fn judge(
@@ -264,10 +278,7 @@ fn judging(
         *touched = subjects.unwrap_or_default();
         decision
     }));
-    judged.unwrap_or_else(|_| {
-        let reason = "what the tool says about this call could not be found out";
-        Decision::new(Action::Deny, By::Tool, reason)
-    })
+    judged.unwrap_or_else(|_| unknown())
 }
 
 /// Whether somebody approved of `subject` before: in this session, or for always; or would with

@@ -184,10 +184,12 @@ async fn slowly(
     way: &mut Way<'_>,
 ) -> Result<Output, ToolError> {
     // guard, decide, ask
+    trace::stage(frame, way.is_traced, "guard");
+    let found = frame.guard(&*heard.prepared);
     trace::stage(frame, way.is_traced, "decide");
     let is_current = !frame.is_hooked() || frame.core.toolset.shows(way.view);
     let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-    let mut prepared = if is_settled && frame.guard(&*heard.prepared) == Finding::Fine {
+    let mut prepared = if is_settled && found == Some(Finding::Fine) {
         heard.prepared
     } else {
         decide::approve(frame, heard, way.turn).await?
@@ -204,7 +206,7 @@ async fn slowly(
         return Err(run::aborted());
     }
     trace::stage(frame, way.is_traced, "run");
-    frame.note(&*prepared);
+    run::contained(|| frame.note(&*prepared))?;
     frame.start();
     match run::first(frame, prepared).await {
         First::Done(result) => result,

@@ -60,8 +60,9 @@ use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::event::{Events, HubOwner};
+use crate::name::ToolName;
 use crate::permission::{
-    Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule, Ruleset,
+    Ask, AskId, Decision, Fingerprint, Grant, Mode, Reply, ReplyError, Rule, Ruleset,
 };
 use crate::toolset::Toolset;
 use crate::truncate::{RETENTION, sweep};
@@ -183,6 +184,19 @@ impl Pipeline {
     /// when the answer reaches further than was offered. The ask then waits on.
     pub async fn reply(&self, ask: &AskId, shown: &str, reply: Reply) -> Result<(), ReplyError> {
         ask::answer(&self.core, ask, shown, reply).await
+    }
+
+    /// What was approved until the session ends, the oldest first. What was approved for always
+    /// is [listed](crate::ApprovalStore::list) by its store.
+    #[must_use]
+    pub fn approved(&self, session: &Session) -> Vec<Grant> {
+        self.core.kept(session).approvals.list()
+    }
+
+    /// Takes back what was approved until the session ends: all of it, or only what was granted
+    /// to one tool. The next call that needs it is asked about again.
+    pub fn forget(&self, session: &Session, tool: Option<&ToolName>) {
+        self.core.kept(session).approvals.clear(tool);
     }
 
     /// Removes kept outputs that are older than seven days; says how many.

@@ -145,7 +145,7 @@ async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
     ended.buffer_unordered(at_once).collect().await
 }
 
-// F6, CH6: however a tree hides, all of it is gone, and no zombie stays.
+// fault 6, CH6: however a tree hides, all of it is gone, and no zombie stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tree_is_gone() {
     assert_eq!(end_trees(24, 4).await.len(), 24);
@@ -178,7 +178,7 @@ async fn polled<F: Future>(future: F, count: usize) -> Option<F::Output> {
     .await
 }
 
-// F5: a call that is given up at any of its awaits leaves nothing.
+// fault 5: a call that is given up at any of its awaits leaves nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
     let tree = "trap '' TERM; setsid sleep 0.3 & echo a; echo b >&2; read line; echo c; sleep 0.1";
@@ -196,7 +196,7 @@ async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
     no_zombie_stays();
 }
 
-// F5: the same for the looks at a kept process, which goes on until its store is dropped.
+// fault 5: the same for the looks at a kept process, which goes on until its store is dropped.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     let mut counts = 1..;
@@ -221,7 +221,7 @@ async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     }
 }
 
-// F5: whoever stops typing or ending halfway can end it all the same, and all of it.
+// fault 5: whoever stops typing or ending halfway can end it all the same, and all of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
     for is_typing in [true, false] {
@@ -323,7 +323,7 @@ fn floods_cost_no_memory(name: &str, bytes: u64) {
     assert!(grown <= (KEEP as u64 >> 10) + (8 << 10), "it grew by {grown} KiB");
 }
 
-// F7, CH8: whatever is written and however much, no more than is kept costs memory.
+// fault 7, CH8: whatever is written and however much, no more than is kept costs memory.
 #[test]
 fn a_flood_costs_no_memory() {
     floods_cost_no_memory("process::proofs::a_flood_costs_no_memory", 12 << 20);
@@ -341,7 +341,7 @@ fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-// F8, F14: nothing is left of what has ended: no descriptor, no zombie.
+// fault 8, fault 14: nothing is left of what has ended: no descriptor, no zombie.
 #[test]
 fn a_thousand_programs_leave_nothing() {
     if std::env::var_os(VARIABLE).is_none() {
@@ -361,7 +361,7 @@ fn a_thousand_programs_leave_nothing() {
     });
 }
 
-// F14: without descriptors it is an error, and afterwards it goes on.
+// fault 14: without descriptors it is an error, and afterwards it goes on.
 #[test]
 fn descriptors_that_run_out_are_an_error() {
     if std::env::var_os(VARIABLE).is_none() {

@@ -58,7 +58,7 @@ async fn a_child_need_not_read_what_it_is_told() {
     assert_eq!(echoed.stdout.omitted, (1 << 20) - 16);
 }
 
-// CH8, F7: a flood is drained and counted, on both pipes at once.
+// CH8, fault 7: a flood is drained and counted, on both pipes at once.
 #[tokio::test]
 async fn a_flood_is_counted_and_not_kept() {
     let flood = shell("yes | head -c 200000000; yes | head -c 100000000 >&2").await;
@@ -136,7 +136,7 @@ fn nothing_outlives_the_runtime() {
     held.read_to_end(&mut Vec::new()).unwrap();
 }
 
-// CH1, F17: the test runs itself with a secret, and its child must not see it.
+// CH1: the test runs itself with a secret, and its child must not see it.
 #[tokio::test]
 async fn a_secret_of_the_parent_does_not_reach_the_child() {
     const CANARY: &str = "TOOL_SDK_CANARY";
@@ -225,7 +225,7 @@ fn said(file: &Path) -> String {
 #[cfg(target_os = "linux")]
 const HIDE: &str = "(env -i PATH=\"$PATH\" setsid sleep 300 &)";
 
-// F15: the test runs itself as a host, which is killed; nothing that it started stays.
+// fault 15: the test runs itself as a host, which is killed; nothing that it started stays.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_a_host_that_is_killed() {

@@ -1,4 +1,4 @@
-//! A call that is dropped at any of its awaits leaves nothing behind (F5).
+//! A call that is dropped at any of its awaits leaves nothing behind (fault 5).
 
 use std::fs::File;
 use std::future::{Future, poll_fn};

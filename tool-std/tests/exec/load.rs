@@ -95,7 +95,7 @@ async fn a_thousand_programs_among_ten_thousand_calls() {
     assert!(peak <= 200 << 10, "{peak} KiB were held");
 }
 
-// F8 of the reliability list: no descriptor, no task, no program stays, and nobody is passed
+// fault 8: no descriptor, no task, no program stays, and nobody is passed
 // over.
 #[test]
 fn a_thousand_programs_among_ten_thousand_calls_leave_nothing_behind() {

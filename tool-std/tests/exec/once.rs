@@ -61,7 +61,7 @@ async fn the_time_limit_ends_the_command() {
     assert!(Processes::of(&host.session).list().is_empty());
 }
 
-// F5: a call that is dropped leaves nothing in the list.
+// fault 5: a call that is dropped leaves nothing in the list.
 #[tokio::test]
 async fn a_dropped_call_ends_its_command() {
     let host = Host::open();
@@ -77,7 +77,7 @@ async fn a_dropped_call_ends_its_command() {
     panic!("it is still there");
 }
 
-// F8: many calls at once take turns, and each gets what its own command wrote.
+// fault 8: many calls at once take turns, and each gets what its own command wrote.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_calls_at_once_take_turns() {
     let host = Host::open();

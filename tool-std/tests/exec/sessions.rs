@@ -22,7 +22,7 @@ async fn a_short_command_reports_its_end() {
     assert_eq!(list, "no sessions");
 }
 
-// F15: nobody was told of its session, so nobody could end it.
+// fault 15: nobody was told of its session, so nobody could end it.
 #[tokio::test]
 async fn a_cancelled_call_leaves_no_command() {
     let host = Host::open();
@@ -223,7 +223,7 @@ async fn let_go(mut held: std::fs::File) {
     ended.expect("nobody holds the pipe").unwrap().unwrap();
 }
 
-// F15: what runs on ends when the host closes its tools, and when it drops the session.
+// fault 15: what runs on ends when the host closes its tools, and when it drops the session.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_the_pipeline_or_the_session() {
     let host = Host::open();
@@ -237,7 +237,7 @@ async fn nothing_outlives_the_pipeline_or_the_session() {
     let_go(pipe).await;
 }
 
-// F15: typing and looking at what has ended is an error that says so.
+// fault 15: typing and looking at what has ended is an error that says so.
 #[tokio::test]
 async fn a_session_that_is_gone_is_unknown() {
     let host = Host::open();
@@ -251,7 +251,7 @@ async fn a_session_that_is_gone_is_unknown() {
     }
 }
 
-// F7, CH8: what was lost is said exactly, and controls are taken out.
+// fault 7, CH8: what was lost is said exactly, and controls are taken out.
 #[tokio::test]
 async fn long_output_loses_its_middle_and_says_how_much() {
     let host = Host::open();

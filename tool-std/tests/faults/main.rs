@@ -1,5 +1,5 @@
 //! Disks and folders that do not take what is written: the old file stays as it was, nothing
-//! lies about, and the error says what happened (F3).
+//! lies about, and the error says what happened (fault 3).
 //!
 //! The disk is a small file system in memory, which only this test sees: it is made in a
 //! namespace of its own. A system that lets nobody do that passes, unless `TOOL_STD_TEST_DISK` is

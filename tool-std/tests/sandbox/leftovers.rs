@@ -68,7 +68,7 @@ impl Held {
     }
 }
 
-// F6, CH6: however a confined program hides, nothing of it outlives the call, whether that
+// fault 6, CH6: however a confined program hides, nothing of it outlives the call, whether that
 // ends by itself, by its time limit or because nobody waits for it any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_orphan_outlives_its_call() {
@@ -99,7 +99,7 @@ async fn no_orphan_outlives_its_call() {
     held.let_go().await;
 }
 
-// F6: the same for programs that are kept.
+// fault 6: the same for programs that are kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_orphan_outlives_a_kept_program() {
     if !Machine::new().is_whole() {

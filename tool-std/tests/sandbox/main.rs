@@ -301,7 +301,7 @@ fn nothing_that_a_model_sends_switches_it_off() {
     assert!(!file.exists());
 }
 
-// SB2, F16: where something is missing, as it is inside of another sandbox, `required`
+// SB2, fault 16: where something is missing, as it is inside of another sandbox, `required`
 // refuses, `best_effort` runs and says what is missing, and `doctor` says so.
 #[test]
 fn less_than_required_runs_nothing() {

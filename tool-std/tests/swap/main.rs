@@ -200,7 +200,7 @@ fn rename() {
     });
 }
 
-/// The walk name by name, which is there for systems without `openat2` (F16).
+/// The walk name by name, which is there for systems without `openat2` (fault 16).
 #[test]
 fn all_without_openat2() {
     if std::env::var_os(WITHOUT).is_some() {

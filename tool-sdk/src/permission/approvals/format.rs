@@ -2,7 +2,9 @@
 //! each approval, with a checksum of its own.
 //!
 //! Approvals are added at the end, so that a file always begins with what was there before.
-//! A last line without its end is one that somebody did not finish writing, and is none.
+//! A last line without its end is one that somebody did not finish writing, and is none. Where
+//! the disk did not get what was written there may be zeros: nothing behind them was flushed,
+//! so that nobody was told of it, and no line has any.
 //!
 //! **Invariant:** what is not understood to the last byte is not understood at all.
 
@@ -51,6 +53,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<StoredApproval>, usize), &'sta
     if bytes.is_empty() {
         return Err("it is empty");
     }
+    let flushed = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let bytes = &bytes[..flushed];
     let finished = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let text = std::str::from_utf8(&bytes[..finished]).map_err(|_| "it is not text")?;
     let Some(lines) = text.strip_prefix(&head()) else {

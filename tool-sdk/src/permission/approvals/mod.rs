@@ -1,6 +1,6 @@
 //! Approvals: what somebody allowed for more than a single call.
 //!
-//! [`Approvals`] hold for a session, in memory. An [`ApprovalStore`] keeps them in a file, for
+//! `Approvals` hold for a session, in memory. An [`ApprovalStore`] keeps them in a file, for
 //! every later session in the same workspace. Both answer one question: does a grant cover
 //! this subject of this tool?
 //!
@@ -16,7 +16,7 @@ mod store;
 mod stored;
 
 pub use self::grant::{Grant, Grantee};
-pub use self::session::Approvals;
+pub(crate) use self::session::Approvals;
 pub use self::store::{ApprovalStore, Loaded};
 pub use self::stored::{GrantSource, StoredApproval};
 

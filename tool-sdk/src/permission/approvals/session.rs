@@ -8,27 +8,12 @@ use crate::permission::Pattern;
 use crate::tool::Subject;
 
 /// What was approved until the session ends, of any tool.
-///
-/// # Examples
-///
-/// ```
-/// use tool_sdk::{Approvals, Grant, Grantee, Subject, ToolName};
-///
-/// let edit = Grantee::new(ToolName::new("edit")?, "edit");
-/// let approvals = Approvals::default();
-/// approvals.add(Grant::new(edit.clone(), "src/*"));
-/// assert!(approvals.covers(&edit, &Subject::new("src/main.rs")));
-///
-/// approvals.clear(None);
-/// assert!(!approvals.covers(&edit, &Subject::new("src/main.rs")));
-/// # Ok::<(), tool_sdk::InvalidName>(())
-/// ```
 #[derive(Debug, Default)]
-pub struct Approvals(Mutex<Vec<Grant>>);
+pub(crate) struct Approvals(Mutex<Vec<Grant>>);
 
 impl Approvals {
     /// Adds a grant, once.
-    pub fn add(&self, grant: Grant) {
+    pub(crate) fn add(&self, grant: Grant) {
         let mut grants = self.grants();
         if !grants.contains(&grant) {
             grants.push(grant);
@@ -36,20 +21,23 @@ impl Approvals {
     }
 
     /// Whether a grant covers what `to` does to `subject`.
-    #[must_use]
-    pub fn covers(&self, to: &Grantee, subject: &Subject) -> bool {
+    pub(crate) fn covers(&self, to: &Grantee, subject: &Subject) -> bool {
         self.grants().iter().any(|grant| grant.covers(to, subject))
     }
 
     /// The patterns that were granted to `to`, for tools that judge them on their own.
-    #[must_use]
-    pub fn patterns(&self, to: &Grantee) -> Vec<Pattern> {
+    pub(crate) fn patterns(&self, to: &Grantee) -> Vec<Pattern> {
         let grants = self.grants();
         grants.iter().filter(|grant| grant.to == *to).map(|grant| grant.pattern.clone()).collect()
     }
 
+    /// All that was granted, in the order in which it was.
+    pub(crate) fn list(&self) -> Vec<Grant> {
+        self.grants().clone()
+    }
+
     /// Takes back what was granted to `tool`, or everything.
-    pub fn clear(&self, tool: Option<&ToolName>) {
+    pub(crate) fn clear(&self, tool: Option<&ToolName>) {
         self.grants().retain(|grant| tool.is_some_and(|tool| grant.to.tool != *tool));
     }
 

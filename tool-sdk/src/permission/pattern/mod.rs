@@ -377,6 +377,7 @@ mod tests {
         #[serde(rename = "match")]
         matches: Vec<Case>,
         structured: Vec<Structured>,
+        most_specific: Vec<Specific>,
         path_aware_variant_of_a_fork: Vec<Case>,
     }
 
@@ -393,6 +394,22 @@ mod tests {
         tail: Vec<String>,
         rules: serde_json::Map<String, serde_json::Value>,
         result: Option<String>,
+    }
+
+    #[derive(Deserialize)]
+    struct Specific {
+        rules: serde_json::Map<String, serde_json::Value>,
+        subject: String,
+        result: String,
+    }
+
+    /// What the last of the `rules` that match `subject` says.
+    fn decided<'r>(
+        rules: &'r serde_json::Map<String, serde_json::Value>,
+        subject: &str,
+    ) -> Option<&'r str> {
+        let mut rules = rules.iter().rev();
+        rules.find(|(pattern, _)| Pattern::new(pattern.as_str()).matches(subject))?.1.as_str()
     }
 
     /// The cases that differ, as `pattern: subject`.
@@ -425,14 +442,22 @@ mod tests {
         let theirs: Theirs = serde_json::from_str(THEIR_CASES).unwrap();
         let differs = |case: &&Structured| {
             let command = format!("{} {}", case.head, case.tail.join(" "));
-            let mut rules = case.rules.iter().rev();
-            let decisive =
-                rules.find(|(pattern, _)| Pattern::new(pattern.as_str()).matches(&command));
-            decisive.and_then(|(_, action)| action.as_str()) != case.result.as_deref()
+            decided(&case.rules, &command) != case.result.as_deref()
         };
         let different: Vec<_> = theirs.structured.iter().filter(differs).collect();
         let different: Vec<_> = different.iter().map(|case| case.tail.join(" ")).collect();
         // There a star among words may be no word; here the blanks around it are two.
         assert_eq!(different, ["-i file", "-i.bak file", "-i -n /./p myfile.txt"]);
+
+        // There the most specific pattern decides, and here the last: the same where rules are
+        // written from the general to the specific, as theirs are.
+        for case in &theirs.most_specific {
+            assert_eq!(
+                decided(&case.rules, &case.subject),
+                Some(&*case.result),
+                "{}",
+                case.subject
+            );
+        }
     }
 }

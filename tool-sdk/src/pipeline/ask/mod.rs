@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) use self::answer::answer;
 pub(super) use self::shown::new_id;
 pub(super) use self::vigil::Vigil;
-use super::decide::decide;
+use super::decide::{decide, quietly, unknown};
 use super::frame::Frame;
 use super::hooks::Heard;
 use super::turn::{Stop, Turn};
@@ -85,7 +85,11 @@ pub(super) async fn ask(
     if let Some(stop) = turn.and_then(Turn::stopped) {
         return unasked(decision.stopped(stop.by(), stop.as_str()), heard);
     }
-    let ask = shown::make(frame, &heard, &decision, cx)?;
+    // Nobody says yes to what cannot be shown as it is.
+    let Some(made) = quietly(|| shown::make(frame, &heard, &decision, cx)) else {
+        return unasked(unknown(), heard);
+    };
+    let ask = made?;
     if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
         return unasked(no, heard);

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{Ask, AskId, Backstage, By, Decision};
-use crate::pipeline::decide::{grantees, is_liftable, quietly, suggestions};
+use crate::pipeline::decide::{grantees, is_liftable, suggestions};
 use crate::pipeline::frame::Frame;
 use crate::pipeline::hooks::Heard;
 use crate::pipeline::witness::Subscribers;
 use crate::tool::Prepared;
 
-/// The ask for a call on which nobody has decided yet.
+/// The ask for a call on which nobody has decided yet. A panic of the tool is left to the caller:
+/// what cannot be shown cannot be said yes to.
 pub(super) fn make(
     frame: &Frame<'_>,
     heard: &Heard,
@@ -41,17 +42,17 @@ pub(super) fn make(
         },
         arguments: display.masked(frame.arguments()),
         original: original.then(|| display.masked(frame.call.arguments.text())),
-        summary: quietly(|| prepared.summary()).flatten(),
+        summary: prepared.summary(),
         subjects: decision.subjects.clone(),
         grantees,
         backstage: Backstage::new(&definition.aliases, witness)
             .liftable(is_liftable(frame, heard, cx)),
-        suggestions: quietly(|| suggestions(frame, heard, decision, cx, &[])).unwrap_or_default(),
+        suggestions: suggestions(frame, heard, decision, cx, &[]),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
         rules: decision.rules.clone(),
         preview: preview(frame, prepared, decision, cx)?,
-        dangerous: quietly(|| prepared.is_dangerous()).unwrap_or(true),
+        dangerous: prepared.is_dangerous(),
         fingerprint: frame.fingerprint(prepared).into(),
         expires_in: frame.core.ask_timeout,
     };
@@ -69,8 +70,7 @@ fn preview(
     decision: &Decision,
     cx: &Context,
 ) -> Result<Option<Value>, ToolError> {
-    // A panic shows nothing.
-    match quietly(|| prepared.preview(cx)).unwrap_or(Ok(None)) {
+    match prepared.preview(cx) {
         Err(error) if decision.by == By::Loop || frame.asks_about_looking() => {
             Ok(Some(json!({ "error": error.to_string() })))
         }

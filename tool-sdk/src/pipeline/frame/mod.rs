@@ -15,7 +15,6 @@ mod sandbox;
 mod sandbox;
 mod told;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -262,10 +261,12 @@ impl<'a> Frame<'a> {
         turn: &'t dyn Turn,
         prepared: &dyn Prepared,
     ) -> impl Future<Output = Result<Permit, ToolError>> + use<'t, 'a, '_> {
-        let key = catch_unwind(AssertUnwindSafe(|| prepared.parallel_key())).unwrap_or_default();
-        let called = turn.wait(&Facts { parallel: self.definition.parallel(), key });
+        let key = contained(|| prepared.parallel_key());
+        let parallel = self.definition.parallel();
+        let called = key.map(|key| turn.wait(&Facts { parallel, key }));
         let given_up = self.given_up();
         async move {
+            let called = called?;
             let permit = tokio::select! {
                 biased;
                 () = given_up => Err(aborted()),

@@ -14,15 +14,23 @@ use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
 use crate::permission::{Action, By, Decision, Fingerprint};
 use crate::pipeline::ask::Replied;
+use crate::pipeline::decide::{denied, unknown};
 use crate::tool::{Prepared, Subject};
 
 impl Frame<'_> {
     /// What tells this call from any other.
     pub(in crate::pipeline) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
+        self.looked_at(prepared).0
+    }
+
+    /// The same, and whether the tool could say all that it stands for.
+    fn looked_at(&self, prepared: &dyn Prepared) -> (Fingerprint, bool) {
         let cx = self.context(self.started());
-        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
-        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
-        self.fingerprint_of(prepared, &subjects, &cx)
+        let subjects = catch_unwind(AssertUnwindSafe(|| prepared.subjects(&cx)));
+        let is_known = subjects.is_ok();
+        let subjects = subjects.unwrap_or_default().unwrap_or_default();
+        let (fingerprint, has_facts) = self.with_facts(prepared, &subjects, &cx);
+        (fingerprint, is_known && has_facts)
     }
 
     /// The same for whoever knows already what the call touches.
@@ -32,8 +40,19 @@ impl Frame<'_> {
         subjects: &[Subject],
         cx: &Context,
     ) -> Fingerprint {
+        self.with_facts(prepared, subjects, cx).0
+    }
+
+    /// The same, and whether the tool could say its facts.
+    fn with_facts(
+        &self,
+        prepared: &dyn Prepared,
+        subjects: &[Subject],
+        cx: &Context,
+    ) -> (Fingerprint, bool) {
         let own = catch_unwind(AssertUnwindSafe(|| prepared.facts(cx)));
-        let own = own.unwrap_or_else(|_| vec![unknown()]);
+        let has_facts = own.is_ok();
+        let own = own.unwrap_or_else(|_| vec![unknown_fact()]);
         let around = [roots::of(self.session), sandbox::of(self.session)].concat();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
@@ -44,7 +63,7 @@ impl Frame<'_> {
             .chain(who)
             .chain(around.iter().chain(&own).map(|(label, fact)| (*label, fact.as_str())))
             .collect();
-        Fingerprint::of(self.definition, self.arguments(), &facts)
+        (Fingerprint::of(self.definition, self.arguments(), &facts), has_facts)
     }
 
     /// Keeps what the call is now that somebody let it run.
@@ -68,12 +87,17 @@ impl Frame<'_> {
         if self.core.audit.is_none() {
             return Ok(());
         }
-        self.extra().fingerprint = Some(self.fingerprint(prepared));
+        let (fingerprint, is_known) = self.looked_at(prepared);
+        self.extra().fingerprint = Some(fingerprint);
         let answer = reply.map(Replied::as_answer);
+        // Nobody could find in the record what was let run.
+        let instead = (!is_known && decision.action == Action::Allow).then(unknown);
+        let decision = instead.as_ref().unwrap_or(decision);
         self.write_down(Audited::decided(decision, answer)).map_err(|error| {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)
-        })
+        })?;
+        instead.map_or(Ok(()), |instead| Err(denied(self, instead)))
     }
 
     /// Writes down that a call was refused before it could be judged.
@@ -120,7 +144,7 @@ impl Frame<'_> {
 
 /// What stands for facts that cannot be found out: it is never the same, so that no yes holds.
 #[cold]
-fn unknown() -> (&'static str, String) {
+fn unknown_fact() -> (&'static str, String) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     ("unknown", NEXT.fetch_add(1, Ordering::Relaxed).to_string())
 }

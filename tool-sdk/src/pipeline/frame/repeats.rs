@@ -42,12 +42,15 @@ impl Frame<'_> {
         self.look(digest) == Finding::Fine
     }
 
-    /// What the guard against loops finds, once for each call, which may wait from now on.
-    pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
-        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
-        let finding = self.look(digest);
-        self.write_repeat();
-        finding
+    /// What the guard against loops finds, once for each call, which may wait from now on; nothing
+    /// can be found where the tool panics.
+    pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Option<Finding> {
+        let look = || {
+            let finding = self.look(prepared.digest());
+            self.write_repeat();
+            finding
+        };
+        catch_unwind(AssertUnwindSafe(look)).ok()
     }
 
     /// Lets the guard know of the call before it waits.

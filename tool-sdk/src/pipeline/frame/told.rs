@@ -83,10 +83,10 @@ impl Frame<'_> {
     ) -> Outcome {
         let done = result.get_or_insert_with(|| Err(no_result()));
         self.conclude(done);
-        self.record_run(done);
         if let Some(truncated) = fit::fit(self, done) {
             self.aside().truncated = Some(truncated);
         }
+        self.record_run(done);
         if self.is_heard() {
             self.tell(self.begun.unwrap_or_default(), || self.terminal(done));
         }

@@ -262,6 +262,36 @@ async fn a_context_holds_what_the_host_lends() {
     assert_eq!(kind(&poor), ErrorKind::Config);
 }
 
+// F56: what one pipeline knows of a session is nothing to another in the same process.
+#[tokio::test]
+async fn two_pipelines_share_nothing_of_a_session() {
+    let writes = || {
+        let definition = definition("t").risk(Risk::new(RiskClass::Write));
+        let tool = DynamicTool::new(definition, |_: Value, _| async { "written" });
+        pipeline(tool).loop_guard(crate::loop_guard::LoopGuard::default().threshold(2))
+    };
+    let session = Session::new("s");
+    let write = async |pipeline: &Pipeline| {
+        pipeline.call(&session, Call::new("t", "{}")).await.result.is_ok()
+    };
+    let granted = Reply::Session { patterns: vec!["*".into()] };
+    let one = writes().approver(crate::permission::Scripted::new([granted]));
+    let other = writes();
+    assert!(write(&one).await && !write(&other).await);
+    assert_eq!((one.approved(&session).len(), other.approved(&session).len()), (1, 0));
+
+    // Nor does one hear of the other's calls, or count them as repeats, which its own are.
+    let (one, other) = (writes().mode(Mode::Bypass), writes().mode(Mode::Bypass));
+    let mut events = other.subscribe();
+    assert!(write(&one).await && write(&other).await);
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "completed"]);
+    assert!(!write(&other).await);
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "looped", "denied", "failed"]);
+
+    other.close();
+    assert!(write(&writes().mode(Mode::Bypass)).await && !write(&other).await);
+}
+
 // F58: `race` gives the value, or says what ended it.
 #[tokio::test(start_paused = true)]
 async fn race_drops_what_takes_too_long() {

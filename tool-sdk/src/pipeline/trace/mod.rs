@@ -1,4 +1,6 @@
-//! What `tracing` hears of calls: a span for each, and in it one for each stage.
+//! What `tracing` hears of calls: a span for each, and in it one for each stage. A name is
+//! resolved before there is a call to speak of, and finishing belongs to `fit`, whose span ends
+//! with the call's.
 //!
 //! It is for whoever looks at a whole program; what happens in one call is told by the
 //! pipeline's own events. With the feature `otel` the span carries the attributes that

@@ -178,6 +178,25 @@ impl Subscriber for Spans {
     fn exit(&self, _: &Id) {}
 }
 
+impl Spans {
+    /// What was written down; each clone of a span says that it ends.
+    fn taken(&self) -> Vec<String> {
+        let mut heard = std::mem::take(&mut self.0.lock().unwrap().1);
+        heard.dedup();
+        heard
+    }
+}
+
+/// What is heard of a call that goes through these stages.
+fn expected(stages: &[&str]) -> Vec<String> {
+    let stages = stages.iter();
+    let stages = stages.flat_map(|stage| ["begins", "ends"].map(|it| format!("{stage} {it}")));
+    std::iter::once("tool.call begins".to_owned())
+        .chain(stages)
+        .chain(["tool.call ends".to_owned()])
+        .collect()
+}
+
 // F36: who traces closely sees which stage takes the time.
 #[test]
 fn every_stage_has_its_span_inside_of_that_of_the_call() {
@@ -197,15 +216,24 @@ fn every_stage_has_its_span_inside_of_that_of_the_call() {
         let call = crate::call::Call::new("dig", "{}");
         pipeline.call(&session, call).now_or_never().unwrap().result.unwrap();
     });
-    let stages = ["prepare", "hooks", "decide", "run", "after", "fit"];
-    let stages =
-        stages.iter().flat_map(|stage| ["begins", "ends"].map(|it| format!("{stage} {it}")));
-    let expected: Vec<String> = std::iter::once("tool.call begins".to_owned())
-        .chain(stages)
-        .chain(["tool.call ends".to_owned()])
-        .collect();
-    let heard = &mut spans.0.lock().unwrap().1;
-    // Each clone of a span says that it ends.
-    heard.dedup();
-    assert_eq!(*heard, expected);
+    assert_eq!(
+        spans.taken(),
+        expected(&["prepare", "hooks", "guard", "decide", "run", "after", "fit"])
+    );
+
+    // What somebody thinks about is not what it takes to decide.
+    let asking = pipeline
+        .mode(crate::permission::Mode::Auto)
+        .approver(crate::permission::Scripted::new([crate::permission::Reply::Once]));
+    let spans = Spans::default();
+    listening(spans.clone(), || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let session = Session::default();
+        let outcome = runtime.block_on(asking.call(&session, crate::call::Call::new("dig", "{}")));
+        outcome.result.unwrap();
+    });
+    assert_eq!(
+        spans.taken(),
+        expected(&["prepare", "hooks", "guard", "decide", "ask", "run", "after", "fit"])
+    );
 }

@@ -88,7 +88,7 @@ const HIDDEN: &[&str] = &[
      echo ready; sleep 300",
 ];
 
-// F6, F59, CH6: however it hides, the whole tree is gone, and the call is back.
+// fault 6, F59, CH6: however it hides, the whole tree is gone, and the call is back.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_survives_the_end_of_its_tree() {
@@ -133,7 +133,7 @@ async fn heard(process: &Process, text: &str) {
     panic!("it never said {text}: {seen}");
 }
 
-// F15: whoever drops the store leaves nothing, also not what an ended process left behind.
+// fault 15: whoever drops the store leaves nothing, also not what an ended process left behind.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_the_store() {
@@ -171,7 +171,7 @@ fn nothing_outlives_the_runtime() {
     pipe.read_to_end(&mut Vec::new()).unwrap();
 }
 
-// F5: a wait that is given up loses nothing and ends nothing.
+// fault 5: a wait that is given up loses nothing and ends nothing.
 #[tokio::test]
 async fn a_wait_that_is_dropped_takes_nothing() {
     let processes = Processes::default();
@@ -185,7 +185,7 @@ async fn a_wait_that_is_dropped_takes_nothing() {
     assert_eq!((again.output.text().as_str(), again.exit), ("", Some(Exit::Code(0))));
 }
 
-// F7, CH8: what is not kept is counted, and what is kept does not grow.
+// fault 7, CH8: what is not kept is counted, and what is kept does not grow.
 #[tokio::test]
 async fn floods_are_counted_and_not_kept() {
     let million = 1_000_000;

@@ -43,7 +43,7 @@ fn a_network_that_is_out_of_reach_is_no_sandbox() {
     assert_eq!(text, "filesystem none, network none, processes none (why)");
 }
 
-// F16: a program that did not set the sandbox up is refused, and never runs unconfined.
+// fault 16: a program that did not set the sandbox up is refused, and never runs unconfined.
 #[tokio::test]
 async fn without_a_helper_required_refuses() {
     let policy = Policy::new(Mode::Required, Level::WorkspaceWrite);

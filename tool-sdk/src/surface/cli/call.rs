@@ -273,7 +273,7 @@ mod tests {
         assert!(message.contains("unknown argument `txet`; did you mean `text`?"), "{message}");
     }
 
-    // F166: a call of a tool that there is not has an end like any other.
+    // F33, F39: a call of a tool that there is not has an end like any other.
     #[test]
     fn a_call_of_no_tool_has_an_end() {
         for words in [&["call", "--events", "ecko", "{}"], &["call", "ecko", "{}", "--events"]] {

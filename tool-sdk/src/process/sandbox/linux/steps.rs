@@ -149,7 +149,7 @@ mod tests {
         format!("{filesystem} {network} {processes} {}", reasons.len())
     }
 
-    // SB1, SB2, SB3, F16: older kernels, and those that forbid a part of it.
+    // SB1, SB2, SB3, fault 16: older kernels, and those that forbid a part of it.
     #[test]
     fn what_is_missing_is_counted() {
         use Level::{ReadOnly, WorkspaceWrite};

@@ -138,7 +138,7 @@ fn events_are_told_as_they_happen() {
     assert_eq!(types, ["a pending", "a started", "a progress", "a completed"]);
 }
 
-// F166: a call of a tool that there is not has an end like any other.
+// F33, F39: a call of a tool that there is not has an end like any other.
 #[test]
 fn a_call_of_no_tool_has_an_end() {
     let good = r#"{"id": "a", "name": "echo", "arguments": {"text": "x"}}"#;

@@ -78,7 +78,7 @@ impl<'t> Mistakes<'t> {
 }
 
 /// A value of the file: what it is called, and where it stands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Part<'m, 't> {
     mistakes: &'m Mistakes<'t>,
     path: String,
@@ -94,6 +94,23 @@ impl<'m, 't> Part<'m, 't> {
     /// Says what is wrong with it.
     pub(in super::super) fn wrong(&self, message: impl Display) {
         self.mistakes.add(self.start(), format!("`{}`: {message}", self.path));
+    }
+
+    /// Says what is wrong with something in it, at the `path` that leads there, such as
+    /// `list[0].key`: the place is that of the last part of the path that is written.
+    pub(super) fn wrong_at(&self, path: &str, message: impl Display) {
+        let mut found = &self.value;
+        let keys = path.split(['.', '[']).map(|key| key.trim_end_matches(']'));
+        for key in keys {
+            let next = match found.get_ref() {
+                DeValue::Table(table) => table.get(key),
+                DeValue::Array(items) => key.parse::<usize>().ok().and_then(|at| items.get(at)),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            found = next;
+        }
+        self.mistakes.add(found.span().start, format!("`{}.{path}`: {message}", self.path));
     }
 
     /// The value, if it is one of this type.

@@ -101,14 +101,23 @@ fn variant((group, part): (String, Part<'_, '_>)) -> Option<(String, String)> {
 ///
 /// A guard that is not in force is a mistake; what else is not understood is said.
 fn hooks(part: Part<'_, '_>) -> Option<Hooks> {
-    part.read_as(|value: Value| {
-        let (commands, mistakes) = ExternalHooks::from_value(&value);
-        let remarks: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        if mistakes.iter().any(|mistake| mistake.fatal) {
-            return Err(remarks.join("; "));
+    let value: Value = part.clone().read()?;
+    let (commands, mistakes) = ExternalHooks::from_value(&value);
+    if !mistakes.iter().any(|mistake| mistake.fatal) {
+        return Some(Hooks {
+            commands,
+            remarks: mistakes.iter().map(ToString::to_string).collect(),
+        });
+    }
+    // A settings file has its events one level further down.
+    let within = if value.get("hooks").is_some() { "hooks." } else { "" };
+    for mistake in &mistakes {
+        match mistake.path.as_str() {
+            "hooks" => part.wrong(&mistake.message),
+            path => part.wrong_at(&format!("{within}{path}"), &mistake.message),
         }
-        Ok(Hooks { commands, remarks })
-    })
+    }
+    None
 }
 
 #[cfg(test)]
@@ -258,7 +267,18 @@ nly = ["a"]
 only = "a"
 
 [hooks]
-PreToolUse = [{ hooks = [{ type = "command" }] }]
+PostToolUse = [{ hooks = [{ type = "command", command = "a" }] }]
+PreToolUse = [
+    { hooks = [{ type = "command" }] },
+    { hooks = [
+        { type = "command", command = "a" },
+        { type = "command", command = "b", timeout = -1 },
+    ] },
+]
+
+[[hooks.PermissionRequest]]
+matcher = 1
+hooks = []
 "#,
             &[
                 "f:1: unknown key `mod`; did you mean `mode`?",
@@ -273,7 +293,9 @@ PreToolUse = [{ hooks = [{ type = "command" }] }]
                 "f:13: `rules[1]`: missing field `action`",
                 "f:17: `agents.one`: unknown field `nly`",
                 "f:20: `agents.two`: invalid type: string \"a\"",
-                "f:22: `hooks`: ",
+                "f:25: `hooks.PreToolUse[0].hooks[0].command`: expected a command",
+                "f:28: `hooks.PreToolUse[1].hooks[1].timeout`: expected a number",
+                "f:33: `hooks.PermissionRequest[0].matcher`: expected a text",
             ],
         );
     }

@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    // F10
+    // fault 10
     #[test]
     fn what_would_take_too_long_is_not_begun() {
         let schema = json!({
@@ -365,7 +365,7 @@ mod tests {
         assert!(error.contains("less deeply nested"), "{error}");
     }
 
-    // F10: what is short to write may be much to keep.
+    // fault 10: what is short to write may be much to keep.
     #[test]
     fn a_schema_of_many_parts_is_not_begun() {
         let of = |count: usize| {
@@ -466,7 +466,7 @@ mod tests {
             assert!(contract.take("t", &RawArgs::new(text)).is_ok(), "{draft}");
         }
     }
-    // F10: the parts of a schema are made anew for each way that leads to them.
+    // fault 10: the parts of a schema are made anew for each way that leads to them.
     #[test]
     fn schemas_with_many_addresses_are_made_at_once_or_not_at_all() {
         let steps = |end: Value| {
@@ -491,7 +491,7 @@ mod tests {
         assert!(contract.take("t", &RawArgs::new("{}")).is_ok());
     }
 
-    // F10: also where only earlier drafts have schemas.
+    // fault 10: also where only earlier drafts have schemas.
     #[test]
     fn addresses_count_wherever_a_draft_has_them() {
         let next = |side: &str, at: usize| json!({ "$ref": format!("{side}{at}") });

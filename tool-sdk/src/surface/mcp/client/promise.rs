@@ -99,7 +99,7 @@ mod tests {
         check(&json!({ "type": ["integer", "null"] }), Some(Value::Null), None);
     }
 
-    // F10
+    // fault 10
     #[test]
     fn a_result_that_would_take_too_long_breaks_it() {
         let twice = json!({ "$ref": "#/$defs/t", "$defs": { "t": { "allOf": [
@@ -111,7 +111,7 @@ mod tests {
         check(&twice, Some(deep), Some(expected));
     }
 
-    // F10: the standard's own schemas are not seen from here, and are work all the same.
+    // fault 10: the standard's own schemas are not seen from here, and are work all the same.
     #[test]
     fn a_result_that_is_held_against_the_standard_costs_what_that_costs() {
         let standard = json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" });

@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(told[MOST_MENTIONS], "it speaks of 380 more tools that are not its own");
     }
 
-    // F10: a server may write of a tool what nobody ever sees.
+    // fault 10: a server may write of a tool what nobody ever sees.
     #[test]
     fn names_are_looked_for_in_what_is_shown() {
         let long = |of: &str| format!("`fetch_page` {}", of.repeat(1 << 20));

@@ -276,7 +276,7 @@ mod tests {
         assert!(of(&books, &many).is_bounded());
     }
 
-    // F10: neither a schema nor a value is long, and both together would never end.
+    // fault 10: neither a schema nor a value is long, and both together would never end.
     #[test]
     fn work_that_doubles_is_found_out_at_once() {
         let twice = |keyword: &str| {
@@ -325,7 +325,7 @@ mod tests {
         assert!(of(&back, &nested(20)).tells_faults());
     }
 
-    // F10: what meets once may have much to do.
+    // fault 10: what meets once may have much to do.
     #[test]
     fn long_values_are_work_for_each_that_meets_them() {
         let many = |one: Value| {

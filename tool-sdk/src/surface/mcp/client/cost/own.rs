@@ -132,7 +132,7 @@ mod tests {
         assert!(short < 100.0 && long > 1_000.0, "{keyword}: {short} {long}");
     }
 
-    // F10
+    // fault 10
     #[test]
     fn what_is_long_costs_its_length() {
         let text = || json!("x".repeat(1 << 20));

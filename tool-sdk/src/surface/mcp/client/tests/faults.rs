@@ -1,4 +1,4 @@
-//! F10: what servers do that should not be done.
+//! Fault 10: what servers do that should not be done.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (Er
     (error.kind(), error.to_string())
 }
 
-// F10: mid-call and mid-frame.
+// fault 10: mid-call and mid-frame.
 #[tokio::test]
 async fn a_server_that_goes_away_fails_its_calls() {
     let half = br#"{"jsonrpc":"2.0","id":1,"res"#.to_vec();
@@ -88,7 +88,7 @@ async fn a_result_with_something_unknown_in_it_is_a_result() {
     assert_eq!(text, "{\"type\":\"hologram\",\"x\":1}\nand words");
 }
 
-// F10: what nobody listens to costs nothing but its bytes.
+// fault 10: what nobody listens to costs nothing but its bytes.
 #[tokio::test]
 async fn a_flood_of_notifications_makes_no_work() {
     let setting = Setting::trusting(calls(|message| {
@@ -119,7 +119,7 @@ async fn a_flood_of_notifications_makes_no_work() {
     assert!(most < 100, "{most} tasks at once");
 }
 
-// F10
+// fault 10
 #[tokio::test(start_paused = true)]
 async fn a_list_without_end_is_cut() {
     let setting = Setting::trusting(move |message| {
@@ -138,7 +138,7 @@ async fn a_list_without_end_is_cut() {
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
 }
 
-// F10: so is one that is short to write and much to keep.
+// fault 10: so is one that is short to write and much to keep.
 #[tokio::test]
 async fn a_list_of_many_parts_is_cut() {
     let setting = Setting::trusting(move |message| {
@@ -188,7 +188,7 @@ async fn a_refusal_is_no_answer() {
     assert_eq!(kind, ErrorKind::Failed);
 }
 
-// F10, MC9: wrong ids, and two answers.
+// fault 10, MC9: wrong ids, and two answers.
 #[tokio::test]
 async fn only_what_was_asked_for_is_answered_and_once() {
     let forged = |id: Value, text| {
@@ -208,7 +208,7 @@ async fn only_what_was_asked_for_is_answered_and_once() {
     assert!(ids.iter().all(|message| message["id"].as_i64().unwrap() > 1000), "{ids:?}");
 }
 
-// F10: floods, invalid UTF-8.
+// fault 10: floods, invalid UTF-8.
 #[tokio::test]
 async fn noise_and_floods_are_endured() {
     let noise = b"not json\n\xff\xfe\n{\"jsonrpc\":\"2.0\"}\n[]\n".to_vec();
@@ -225,7 +225,7 @@ async fn noise_and_floods_are_endured() {
     assert!(lists < 10, "{lists} lists were asked for");
 }
 
-// F10: requests are answered as fast as they are read, or not at all.
+// fault 10: requests are answered as fast as they are read, or not at all.
 #[tokio::test]
 async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
     let ping = |id: usize| Act::Say(json!({ "id": id, "method": "ping" }));
@@ -247,7 +247,7 @@ async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
     assert!(words.contains("more than 64 requests at once"), "{words}");
 }
 
-// F10
+// fault 10
 #[test]
 fn a_runtime_may_end_while_a_call_runs() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -262,7 +262,7 @@ fn a_runtime_may_end_while_a_call_runs() {
     drop(runtime);
 }
 
-// F10, MC5: a few times, and then it is left alone.
+// fault 10, MC5: a few times, and then it is left alone.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_starts_is_left_alone() {
     let setting = Setting::trusting(|_| vec![Act::Leave]);
@@ -305,7 +305,7 @@ async fn a_start_that_is_given_up_does_not_count() {
     setting.connect().await;
 }
 
-// F10: crash mid-call, and the next one.
+// fault 10: crash mid-call, and the next one.
 #[tokio::test]
 async fn a_lost_connection_is_made_again() {
     let setting =
@@ -341,7 +341,7 @@ async fn what_a_call_failed_by_is_not_why_a_server_went_away() {
     panic!("it was never left alone");
 }
 
-// F10: hangs.
+// fault 10: hangs.
 #[tokio::test]
 async fn one_that_hangs_at_its_start_is_given_up() {
     let setting = Setting::trusting(|_| vec![Act::Write(Vec::new())]);
@@ -353,7 +353,7 @@ async fn one_that_hangs_at_its_start_is_given_up() {
     assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
 }
 
-// F10: older servers that ignore what they do not know.
+// fault 10: older servers that ignore what they do not know.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
     let setting = Setting::trusting(|message| match message["method"].as_str() {
@@ -375,7 +375,7 @@ async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
     assert_eq!(connected.unwrap().tools, ["mcp__s__echo"]);
 }
 
-// F10: a list that never comes is given up, and the next one counts.
+// fault 10: a list that never comes is given up, and the next one counts.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_never_comes_freezes_nothing() {
     let lists = Arc::new(AtomicUsize::new(0));
@@ -440,7 +440,7 @@ impl Remote for Late {
     }
 }
 
-// F10: what an earlier connection listed counts for nothing, however late it comes.
+// fault 10: what an earlier connection listed counts for nothing, however late it comes.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_comes_too_late_replaces_no_newer_one() {
     let setting = Setting::trusting(echo);
@@ -470,7 +470,7 @@ async fn a_list_that_comes_too_late_replaces_no_newer_one() {
     assert_eq!(setting.upstreams.status("s").unwrap().tools, ["mcp__s__echo"]);
 }
 
-// F10: what a server offers changes while one of its tools runs.
+// fault 10: what a server offers changes while one of its tools runs.
 #[tokio::test]
 async fn a_change_during_a_call_does_not_touch_the_call() {
     let changed = Arc::new(AtomicBool::new(false));
@@ -503,7 +503,7 @@ async fn a_change_during_a_call_does_not_touch_the_call() {
     assert_eq!(gone.kind(), ErrorKind::NotFound);
 }
 
-// F10: whatever one server does, the others go on.
+// fault 10: whatever one server does, the others go on.
 #[tokio::test]
 async fn other_servers_do_not_notice() {
     let setting = Setting::trusting(calls(|_| {

@@ -253,7 +253,7 @@ async fn messages_of_one_event_are_heard_one_by_one() {
     }
 }
 
-// F10
+// fault 10
 #[tokio::test]
 async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {
     let long = format!("\"{}\"", "x".repeat(5 << 20));
@@ -303,7 +303,7 @@ async fn a_status_in_the_place_of_an_answer_is_told() {
     }
 }
 
-// F10: what a server has forgotten is begun anew, with the next call and with all checks.
+// fault 10: what a server has forgotten is begun anew, with the next call and with all checks.
 #[tokio::test]
 async fn a_call_of_an_expired_session_is_not_sent_again() {
     let count = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! F10: servers that are programs, and what becomes of them.
+//! Fault 10: servers that are programs, and what becomes of them.
 
 use super::*;
 use crate::error::ErrorKind;
@@ -30,7 +30,7 @@ fn setting(launch: Launch) -> Setting {
 
 const HELLO: &str = r#"say '"result":{"content":[{"type":"text","text":"hello"}]}'"#;
 
-// F10: crash at start. F126: what a server says of its troubles is read by people and models.
+// fault 10: crash at start. F126: what a server says of its troubles is read by people and models.
 #[tokio::test]
 async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
     let words = r"printf 'no \033[2Jluck with %s\n' $API_KEY >&2; exit 3";
@@ -44,7 +44,7 @@ async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
     }
 }
 
-// F10: crash mid-call.
+// fault 10: crash mid-call.
 #[tokio::test]
 async fn a_program_that_dies_fails_its_call_at_once() {
     let setting = setting(launch("", "echo dying >&2; kill -9 $$"));
@@ -54,7 +54,7 @@ async fn a_program_that_dies_fails_its_call_at_once() {
     assert!(!setting.upstreams.status("s").unwrap().connected);
 }
 
-// F10: floods standard error.
+// fault 10: floods standard error.
 #[tokio::test]
 async fn a_flood_of_complaints_blocks_nobody_and_is_not_kept() {
     let flood = "head -c 8000000 /dev/zero | tr '\\0' 'x' >&2; echo last >&2";
@@ -65,7 +65,7 @@ async fn a_flood_of_complaints_blocks_nobody_and_is_not_kept() {
     assert!(stderr.len() < 4 << 20, "{} bytes were kept", stderr.len());
 }
 
-// F10: a frame of 1 GiB is not read to its end.
+// fault 10: a frame of 1 GiB is not read to its end.
 #[tokio::test]
 async fn a_frame_without_end_is_left_unread() {
     let setting = setting(launch("", "head -c 1073741824 /dev/zero"));

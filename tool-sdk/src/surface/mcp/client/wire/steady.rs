@@ -179,7 +179,7 @@ mod tests {
         let event = |id: &str, retry| {
             Ok(vec![Sse { id: Some(id.to_owned()), retry: Some(retry), ..Sse::default() }])
         };
-        // F10: but not all the time.
+        // fault 10: but not all the time.
         let streams = [event("7", 200), event("8", 0), Ok(Vec::new())];
         let last = |id: &str| Some(id.to_owned());
         let at = vec![(None, 0), (last("7"), 200), (last("8"), 300), (last("8"), 1300)];
