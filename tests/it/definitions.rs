@@ -47,6 +47,22 @@ fn take_words(words: Args<Vec<String>>) -> String {
     words.join(" ")
 }
 
+// F89: the classes that the field gives tools of these names.
+#[test]
+fn the_usual_tools_have_the_usual_risk() {
+    let registry = Registry::linked().unwrap();
+    for (class, names) in [
+        (RiskClass::Execute, &["exec_command", "write_stdin", "shell", "shell_command"][..]),
+        (RiskClass::Write, &["apply_patch"]),
+        (RiskClass::Read, &["read_file", "list_dir", "grep_files"]),
+    ] {
+        for name in names {
+            let tool = registry.get(name).unwrap_or_else(|| panic!("there is no `{name}`"));
+            assert_eq!(tool.definition().risk.class, class, "{name}");
+        }
+    }
+}
+
 // F3: what is no object is refused when the tools are put together, and a schema that is
 // none with the place of what is wrong.
 #[test]

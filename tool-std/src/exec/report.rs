@@ -19,6 +19,10 @@ const MOST_SHOWN: usize = 1 << 20;
 /// How many tokens of the output a screen gets that draws the result.
 const MOST_DISPLAYED: usize = 4096;
 
+/// What is said where not all that may be written was waited for (CH7).
+const HELD: &str = "Something that the command started still runs and holds its output; what that \
+                    writes from now on is lost. Redirect its output, or run it as a command of its own.";
+
 /// The code that says that the time was up.
 pub(super) const TIMED_OUT: i32 = 124;
 
@@ -103,8 +107,9 @@ fn begin_output(report: &mut String, confinement: &Confinement) {
 }
 
 /// What stands below the output.
-fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
-    let remarks = [confinement.remark(exit, output), confinement.warning()];
+fn remark(report: &mut String, confinement: &Confinement, look: &Look, output: &str) {
+    let held = look.held.then(|| HELD.to_owned());
+    let remarks = [held, confinement.remark(look.exit, output), confinement.warning()];
     for remark in remarks.into_iter().flatten() {
         // What the command wrote ends with its own line.
         let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });
@@ -131,7 +136,7 @@ impl Ran<'_> {
         report.push_str(text);
         let whole = report.len();
         report.push_str(if text.is_empty() { self.silence } else { "" });
-        remark(&mut report, self.confinement, self.look.exit, text);
+        remark(&mut report, self.confinement, self.look, text);
         let footing = report.len() - whole;
         let display = json!({
             "type": "shell",

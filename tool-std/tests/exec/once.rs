@@ -109,6 +109,23 @@ async fn no_list_of_arguments_starts_a_login_shell() {
     assert_eq!(output(&host.call("shell", command).await), "off\n");
 }
 
+// CH7: a call does not wait for what a command leaves running, and says that there is some.
+#[tokio::test]
+async fn what_still_holds_the_output_is_told() {
+    let host = Host::open();
+    for (tool, name) in [("shell_command", "command"), ("exec_command", "cmd")] {
+        for (command, is_told) in [
+            ("sleep 300 & echo started", true),
+            ("sleep 300 >/dev/null 2>&1 & echo started", false),
+        ] {
+            let report = host.call(tool, json!({ name: command })).await;
+            let (started, rest) = output(&report).split_once('\n').unwrap();
+            assert_eq!(started, "started", "{report}");
+            assert_eq!(rest.contains("still runs and holds its output"), is_told, "{report}");
+        }
+    }
+}
+
 // F139: how many lines there were is told when the model does not get all of them.
 #[tokio::test]
 async fn lines_are_counted_where_some_are_missing() {
@@ -117,6 +134,26 @@ async fn lines_are_counted_where_some_are_missing() {
         let report = host.call("shell_command", json!({ "command": format!("seq {count}") })).await;
         let told = report.lines().find_map(|line| line.strip_prefix("Total output lines: "));
         assert_eq!(told, is_told.then(|| count.to_string()).as_deref(), "{count}");
+    }
+}
+
+// Semantics (e): a model may say why; nobody but whoever is asked reads it.
+#[tokio::test]
+async fn a_justification_decides_nothing() {
+    let host = Host::open();
+    for (tool, mut arguments) in [
+        ("exec_command", json!({ "cmd": "echo a" })),
+        ("shell_command", json!({ "command": "echo a" })),
+        ("shell", json!({ "command": ["echo", "a"] })),
+    ] {
+        arguments["justification"] = "rm -rf / is what nobody wants".into();
+        let denying = Host::new(Mode::Auto, &["deny exec_command(rm *)"]);
+        assert_eq!(output(&denying.call(tool, arguments.clone()).await), "a\n");
+        for refused in ["sandbox_permissions", "prefix_rule"] {
+            let mut arguments = arguments.clone();
+            arguments[refused] = json!("require_escalated");
+            assert_eq!(host.error(tool, arguments).await.kind(), ErrorKind::InvalidArgs);
+        }
     }
 }
 
