@@ -46,8 +46,11 @@ struct Beside {
     attachments: Vec<Attachment>,
     display: Option<Value>,
     dropped: Option<Dropped>,
-    /// How many bytes of the text are a heading.
+    /// How many bytes the text was made of, what was dropped among them.
+    made_of: Option<usize>,
+    /// How many bytes of the text are a heading, and how many a footing.
     heading: usize,
+    footing: usize,
     /// The most bytes of the text after the heading.
     limit: Option<usize>,
 }
@@ -145,6 +148,18 @@ impl Output {
         self
     }
 
+    /// Says how many bytes the text was made of, where it is not these bytes themselves: programs
+    /// write control sequences, and what is no UTF-8. What was [dropped](Self::dropped) is among
+    /// them.
+    ///
+    /// When the text is cut, the counts are of these bytes. Each character of the text takes the
+    /// same room there, but for `\u{fffd}`, which stands for what is no text.
+    #[must_use]
+    pub fn made_of(mut self, bytes: usize) -> Self {
+        self.beside_mut().made_of = Some(bytes);
+        self
+    }
+
     /// Says that the first `bytes` of the text are a heading, such as how long a command took.
     ///
     /// A heading stays when the text is cut, and tells nothing of whether two results are the
@@ -162,6 +177,14 @@ impl Output {
     #[must_use]
     pub fn heading(mut self, bytes: usize) -> Self {
         self.beside_mut().heading = bytes;
+        self
+    }
+
+    /// Says that the last `bytes` of the text are a footing: said of what stands before it, kept
+    /// when that is cut, and not counted.
+    #[must_use]
+    pub fn footing(mut self, bytes: usize) -> Self {
+        self.beside_mut().footing = bytes;
         self
     }
 
@@ -186,6 +209,22 @@ impl Output {
     pub(crate) fn parts(&self) -> (&str, &str) {
         let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
         self.text.split_at_checked(heading).unwrap_or(("", &self.text))
+    }
+
+    /// The heading, what is counted and may be cut, and the footing.
+    pub(crate) fn sections(&self) -> (&str, &str, &str) {
+        let (heading, rest) = self.parts();
+        let footing = self.beside.as_ref().map_or(0, |beside| beside.footing);
+        let end = rest.len().checked_sub(footing);
+        match end.and_then(|end| rest.split_at_checked(end)) {
+            Some((body, footing)) => (heading, body, footing),
+            None => (heading, rest, ""),
+        }
+    }
+
+    /// How many bytes the text was made of, where it is not these bytes themselves.
+    pub(crate) fn source_bytes(&self) -> Option<usize> {
+        self.beside.as_ref()?.made_of
     }
 
     /// The most bytes of the text after the heading, where the tool wants less than it may.
@@ -270,8 +309,13 @@ impl Output {
             self.beside_mut().structured = structured;
             self.form = Form::Text;
         }
-        if !text.starts_with(self.parts().0) {
-            self.beside_mut().heading = 0;
+        let (heading, _, footing) = self.sections();
+        let keeps = (text.starts_with(heading), text.ends_with(footing));
+        if let Some(beside) = &mut self.beside {
+            beside.heading *= usize::from(keeps.0);
+            beside.footing *= usize::from(keeps.1);
+            // It is another text.
+            beside.made_of = None;
         }
         self.text = text;
     }
@@ -292,7 +336,9 @@ impl fmt::Debug for Output {
                 .field("attachments", &beside.attachments)
                 .field("display", &beside.display)
                 .field("dropped", &beside.dropped)
+                .field("made_of", &beside.made_of)
                 .field("heading", &beside.heading)
+                .field("footing", &beside.footing)
                 .field("limit", &beside.limit);
         }
         out.finish()

@@ -383,6 +383,9 @@ pub struct Truncated {
     pub dropped_lines: usize,
     /// Those of the bytes left out that the tool lost.
     pub dropped_bytes: usize,
+    /// Those of the bytes left out that were captured and are no text: control sequences, and
+    /// what `\u{fffd}` stands for.
+    pub unprintable_bytes: usize,
     /// Where the text is that was cut, when it could be kept.
     pub full_output_path: Option<std::path::PathBuf>,
 }

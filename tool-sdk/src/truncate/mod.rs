@@ -11,6 +11,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 pub use self::env::InvalidBudget;
 pub(crate) use self::keep::keep;
 pub use self::keep::{outputs_of, prepare_outputs};
@@ -172,6 +174,19 @@ impl<'t> Fitted<'t> {
     /// The same with the heading of so many bytes that `text` begins with, which does not count.
     pub(crate) fn below(self, heading: usize, text: &'t str) -> Self {
         Self { head: &text[..heading + self.head.len()], ..self }
+    }
+
+    /// All of `text` but what stands at `gap`.
+    pub(crate) fn without(text: &'t str, gap: &Range<usize>) -> Self {
+        Self::new(text, &text[..gap.start], &text[gap.end..])
+    }
+
+    /// The same where nothing of what stands in `text` at `mark` is kept, unless all of it is.
+    pub(crate) fn with_all_or_none(self, text: &'t str, mark: &Range<usize>) -> Self {
+        let (head, tail) = (self.head.len(), text.len() - self.tail.len());
+        let head = if mark.contains(&head) { mark.start } else { head };
+        let tail = if mark.contains(&tail) && tail > mark.start { mark.end } else { tail };
+        Self::new(text, &text[..head], &text[tail..])
     }
 
     /// A text of which nothing is kept.

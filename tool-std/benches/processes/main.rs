@@ -330,7 +330,28 @@ fn check(host: &Host) {
     ] {
         lanes.push(Lane::new(name, judged(1, &script)));
     }
+    // As many files as are looked at, more than that, and more names than are listed.
+    for (name, cmd, folder) in [
+        ("judged: 512 of 2,000 files", "perl few*.txt", fill(host, "large", 512, 1488)),
+        ("judged: 2,000 of 2,000 files", "perl *.txt", "large".to_owned()),
+        ("judged: one of 60,000 files", "python3 few0.txt", fill(host, "huge", 1, 59_999)),
+    ] {
+        let arguments = json!({ "cmd": cmd, "workdir": folder }).to_string();
+        lanes.push(Lane::new(name, move || host.judge(&arguments)));
+    }
     table(&format!("check exec_command (the first two 100 times), {ROUNDS} rounds"), &mut lanes);
+}
+
+/// Makes a folder with files of two names, and gives back what it is called.
+fn fill(host: &Host, folder: &str, few: usize, others: usize) -> String {
+    let place = host.folder.path().join(folder);
+    std::fs::create_dir(&place).unwrap();
+    for (name, count) in [("few", few), ("other", others)] {
+        for number in 0..count {
+            std::fs::write(place.join(format!("{name}{number}.txt")), "x").unwrap();
+        }
+    }
+    folder.to_owned()
 }
 
 /// What it costs to understand a script, without rules.

@@ -18,7 +18,7 @@ use crate::shell::without_login;
     execute,
     category = "shell",
     permission = "exec_command",
-    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
+    display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     timeout = "620s",
     truncate = middle,
@@ -34,8 +34,13 @@ pub async fn shell(
     /// How long it may run, in milliseconds.
     #[arg(default = 120_000, range = 1..=600_000)]
     timeout_ms: u64,
+    /// Why it should run, in a sentence for whoever is asked.
+    #[arg(length = ..=1024)]
+    justification: Option<String>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    // Those who decide have read it; it says nothing of what runs.
+    drop(justification);
     let started = without_login(&command);
     let [program, args @ ..] = &*started else {
         return Err(ToolError::invalid("command", "there is no program"));

@@ -26,7 +26,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
     execute,
     category = "shell",
     aliases("bash"),
-    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}", preview = preview),
+    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env, justification), summary = "Running {cmd}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     parallel = shared,
     timeout = "60s",
@@ -61,8 +61,13 @@ pub async fn exec_command(
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
+    /// Why it should run, in a sentence for whoever is asked.
+    #[arg(length = ..=1024)]
+    justification: Option<String>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    // Those who decide have read it; it says nothing of what runs.
+    drop(justification);
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
     let spawn = line.spawn()?.folder(folder(cx, workdir.as_str())?);
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));

@@ -5,12 +5,15 @@
 //! not looked at.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
+use std::fs::Metadata;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -18,15 +21,20 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
 
 use super::judged::Judged;
-use super::mentioned::{Mentioned, Text};
+use super::mentioned::{Files, Mentioned, Text};
 use super::scripts;
 
-/// How much of each script is read, and of how many: of others their identity tells.
+/// How much of each script is read, of how many, and of all together: of others their identity
+/// tells.
 const MOST_READ: u64 = 256 << 10;
-const MOST_SCRIPTS: usize = 256;
+const MOST_SCRIPTS: usize = 64;
+const MOST_READ_IN_ALL: u64 = 512 << 10;
 
-/// How many programs are looked at.
-const MOST_PROGRAMS: usize = 256;
+/// How many programs are looked for, and looked at.
+const MOST_PROGRAMS: usize = 128;
+
+/// How many files are looked at because of a word that is one by its place.
+const MOST_NAMED: usize = 1024;
 
 /// In how many folders a command is looked for.
 const MOST_FOLDERS: usize = 8;
@@ -49,39 +57,51 @@ impl Facts<'_> {
         let place = folder.canonicalize().unwrap_or_default();
         let mut facts = vec![("folder", format!("{} {}", folder.display(), place.display()))];
         facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
+        // What is refused for its length needs no more of it looked at.
+        if self.judged.whole().is_err() {
+            return facts;
+        }
         let understood = self.judged.understood();
         let are_given = scripts::are_given(understood);
-        let (mut programs, mut files) = (HashSet::new(), HashSet::new());
-        let mut known = HashMap::new();
+        let (mut programs, mut named) = (HashSet::new(), BTreeSet::new());
+        let mut known = Known::default();
         let commands = self.commands();
         for Placed { folders, argv } in &commands {
             for folder in folders {
                 let Some(file) = self.locate_once(&mut known, folder, &argv[0]) else { continue };
-                if programs.len() < MOST_PROGRAMS && programs.insert(file.clone()) {
-                    facts.push(program(file));
+                if programs.contains(&file) {
+                    continue;
                 }
+                if programs.len() == MOST_PROGRAMS {
+                    known.is_cut = true;
+                    break;
+                }
+                programs.insert(file.clone());
+                facts.push(program(file));
             }
             let given = scripts::given(argv).filter(|_| are_given);
             let read = understood.reads.iter().filter(|_| are_given);
             let read = read.map(|word| Cow::Borrowed(word.as_str()));
             for word in scripts::named(argv).chain(given).chain(read) {
-                files.extend(folders.iter().map(|folder| folder.join(&*word)));
+                named.extend(folders.iter().map(|folder| folder.join(&*word)));
             }
         }
-        // What is refused for its length needs no more of it looked at.
-        if self.judged.whole().is_ok() && scripts::may_run_files(understood) {
-            let mentioned = self.mentioned(folder, &commands, cx);
-            files.extend(mentioned.files);
-            // What nobody saw is never the same again.
-            let unseen = || ("unseen", RandomState::new().hash_one(()).to_string());
-            facts.extend(mentioned.is_cut.then(unseen));
+        let are_all_named = named.len() <= MOST_NAMED;
+        // Most words are no files.
+        let there = |file: PathBuf| file.symlink_metadata().ok().map(|metadata| (file, metadata));
+        let named: Files = named.into_iter().take(MOST_NAMED).filter_map(there).collect();
+        let mut scripts = Scripts::new(cx);
+        facts.extend(scripts.facts(&named));
+        let mut is_cut = known.is_cut || !are_all_named;
+        if scripts::may_run_files(understood) {
+            let mut mentioned = self.mentioned(folder, &commands, cx);
+            is_cut |= mentioned.is_cut;
+            mentioned.files.retain(|file, _| !named.contains_key(file));
+            facts.extend(scripts.facts(&mentioned.files));
         }
-        // Most words are no files, and to see that takes less than to look for one.
-        let mut files: Vec<PathBuf> =
-            files.into_iter().filter(|file| file.symlink_metadata().is_ok()).collect();
-        files.sort_unstable();
-        let scripts = files.iter().enumerate();
-        facts.extend(scripts.filter_map(|(at, file)| script(file, at < MOST_SCRIPTS, cx)));
+        // What nobody saw is never the same again.
+        let unseen = || ("unseen", RandomState::new().hash_one(()).to_string());
+        facts.extend(is_cut.then(unseen));
         facts
     }
 
@@ -110,11 +130,12 @@ impl Facts<'_> {
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).
     pub(super) fn shown(&self) -> Option<Value> {
         let folder = self.folder.as_ref()?;
-        let (commands, mut known) = (self.commands().into_iter(), HashMap::new());
+        let (commands, mut known) = (self.commands().into_iter(), Known::default());
         let located =
             commands.filter_map(|it| self.locate_once(&mut known, it.folders.last()?, &it.argv[0]));
         let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
         programs.dedup();
+        programs.extend(known.is_cut.then(|| "and more".to_owned()));
         Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
     }
 
@@ -141,16 +162,24 @@ impl Facts<'_> {
         placed
     }
 
-    /// The same, where a name that needs no folder is looked for once.
+    /// The same, where a name that needs no folder is looked for once, and only so many are.
     fn locate_once<'p>(
         &self,
-        known: &mut HashMap<&'p str, Option<PathBuf>>,
+        known: &mut Known<'p>,
         folder: &Path,
         program: &'p str,
     ) -> Option<PathBuf> {
-        match program.contains('/') {
-            true => self.locate(folder, program),
-            false => known.entry(program).or_insert_with(|| self.env.find(program)).clone(),
+        if program.contains('/') {
+            return self.locate(folder, program);
+        }
+        let is_full = known.files.len() == MOST_PROGRAMS;
+        match known.files.entry(program) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(_) if is_full => {
+                known.is_cut = true;
+                None
+            }
+            Entry::Vacant(entry) => entry.insert(self.env.find(program)).clone(),
         }
     }
 
@@ -162,6 +191,14 @@ impl Facts<'_> {
             false => self.env.find(program),
         }
     }
+}
+
+/// Programs that were looked for by their names.
+#[derive(Default)]
+struct Known<'p> {
+    files: HashMap<&'p str, Option<PathBuf>>,
+    /// Whether there are more than may be looked for.
+    is_cut: bool,
 }
 
 /// A command, and the folders in one of which it runs, the likeliest last.
@@ -183,23 +220,83 @@ fn program(file: PathBuf) -> (&'static str, String) {
     ("program", format!("{} {identity}", real.display()))
 }
 
-/// What a file of the workspace says, or only which one it is; nothing where it is none.
-fn script(file: &Path, is_read: bool, cx: &Context) -> Option<(&'static str, String)> {
-    let place = cx.state::<Workspace>().ok()?.resolve(file.to_str()?).ok()?;
-    let real = place.real().ok()?;
-    let metadata = real.metadata().ok().filter(|metadata| metadata.kind.is_file())?;
-    let mut fact = format!("{} {} ", file.display(), metadata.len);
-    if is_read {
-        let mut read = Vec::new();
-        real.open_file().ok()?.take(MOST_READ).read_to_end(&mut read).ok()?;
-        for byte in Sha256::digest(&read) {
-            let _ = write!(fact, "{byte:02x}");
+/// What files of the workspace say, those that are asked for first, or only which they are.
+struct Scripts {
+    workspace: Option<Arc<Workspace>>,
+    /// Which folders lie in it, with all on the way there.
+    folders: HashMap<PathBuf, bool>,
+    /// How many files may still be read, and how much of them.
+    files: usize,
+    bytes: u64,
+}
+
+impl Scripts {
+    fn new(cx: &Context) -> Self {
+        Self {
+            workspace: cx.state::<Workspace>().ok().map(|workspace| workspace.0),
+            folders: HashMap::new(),
+            files: MOST_SCRIPTS,
+            bytes: MOST_READ_IN_ALL,
         }
     }
-    if !is_read || metadata.len > MOST_READ {
-        // What comes behind it cannot be changed without a trace in this.
-        let it = file.metadata().ok()?;
-        let _ = write!(fact, " {}:{} {}.{}", it.dev(), it.ino(), it.ctime(), it.ctime_nsec());
+
+    fn facts(&mut self, files: &Files) -> Vec<(&'static str, String)> {
+        let facts = files.iter().filter_map(|(file, metadata)| self.fact(file, metadata));
+        facts.map(|fact| ("script", fact)).collect()
     }
-    Some(("script", fact))
+
+    /// Nothing where it is no file of the workspace.
+    fn fact(&mut self, file: &Path, metadata: &Metadata) -> Option<String> {
+        let followed;
+        let metadata = if metadata.is_symlink() {
+            let real = self.workspace.as_ref()?.resolve(file.to_str()?).ok()?.real().ok()?;
+            real.metadata().ok().filter(|it| it.kind.is_file())?;
+            followed = file.metadata().ok()?;
+            &followed
+        } else {
+            metadata
+        };
+        if !metadata.is_file() || !self.has(file.parent()?) {
+            return None;
+        }
+        let mut fact = format!("{} {} ", file.display(), metadata.len());
+        let is_read = self.files > 0 && metadata.len().min(MOST_READ) <= self.bytes;
+        if is_read {
+            self.files -= 1;
+            self.bytes -= metadata.len().min(MOST_READ);
+            for byte in Sha256::digest(&self.read(file)?) {
+                let _ = write!(fact, "{byte:02x}");
+            }
+        }
+        if !is_read || metadata.len() > MOST_READ {
+            // What comes behind it cannot be changed without a trace in this.
+            let it = metadata;
+            let _ = write!(fact, " {}:{} {}.{}", it.dev(), it.ino(), it.ctime(), it.ctime_nsec());
+        }
+        Some(fact)
+    }
+
+    /// Whether a folder lies in the workspace.
+    fn has(&mut self, folder: &Path) -> bool {
+        if let Some(known) = self.folders.get(folder) {
+            return *known;
+        }
+        let lies = |workspace: &Arc<Workspace>| {
+            folder
+                .to_str()
+                .is_some_and(|it| workspace.resolve(it).is_ok_and(|it| it.real().is_ok()))
+        };
+        let lies = self.workspace.as_ref().is_some_and(lies);
+        self.folders.insert(folder.to_owned(), lies);
+        lies
+    }
+
+    /// What a file begins with.
+    fn read(&self, file: &Path) -> Option<Vec<u8>> {
+        let place = self.workspace.as_ref()?.resolve(file.to_str()?).ok()?;
+        let mut read = Vec::new();
+        let opened = place.real().ok()?.open_file().ok()?;
+        opened.take(MOST_READ).read_to_end(&mut read).ok()?;
+        Some(read)
+    }
 }

@@ -15,7 +15,7 @@ use super::{confined, once, patch};
     execute,
     category = "shell",
     permission = "exec_command",
-    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
+    display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     timeout = "620s",
     truncate = middle,
@@ -31,8 +31,13 @@ pub async fn shell_command(
     /// How long it may run, in milliseconds.
     #[arg(default = 120_000, range = 1..=600_000)]
     timeout_ms: u64,
+    /// Why it should run, in a sentence for whoever is asked.
+    #[arg(length = ..=1024)]
+    justification: Option<String>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    // Those who decide have read it; it says nothing of what runs.
+    drop(justification);
     let spawn = line(&command).spawn()?.folder(folder(cx, workdir.as_str())?);
     let spawn = spawn.sandbox(confined::policy(cx));
     once::run(spawn, timeout_ms, cx).await

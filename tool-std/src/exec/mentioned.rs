@@ -5,25 +5,31 @@
 //! against the names that there are in the folders where it may run, and in those that it
 //! mentions: a program may be told to enter them.
 //!
-//! **Invariant:** each folder is listed once, and no file is read.
+//! **Invariant:** each folder is listed once, each file is looked at once, and no file is read.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// How many files are found at most.
-const MOST: usize = 8192;
+const MOST: usize = 512;
 
 /// How many names of a folder are looked at. In a larger one, each name of the text is looked
 /// for by itself.
-const MOST_NAMES: usize = 65_536;
+const MOST_NAMES: usize = 4096;
 
-/// How many names are looked for by themselves, how many folders of patterns are listed, in how
-/// many each name is looked for, and from how many all files are taken.
-const MOST_LOOKED_FOR: usize = 4096;
-const MOST_LISTED: usize = 512;
-const MOST_ENTERED: usize = 512;
-const MOST_WALKED: usize = 512;
+/// How much work the search is at most, so that it takes two milliseconds, where a name in a
+/// folder that is listed counts as one: how much it is to look at a file and to open a folder,
+/// and how many names are compared with what is listed for one.
+const MOST_WORK: usize = 8192;
+const LOOK: usize = 4;
+const LIST: usize = 40;
+const COMPARED: usize = 8;
+
+/// In how many folders each name is looked for, and from how many all files are taken.
+const MOST_FOLDERS: usize = 512;
 
 /// How many parts of a path may stand behind what is only known when it runs.
 const MOST_PARTS: usize = 32;
@@ -59,9 +65,12 @@ pub(super) struct Text<'t> {
     pub(super) counts: &'t dyn Fn(&Path) -> bool,
 }
 
+/// Files that are there, each with what it is itself, should it be a link.
+pub(super) type Files = BTreeMap<PathBuf, Metadata>;
+
 /// The files that a text mentions.
 pub(super) struct Mentioned {
-    pub(super) files: BTreeSet<PathBuf>,
+    pub(super) files: Files,
     /// Whether it may mention more.
     pub(super) is_cut: bool,
 }
@@ -71,17 +80,24 @@ impl<'t> Text<'t> {
     pub(super) fn files(&self) -> Mentioned {
         let names = self.names();
         let lists = self.completes || self.text.contains(WILD) || names.len() > FEW;
-        let folders = self.folders.iter().map(|folder| Listed::of(folder, lists)).collect();
         let mut search = Search {
-            folders,
-            found: BTreeSet::new(),
-            left: MOST_LOOKED_FOR,
-            lists: MOST_LISTED,
+            folders: Vec::new(),
+            found: Files::new(),
+            left: MOST_WORK,
             completes: self.completes,
             is_cut: false,
         };
+        for folder in self.folders {
+            let names = if lists {
+                search.list(folder, MOST_NAMES + 1).filter(Names::are_all)
+            } else {
+                None
+            };
+            search.folders.push(Listed::of(folder, names));
+        }
         let mut at = 0;
-        while at < search.folders.len() {
+        while at < search.folders.len() && !search.is_cut {
+            search.spend(names.len() / COMPARED);
             let entered = names.iter().flat_map(|name| search.name(at, name)).collect();
             search.enter(entered, self.counts);
             at += 1;
@@ -89,7 +105,9 @@ impl<'t> Text<'t> {
         if self.finds {
             search.all(self.counts);
         }
-        Mentioned { files: search.found, is_cut: search.is_cut }
+        // Where it is cut no yes holds, whatever was found.
+        let files = if search.is_cut { Files::new() } else { search.found };
+        Mentioned { files, is_cut: search.is_cut }
     }
 
     /// Everything in it that may be a name, once.
@@ -137,10 +155,9 @@ struct Listed {
 }
 
 impl Listed {
-    /// `lists` says whether it is worth the while to list it.
-    fn of(path: &Path, lists: bool) -> Self {
+    fn of(path: &Path, names: Option<Names>) -> Self {
         let mut stems: HashMap<String, Vec<String>> = HashMap::new();
-        let names = if lists { names(path) } else { None };
+        let names = names.map(|names| names.names);
         let mut starts = [names.is_none(); 256];
         for name in names.iter().flatten() {
             starts[usize::from(name.as_bytes()[0])] = true;
@@ -159,32 +176,63 @@ impl Listed {
     }
 }
 
-/// The names in a folder; nothing where there are too many.
-fn names(folder: &Path) -> Option<HashSet<String>> {
-    let Ok(entries) = folder.read_dir() else { return Some(HashSet::new()) };
-    let names: HashSet<String> = entries
-        .take(MOST_NAMES + 1)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    (names.len() <= MOST_NAMES).then_some(names)
+/// Names in a folder: all of them, or one more than are looked at.
+struct Names {
+    names: HashSet<String>,
+    /// How many there are at least; some may be no text.
+    count: usize,
+}
+
+impl Names {
+    fn are_all(&self) -> bool {
+        self.count <= MOST_NAMES
+    }
 }
 
 struct Search {
     folders: Vec<Listed>,
-    found: BTreeSet<PathBuf>,
+    found: Files,
+    /// How much work may still be done.
     left: usize,
-    lists: usize,
     completes: bool,
     is_cut: bool,
 }
 
 impl Search {
+    /// Whether there is so much work left; it is done then.
+    fn spend(&mut self, work: usize) -> bool {
+        let left = self.left.checked_sub(work);
+        self.left = left.unwrap_or(0);
+        self.is_cut |= left.is_none();
+        left.is_some()
+    }
+
+    /// The names in a folder, at most `most`; nothing where too much was done before.
+    fn list(&mut self, folder: &Path, most: usize) -> Option<Names> {
+        if !self.spend(LIST) {
+            return None;
+        }
+        let Ok(entries) = folder.read_dir() else {
+            return Some(Names { names: HashSet::new(), count: 0 });
+        };
+        let (most, mut count) = (most.min(self.left), 0);
+        let name =
+            |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        let names: HashSet<String> =
+            entries.take(most).inspect(|_| count += 1).filter_map(name).collect();
+        // Where no more may be done, nobody knows whether these are all.
+        self.spend(count);
+        self.is_cut |= most <= MOST_NAMES && count == most;
+        Some(Names { names, count })
+    }
+
+    /// What lies somewhere itself, should it be a link.
+    fn look(&mut self, file: &Path) -> Option<Metadata> {
+        if self.spend(LOOK) { file.symlink_metadata().ok() } else { None }
+    }
+
     /// Looks for a name in a folder, and gives back the folders that it is the name of.
     fn name(&mut self, at: usize, name: &str) -> Vec<PathBuf> {
-        if self.found.len() >= MOST {
-            self.is_cut = true;
-            return Vec::new();
-        }
         let name = name.trim_start_matches("./");
         if name.contains(WILD) {
             return self.pattern(at, name);
@@ -197,35 +245,32 @@ impl Search {
         if !folder.may_have(first) {
             return Vec::new();
         }
+        let is_listed = folder.names.is_some() && !matches!(first, "" | "." | "..");
+        let is_there =
+            folder.names.as_ref().is_none_or(|names| !is_listed || names.contains(first));
         if !is_path {
             let with_ending = folder.stems.get(name).into_iter().flatten();
-            self.found.extend(with_ending.map(|name| folder.path.join(name)));
-        }
-        let is_there = match &folder.names {
-            Some(names) if !matches!(first, "" | "." | "..") => names.contains(first),
-            _ => {
-                self.is_cut |= self.left == 0;
-                self.left > 0
+            let with_ending: Vec<_> = with_ending.map(|name| folder.path.join(name)).collect();
+            for file in with_ending {
+                self.take(file);
             }
-        };
-        if is_there { self.file(at, name, is_path) } else { self.module(at, name) }
+        }
+        if is_there { self.file(at, name, is_path || !is_listed) } else { self.module(at, name) }
     }
 
-    /// Looks for the file of a name of which the first part is there.
-    fn file(&mut self, at: usize, name: &str, is_path: bool) -> Vec<PathBuf> {
-        let folder = &self.folders[at];
-        let file = folder.path.join(name);
-        if is_path || folder.names.is_none() {
-            self.left = self.left.saturating_sub(1);
-            if file.symlink_metadata().is_err() {
-                let may_end = is_path || self.completes;
-                let endings = ENDINGS.iter().filter(|_| may_end);
-                let files = endings.map(|ending| folder.path.join(format!("{name}.{ending}")));
-                self.found.extend(files.filter(|file| file.symlink_metadata().is_ok()));
-                return self.module(at, name);
+    /// Looks for the file of a name of which the first part is there, or may be; `is_unsure`
+    /// says that the whole may not be there.
+    fn file(&mut self, at: usize, name: &str, is_unsure: bool) -> Vec<PathBuf> {
+        let folder = self.folders[at].path.clone();
+        if let Some(folders) = self.take(folder.join(name)) {
+            return folders;
+        }
+        if is_unsure && (name.contains('/') || self.completes) {
+            for ending in ENDINGS {
+                self.take(folder.join(format!("{name}.{ending}")));
             }
         }
-        self.take(file)
+        self.module(at, name)
     }
 
     /// Looks for what an interpreter that is told to import `a.b` reads.
@@ -237,14 +282,34 @@ impl Search {
         if path.contains('/') { self.name(at, &path) } else { Vec::new() }
     }
 
-    /// Takes a file that is there, and gives back the folders.
-    fn take(&mut self, file: PathBuf) -> Vec<PathBuf> {
-        if file.is_dir() {
-            self.found.extend(OF_FOLDER.iter().map(|it| file.join(it)).filter(|it| it.exists()));
-            return vec![file];
+    /// Takes a file, and gives back the folders; nothing where nothing is there.
+    fn take(&mut self, file: PathBuf) -> Option<Vec<PathBuf>> {
+        if self.found.contains_key(&file) {
+            return Some(Vec::new());
         }
-        self.found.extend((!is_data(&file)).then_some(file));
-        Vec::new()
+        let metadata = self.look(&file)?;
+        if metadata.is_dir() || metadata.is_symlink() && file.is_dir() {
+            for name in OF_FOLDER {
+                let file = file.join(name);
+                let there = self.look(&file);
+                there.and_then(|metadata| self.found(file, metadata));
+            }
+            return Some(vec![file]);
+        }
+        if !is_data(&file) {
+            self.found(file, metadata);
+        }
+        Some(Vec::new())
+    }
+
+    fn found(&mut self, file: PathBuf, metadata: Metadata) -> Option<()> {
+        let is_full = self.found.len() >= MOST;
+        match self.found.entry(file) {
+            Entry::Vacant(_) if is_full => self.is_cut = true,
+            Entry::Vacant(entry) => drop(entry.insert(metadata)),
+            Entry::Occupied(_) => {}
+        }
+        Some(())
     }
 
     /// What may be meant by a pattern, of which each part may be one.
@@ -262,70 +327,89 @@ impl Search {
             }
             places = meant;
         }
-        places.retain(|place| place.symlink_metadata().is_ok());
-        places.into_iter().flat_map(|place| self.take(place)).collect()
+        // Where these are too many, none of them needs to be looked at.
+        self.is_cut |= places.len() > MOST;
+        if self.is_cut {
+            return Vec::new();
+        }
+        places.into_iter().filter_map(|place| self.take(place)).flatten().collect()
     }
 
     /// What a pattern for names means in a place.
     fn meant(&mut self, at: usize, place: &Path, pattern: &str) -> Vec<PathBuf> {
-        let folder = &self.folders[at];
-        let other = if place == folder.path {
-            None
-        } else if self.lists > 0 {
-            self.lists -= 1;
-            names(place)
-        } else {
-            None
+        let other = match place == self.folders[at].path {
+            true => None,
+            false => self.list(place, MOST_NAMES + 1).filter(Names::are_all),
         };
-        let all = if place == folder.path { &folder.names } else { &other };
+        let all = match &other {
+            Some(names) => Some(&names.names),
+            None if place == self.folders[at].path => self.folders[at].names.as_ref(),
+            None => None,
+        };
         self.is_cut |= all.is_none();
         let start = pattern.split(WILD).next().unwrap_or_default();
         let end = pattern.rsplit([']', '*', '?']).next().unwrap_or_default();
         let is_meant = |it: &&String| {
             it.len() >= start.len() + end.len() && it.starts_with(start) && it.ends_with(end)
         };
-        let mut meant: Vec<&String> = all.iter().flatten().filter(is_meant).collect();
+        let mut meant: Vec<&String> = all.into_iter().flatten().filter(is_meant).collect();
         meant.sort_unstable();
-        meant.into_iter().map(|it| place.join(it)).take(MOST).collect()
+        meant.into_iter().map(|it| place.join(it)).take(MOST + 1).collect()
     }
 
     /// Names are looked for in these folders too.
     fn enter(&mut self, folders: Vec<PathBuf>, counts: &dyn Fn(&Path) -> bool) {
-        for folder in folders.into_iter().filter_map(|folder| folder.canonicalize().ok()) {
+        for folder in folders {
+            // To find where it leads takes about as long as to list it.
+            if !self.spend(LIST) {
+                return;
+            }
+            let Ok(folder) = folder.canonicalize() else { continue };
             let is_known = self.folders.iter().any(|known| known.path == folder);
             if is_known || !counts(&folder) {
                 continue;
             }
-            if self.folders.len() == MOST_ENTERED {
+            if self.folders.len() == MOST_FOLDERS {
                 self.is_cut = true;
                 return;
             }
-            self.folders.push(Listed::of(&folder, true));
+            let names = self.list(&folder, MOST_NAMES + 1).filter(Names::are_all);
+            self.folders.push(Listed::of(&folder, names));
         }
     }
 
     /// Takes all files in the folders, those that lie deep last, as far as there are not too many:
     /// nobody who lets a program look for files has seen which they are.
     fn all(&mut self, counts: &dyn Fn(&Path) -> bool) {
+        let was_cut = self.is_cut;
         let mut folders: Vec<PathBuf> = self.folders.iter().map(|it| it.path.clone()).collect();
         let mut at = 0;
         while at < folders.len() && self.found.len() < MOST {
-            let mut names: Vec<String> = names(&folders[at]).into_iter().flatten().collect();
+            // No more than can be looked at.
+            let most = self.left.saturating_sub(LIST) / (1 + LOOK);
+            let names = self.list(&folders[at], most.min(MOST_NAMES + 1));
+            let mut names: Vec<String> = names.into_iter().flat_map(|it| it.names).collect();
             // What is hidden is meant last.
-            names.sort_unstable_by_key(|name| (name.starts_with('.'), name.clone()));
+            names.sort_unstable_by(|one, other| {
+                let is_hidden = |name: &String| name.starts_with('.');
+                is_hidden(one).cmp(&is_hidden(other)).then_with(|| one.cmp(other))
+            });
             for name in names {
                 let file = folders[at].join(name);
                 if self.found.len() >= MOST {
                     break;
                 }
-                if !file.is_dir() {
-                    self.found.insert(file);
-                } else if folders.len() < MOST_WALKED && !folders.contains(&file) && counts(&file) {
+                let Some(metadata) = self.look(&file) else { continue };
+                if !(metadata.is_dir() || metadata.is_symlink() && file.is_dir()) {
+                    self.found(file, metadata);
+                } else if folders.len() < MOST_FOLDERS && !folders.contains(&file) && counts(&file)
+                {
                     folders.push(file);
                 }
             }
             at += 1;
         }
+        self.is_cut = was_cut;
     }
 }
 
@@ -354,9 +438,9 @@ mod tests {
         for name in ["s.sh", "n.js", "my x", "sub/t.py", "sub/__main__.py", "a.log", "other"] {
             fs::write(root.join(name), "").unwrap();
         }
-        let told = |found: BTreeSet<PathBuf>| {
+        let told = |found: Files| {
             let name = |file: &PathBuf| file.strip_prefix(&root).unwrap().display().to_string();
-            let names: Vec<String> = found.iter().filter(|file| file.is_file()).map(name).collect();
+            let names: Vec<String> = found.keys().filter(|file| file.is_file()).map(name).collect();
             names.join(" ")
         };
         let found = |script: &str, words: &[&str]| {
@@ -418,7 +502,36 @@ mod tests {
         let script = format!("true {}; x f1*", files.join(" "));
         let mentioned = text(&script, &[], &folders).files();
         assert_eq!((mentioned.files.len(), mentioned.is_cut), (300, false));
-        let many: String = (0..=MOST_LISTED).map(|number| format!("a{number}/* ")).collect();
+        let many: String = (0..=MOST_FOLDERS).map(|number| format!("a{number}/* ")).collect();
         assert!(text(&many, &[], &folders).files().is_cut);
+    }
+
+    // Issue 5: whatever a command mentions, to look for it is bounded.
+    #[test]
+    fn the_search_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().canonicalize().unwrap()];
+        let write =
+            |number: usize| fs::write(folders[0].join(format!("f{number}.txt")), "").unwrap();
+        (0..MOST + 1).for_each(write);
+        let of = |script: &str| text(script, &[], &folders).files();
+        // Of as many as are found, each is one.
+        let some = of("perl f1*.txt");
+        assert_eq!((some.files.len(), some.is_cut), (111, false));
+        // Of too many none is looked at: no yes holds anyway.
+        let many = of("perl f*.txt");
+        assert_eq!((many.files.len(), many.is_cut), (0, true));
+        let named: String = (0..=MOST).map(|number| format!(" f{number}.txt")).collect();
+        assert!(of(&format!("perl{named}")).is_cut);
+        // In a folder of more names than are listed, each name is looked for by itself.
+        (MOST + 1..MOST_NAMES + 100).for_each(write);
+        let one = of("perl f7.txt nope f8");
+        assert_eq!((one.files.len(), one.is_cut), (1, false));
+        assert!(of("perl f7*").is_cut);
+        let named: String = (0..4000).map(|number| format!(" y{number}/z")).collect();
+        assert!(of(&format!("perl{named}")).is_cut);
+        // All that is found counts as far as it is not too much.
+        let all = Text { finds: true, ..text("y", &[], &folders) }.files();
+        assert_eq!((all.files.len(), all.is_cut), (MOST, false));
     }
 }

@@ -19,6 +19,10 @@ const MOST_SHOWN: usize = 1 << 20;
 /// How many tokens of the output a screen gets that draws the result.
 const MOST_DISPLAYED: usize = 4096;
 
+/// What is said where not all that may be written was waited for (CH7).
+const HELD: &str = "Something that the command started still runs and holds its output; what that \
+                    writes from now on is lost. Redirect its output, or run it as a command of its own.";
+
 /// The code that says that the time was up.
 pub(super) const TIMED_OUT: i32 = 124;
 
@@ -49,14 +53,12 @@ impl Chunk<'_> {
         }
         let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
         begin_output(&mut report, &self.confinement);
-        let heading = report.len();
-        report.push_str(&text);
-        remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
         let exit = self.look.exit.and_then(code);
-        finished(report, &text, self.look, self.title, exit, self.wall, &self.confinement)
+        let Self { title, look, wall, confinement, .. } = self;
+        let ran = Ran { title, look, exit, wall: *wall, confinement, silence: "" };
+        ran.output(report, &text)
             .metadata("session_id", session)
-            .heading(heading)
             .limit(Budget::tokens(self.max_tokens).max_bytes())
     }
 }
@@ -85,16 +87,14 @@ pub(super) fn once(
         }
     };
     let _ = writeln!(report, "Wall time: {} seconds", seconds(wall));
-    if !look.output.is_whole() {
+    // What will be cut, where the host says nothing else.
+    if !look.output.is_whole() || !Budget::default().admits(&text) {
         let lines = look.output.omitted_lines as usize + text.lines().count();
         let lines = lines - look.output.mark().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
     begin_output(&mut report, confinement);
-    let heading = report.len();
-    report.push_str(if text.is_empty() { "(no output)" } else { &text });
-    remark(&mut report, confinement, look.exit, &text);
-    finished(report, &text, look, title, exit, wall, confinement).heading(heading)
+    Ran { title, look, exit, wall, confinement, silence: "(no output)" }.output(report, &text)
 }
 
 /// Ends what is said of a command. How far it was confined stands there, where nothing that it
@@ -106,51 +106,59 @@ fn begin_output(report: &mut String, confinement: &Confinement) {
     report.push_str("Output:\n");
 }
 
-fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
-    let remarks = [confinement.remark(exit, output), confinement.warning()];
+/// What stands below the output.
+fn remark(report: &mut String, confinement: &Confinement, look: &Look, output: &str) {
+    let held = look.held.then(|| HELD.to_owned());
+    let remarks = [held, confinement.remark(look.exit, output), confinement.warning()];
     for remark in remarks.into_iter().flatten() {
         // What the command wrote ends with its own line.
         let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });
     }
 }
 
-fn finished(
-    report: String,
-    text: &str,
-    look: &Look,
-    title: &str,
+/// What is told of a command beside its output.
+struct Ran<'a> {
+    title: &'a str,
+    look: &'a Look,
     exit: Option<i32>,
     wall: Duration,
-    confinement: &Confinement,
-) -> Output {
-    let captured = &look.output;
-    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let display = json!({
-        "type": "shell",
-        "command": title,
-        "exit_code": exit,
-        "stdout": fitted(text, MOST_DISPLAYED),
-        // Both go to one pipe, which keeps their order.
-        "stderr": "",
-        "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
-        "is_background": look.exit.is_none(),
-        "sandbox": confinement.json(),
-    });
-    Output::text(report)
-        .title(title)
-        .metadata("exit_code", exit)
-        .display(display)
-        .dropped(count(captured.omitted_lines), count(lost(text, captured)))
-        .marked(captured.mark())
+    confinement: &'a Confinement,
+    /// What stands in place of an output that has nothing.
+    silence: &'a str,
 }
 
-/// How much of what was written is not in the text, where not all of it was kept. Neither are
-/// control sequences; but what is no text takes more room there than it did before.
-fn lost(text: &str, captured: &Captured) -> u64 {
-    if captured.is_whole() {
-        return 0;
+impl Ran<'_> {
+    /// The result that begins with `report`; `text` is the output as it is shown.
+    fn output(&self, mut report: String, text: &str) -> Output {
+        let captured = &self.look.output;
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let heading = report.len();
+        report.push_str(text);
+        let whole = report.len();
+        report.push_str(if text.is_empty() { self.silence } else { "" });
+        remark(&mut report, self.confinement, self.look, text);
+        let footing = report.len() - whole;
+        let display = json!({
+            "type": "shell",
+            "command": self.title,
+            "exit_code": self.exit,
+            "stdout": fitted(text, MOST_DISPLAYED),
+            // Both go to one pipe, which keeps their order.
+            "stderr": "",
+            "duration_ms": u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX),
+            "is_background": self.look.exit.is_none(),
+            "sandbox": self.confinement.json(),
+        });
+        Output::text(report)
+            .title(self.title)
+            .metadata("exit_code", self.exit)
+            .display(display)
+            .dropped(count(captured.omitted_lines), count(captured.omitted))
+            .marked(captured.mark())
+            .made_of(count(written(captured)))
+            .heading(heading)
+            .footing(footing)
     }
-    (written(captured) + captured.mark().len() as u64).saturating_sub(text.len() as u64).max(1)
 }
 
 /// How many bytes the process wrote, kept or not.

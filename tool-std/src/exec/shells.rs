@@ -54,6 +54,12 @@ pub(super) fn is_bash(process: &Process) -> bool {
     is_of_system(&program) && are_plain(&words)
 }
 
+/// Whether it is a shell that is no bash of the system.
+pub(super) fn is_other(process: &Process) -> bool {
+    let program = process.reading().and_then(|reading| reading.program);
+    program.is_some_and(|program| is_shell(&program) && !is_of_system(&program))
+}
+
 fn are_plain(words: &[OsString]) -> bool {
     let is_plain = |word: &OsString| word.to_str().is_some_and(|word| PLAIN.contains(&word));
     words.iter().skip(1).all(is_plain)

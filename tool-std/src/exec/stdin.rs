@@ -299,6 +299,8 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     let process = session_of(args.session_id, cx);
     let is_bash = process.as_ref().is_some_and(|process| shells::is_bash_at_prompt(process));
     let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.folder());
+    let is_shell = process.as_ref().is_some_and(|process| shells::is_other(process));
+    let reader = if is_shell { Why::OtherShell } else { Why::OtherReader };
     let open = process.as_ref();
     let open = open.map(|it| lines(going_on(&it.open_for(cx.call(), opened_from), it)));
     let open = open.unwrap_or_default();
@@ -308,7 +310,7 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     let mut subjects: Vec<Subject> = Vec::new();
     for before in beginnings(&open) {
         let why = if !is_bash {
-            Some(Why::OtherShell)
+            Some(reader)
         } else if is_mixed {
             Some(Why::Mixed)
         } else {

@@ -78,6 +78,8 @@ pub enum Why {
     Mixed,
     /// Another shell than bash reads it.
     OtherShell,
+    /// A program that is no shell reads it, or nobody knows what does.
+    OtherReader,
     /// A login shell reads its start-up files before it.
     Login,
     /// Options hide which command is run.
@@ -167,6 +169,7 @@ impl Why {
                 "a program before it may read a part of it; type lines one by one (`\\u0003` drops all)"
             }
             Self::OtherShell => "a shell other than bash reads it",
+            Self::OtherReader => "it goes to a program that is no bash at its prompt",
             Self::Login => "start-up files may change what it means; leave out the login",
             Self::Wrapper => "options hide which command is run",
             Self::Argument => "an argument may run other programs or write files",

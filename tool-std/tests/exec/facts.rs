@@ -160,6 +160,29 @@ async fn where_and_under_what_a_command_runs_counts() {
     assert_eq!(all.len(), count);
 }
 
+// Issue 5: too much to look at is no reason to take long, and none to say that all was seen.
+#[tokio::test]
+async fn a_yes_to_what_nobody_saw_all_of_does_not_hold() {
+    let host = Host::new(Mode::Auto, &[]);
+    for number in 0..600 {
+        fs::write(host.folder.path().join(format!("f{number}.txt")), "").unwrap();
+    }
+    let programs: String = (0..200).map(|number| format!("p{number};")).collect();
+    for (cmd, holds) in [
+        ("perl f1*.txt".to_owned(), true),
+        ("perl f*.txt".to_owned(), false),
+        ("p0; ./p1; p2".to_owned(), true),
+        (programs, false),
+    ] {
+        let arguments = json!({ "cmd": cmd });
+        let seen = [
+            fingerprint(&host.pipeline, &host.session, &arguments).await,
+            fingerprint(&host.pipeline, &host.session, &arguments).await,
+        ];
+        assert_eq!(seen[0] == seen[1], holds, "{cmd}");
+    }
+}
+
 /// Keeps what is written down.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<Value>>>);

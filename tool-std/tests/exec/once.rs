@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::Processes;
-use tool_sdk::{Call, ErrorKind, Mode};
+use tool_sdk::{Call, ErrorKind, Mode, Truncated};
 
 use crate::support::{Host, field, output};
 
@@ -109,20 +109,103 @@ async fn no_list_of_arguments_starts_a_login_shell() {
     assert_eq!(output(&host.call("shell", command).await), "off\n");
 }
 
-// CH8: what was written is counted, whatever of it is text.
+// CH7: a call does not wait for what a command leaves running, and says that there is some.
+#[tokio::test]
+async fn what_still_holds_the_output_is_told() {
+    let host = Host::open();
+    for (tool, name) in [("shell_command", "command"), ("exec_command", "cmd")] {
+        for (command, is_told) in [
+            ("sleep 300 & echo started", true),
+            ("sleep 300 >/dev/null 2>&1 & echo started", false),
+        ] {
+            let report = host.call(tool, json!({ name: command })).await;
+            let (started, rest) = output(&report).split_once('\n').unwrap();
+            assert_eq!(started, "started", "{report}");
+            assert_eq!(rest.contains("still runs and holds its output"), is_told, "{report}");
+        }
+    }
+}
+
+// F139: how many lines there were is told when the model does not get all of them.
+#[tokio::test]
+async fn lines_are_counted_where_some_are_missing() {
+    let host = Host::open();
+    for (count, is_told) in [(1000, false), (100_000, true), (1_000_000, true)] {
+        let report = host.call("shell_command", json!({ "command": format!("seq {count}") })).await;
+        let told = report.lines().find_map(|line| line.strip_prefix("Total output lines: "));
+        assert_eq!(told, is_told.then(|| count.to_string()).as_deref(), "{count}");
+    }
+}
+
+// Semantics (e): a model may say why; nobody but whoever is asked reads it.
+#[tokio::test]
+async fn a_justification_decides_nothing() {
+    let host = Host::open();
+    for (tool, mut arguments) in [
+        ("exec_command", json!({ "cmd": "echo a" })),
+        ("shell_command", json!({ "command": "echo a" })),
+        ("shell", json!({ "command": ["echo", "a"] })),
+    ] {
+        arguments["justification"] = "rm -rf / is what nobody wants".into();
+        let denying = Host::new(Mode::Auto, &["deny exec_command(rm *)"]);
+        assert_eq!(output(&denying.call(tool, arguments.clone()).await), "a\n");
+        for refused in ["sandbox_permissions", "prefix_rule"] {
+            let mut arguments = arguments.clone();
+            arguments[refused] = json!("require_escalated");
+            assert_eq!(host.error(tool, arguments).await.kind(), ErrorKind::InvalidArgs);
+        }
+    }
+}
+
+// CH8: what was written, never captured, is no text or is shown: each byte counts once.
 #[tokio::test]
 async fn counts_are_those_of_what_was_written() {
+    const WRITTEN: usize = 3_000_000;
+    const KEPT: usize = 1 << 20;
     let host = Host::open();
-    for text in [r"\000", r"\377", r"\033]0;a", "line\n"] {
-        let command = format!("yes \"$(printf '{text}x')\" | tr -d x | head -c 3000000");
-        let command = match text {
-            r"\000" => "head -c 3000000 /dev/zero".to_owned(),
-            _ => command,
-        };
+    let flood = |text: &str| format!("yes \"$(printf '{text}x')\" | tr -d x | head -c {WRITTEN}");
+    let zeros = format!("head -c {WRITTEN} /dev/zero");
+    for (what, command, lines, kept_text) in [
+        ("NUL", zeros.clone(), 0, 0),
+        ("no UTF-8", format!(r"{zeros} | tr '\0' '\377'"), 1, 0),
+        ("no UTF-8 in lines", flood(r"\377"), WRITTEN / 2, KEPT / 2),
+        // Six bytes, of which the line end is text.
+        ("escapes", flood(r"\033]0;a"), WRITTEN / 6, KEPT / 6 + 1),
+        ("colours", flood(r"\033[1ma"), WRITTEN / 6, KEPT / 6 * 2 + 2),
+        ("text", flood("line"), WRITTEN / 5, KEPT),
+        ("a line", format!(r"{zeros} | tr '\0' a"), 1, KEPT),
+    ] {
         let outcome = host.outcome("shell_command", &json!({ "command": command })).await;
-        let truncated = outcome.truncated().expect("it is too long");
-        assert_eq!(truncated.original_bytes, 3_000_000, "{text}: {truncated:?}");
-        assert!(truncated.omitted_bytes <= 3_000_000, "{text}: {truncated:?}");
+        let truncated = outcome.truncated().expect("it is too long").clone();
+        assert_eq!(truncated.original_bytes, WRITTEN, "{what}: {truncated:?}");
+        assert_eq!(truncated.original_lines, lines, "{what}: {truncated:?}");
+        assert_eq!(truncated.dropped_bytes, WRITTEN - KEPT, "{what}: {truncated:?}");
+        assert!(
+            truncated.unprintable_bytes.abs_diff(KEPT - kept_text) < 6,
+            "{what}: {truncated:?}"
+        );
+        let text = outcome.text().into_owned();
+        // Everything that is said of the output stands outside of it.
+        let (notice, shown) = output(&text)
+            .lines()
+            .partition::<Vec<&str>, _>(|line| line.starts_with('[') && line.ends_with(']'));
+        assert_eq!(notice.len(), 1, "{what}: {notice:?}");
+        let is_text = |line: &&str| line.replace('\u{fffd}', "").len();
+        let ends = match lines {
+            0 | 1 => 0,
+            _ => shown.len(),
+        };
+        let shown: usize = shown.iter().map(is_text).sum::<usize>() + ends;
+        assert_eq!(truncated.omitted_bytes, WRITTEN - shown, "{what}: {truncated:?}");
+        let Truncated { omitted_bytes, dropped_bytes, .. } = truncated;
+        let said = format!("{omitted_bytes} of {WRITTEN} bytes left out, of which ");
+        assert!(notice[0].contains(&said), "{what}: {notice:?}");
+        let said = format!("{dropped_bytes} bytes were never captured");
+        assert!(notice[0].contains(&said), "{what}: {notice:?}");
+        if truncated.unprintable_bytes > 0 {
+            let said = format!(" and {} bytes are no text", truncated.unprintable_bytes);
+            assert!(notice[0].contains(&said), "{what}: {notice:?}");
+        }
     }
 }
 

@@ -23,6 +23,30 @@ async fn an_ask_about_typing_shows_the_session() {
     assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": "off" })));
 }
 
+// SH9: whoever is asked reads that no shell gets the text.
+#[tokio::test]
+async fn text_for_a_program_that_is_no_shell_is_told_as_that() {
+    let host = Host::new(Mode::Auto, &[]);
+    for (program, expected) in [
+        ("cat", "it goes to a program that is no bash at its prompt"),
+        ("dash", "a shell other than bash reads it"),
+    ] {
+        let process = Spawn::exec(program, [""; 0]).terminal(true).folder(host.folder.path());
+        let process = Processes::of(&host.session).start(&process).unwrap();
+        let typed = json!({ "session_id": process.id(), "chars": "x\n" });
+        let mut reason = String::new();
+        for _ in 0..100 {
+            reason = check(&host, "write_stdin", &typed).await.decision.reason.into_owned();
+            if reason.contains(expected) {
+                break;
+            }
+            // It may not be that program yet.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(reason.contains(expected), "{program}: {reason}");
+    }
+}
+
 /// A kept bash of a host that asks somebody who says yes to everything, and where only `touch` is
 /// forbidden.
 struct Typist {

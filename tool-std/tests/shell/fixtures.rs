@@ -1,10 +1,11 @@
 //! Cases that other projects test with, and where we answer otherwise.
 
 use serde_json::Value;
+use tool_sdk::{Action, By, Decision, Rule};
 use tool_std::shell::{Simple, Understood, suggestions, understand, understand_argv};
 
 use crate::fixture;
-use crate::support::{Rules, Verdict};
+use crate::support::Rules;
 
 fn strings(value: &Value) -> Vec<String> {
     serde_json::from_value(value.clone()).expect("a list of texts")
@@ -217,6 +218,21 @@ const OTHER_RULES: &[(&str, &str)] = &[
     ("host_exec_exact_beats_basename", "what forbids beats what allows"),
 ];
 
+/// The rules of a case as ours: of those that match, the last decides, so the strictest are last.
+fn rules_of(case: &Value) -> Rules {
+    let mut rules: Vec<Rule> = Vec::new();
+    for (decision, action) in DECISIONS {
+        let of_kind = array(&case["rules"]).iter().filter(|rule| rule["decision"] == *decision);
+        let pattern = |rule: &Value| format!("{} *", strings(&rule["pattern"]).join(" "));
+        rules.extend(of_kind.map(|rule| Rule::new(*action, "exec_command", &*pattern(rule))));
+    }
+    Rules::of(rules)
+}
+
+/// What codex calls what is decided, the strictest last.
+const DECISIONS: &[(&str, Action)] =
+    &[("allow", Action::Allow), ("prompt", Action::Ask), ("forbidden", Action::Deny)];
+
 #[test]
 fn rules_of_prefixes_mean_what_they_mean_to_codex() {
     let cases: Value = fixture!("codex-execpolicy/cases.json");
@@ -225,24 +241,62 @@ fn rules_of_prefixes_mean_what_they_mean_to_codex() {
         if OTHER_RULES.iter().any(|(other, _)| *other == name) {
             continue;
         }
-        let of = |allows: bool| -> Vec<String> {
-            array(&case["rules"])
-                .iter()
-                .filter(|rule| (rule["decision"] == "allow") == allows)
-                .map(|rule| format!("{} *", strings(&rule["pattern"]).join(" ")))
-                .collect()
-        };
-        let (allow, strict) = (of(true), of(false));
-        let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
-        let strict: Vec<&str> = strict.iter().map(String::as_str).collect();
-        let rules = Rules::new(&allow, &strict);
+        let rules = rules_of(case);
         let commands = array(&case["commands"]).iter().map(strings);
-        let verdict = commands.map(|argv| rules.argv(&argv)).max();
-        // Rules that ask stand as rules that forbid here; all that counts is whether they
-        // speak.
-        let is_strict = matches!(text(&case["decision"]), "prompt" | "forbidden");
-        let speaks = is_strict && !array(&case["matched"]).is_empty();
-        assert_eq!(verdict == Some(Verdict::Deny), speaks, "{name}");
+        let decided: Vec<Decision> = commands.map(|argv| rules.decide(&argv)).collect();
+        let strictest = decided.iter().max_by_key(|it| it.action).expect("there is a command");
+        let expected = DECISIONS.iter().find(|(decision, _)| case["decision"] == *decision);
+        let (_, expected) = expected.expect("it is a decision");
+        match array(&case["matched"]).is_empty() {
+            // What holds without a rule is the matter of modes.
+            true => assert!(decided.iter().all(|it| it.by != By::Rule), "{name}: {decided:?}"),
+            false => {
+                assert_eq!((strictest.action, strictest.by), (*expected, By::Rule), "{name}");
+            }
+        }
+    }
+}
+
+/// Where we ask although codex lets a command run in its sandbox, and why.
+const ASKED_MORE: &[(&str, &str)] = &[
+    ("one_allowed_segment_is_not_enough", "two of its commands have no rule"),
+    ("all_segments_allowed", "an argument writes a file"),
+];
+
+#[test]
+fn what_needs_approval_for_codex_is_asked_about() {
+    let cases: Value = fixture!("codex-execpolicy/cases.json");
+    for case in array(&cases["approval"]) {
+        let (name, argv) = (text(&case["name"]), strings(&case["command"]));
+        let is_more = ASKED_MORE.iter().any(|(more, _)| *more == name);
+        let expected = match text(&case["result"]) {
+            "skip" if !is_more => Action::Allow,
+            "skip" | "needs_approval" => Action::Ask,
+            other => panic!("{name}: {other}"),
+        };
+        assert_eq!(rules_of(case).argv(&argv), expected, "{name}");
+    }
+}
+
+/// Sections of codex' cases that say nothing about us, and why.
+const NOT_READ: &[(&str, &str)] = &[
+    ("note", "it says where the cases come from"),
+    ("load_errors", "they are faults of its own file: a list for a prefix, paths of programs"),
+    ("network", "no tool here takes an address"),
+    ("append_format", "it is a line of its own file"),
+];
+
+#[test]
+fn every_section_of_the_cases_is_read_or_has_a_reason() {
+    let cases: Value = fixture!("codex-execpolicy/cases.json");
+    let read = ["evaluate", "approval", "banned_prefix_suggestions", "allowed_prefix_suggestions"];
+    for section in cases.as_object().expect("it has sections").keys() {
+        let is_named = NOT_READ.iter().any(|(other, _)| other == section);
+        assert_ne!(read.contains(&&**section), is_named, "{section}");
+    }
+    // What it offers of an interpreter, with its code, is offered here of none.
+    for argv in array(&cases["allowed_prefix_suggestions"]).iter().map(strings) {
+        assert!(suggestions(&understand_argv(&argv), &|_| false).is_empty(), "{argv:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, Workspace, tools};
+use tool_sdk::{Action, Call, Decision, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::exec::{exec_command, shell};
 use tool_std::shell::Understood;
 
@@ -28,7 +28,10 @@ impl Rules {
     pub(crate) fn new(allow: &[&str], deny: &[&str]) -> Self {
         let rule = |action| move |text: &&str| Rule::new(action, "exec_command", *text);
         let allow = allow.iter().map(rule(Action::Allow));
-        let rules: Vec<Rule> = allow.chain(deny.iter().map(rule(Action::Deny))).collect();
+        Self::of(allow.chain(deny.iter().map(rule(Action::Deny))).collect())
+    }
+
+    pub(crate) fn of(rules: Vec<Rule>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         Self {
             pipeline: Pipeline::new(PLACE.0.clone()).rules(rules),
@@ -41,13 +44,22 @@ impl Rules {
     }
 
     pub(crate) fn argv(&self, argv: &[String]) -> Verdict {
-        self.check("shell", &json!({ "command": argv }))
+        self.decide(argv).action
+    }
+
+    /// What is decided of a program with its arguments, and why.
+    pub(crate) fn decide(&self, argv: &[String]) -> Decision {
+        self.decision("shell", &json!({ "command": argv }))
     }
 
     fn check(&self, tool: &'static str, arguments: &Value) -> Verdict {
+        self.decision(tool, arguments).action
+    }
+
+    fn decision(&self, tool: &'static str, arguments: &Value) -> Decision {
         let call = Call::new(tool, arguments.to_string());
         let checked = self.runtime.block_on(self.pipeline.check(&PLACE.1, call));
-        checked.expect("it is a call").decision.action
+        checked.expect("it is a call").decision
     }
 }
 

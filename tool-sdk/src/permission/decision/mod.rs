@@ -125,9 +125,9 @@ impl Case<'_> {
             if subject.is_only_forbidden() && one.action == Action::Allow && decision.is_some() {
                 continue;
             }
-            // Of what is simply allowed nobody asks which it is, and what a tool refuses it
-            // names itself.
-            let is_named = !is_one && one.action != Action::Allow;
+            // Of what is allowed without a rule nobody asks which it is, and what a tool refuses
+            // it names itself.
+            let is_named = !is_one && (one.action != Action::Allow || one.by == By::Rule);
             let is_refused = one.action == Action::Deny && one.by == By::Tool;
             let named = (is_named && !is_refused).then_some(subject);
             match &mut decision {

@@ -324,6 +324,19 @@ fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     assert_eq!(decision.subjects, ["rm x".into()]);
 }
 
+// Issue 5: which rule let which of several pass is told too.
+#[test]
+fn an_allow_names_the_rules_and_what_each_is_about() {
+    let setup = Setup::new(&["allow run(git *)", "allow run(ls)"], &["git a", "ls", "git b"]);
+    let decision = setup.decide();
+    assert_eq!(decision.action, Action::Allow);
+    assert_eq!(
+        decision.reason,
+        "`git a`, `git b`: the rule `allow run(git *)` (user) decides; \
+         `ls`: the rule `allow run(ls)` (user) decides"
+    );
+}
+
 // PR2: what does not show is written out, and two names stay two.
 #[test]
 fn a_reason_hides_nothing_of_a_name() {

@@ -9,6 +9,7 @@ mod notice;
 mod tests;
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::frame::Frame;
@@ -51,7 +52,7 @@ fn shortened(frame: &Frame<'_>, error: &mut ToolError) -> Option<Truncated> {
     }
     let (path, is_lost) = stored(frame, &whole);
     let record = |fitted: &Fitted<'_>| {
-        let truncated = record(fitted, message.len(), Dropped::default(), path.clone());
+        let truncated = record(fitted, message, &Lost::default(), path.clone());
         let notice = notice_of(frame, &truncated, is_lost);
         (truncated, notice)
     };
@@ -80,54 +81,88 @@ fn fitted(frame: &Frame<'_>, output: &mut Output, budget: Budget) -> Option<Trun
         (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
         (Some(direction), _) => (budget, direction),
     };
-    let (text, (heading, body)) = (output.as_text(), output.parts());
+    let (heading, body, footing) = output.sections();
     let dropped = output.dropped_counts();
-    let fitted =
-        budget.fit(body, direction).or_else(|| dropped.as_ref().map(|_| Fitted::whole(body)))?;
-    let fitted = fitted.below(heading.len(), text);
-    let (text, truncated) = cut(frame, text, body.len(), &fitted, dropped.unwrap_or_default());
+    let is_dropped = dropped.is_some();
+    let lost =
+        Lost { source: output.source_bytes(), ..Lost::of(body, dropped.unwrap_or_default()) };
+    let fitted = budget.fit(body, direction);
+    let is_cut = fitted.is_some();
+    // The notice takes the place of the mark, where nothing else is missing.
+    let fitted = match (fitted, &lost.mark) {
+        (Some(fitted), Some(mark)) => fitted.with_all_or_none(body, mark),
+        (Some(fitted), None) => fitted,
+        (None, _) if !is_dropped => return None,
+        (None, Some(mark)) => Fitted::without(body, mark),
+        (None, None) => Fitted::whole(body),
+    };
+    let (path, is_lost) = if is_cut { stored(frame, output.as_text()) } else { (None, false) };
+    let truncated = record(&fitted, body, &lost, path);
+    let notice = notice_of(frame, &truncated, is_lost);
+    let text = joined(&fitted.below(heading.len(), output.as_text()), &notice);
+    let end = if footing.is_empty() || footing.starts_with('\n') || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let text = [&*text, end, footing].concat();
     output.replace_text(text);
     frame.event(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
 }
 
-#[cold]
-fn cut(
-    frame: &Frame<'_>,
-    whole: &str,
-    counted: usize,
-    fitted: &Fitted<'_>,
-    dropped: Dropped,
-) -> (String, Truncated) {
-    let (path, is_lost) = match fitted.omitted_bytes {
-        0 => (None, false),
-        _ => stored(frame, whole),
-    };
-    let truncated = record(fitted, counted, dropped, path);
-    let notice = notice_of(frame, &truncated, is_lost);
-    (joined(fitted, &notice), truncated)
+/// What of a text is not there any more, or never was.
+#[derive(Default)]
+struct Lost {
+    lines: usize,
+    bytes: usize,
+    /// Where the text says so.
+    mark: Option<Range<usize>>,
+    /// How many bytes the text was made of, where it is not these bytes themselves.
+    source: Option<usize>,
 }
 
-/// What is left out of a text of `counted` bytes.
+impl Lost {
+    fn of(body: &str, dropped: Dropped) -> Self {
+        let Dropped { lines, bytes, mark } = dropped;
+        let start = if mark.is_empty() { None } else { body.find(&mark) };
+        let mark = start.map(|start| start..start + mark.len());
+        Self { lines, bytes, mark, source: None }
+    }
+
+    /// How many bytes a part of the text stands for.
+    fn stood_for(&self, text: &str) -> usize {
+        let no_text = match self.source {
+            Some(_) => text.matches(char::REPLACEMENT_CHARACTER).map(str::len).sum(),
+            None => 0,
+        };
+        text.len() - no_text
+    }
+}
+
+/// What is left out of a text.
 fn record(
     fitted: &Fitted<'_>,
-    counted: usize,
-    dropped: Dropped,
+    body: &str,
+    lost: &Lost,
     full_output_path: Option<PathBuf>,
 ) -> Truncated {
-    let Dropped { lines, bytes, mark } = dropped;
-    let (mark_lines, mark_bytes) = (mark.matches('\n').count(), mark.len());
-    let is_kept = [fitted.head, fitted.tail].iter().any(|part| part.contains(&mark));
-    let cut = |count: usize| if is_kept { 0 } else { count };
-    let count =
-        |kept: usize, lost: usize, mark: usize| kept.saturating_add(lost).saturating_sub(mark);
+    let mark = lost.mark.clone().unwrap_or_default();
+    let is_kept = mark.end <= fitted.head.len() || mark.start >= body.len() - fitted.tail.len();
+    let mark_lines = body[mark.clone()].matches('\n').count();
+    let (cut_lines, kept_mark) = if is_kept { (0, mark.len()) } else { (mark_lines, 0) };
+    let text = lost.stood_for(body) - mark.len();
+    let shown = lost.stood_for(fitted.head) + lost.stood_for(fitted.tail) - kept_mark;
+    let original_bytes = lost.source.unwrap_or(text.saturating_add(lost.bytes));
+    let lines = |lines: usize, mark: usize| lines.saturating_add(lost.lines).saturating_sub(mark);
     Truncated {
-        original_lines: count(fitted.original_lines, lines, mark_lines),
-        original_bytes: count(counted, bytes, mark_bytes),
-        omitted_lines: count(fitted.omitted_lines, lines, cut(mark_lines)),
-        omitted_bytes: count(fitted.omitted_bytes, bytes, cut(mark_bytes)),
-        dropped_lines: lines,
-        dropped_bytes: bytes,
+        original_lines: lines(fitted.original_lines, mark_lines),
+        original_bytes,
+        omitted_lines: lines(fitted.omitted_lines, cut_lines),
+        omitted_bytes: original_bytes.saturating_sub(shown),
+        dropped_lines: lost.lines,
+        dropped_bytes: lost.bytes,
+        unprintable_bytes: original_bytes.saturating_sub(text.saturating_add(lost.bytes)),
         full_output_path,
     }
 }

@@ -20,16 +20,20 @@ pub(super) fn of(
     may_open: &dyn Fn(&Definition) -> bool,
 ) -> String {
     let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
-    let Truncated { dropped_lines, dropped_bytes, .. } = truncated;
+    let Truncated { dropped_lines, dropped_bytes, unprintable_bytes, .. } = truncated;
     let is_whole = (*dropped_lines, *dropped_bytes) == (0, 0);
     let mut notice = format!(
         "[{omitted_lines} of {original_lines} lines and {omitted_bytes} of {original_bytes} bytes \
          left out"
     );
-    if !is_whole {
-        notice.push_str(&format!(
-            ", of which {dropped_lines} lines and {dropped_bytes} bytes were never captured"
-        ));
+    let never = (!is_whole)
+        .then(|| format!("{dropped_lines} lines and {dropped_bytes} bytes were never captured"));
+    let no_text =
+        (*unprintable_bytes > 0).then(|| format!("{unprintable_bytes} bytes are no text"));
+    let kinds: Vec<String> = [never, no_text].into_iter().flatten().collect();
+    if !kinds.is_empty() {
+        notice.push_str(", of which ");
+        notice.push_str(&kinds.join(" and "));
     }
     if let Some(path) = &truncated.full_output_path {
         let what = if is_whole { "the whole output" } else { "what was captured" };

@@ -208,7 +208,7 @@ async fn what_is_cut_is_kept_in_the_sessions_folder() {
         let expected = json!({
             "original_lines": 3000, "original_bytes": 12_000,
             "omitted_lines": 1000, "omitted_bytes": 4000,
-            "dropped_lines": 0, "dropped_bytes": 0,
+            "dropped_lines": 0, "dropped_bytes": 0, "unprintable_bytes": 0,
             "full_output_path": path,
         });
         assert_eq!(record, expected);
@@ -301,8 +301,36 @@ async fn what_was_never_captured_is_counted() {
         assert_eq!(kept, if before > 2000 { 4000 } else { lines.min(1998) * 2 });
     }
 
+    // Where it is all that is missing, the notice stands in its place.
+    let text = call(&marked("a\n\n[lost]\nb\n".to_owned())).await.text().into_owned();
+    let notice = "[500 of 502 lines and 4000 of 4004 bytes left out, of which 500 lines and 4000 \
+                  bytes were never captured]";
+    assert_eq!(text, format!("a\n{notice}\nb\n"));
+
     let nothing = call(&plain(Output::text("all").dropped(0, 0))).await;
     assert_eq!((nothing.text().as_ref(), nothing.truncated()), ("all", None));
+}
+
+// F99: counts are those of the bytes that a text was made of; what is said of it below stays.
+#[tokio::test]
+async fn what_is_no_text_is_counted_apart() {
+    let (heading, footing) = ("took 12 ms\n", "a remark");
+    // Of each line of eight bytes, two are text, and one is shown as three.
+    let text = format!("{heading}{}{footing}", "a\u{fffd}\n".repeat(3000));
+    let output = Output::text(text).made_of(8 * 3000 + 100).dropped(7, 100);
+    let output = output.heading(heading.len()).footing(footing.len());
+    for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle] {
+        let mut tool = definition("t", &[]);
+        tool.truncate = Some(keep);
+        let outcome = call(&pipeline(tool, output.clone(), Vec::new())).await;
+        let cut = truncated(&outcome);
+        assert_eq!((cut.original_lines, cut.original_bytes), (3007, 24_100));
+        assert_eq!((cut.omitted_lines, cut.omitted_bytes), (1007, 24_100 - 2 * 2000));
+        assert_eq!((cut.dropped_bytes, cut.unprintable_bytes), (100, 6 * 3000));
+        let text = outcome.text();
+        assert!(text.starts_with(heading) && text.ends_with("\na remark"), "{text}");
+        assert!(notice(&outcome).contains("never captured and 18000 bytes are no text"));
+    }
 }
 
 // A value whose text is cut for the model is whole for a machine.

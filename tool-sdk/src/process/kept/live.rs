@@ -62,6 +62,8 @@ struct Output {
     capture: Capture,
     begun: Begun,
     listener: Option<Listener>,
+    /// Whether something still held it open when the process had ended.
+    held: bool,
 }
 
 type Listener = Box<dyn FnMut(&[u8]) + Send>;
@@ -74,6 +76,9 @@ pub struct Look {
     pub output: Captured,
     /// How it ended, when it did.
     pub exit: Option<Exit>,
+    /// Whether something that it started still held its output open when it had ended: what that
+    /// writes later nobody reads.
+    pub held: bool,
 }
 
 /// A program that has a terminal.
@@ -115,8 +120,8 @@ impl Process {
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
         let Streams { input, output: reader, terminal, held, .. } = streams;
-        let output =
-            Output { capture: Capture::new(spawn.keep), begun: Begun::default(), listener: None };
+        let capture = Capture::new(spawn.keep);
+        let output = Output { capture, begun: Begun::default(), listener: None, held: false };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
@@ -228,7 +233,8 @@ impl Process {
         }
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
-        Look { output: self.shared.output().take(), exit }
+        let mut output = self.shared.output();
+        Look { output: output.take(), exit, held: output.held }
     }
 
     /// Waits until it has ended, and takes nothing.
@@ -503,7 +509,7 @@ async fn drive(
     drop(held);
     if !reading.is_terminated() {
         // What it left behind may hold the pipe open for ever.
-        let _ = timeout(DRAIN, reading).await;
+        shared.output().held |= timeout(DRAIN, reading.as_mut()).await.is_err();
     }
     shared.output().close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));

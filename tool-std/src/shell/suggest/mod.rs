@@ -1,13 +1,15 @@
 //! What "always allow" may stand for, from the exact command to all like it.
 //!
-//! Offered only when one command of a plain script has no rule yet. A prefix has at most
-//! two words, so that people read what they grant; where more words name the action, only
-//! the exact command is offered. Programs that run whatever they are given are never
-//! offered.
+//! Offered only when one command of a plain script has no rule yet. At most two words of a
+//! prefix name the action, so that people read what they grant; where it takes more, only the
+//! exact command is offered. Programs that run whatever they are given are never offered.
+//!
+//! **Invariant:** what is offered begins with the program as it is written; what that may stand
+//! for is asked of its name.
 
 mod table;
 
-use self::table::{ARITIES, BANNED, RUNS_CODE, WITH_COMMANDS};
+use self::table::{ARITIES, BANNED, FLAGS, RUNS_CODE, WITH_COMMANDS};
 use super::program::known_name;
 use super::word::{bare_name, is_plain};
 use super::{Simple, Understood, Why, hidden, unwrap};
@@ -55,36 +57,47 @@ pub(crate) fn may_be_granted(script: &Understood) -> bool {
 /// Patterns for rules that would allow one command, from specific to general.
 pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
-    let Some(&program) = argv.first() else { return Vec::new() };
-    let name = bare_name(program);
-    let known = known_name(program);
+    let Some((&program, rest)) = argv.split_first() else { return Vec::new() };
+    let (name, known) = (bare_name(program), known_name(program));
     let is_whole_program = is_banned(&[&*name]) || is_banned(&[&*known]);
     if is_whole_program && !WITH_COMMANDS.contains(&&*name) {
         return Vec::new();
     }
+    let flags = leading_flags(&known, rest);
+    // `/usr/bin/git` is `git`, and without its flags it does the same.
+    let readings = [&*name, &*known].map(|name| [&[name], &rest[flags..]].concat());
     let mut patterns = Vec::new();
-    if is_exact(&simple.text) && !is_banned(&argv) {
+    if is_exact(&simple.text) && !is_banned(&argv) && !readings.iter().any(|it| is_banned(it)) {
         patterns.push(simple.text.clone());
     }
-    let arity = arity(&argv);
-    let prefix = &argv[..arity.min(argv.len())];
+    let arity = readings.iter().map(|it| arity(it)).max().unwrap_or(1);
     // `cargo +nightly` chooses a toolchain, and no command.
     let is_written_plainly =
         |word: &&str| word.chars().all(is_plain) && !word.starts_with(['-', '+']);
-    let names_command = prefix.len() <= MAX_WORDS
+    let is_code =
+        |prefix: &[&str]| is_in(RUNS_CODE, prefix[0]) || is_in(RUNS_CODE, &prefix.join(" "));
+    let names_one = |prefix: &[&str]| !is_banned(prefix) && !is_code(prefix);
+    let names_command = arity <= MAX_WORDS
         // An alias may become another one.
         && !simple.may_be_alias
         // A program that waits for the name of an action would be given any.
-        && prefix.len() == arity
-        && prefix.iter().all(is_written_plainly)
-        && !is_banned(prefix)
-        && ![&*name, &*known, &*prefix.join(" ")].iter().any(|it| is_in(RUNS_CODE, it))
+        && readings[0].len() >= arity
+        && is_written_plainly(&program)
+        && readings[0][1..arity].iter().all(is_written_plainly)
+        && readings.iter().all(|words| names_one(&words[..arity]))
         && !unwrap::runs_others(&known)
-        && !hidden::runs_texts(&known, prefix.get(1));
+        && !hidden::runs_texts(&known, readings[0][..arity].get(1));
     if names_command {
-        patterns.push(format!("{} *", prefix.join(" ")));
+        patterns.push(format!("{} *", argv[..flags + arity].join(" ")));
     }
     patterns
+}
+
+/// How many words before the name of the action are options that take no value, by which the
+/// program does nothing else.
+fn leading_flags(program: &str, words: &[&str]) -> usize {
+    let own = FLAGS.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, flags)| flags);
+    words.iter().take_while(|word| own.contains(word)).count()
 }
 
 /// Whether the text, as a pattern, matches itself only.

@@ -151,6 +151,26 @@ pub(super) const ARITIES: &[(usize, &[&str])] = &[
     ),
 ];
 
+/// Options before the name of an action that take no value and change nothing of what it does but
+/// how much is told or asked. What is not listed may take the next word for its value.
+pub(super) const FLAGS: &[(&str, &[&str])] = &[
+    ("apt", &["--quiet", "--yes", "-q", "-qq", "-y"]),
+    ("apt-get", &["--quiet", "--yes", "-q", "-qq", "-y"]),
+    ("cargo", &["--frozen", "--locked", "--offline", "--quiet", "--verbose", "-q", "-v", "-vv"]),
+    ("docker", &["--debug", "-D"]),
+    ("git", &["--no-optional-locks", "--no-pager", "-P"]),
+    ("gradle", &["--no-daemon", "--offline", "--quiet", "-q"]),
+    ("make", &["--keep-going", "--silent", "-k", "-s"]),
+    ("mvn", &["--batch-mode", "--offline", "--quiet", "-B", "-o", "-q"]),
+    ("npm", &["--silent", "-s"]),
+    ("pip", &["--quiet", "--verbose", "-q", "-v"]),
+    ("pnpm", &["--silent", "-s"]),
+    ("poetry", &["--no-interaction", "--quiet", "-n", "-q", "-v"]),
+    ("systemctl", &["--no-pager", "--quiet", "--system", "--user", "-q"]),
+    ("uv", &["--offline", "--quiet", "--verbose", "-q", "-v"]),
+    ("yarn", &["--silent", "-s"]),
+];
+
 /// Programs of which every command has its own meaning, though the program alone is banned.
 pub(super) const WITH_COMMANDS: &[&str] = &["bun", "deno", "git"];
 
@@ -331,6 +351,7 @@ pub(super) const BANNED: &[&[&str]] = &[
     &["pythonw"],
     &["pyw"],
     &["rm"],
+    &["rscript"],
     &["ruby"],
     &["ruby", "-e"],
     &["sensible-editor"],

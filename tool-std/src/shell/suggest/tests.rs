@@ -31,13 +31,62 @@ fn more_words_are_offered_only_as_they_are() {
     check("docker compose up web", &["docker compose up web"]);
     check("aws s3 ls bucket", &["aws s3 ls bucket"]);
     // Something else stands where the command should be.
-    check("cargo --quiet build", &["cargo --quiet build"]);
+    check("cargo --color never build", &["cargo --color never build"]);
+    check("cargo -q --color build", &["cargo -q --color build"]);
+    check("git --no-pager p origin", &["git --no-pager p origin"]);
+    check("npm --silent run dev", &["npm --silent run dev"]);
+    check("cargo --quiet", &["cargo --quiet"]);
     check("cargo +nightly test", &["cargo +nightly test"]);
     check("git p origin", &["git p origin"]);
     check("hg push x", &["hg push x", "hg push *"]);
     check("cargo test 'a b'", &["cargo test 'a b'", "cargo test *"]);
     // A pattern could not say that the star is meant as it is written.
     check("touch '*'", &["touch *"]);
+}
+
+// F85: an option that takes no value stays in what is offered, and is no name of an action.
+#[test]
+fn an_action_is_named_behind_flags_too() {
+    check("cargo --quiet build", &["cargo --quiet build", "cargo --quiet build *"]);
+    check("git --no-pager push a", &["git --no-pager push a", "git --no-pager push *"]);
+    check(
+        "systemctl --user -q stop x",
+        &["systemctl --user -q stop x", "systemctl --user -q stop *"],
+    );
+    check("pip3 -q install x", &["pip3 -q install x", "pip3 -q install *"]);
+    check("cargo -q script x", &["cargo -q script x"]);
+    check("npm --silent run", &[]);
+}
+
+// SH7, F85: a program is known by its name, wherever it lies, and offered as it is written.
+#[test]
+fn a_path_hides_no_action() {
+    for folder in ["", "/usr/bin/", "./node_modules/.bin/", "~/bin/"] {
+        for (command, offered) in [
+            ("git push a", "git push *"),
+            ("apt install a", "apt install *"),
+            ("cargo build", "cargo build *"),
+            ("make test", "make test *"),
+            ("pip3 install a", "pip3 install *"),
+            ("systemctl stop a", "systemctl stop *"),
+            ("yarn add a", "yarn add *"),
+            ("npm run build", ""),
+            ("aws s3 ls", ""),
+            ("gh pr list", ""),
+            ("go run a.go", ""),
+            ("terraform workspace list", ""),
+        ] {
+            let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let argv = [vec![format!("{folder}{}", argv[0])], argv[1..].to_vec()].concat();
+            let simple = &understand_argv(&argv).commands[0];
+            let wide: Vec<String> =
+                patterns(simple).into_iter().filter(|it| it.ends_with('*')).collect();
+            // What begins with `~` is no name that anybody wrote plainly.
+            let is_offered = !offered.is_empty() && !folder.starts_with('~');
+            let expected = is_offered.then(|| format!("{folder}{offered}"));
+            assert_eq!(wide, expected.into_iter().collect::<Vec<_>>(), "{argv:?}");
+        }
+    }
 }
 
 // SH7: nobody who lets one of these run has seen all others.
@@ -160,12 +209,20 @@ fn rules_count_before_anything_is_offered() {
     assert_eq!(suggestions(&understand_argv(&argv), &|_| false), ["git push", "git push *"]);
 }
 
+/// The folders before a name that make no other program of it.
+const FOLDERS: &[&str] = &["", "/usr/bin/", "./x/"];
+
 #[test]
 fn every_banned_prefix_stays_banned() {
-    for banned in BANNED {
-        let argv: Vec<String> = banned.iter().map(|&word| word.to_owned()).collect();
+    for (banned, folder) in BANNED.iter().flat_map(|it| FOLDERS.iter().map(move |at| (it, at))) {
+        let mut argv: Vec<String> = banned.iter().map(|&word| word.to_owned()).collect();
+        argv[0].insert_str(0, folder);
         let offered = suggestions(&understand_argv(&argv), &|_| false);
-        assert!(offered.is_empty(), "{banned:?}: {offered:?}");
+        assert!(offered.is_empty(), "{argv:?}: {offered:?}");
+        argv.push("x".to_owned());
+        let wide = format!("{} *", argv[..argv.len() - 1].join(" "));
+        let offered = suggestions(&understand_argv(&argv), &|_| false);
+        assert!(!offered.contains(&wide), "{argv:?}: {offered:?}");
     }
 }
 
@@ -183,7 +240,19 @@ fn the_table_names_actions() {
     }
     for (key, arity) in cases["arity_dictionary"].as_object().unwrap() {
         let tokens: Vec<&str> = key.split(' ').collect();
-        assert_eq!(super::arity(&tokens) as u64, arity.as_u64().unwrap(), "{key}");
+        let arity = usize::try_from(arity.as_u64().unwrap()).unwrap();
+        assert_eq!(super::arity(&tokens), arity, "{key}");
+        // Nothing is offered that has fewer words than name the action, wherever it lies.
+        for folder in FOLDERS {
+            let more = (tokens.len()..4).map(|_| "x");
+            let words = tokens.iter().copied().chain(more).map(str::to_owned);
+            let mut argv: Vec<String> = words.collect();
+            argv[0].insert_str(0, folder);
+            for pattern in suggestions(&understand_argv(&argv), &|_| false) {
+                let words = pattern.trim_end_matches(" *").split(' ').count();
+                assert!(!pattern.ends_with('*') || words == arity, "{pattern}");
+            }
+        }
     }
 }
 
@@ -191,4 +260,5 @@ fn the_table_names_actions() {
 fn the_tables_are_in_order() {
     assert!(BANNED.is_sorted() && RUNS_CODE.is_sorted());
     assert!(ARITIES.iter().all(|(_, entries)| entries.is_sorted()));
+    assert!(FLAGS.is_sorted() && FLAGS.iter().all(|(_, flags)| flags.is_sorted()));
 }
