@@ -71,7 +71,8 @@ fn with_facts<T>(args: &ShellArgs, cx: &Context, look: impl FnOnce(Facts<'_>) ->
 }
 
 fn preview(args: &ShellArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    Ok(Some(confined::preview(with_facts(args, cx, |facts| facts.shown()).flatten(), cx)))
+    let shown = with_facts(args, cx, |facts| facts.shown()).flatten();
+    confined::preview(shown, &facts(args, cx), cx)
 }
 
 fn suggestions(args: &ShellArgs) -> Vec<String> {

@@ -124,7 +124,8 @@ fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
 }
 
 fn preview(args: &ExecCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    Ok(Some(confined::preview(line(args).shown(args.workdir.as_str(), cx), cx)))
+    let shown = line(args).shown(args.workdir.as_str(), cx);
+    confined::preview(shown, &facts(args, cx), cx)
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{Level, Mode, Policy, Status};
 use tool_sdk::process::{Exit, Process};
-use tool_sdk::{Context, Workspace};
+use tool_sdk::{Context, ToolError, Workspace};
+
+use super::facts::UNSEEN;
 
 /// What programs print when the system refuses something, in the language that they are
 /// given.
@@ -32,14 +34,25 @@ pub(super) fn policy(cx: &Context) -> Policy {
     }
 }
 
-/// What whoever is asked about a command reads: `shown` of it, and how far it is confined.
-pub(super) fn preview(shown: Option<Value>, cx: &Context) -> Value {
+/// What whoever is asked about a command reads: `shown` of it, and how far it is confined. Nobody is
+/// asked where their yes would not hold.
+pub(super) fn preview(
+    shown: Option<Value>,
+    facts: &[(&'static str, String)],
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    if facts.iter().any(|(name, _)| *name == UNSEEN) {
+        return Err(ToolError::denied(
+            "nobody can be asked: it mentions more files or programs than a yes can be bound to",
+        )
+        .hint("name fewer of them, or the folder that they are in; a rule may allow it as it is"));
+    }
     let policy = policy(cx);
     let held = (!policy.is_off()).then(|| policy.status());
     let words = status(&policy, held.as_ref()).unwrap_or_else(|| "off".to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
     preview["sandbox"] = words.into();
-    preview
+    Ok(Some(preview))
 }
 
 /// What whoever is asked about typing reads: into what, and how far that is confined.

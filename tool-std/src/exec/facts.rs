@@ -24,6 +24,9 @@ use super::judged::Judged;
 use super::mentioned::{Files, Mentioned, Text};
 use super::scripts;
 
+/// The fact that something was not seen, which is never the same again: no yes holds then.
+pub(super) const UNSEEN: &str = "unseen";
+
 /// How much of each script is read, of how many, and of all together: of others their identity
 /// tells.
 const MOST_READ: u64 = 256 << 10;
@@ -99,8 +102,7 @@ impl Facts<'_> {
             mentioned.files.retain(|file, _| !named.contains_key(file));
             facts.extend(scripts.facts(&mentioned.files));
         }
-        // What nobody saw is never the same again.
-        let unseen = || ("unseen", RandomState::new().hash_one(()).to_string());
+        let unseen = || (UNSEEN, RandomState::new().hash_one(()).to_string());
         facts.extend(is_cut.then(unseen));
         facts
     }

@@ -62,7 +62,8 @@ fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
 }
 
 fn preview(args: &ShellCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    Ok(Some(confined::preview(line(&args.command).shown(args.workdir.as_str(), cx), cx)))
+    let shown = line(&args.command).shown(args.workdir.as_str(), cx);
+    confined::preview(shown, &facts(args, cx), cx)
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

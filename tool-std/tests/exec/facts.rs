@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
 use tool_sdk::{
-    Approver, Ask, Audit, AuditRecord, Call, ErrorKind, Mode, Pipeline, Reply, Session, Workspace,
+    Approver, Ask, Audit, AuditRecord, Call, ErrorKind, Mode, Pipeline, Reply, Scripted, Session,
+    Workspace,
 };
 
 use crate::support::Host;
@@ -180,6 +181,13 @@ async fn a_yes_to_what_nobody_saw_all_of_does_not_hold() {
             fingerprint(&host.pipeline, &host.session, &arguments).await,
         ];
         assert_eq!(seen[0] == seen[1], holds, "{cmd}");
+        // So nobody is asked, and the model reads what to send instead.
+        if !holds {
+            let call = Call::new("exec_command", arguments.to_string());
+            let pipeline = host.pipeline.clone().approver(Scripted::always(Reply::Once));
+            let error = pipeline.call(&host.session, call).await.result.unwrap_err();
+            assert!(error.message().starts_with("nobody can be asked"), "{error}");
+        }
     }
 }
 
