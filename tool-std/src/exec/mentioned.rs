@@ -506,7 +506,7 @@ mod tests {
         assert!(text(&many, &[], &folders).files().is_cut);
     }
 
-    // Issue 5: whatever a command mentions, to look for it is bounded.
+    // Whatever a command mentions, to look for it is bounded.
     #[test]
     fn the_search_is_bounded() {
         let folder = tempfile::tempdir().unwrap();

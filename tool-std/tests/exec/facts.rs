@@ -161,7 +161,7 @@ async fn where_and_under_what_a_command_runs_counts() {
     assert_eq!(all.len(), count);
 }
 
-// Issue 5: too much to look at is no reason to take long, and none to say that all was seen.
+// Too much to look at is no reason to take long, and none to say that all was seen.
 #[tokio::test]
 async fn a_yes_to_what_nobody_saw_all_of_does_not_hold() {
     let host = Host::new(Mode::Auto, &[]);

@@ -324,7 +324,7 @@ fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     assert_eq!(decision.subjects, ["rm x".into()]);
 }
 
-// Issue 5: which rule let which of several pass is told too.
+// Which rule let which of several pass is told too.
 #[test]
 fn an_allow_names_the_rules_and_what_each_is_about() {
     let setup = Setup::new(&["allow run(git *)", "allow run(ls)"], &["git a", "ls", "git b"]);
