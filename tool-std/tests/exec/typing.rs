@@ -1,5 +1,6 @@
 //! What is typed into a shell is judged as what it gets in the end, and shown to whoever is asked.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ async fn text_for_a_program_that_is_no_shell_is_told_as_that() {
         ("cat", "it goes to a program that is no bash at its prompt"),
         ("dash", "a shell other than bash reads it"),
     ] {
+        if program == "dash" && !Path::new("/bin/dash").exists() {
+            eprintln!("not tried with dash: this system has none");
+            continue;
+        }
         let process = Spawn::exec(program, [""; 0]).terminal(true).folder(host.folder.path());
         let process = Processes::of(&host.session).start(&process).unwrap();
         let typed = json!({ "session_id": process.id(), "chars": "x\n" });
