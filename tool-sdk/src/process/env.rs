@@ -157,6 +157,11 @@ impl ChildEnv {
         self.0.keys().map(OsString::as_os_str)
     }
 
+    /// The variables, in alphabetical order of their names. What a host added may be a secret.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// The file that a child with these variables runs under the bare name `program`.
     ///
     /// # Examples

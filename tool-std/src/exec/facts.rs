@@ -1,5 +1,5 @@
-//! What decides, beside its words, what a command does: where it runs, which file each program
-//! is, and what a script says.
+//! What decides, beside its words, what a command does: where it runs and with which variables,
+//! which file each program is, and what a script says.
 //!
 //! A yes to a command is one to these too. What a program reads later, such as a makefile, is
 //! not looked at.
@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::fs::Metadata;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,6 +60,7 @@ impl Facts<'_> {
         // A link may lead elsewhere later.
         let place = folder.canonicalize().unwrap_or_default();
         let mut facts = vec![("folder", format!("{} {}", folder.display(), place.display()))];
+        facts.push(("environment", environment(&self.env)));
         facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
         // What is refused for its length needs no more of it looked at.
         if self.judged.whole().is_err() {
@@ -210,6 +212,16 @@ struct Placed<'a> {
     argv: &'a [String],
 }
 
+/// What tells these variables from any others, without their values.
+fn environment(env: &ChildEnv) -> String {
+    let mut digest = Sha256::new();
+    for part in env.variables().flat_map(|(name, value)| [name, value]) {
+        digest.update(part.len().to_be_bytes());
+        digest.update(part.as_bytes());
+    }
+    format!("{:x}", digest.finalize())
+}
+
 /// Which file a program is.
 fn program(file: PathBuf) -> (&'static str, String) {
     let real = file.canonicalize().unwrap_or(file);
@@ -266,9 +278,7 @@ impl Scripts {
         if is_read {
             self.files -= 1;
             self.bytes -= metadata.len().min(MOST_READ);
-            for byte in Sha256::digest(&self.read(file)?) {
-                let _ = write!(fact, "{byte:02x}");
-            }
+            let _ = write!(fact, "{:x}", Sha256::digest(&self.read(file)?));
         }
         if !is_read || metadata.len() > MOST_READ {
             // What comes behind it cannot be changed without a trace in this.
@@ -300,5 +310,32 @@ impl Scripts {
         let opened = place.real().ok()?.open_file().ok()?;
         opened.take(MOST_READ).read_to_end(&mut read).ok()?;
         Some(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // F91: a variable counts with its name, its value and where one ends.
+    #[test]
+    fn other_variables_are_another_environment() {
+        let env = |variables: &[(&str, &str)]| {
+            environment(
+                &variables
+                    .iter()
+                    .fold(ChildEnv::default(), |env, (name, value)| env.with(*name, *value)),
+            )
+        };
+        let known = env(&[("CI", "1"), ("LANG", "C")]);
+        assert_eq!(known, env(&[("LANG", "C"), ("CI", "1")]));
+        for others in [
+            &[("CI", "2"), ("LANG", "C")] as &[_],
+            &[("CI", "1")],
+            &[("CI", "1LANG"), ("", "C")],
+            &[("CI", "1"), ("LANG", "C"), ("TZ", "")],
+        ] {
+            assert_ne!(known, env(others), "{others:?}");
+        }
     }
 }
