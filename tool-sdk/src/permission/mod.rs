@@ -23,7 +23,7 @@ pub use self::approvals::{ApprovalStore, Grant, GrantSource, Grantee, Loaded, St
 pub(crate) use self::arguments::Arguments;
 #[cfg(feature = "mcp")]
 pub(crate) use self::ask::unanswered;
-pub(crate) use self::ask::{Answering, Backstage, Desk, Settled, Taken, Waiting, Witness};
+pub(crate) use self::ask::{Answering, Backstage, Change, Desk, Settled, Taken, Waiting, Witness};
 pub use self::ask::{
     Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,
     ask_channel,

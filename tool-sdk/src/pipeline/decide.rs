@@ -73,14 +73,23 @@ async fn gates(
         heard.add(opinion);
     }
     let cx = frame.context(frame.started());
-    let decision = decide(frame, &heard, &cx);
-    let Answered { decision, reply, shown, halted } = match decision.action {
-        Action::Allow | Action::Deny => Answered::by_nobody(decision, heard.prepared),
-        Action::Ask => {
-            trace::stage(frame, trace::is_on(), "ask");
-            ask::ask(frame, heard, decision, &cx, turn).await?
+    let Answered { decision, reply, heard, halted, .. } = loop {
+        let decision = decide(frame, &heard, &cx);
+        let mut answered = match decision.action {
+            Action::Allow | Action::Deny => Answered::by_nobody(decision, heard),
+            Action::Ask => {
+                trace::stage(frame, trace::is_on(), "ask");
+                ask::ask(frame, heard, decision, &cx, turn).await?
+            }
+        };
+        // What a hook makes of a call that it was asked about is judged like any other.
+        let Some(change) = answered.change.take() else { break answered };
+        heard = answered.heard;
+        if let Err(error) = hooks::change(frame, change, &mut heard) {
+            return Err(frame.refused(&*heard.prepared, error));
         }
     };
+    let shown = heard.prepared;
     if let Some(reason) = halted {
         frame.aside().halted = Some(reason);
         frame.pass_on_halt(turn);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::config::{Entry, Event};
 use super::payload::{Payload, Touched};
 use super::protocol::Said;
-use super::{ExternalHooks, compose};
+use super::{ExternalHooks, compose, taken};
 use crate::context::Session;
 use crate::hook::{HookRun, Verdict};
 use crate::name::ToolName;
-use crate::permission::{Approver, Ask, Mode, Reply};
+use crate::permission::{Approver, Ask, Change, Mode, Reply};
 
 /// Hooks in front of an approver.
 pub(super) struct HooksFirst {
@@ -70,6 +70,7 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let said: Vec<(&Entry, Said)> = answers
         .into_iter()
         .map(|(entry, answer)| {
+            let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
             // A name that the tool does not have allows nothing.
             let is_own = entry.matcher.called(own()).is_some();
             let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
@@ -77,10 +78,19 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         })
         .collect();
     let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
+    let patch = compose::patch(&said);
     let opinion = compose::opinion(said, &ask.arguments).spoken()?;
     let reply = match opinion.verdict {
-        // What is asked about is frozen, so that a yes to something else is no answer.
-        Verdict::Allow if opinion.arguments.is_some() => return None,
+        // What is asked about is frozen: who changes it makes another call of it, which is judged
+        // and asked about in its place, or changes nothing.
+        Verdict::None | Verdict::Allow if opinion.arguments.is_some() => {
+            let by = opinion.changed_by.unwrap_or_default();
+            let is_allowed = opinion.verdict == Verdict::Allow;
+            if !ask.backstage.change(Change { patch, by, is_allowed }) {
+                return None;
+            }
+            Reply::Once
+        }
         Verdict::Allow if !ask.backstage.is_liftable => return None,
         Verdict::None | Verdict::Ask => return None,
         Verdict::Allow => Reply::Once,

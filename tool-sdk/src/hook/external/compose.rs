@@ -76,13 +76,18 @@ fn sentence(entry: &Entry, said: &Said) -> Option<String> {
     }
 }
 
+/// The patches of all, where a later one goes before.
+pub(super) fn patch(said: &[(&Entry, Said)]) -> Map<String, Value> {
+    let all = said.iter().flat_map(|(_, said)| &said.patch);
+    all.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// The arguments with every patch on them; nothing when that changes nothing.
 fn patched(said: &[(&Entry, Said)], arguments: &Value) -> Option<String> {
+    let patch = patch(said);
     let mut patched = arguments.as_object().cloned().unwrap_or_else(Map::new);
-    for (name, value) in said.iter().flat_map(|(_, said)| &said.patch) {
-        patched.insert(name.clone(), value.clone());
-    }
+    let is_empty = patch.is_empty();
+    patched.extend(patch);
     let patched = Value::Object(patched);
-    let changes = said.iter().any(|(_, said)| !said.patch.is_empty()) && patched != *arguments;
-    changes.then(|| patched.to_string())
+    (!is_empty && patched != *arguments).then(|| patched.to_string())
 }

@@ -123,8 +123,11 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
         return Err(format!("it answers `{name}`, and was asked about `{}`", event.as_str()));
     }
     let request = specific.decision.unwrap_or_default();
-    if request.updated_input.is_some() || request.updated_permissions.is_some() {
-        return Err("what somebody is asked about cannot be changed any more".to_owned());
+    if request.updated_permissions.is_some() {
+        return Err("a hook changes no rules and approvals".to_owned());
+    }
+    if request.updated_input.is_some() && !matches!(request.behavior, Some(Choice::Allow)) {
+        return Err("`updatedInput` of a decision goes with `allow` only".to_owned());
     }
     if request.interrupt == Some(true) && !matches!(request.behavior, Some(Choice::Deny)) {
         return Err("`interrupt` goes with `deny` only".to_owned());
@@ -148,7 +151,7 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
             .find_map(worded),
         is_sentence: false,
         stop_reason: answer.stop_reason.and_then(worded),
-        patch: specific.updated_input.unwrap_or_default(),
+        patch: specific.updated_input.into_iter().chain(request.updated_input).flatten().collect(),
         context: specific.additional_context.map(|text| text.trim().to_owned()),
         replacement: specific.updated_tool_output,
         message: answer.system_message.and_then(worded),
@@ -235,7 +238,7 @@ struct Request {
     interrupt: Option<bool>,
     behavior: Option<Choice>,
     message: Option<String>,
-    updated_input: Option<Value>,
+    updated_input: Option<Map<String, Value>>,
     updated_permissions: Option<Value>,
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Settled {
     Reply(Reply),
     /// No person said no: a hook did, or failed to say anything, or who was asked is gone.
     Refused(Arc<str>),
+    /// A hook made another call of it.
+    Changed,
     /// Something else that the session asked was rejected.
     RejectedBeside,
     /// The answer reaches further than what was offered.
@@ -42,6 +44,7 @@ impl Settled {
         match self {
             Self::Reply(reply) => reply.as_str(),
             Self::Refused(_) => "refused",
+            Self::Changed => "changed",
             Self::RejectedBeside => "rejected_beside",
             Self::NotOffered => "not_offered",
             Self::Expired => "expired",
@@ -57,6 +60,7 @@ impl Settled {
             }
             Self::Refused(words) => return words.to_string().into(),
             Self::Reply(_) => "the user rejected it",
+            Self::Changed => "a hook made another call of it",
             Self::RejectedBeside => {
                 "the user rejected another call that was asked at the same time"
             }
@@ -288,8 +292,13 @@ impl Taken {
     }
 
     pub(crate) fn settle(mut self, settled: Settled) {
-        let settled = match (settled, self.ask().backstage.refusal()) {
+        let behind = &self.0.ask.backstage;
+        let settled = match (settled, behind.refusal()) {
             (Settled::Reply(reply), Some(words)) if !reply.is_yes() => Settled::Refused(words),
+            // A yes to something else.
+            (Settled::Reply(reply), _) if reply.is_yes() && behind.changed().is_some() => {
+                Settled::Changed
+            }
             (settled, _) => settled,
         };
         self.0.verdict.send_replace(Some(settled));

@@ -13,4 +13,4 @@ pub use self::approvers::{AskChannel, AskInbox, PendingAsk, Scripted, ask_channe
 pub use self::desk::ReplyError;
 pub(crate) use self::desk::{Answering, Desk, Settled, Taken, Waiting};
 pub use self::request::{Approver, Ask, AskId, Reply};
-pub(crate) use self::request::{Backstage, Witness};
+pub(crate) use self::request::{Backstage, Change, Witness};

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::context::Session;
@@ -144,6 +144,20 @@ pub(crate) struct Backstage {
     refusal: OnceLock<Arc<str>>,
     /// Why the model's turn ends.
     halted: OnceLock<Arc<str>>,
+    /// Whether a hook may make another call of it.
+    is_changeable: bool,
+    changed: OnceLock<Change>,
+}
+
+/// What a hook makes of the call that it was asked about.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// The arguments that are others.
+    pub(crate) patch: Map<String, Value>,
+    /// Who says so.
+    pub(crate) by: String,
+    /// Whether it allows what it made of the call.
+    pub(crate) is_allowed: bool,
 }
 
 impl Backstage {
@@ -154,6 +168,22 @@ impl Backstage {
     /// Says whether a hook may say yes.
     pub(crate) fn liftable(self, is_liftable: bool) -> Self {
         Self { is_liftable, ..self }
+    }
+
+    /// Says whether a hook may make another call of it, which is then judged and asked about.
+    pub(crate) fn changeable(self, is_changeable: bool) -> Self {
+        Self { is_changeable, ..self }
+    }
+
+    /// Makes another call of it; says whether that may be.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn change(&self, change: Change) -> bool {
+        self.is_changeable && self.changed.set(change).is_ok()
+    }
+
+    /// What a hook makes of the call, if anything.
+    pub(crate) fn changed(&self) -> Option<&Change> {
+        self.changed.get()
     }
 
     /// Says that the no to this ask is not that of a person: a hook's, or nobody's.

@@ -20,22 +20,24 @@ use crate::audit::Answer;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, Decision, Reply, Settled};
-use crate::tool::Prepared;
+use crate::permission::{Action, Ask, Change, Decision, Reply, Settled};
 
-/// What became of an ask: the decision now, and the value that was shown.
+/// What became of an ask: the decision now, and the call that was shown.
 pub(super) struct Answered {
     pub(super) decision: Decision,
     pub(super) reply: Option<Replied>,
-    pub(super) shown: Box<dyn Prepared>,
+    /// The call that was shown.
+    pub(super) heard: Heard,
+    /// What a hook makes of it instead, which nobody has decided about.
+    pub(super) change: Option<Change>,
     /// Why the model's turn ends, where a hook that answered said so.
     pub(super) halted: Option<String>,
 }
 
 impl Answered {
     /// What was decided without anybody.
-    pub(super) fn by_nobody(decision: Decision, shown: Box<dyn Prepared>) -> Self {
-        Self { decision, reply: None, shown, halted: None }
+    pub(super) fn by_nobody(decision: Decision, heard: Heard) -> Self {
+        Self { decision, reply: None, heard, change: None, halted: None }
     }
 }
 
@@ -78,7 +80,7 @@ pub(super) async fn ask(
     cx: &Context,
     turn: Option<&dyn Turn>,
 ) -> Result<Answered, ToolError> {
-    let unasked = |decision, heard: Heard| Ok(Answered::by_nobody(decision, heard.prepared));
+    let unasked = |decision, heard| Ok(Answered::by_nobody(decision, heard));
     let Some(approver) = frame.core.approver_of(frame.session) else {
         return unasked(decision.unanswered(), heard);
     };
@@ -99,13 +101,16 @@ pub(super) async fn ask(
     let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
     let (id, reply) = (vigil.ask().id.clone(), end.as_str());
     frame.event(|| EventKind::PermissionReplied { ask: id, reply: reply.into() });
+    let backstage = &vigil.ask().backstage;
+    let is_changed = matches!(end, End::Settled(Settled::Changed));
+    let change = backstage.changed().filter(|_| is_changed).cloned();
     let (decision, reply) = match end {
         End::Settled(settled) => heed(frame, &heard, decision, cx, turn, vigil.ask(), settled),
         End::Stopped(stop) => (decision.stopped(stop.by(), stop.as_str()), None),
         End::Decided(now) => (now, None),
     };
-    let halted = vigil.ask().backstage.halted().map(str::to_owned);
-    Ok(Answered { decision, reply, shown: heard.prepared, halted })
+    let halted = backstage.halted().map(str::to_owned);
+    Ok(Answered { decision, reply, heard, change, halted })
 }
 
 /// What a settled ask makes of the decision.

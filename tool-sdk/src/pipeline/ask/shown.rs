@@ -46,7 +46,8 @@ pub(super) fn make(
         subjects: decision.subjects.clone(),
         grantees,
         backstage: Backstage::new(&definition.aliases, witness)
-            .liftable(is_liftable(frame, heard, cx)),
+            .liftable(is_liftable(frame, heard, cx))
+            .changeable(!heard.was_changed()),
         suggestions: suggestions(frame, heard, decision, cx, &[]),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),

@@ -8,6 +8,8 @@ mod tests;
 use std::borrow::Cow;
 use std::slice;
 
+use serde_json::{Map, Value};
+
 use self::result::Before;
 use self::step::{Answer, Begun, begun, done};
 use super::frame::Frame;
@@ -15,7 +17,7 @@ use super::run::aborted;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::hook::{Hook, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
-use crate::permission::{Action, By, Floor};
+use crate::permission::{Action, By, Change, Floor};
 use crate::tool::Prepared;
 
 /// What the before-hooks left: the call as it is now, and what they think of it.
@@ -31,6 +33,8 @@ struct Words {
     /// The call as the model sent it, where a hook changed it.
     original: Option<Box<dyn Prepared>>,
     opinions: Vec<Floor>,
+    /// Whether a hook changed it that somebody was to be asked behind.
+    was_changed: bool,
 }
 
 impl Heard {
@@ -53,6 +57,11 @@ impl Heard {
 
     pub(super) fn opinions(&self) -> &[Floor] {
         self.said.as_ref().map_or(&[], |said| &said.opinions)
+    }
+
+    /// Whether a hook changed the call when somebody was to be asked about it.
+    pub(super) fn was_changed(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.was_changed)
     }
 
     pub(super) fn add(&mut self, opinion: Floor) {
@@ -207,24 +216,52 @@ fn heed(
         return Ok(false);
     }
     if let Some(arguments) = opinion.arguments {
-        frame.rewrite(arguments);
         let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
-        let rewritten = frame.prepare().map_err(|error| {
-            let why = error.message();
-            let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");
-            ToolError::denied(message).source(error)
-        })?;
-        // What was allowed was another call.
-        let said = heard.said.get_or_insert_default();
-        said.opinions.retain(|opinion| opinion.action != Action::Allow);
-        if action == Some(Action::Allow) {
-            let reason = format!("the hook `{name}` allows what it made of the call");
-            said.opinions.push(Floor::allow(reason));
-        }
-        let before = std::mem::replace(&mut heard.prepared, rewritten);
-        said.original.get_or_insert(before);
+        rewrite(frame, arguments, &name, action == Some(Action::Allow), heard)?;
     }
     Ok(true)
+}
+
+/// Makes another call of this one, as a hook says that somebody was to be asked behind: once, since
+/// a hook that goes on changing it would never let anybody see it.
+pub(super) fn change(
+    frame: &mut Frame<'_>,
+    change: Change,
+    heard: &mut Heard,
+) -> Result<(), ToolError> {
+    let Change { patch, by, is_allowed } = change;
+    heard.said.get_or_insert_default().was_changed = true;
+    let mut arguments: Map<String, Value> =
+        serde_json::from_str(frame.arguments()).unwrap_or_default();
+    arguments.extend(patch);
+    rewrite(frame, Value::Object(arguments).to_string(), &by, is_allowed, heard)
+}
+
+/// Makes another call of this one, whose arguments the hook `name` changed, and says whether it
+/// allows what it made.
+fn rewrite(
+    frame: &mut Frame<'_>,
+    arguments: String,
+    name: &str,
+    is_allowed: bool,
+    heard: &mut Heard,
+) -> Result<(), ToolError> {
+    frame.rewrite(arguments);
+    let rewritten = frame.prepare().map_err(|error| {
+        let why = error.message();
+        let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");
+        ToolError::denied(message).source(error)
+    })?;
+    // What was allowed was another call.
+    let said = heard.said.get_or_insert_default();
+    said.opinions.retain(|opinion| opinion.action != Action::Allow);
+    if is_allowed {
+        let reason = format!("the hook `{name}` allows what it made of the call");
+        said.opinions.push(Floor::allow(reason));
+    }
+    let before = std::mem::replace(&mut heard.prepared, rewritten);
+    said.original.get_or_insert(before);
+    Ok(())
 }
 
 /// The hooks that look at the call.

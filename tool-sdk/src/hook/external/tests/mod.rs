@@ -2,6 +2,7 @@
 
 mod after;
 mod before;
+mod changes;
 mod recorded;
 mod requests;
 

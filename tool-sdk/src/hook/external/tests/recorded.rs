@@ -171,8 +171,15 @@ fn what_cannot_be_understood_is_a_failure() {
     }
     let late = format!("{}{}", " ".repeat(200_000), r#"{"decision": "block"}"#);
     assert!(meaning(Event::PreToolUse, 0, &late, "").is_ok(), "it is whole");
-    let rewrite = r#"{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{}}}}"#;
-    assert!(meaning(Event::PermissionRequest, 0, rewrite, "").is_err());
+    for decision in [
+        r#"{"behavior":"allow","updatedPermissions":[]}"#,
+        r#"{"behavior":"allow","updatedInput":[]}"#,
+        r#"{"behavior":"deny","updatedInput":{}}"#,
+        r#"{"updatedInput":{}}"#,
+    ] {
+        let stdout = format!(r#"{{"hookSpecificOutput":{{"decision":{decision}}}}}"#);
+        assert!(meaning(Event::PermissionRequest, 0, &stdout, "").is_err(), "{decision}");
+    }
 }
 
 // A text is a text, and a byte order mark is none.
