@@ -47,13 +47,16 @@ pub(super) fn each<T: Send>(
             }
         }
     };
-    thread::scope(|scope| {
-        for own in 1..threads {
-            // Where the system has no more threads, this one does it all.
-            let _ = thread::Builder::new().spawn_scoped(scope, move || work(own));
-        }
+    // This one only waits: a new thread mostly begins where the one that started it goes on, and
+    // then not before the system has noticed.
+    let has_started = threads > 1
+        && thread::scope(|scope| {
+            let start = |own| thread::Builder::new().spawn_scoped(scope, move || work(own)).is_ok();
+            (0..threads).filter(|&own| start(own)).count() > 0
+        });
+    if !has_started {
         work(0);
-    });
+    }
     failure.into_inner().map_or(Ok(()), Err)
 }
 

@@ -166,17 +166,21 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
         };
         fit_some(mine, reason, drafts.as_ref(), &Effort::share(threads), room)
     };
-    let mut parts = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads)
-            .map(|at| thread::Builder::new().spawn_scoped(scope, move || fit(at)).map_err(|_| at))
-            .collect();
-        let mut parts = vec![fit(0).into_iter()];
-        parts.extend(others.into_iter().map(|other| match other {
-            Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it)).into_iter(),
+    if threads == 1 {
+        return fit(0).into_iter().collect();
+    }
+    // This one only waits: a new thread mostly begins where the one that started it goes on, and
+    // then not before the system has noticed.
+    let mut parts: Vec<_> = thread::scope(|scope| {
+        let start =
+            |at| thread::Builder::new().spawn_scoped(scope, move || fit(at)).map_err(|_| at);
+        let started: Vec<_> = (0..threads).map(start).collect();
+        let done = started.into_iter().map(|thread| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it)),
             // Where the system has no more threads, this one does it all.
-            Err(at) => fit(at).into_iter(),
-        }));
-        parts
+            Err(at) => fit(at),
+        });
+        done.map(Vec::into_iter).collect()
     });
     (0..sections.len()).map_while(|at| parts[at % threads].next()).collect()
 }
