@@ -7,7 +7,7 @@ use std::io::Write;
 use super::style;
 use super::terminal::Floor;
 use crate::call::CallId;
-use crate::event::{EventKind, Events, ToolEvent};
+use crate::event::{Arguments, EventKind, Events, ToolEvent};
 
 /// Whoever is told of events.
 pub(super) struct Watch {
@@ -105,13 +105,14 @@ impl Live {
 
     fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
         match &event.kind {
-            EventKind::Pending { arguments, .. } => {
-                let tool = &event.tool;
-                let headline = tool.display.headline(tool.name.as_str(), arguments);
-                self.headlines.insert(event.call.clone(), headline);
-                return;
+            EventKind::Pending { arguments, .. } => return self.head(event, arguments),
+            EventKind::Started { arguments } => {
+                // A hook changed them: what runs is what is shown.
+                if let Some(changed) = arguments {
+                    self.head(event, changed);
+                }
+                self.show(event, "");
             }
-            EventKind::Started { .. } => self.show(event, ""),
             EventKind::Progress { message, .. } => self.show(event, message),
             EventKind::Completed { elapsed_ms, .. } => self.end(event, '✓', "", *elapsed_ms),
             EventKind::Failed(ending)
@@ -125,6 +126,11 @@ impl Live {
             _ => return,
         }
         self.draw(stderr);
+    }
+
+    fn head(&mut self, event: &ToolEvent, arguments: &Arguments) {
+        let headline = event.tool.display.headline(event.tool.name.as_str(), arguments);
+        self.headlines.insert(event.call.clone(), headline);
     }
 
     /// A call whose arguments were not understood has a name and no headline.
@@ -236,6 +242,19 @@ mod tests {
         assert!(screen.contains("✗ kinds()  denied  "), "{screen:?}");
         let screen = watched(&["call", "echo", "{"]);
         assert!(screen.contains("✗ echo  invalid_args  "), "{screen:?}");
+    }
+
+    // What was shown while it was decided is not what runs where a hook changed the call.
+    #[cfg(all(unix, feature = "hooks"))]
+    #[test]
+    fn a_call_that_a_hook_changed_is_shown_as_it_runs() {
+        let setting = Setting { live: true, ..Setting::default() };
+        let answer = r#"{ "hookSpecificOutput": { "updatedInput": { "text": "ho" } } }"#;
+        let hook = format!("[{{ type = 'command', command = '''echo '{answer}' ''' }}]");
+        let config = format!("[[hooks.PreToolUse]]\nmatcher = '*'\nhooks = {hook}\n");
+        let config = setting.file("config.toml", &config);
+        let screen = setting.run(&["call", "echo", "--text", "hi", "--config", &config]).err;
+        assert_eq!(kept(&screen), ["✓ echo(text: ho)"]);
     }
 
     #[test]
