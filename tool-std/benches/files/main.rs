@@ -75,11 +75,11 @@ impl Host {
     }
 
     fn run(&self, tool: &str, args: &Value) -> Result<Output, ToolError> {
-        self.run_text(tool, args.to_string())
+        self.run_text(tool, &args.to_string())
     }
 
     /// Calls a tool with arguments as a model sends them.
-    fn run_text(&self, tool: &str, args: String) -> Result<Output, ToolError> {
+    fn run_text(&self, tool: &str, args: &str) -> Result<Output, ToolError> {
         let call = self.pipeline.call(&self.session, Call::new(tool, args));
         self.runtime.block_on(call).result
     }
@@ -234,7 +234,7 @@ fn patch(tree: &Tree) {
     let host = Host::new(&for_ours.folder);
     let args = for_ours.ours.each_ref().map(|patch| json!({ "input": patch }).to_string());
     let apply = |side: usize| {
-        let output = host.run_text("apply_patch", args[side].clone());
+        let output = host.run_text("apply_patch", &args[side]);
         output.unwrap().display_data().unwrap()["files"].as_array().unwrap().len()
     };
     for side in [0, 1] {
