@@ -69,6 +69,8 @@ impl FileDiff {
         detail: Detail,
     ) -> Self {
         let texts = [split_bom(old).1, split_bom(new).1];
+        // One may put back what another takes away.
+        let changes = if old == new { &[] } else { changes };
         let counted = (detail == Detail::Counted).then(|| counts_along(texts, changes)).flatten();
         let diff = match counted {
             Some([removed, added]) => Diff { unified: String::new(), added, removed },

@@ -146,6 +146,19 @@ fn what_is_known_is_not_looked_for() {
     check_along("a\nb\nc\n", "a\nx\nc\n", &[[0, 6, 0, 6]], "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
 }
 
+// Found by fuzzing: a blank line that goes above one, and comes again below it.
+#[test]
+fn what_changes_nothing_is_no_difference() {
+    let gone = Change { old: 2..3, new: 2..2, lines: [1, 0] };
+    let come = Change { old: 4..4, new: 3..4, lines: [0, 1] };
+    let old = "a\n\n\nb\n";
+    for detail in [Detail::Shown, Detail::Counted] {
+        let changes = [gone.clone(), come.clone()];
+        let diff = FileDiff::along("f", old, old, &changes, detail).diff;
+        assert_eq!((diff.unified.as_str(), diff.added, diff.removed), ("", 0, 0));
+    }
+}
+
 #[test]
 fn what_is_not_known_is_found_all_the_same() {
     let wrong: [&[[usize; 4]]; 4] =

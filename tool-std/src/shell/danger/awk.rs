@@ -86,10 +86,10 @@ fn begins_pattern(before: &str, rest: &str) -> Option<bool> {
     match before.chars().next_back() {
         None | Some('\n' | '(' | ',' | '!' | '~' | '{' | '}' | ';' | '&' | '|' | '=') => Some(true),
         Some(c) if is_of_name(c) => {
-            let start = before.rfind(|c| !is_of_name(c)).map_or(0, |at| at + 1);
+            let word = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
             let is_word =
                 ["print", "printf", "return", "in", "case", "else", "do", "exit", "length"]
-                    .contains(&&before[start..]);
+                    .contains(&word);
             (!is_word).then_some(false)
         }
         // Behind a condition a pattern may stand.
@@ -210,6 +210,13 @@ mod tests {
             }
         }
         panic!("only {held} were harmless");
+    }
+
+    #[test]
+    fn letters_of_all_alphabets_are_read() {
+        for (program, expected) in [("×a/2", true), ("a;×print/b/", false), ("\"×\"a/2", true)] {
+            assert_eq!(is_harmless(program), expected, "{program}");
+        }
     }
 
     // SH6
