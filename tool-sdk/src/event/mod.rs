@@ -145,8 +145,10 @@ pub enum EventKind {
     PermissionReplied {
         /// The ask.
         ask: AskId,
-        /// The answer: `once`, `session`, `always`, `reject`, `reject_with`, `covered` by
-        /// an approval for another ask, `expired`, or `aborted`.
+        /// The answer: `once`, `session`, `always`, `reject` or `reject_with`; `refused` by a
+        /// hook, or `changed` by one into another call; `rejected_beside` another call,
+        /// `not_offered` to be answered so, `covered` by an approval for another ask, `expired`,
+        /// or `aborted`.
         reply: Cow<'static, str>,
     },
     /// Something that the host should know, which changes nothing for the call.

@@ -68,12 +68,12 @@ async fn gates(
     mut heard: Heard,
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
-    strictly(frame.arguments())?;
-    if let Some(opinion) = looping(frame, &*heard.prepared) {
-        heard.add(opinion);
-    }
     let cx = frame.context(frame.started());
     let Answered { decision, reply, heard, halted, .. } = loop {
+        strictly(frame.arguments())?;
+        if let Some(opinion) = looping(frame, &*heard.prepared) {
+            heard.add(opinion);
+        }
         let decision = decide(frame, &heard, &cx);
         let mut answered = match decision.action {
             Action::Allow | Action::Deny => Answered::by_nobody(decision, heard),
@@ -82,12 +82,14 @@ async fn gates(
                 ask::ask(frame, heard, decision, &cx, turn).await?
             }
         };
-        // What a hook makes of a call that it was asked about is judged like any other.
+        // What a hook makes of a call that it was asked about is looked at like any other.
         let Some(change) = answered.change.take() else { break answered };
         heard = answered.heard;
-        if let Err(error) = hooks::change(frame, change, &mut heard) {
+        trace::stage(frame, trace::is_on(), "hooks");
+        if let Err(error) = hooks::change(frame, change, &mut heard).await {
             return Err(frame.refused(&*heard.prepared, error));
         }
+        frame.pass_on_halt(turn);
     };
     let shown = heard.prepared;
     if let Some(reason) = halted {

@@ -11,7 +11,7 @@ use super::{ExternalHooks, compose, taken};
 use crate::context::Session;
 use crate::hook::{HookRun, Verdict};
 use crate::name::ToolName;
-use crate::permission::{Approver, Ask, Change, Mode, Reply};
+use crate::permission::{Action, Approver, Ask, By, Change, Floor, Mode, Reply};
 
 /// Hooks in front of an approver.
 pub(super) struct HooksFirst {
@@ -83,13 +83,17 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let reply = match opinion.verdict {
         // What is asked about is frozen: who changes it makes another call of it, which is judged
         // and asked about in its place, or changes nothing.
-        Verdict::None | Verdict::Allow if opinion.arguments.is_some() => {
+        Verdict::None | Verdict::Allow | Verdict::Ask if opinion.arguments.is_some() => {
             let by = opinion.changed_by.unwrap_or_default();
-            let is_allowed = opinion.verdict == Verdict::Allow;
-            if !ask.backstage.change(Change { patch, by, is_allowed }) {
-                return None;
-            }
-            Reply::Once
+            let thinks = match opinion.verdict {
+                Verdict::Allow => Some(Floor::allow_made_by(&by)),
+                Verdict::Ask => {
+                    let reason = opinion.sentence.unwrap_or(opinion.reason);
+                    Some(Floor { action: Action::Ask, by: By::Hook, reason })
+                }
+                _ => None,
+            };
+            return ask.backstage.change(Change { patch, by, thinks });
         }
         Verdict::Allow if !ask.backstage.is_liftable => return None,
         Verdict::None | Verdict::Ask => return None,

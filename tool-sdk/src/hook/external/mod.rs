@@ -253,7 +253,7 @@ impl ExternalHooks {
                 };
             watch(HookRun {
                 hook: entry.name(),
-                outcome: outcome(entry, &answer),
+                outcome: outcome(entry, &answer, payload.tool_input),
                 elapsed_ms: millis(started.elapsed()),
             });
             (entry, answer)
@@ -392,7 +392,7 @@ fn response(output: &Output) -> Value {
 }
 
 /// What came of a run, for events.
-fn outcome(entry: &Entry, answer: &Result<Said, Failure>) -> String {
+fn outcome(entry: &Entry, answer: &Result<Said, Failure>, shown: Option<&Value>) -> String {
     let said = match answer {
         Err(Failure { what, detail }) if detail.is_empty() => return format!("failed: {what}"),
         Err(Failure { what, detail }) => return format!("failed: {what}: {}", detail.trim()),
@@ -407,7 +407,10 @@ fn outcome(entry: &Entry, answer: &Result<Said, Failure>) -> String {
         Verdict::Deny => ("deny", said.reason.as_deref()),
         Verdict::Halt => ("halt", said.stop_reason.as_deref().or(said.reason.as_deref())),
     };
-    [Some(verdict), reason, said.message.as_deref()]
+    let differs = |(name, value)| shown.is_some_and(|shown| shown.get(name) != Some(value));
+    let changes = said.verdict < Verdict::Deny && said.patch.iter().any(differs);
+    let changed = changes.then_some("it changes the call");
+    [Some(verdict), reason, changed, said.message.as_deref()]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

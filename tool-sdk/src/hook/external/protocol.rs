@@ -126,8 +126,12 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     if request.updated_permissions.is_some() {
         return Err("a hook changes no rules and approvals".to_owned());
     }
-    if request.updated_input.is_some() && !matches!(request.behavior, Some(Choice::Allow)) {
-        return Err("`updatedInput` of a decision goes with `allow` only".to_owned());
+    let allows = matches!(request.behavior, Some(Choice::Allow));
+    if request.updated_input.is_some() && (event != Event::PermissionRequest || !allows) {
+        return Err("`updatedInput` in `decision` goes with the `allow` of a request".to_owned());
+    }
+    if request.updated_input.is_some() && specific.updated_input.is_some() {
+        return Err("it says twice what `updatedInput` is".to_owned());
     }
     if request.interrupt == Some(true) && !matches!(request.behavior, Some(Choice::Deny)) {
         return Err("`interrupt` goes with `deny` only".to_owned());
@@ -151,7 +155,7 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
             .find_map(worded),
         is_sentence: false,
         stop_reason: answer.stop_reason.and_then(worded),
-        patch: specific.updated_input.into_iter().chain(request.updated_input).flatten().collect(),
+        patch: specific.updated_input.or(request.updated_input).unwrap_or_default(),
         context: specific.additional_context.map(|text| text.trim().to_owned()),
         replacement: specific.updated_tool_output,
         message: answer.system_message.and_then(worded),

@@ -292,13 +292,8 @@ impl Taken {
     }
 
     pub(crate) fn settle(mut self, settled: Settled) {
-        let behind = &self.0.ask.backstage;
-        let settled = match (settled, behind.refusal()) {
+        let settled = match (settled, self.ask().backstage.refusal()) {
             (Settled::Reply(reply), Some(words)) if !reply.is_yes() => Settled::Refused(words),
-            // A yes to something else.
-            (Settled::Reply(reply), _) if reply.is_yes() && behind.changed().is_some() => {
-                Settled::Changed
-            }
             (settled, _) => settled,
         };
         self.0.verdict.send_replace(Some(settled));

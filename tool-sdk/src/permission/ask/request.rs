@@ -14,7 +14,7 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::effect::Risk;
 use crate::name::ToolName;
-use crate::permission::{By, Grantee, Mode, Rule};
+use crate::permission::{By, Floor, Grantee, Mode, Rule};
 #[cfg(feature = "hooks")]
 use crate::tool::Wording;
 use crate::tool::{Display, Source, Subject};
@@ -146,7 +146,8 @@ pub(crate) struct Backstage {
     halted: OnceLock<Arc<str>>,
     /// Whether a hook may make another call of it.
     is_changeable: bool,
-    changed: OnceLock<Change>,
+    /// What a hook made of it, for all copies of the ask.
+    change: Arc<OnceLock<Change>>,
 }
 
 /// What a hook makes of the call that it was asked about.
@@ -156,8 +157,15 @@ pub(crate) struct Change {
     pub(crate) patch: Map<String, Value>,
     /// Who says so.
     pub(crate) by: String,
-    /// Whether it allows what it made of the call.
-    pub(crate) is_allowed: bool,
+    /// What it thinks of what it made of the call.
+    pub(crate) thinks: Option<Floor>,
+}
+
+impl Change {
+    /// The answer to the call as it was: no, so that nothing runs where the change is lost.
+    fn answer(&self) -> Reply {
+        Reply::RejectWith { feedback: format!("the hook `{}` changed the call", self.by) }
+    }
 }
 
 impl Backstage {
@@ -175,15 +183,21 @@ impl Backstage {
         Self { is_changeable, ..self }
     }
 
-    /// Makes another call of it; says whether that may be.
+    /// Makes another call of it; gives the answer to this one, where that may be.
     #[cfg(feature = "hooks")]
-    pub(crate) fn change(&self, change: Change) -> bool {
-        self.is_changeable && self.changed.set(change).is_ok()
+    pub(crate) fn change(&self, change: Change) -> Option<Reply> {
+        let answer = change.answer();
+        (self.is_changeable && self.change.set(change).is_ok()).then_some(answer)
     }
 
     /// What a hook makes of the call, if anything.
     pub(crate) fn changed(&self) -> Option<&Change> {
-        self.changed.get()
+        self.change.get()
+    }
+
+    /// Whether `reply` is that of the hook that makes another call of it.
+    pub(crate) fn is_change(&self, reply: &Reply) -> bool {
+        self.changed().is_some_and(|change| change.answer() == *reply)
     }
 
     /// Says that the no to this ask is not that of a person: a hook's, or nobody's.

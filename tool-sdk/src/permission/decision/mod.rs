@@ -76,6 +76,11 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
+    /// What a hook says that may allow what it made of a call.
+    pub(crate) fn allow_made_by(name: &str) -> Self {
+        Self::allow(format!("the hook `{name}` allows what it made of the call"))
+    }
+
     /// What a hook says that may allow.
     pub(crate) fn allow(reason: impl Into<String>) -> Self {
         Self { action: Action::Allow, by: By::Hook, reason: reason.into() }

@@ -18,6 +18,9 @@ pub(super) fn answering(
     move |ask, reply| {
         Box::pin(async move {
             let counted = match reply {
+                Some(reply) if ask.backstage.is_change(&reply) => {
+                    return core.desk.settle(&ask.id, Settled::Changed);
+                }
                 Some(reply) => answer(&core, &ask.id, &ask.fingerprint, reply).await,
                 // An approver that panics has said no.
                 None => return core.desk.settle(&ask.id, Settled::Gone),

@@ -22,8 +22,9 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{Action, Ask, Change, Decision, Reply, Settled};
 
-/// What became of an ask: the decision now, and the call that was shown.
+/// What became of an ask.
 pub(super) struct Answered {
+    /// What is decided now.
     pub(super) decision: Decision,
     pub(super) reply: Option<Replied>,
     /// The call that was shown.
@@ -102,7 +103,7 @@ pub(super) async fn ask(
     let (id, reply) = (vigil.ask().id.clone(), end.as_str());
     frame.event(|| EventKind::PermissionReplied { ask: id, reply: reply.into() });
     let backstage = &vigil.ask().backstage;
-    let is_changed = matches!(end, End::Settled(Settled::Changed));
+    let is_changed = matches!(end, End::Settled(Settled::Changed)) && !heard.was_changed();
     let change = backstage.changed().filter(|_| is_changed).cloned();
     let (decision, reply) = match end {
         End::Settled(settled) => heed(frame, &heard, decision, cx, turn, vigil.ask(), settled),

@@ -33,7 +33,7 @@ struct Words {
     /// The call as the model sent it, where a hook changed it.
     original: Option<Box<dyn Prepared>>,
     opinions: Vec<Floor>,
-    /// Whether a hook changed it that somebody was to be asked behind.
+    /// Whether a hook changed it in place of an answer to whoever asked.
     was_changed: bool,
 }
 
@@ -59,13 +59,17 @@ impl Heard {
         self.said.as_ref().map_or(&[], |said| &said.opinions)
     }
 
-    /// Whether a hook changed the call when somebody was to be asked about it.
+    /// Whether a hook changed the call in place of an answer to whoever asked.
     pub(super) fn was_changed(&self) -> bool {
         self.said.as_ref().is_some_and(|said| said.was_changed)
     }
 
     pub(super) fn add(&mut self, opinion: Floor) {
-        self.said.get_or_insert_default().opinions.push(opinion);
+        let opinions = &mut self.said.get_or_insert_default().opinions;
+        // A hook may look twice and say the same.
+        if !opinions.contains(&opinion) {
+            opinions.push(opinion);
+        }
     }
 }
 
@@ -217,33 +221,41 @@ fn heed(
     }
     if let Some(arguments) = opinion.arguments {
         let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
-        rewrite(frame, arguments, &name, action == Some(Action::Allow), heard)?;
+        rewrite(frame, arguments, &name, heard)?;
+        if action == Some(Action::Allow) {
+            heard.add(Floor::allow_made_by(&name));
+        }
     }
     Ok(true)
 }
 
-/// Makes another call of this one, as a hook says that somebody was to be asked behind: once, since
-/// a hook that goes on changing it would never let anybody see it.
-pub(super) fn change(
+/// Makes another call of this one, as a hook says that was to answer an ask, and lets the
+/// before-hooks look at what it is now.
+pub(super) async fn change(
     frame: &mut Frame<'_>,
     change: Change,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
-    let Change { patch, by, is_allowed } = change;
-    heard.said.get_or_insert_default().was_changed = true;
+    let Change { patch, by, thinks } = change;
     let mut arguments: Map<String, Value> =
-        serde_json::from_str(frame.arguments()).unwrap_or_default();
+        serde_json::from_str(frame.arguments()).map_err(|error| {
+            let message = format!("the hook `{by}` changed arguments that are no object");
+            ToolError::denied(message).source(error)
+        })?;
     arguments.extend(patch);
-    rewrite(frame, Value::Object(arguments).to_string(), &by, is_allowed, heard)
+    rewrite(frame, Value::Object(arguments).to_string(), &by, heard)?;
+    heard.said.get_or_insert_default().was_changed = true;
+    if let Some(opinion) = thinks {
+        heard.add(opinion);
+    }
+    before(frame, heard).await
 }
 
-/// Makes another call of this one, whose arguments the hook `name` changed, and says whether it
-/// allows what it made.
+/// Makes another call of this one, whose arguments the hook `name` changed.
 fn rewrite(
     frame: &mut Frame<'_>,
     arguments: String,
     name: &str,
-    is_allowed: bool,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
     frame.rewrite(arguments);
@@ -255,10 +267,6 @@ fn rewrite(
     // What was allowed was another call.
     let said = heard.said.get_or_insert_default();
     said.opinions.retain(|opinion| opinion.action != Action::Allow);
-    if is_allowed {
-        let reason = format!("the hook `{name}` allows what it made of the call");
-        said.opinions.push(Floor::allow(reason));
-    }
     let before = std::mem::replace(&mut heard.prepared, rewritten);
     said.original.get_or_insert(before);
     Ok(())

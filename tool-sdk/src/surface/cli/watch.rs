@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
+use serde_json::Value;
+
 use super::style;
 use super::terminal::Floor;
 use crate::call::CallId;
-use crate::event::{Arguments, EventKind, Events, ToolEvent};
+use crate::event::{EventKind, Events, ToolEvent};
 
 /// Whoever is told of events.
 pub(super) struct Watch {
@@ -106,6 +108,8 @@ impl Live {
     fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
         match &event.kind {
             EventKind::Pending { arguments, .. } => return self.head(event, arguments),
+            // What somebody is asked about is what runs, whatever hooks made of it.
+            EventKind::PermissionAsked(ask) => return self.head(event, &ask.arguments),
             EventKind::Started { arguments } => {
                 // A hook changed them: what runs is what is shown.
                 if let Some(changed) = arguments {
@@ -128,7 +132,7 @@ impl Live {
         self.draw(stderr);
     }
 
-    fn head(&mut self, event: &ToolEvent, arguments: &Arguments) {
+    fn head(&mut self, event: &ToolEvent, arguments: &Value) {
         let headline = event.tool.display.headline(event.tool.name.as_str(), arguments);
         self.headlines.insert(event.call.clone(), headline);
     }
@@ -248,13 +252,17 @@ mod tests {
     #[cfg(all(unix, feature = "hooks"))]
     #[test]
     fn a_call_that_a_hook_changed_is_shown_as_it_runs() {
-        let setting = Setting { live: true, ..Setting::default() };
+        let mut setting = Setting { live: true, ..Setting::default() };
         let answer = r#"{ "hookSpecificOutput": { "updatedInput": { "text": "ho" } } }"#;
         let hook = format!("[{{ type = 'command', command = '''echo '{answer}' ''' }}]");
         let config = format!("[[hooks.PreToolUse]]\nmatcher = '*'\nhooks = {hook}\n");
         let config = setting.file("config.toml", &config);
-        let screen = setting.run(&["call", "echo", "--text", "hi", "--config", &config]).err;
-        assert_eq!(kept(&screen), ["✓ echo(text: ho)"]);
+        let call = ["call", "echo", "--text", "hi", "--config", &config];
+        assert_eq!(kept(&setting.run(&call).err), ["✓ echo(text: ho)"]);
+        let asked = [&call[..], &["--ask", "echo"]].concat();
+        setting.terminal = true;
+        setting.types(&["n"]);
+        assert_eq!(kept(&setting.run(&asked).err), ["✗ echo(text: ho)  denied"]);
     }
 
     #[test]

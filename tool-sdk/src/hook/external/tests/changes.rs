@@ -1,11 +1,15 @@
 //! What hooks make of calls that somebody is to be asked about.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use super::*;
+use crate::batch::Batch;
 use crate::call::{Call, Outcome};
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::hook::Priority;
-use crate::permission::{Reply, Rule, Scripted};
+use crate::permission::{Action, Ask, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::{Display, DynamicTool};
@@ -18,18 +22,8 @@ fn makes(input: &Value) -> Value {
     } }))
 }
 
-/// Writes a note with the title `a` behind these hooks, where each is asked about; gives what was
-/// shown to somebody who says yes.
-async fn write(hooks: &[Value], rules: &[&str]) -> (Outcome, Vec<Value>) {
-    write_behind(None, hooks, rules).await
-}
-
-/// The same where a hook looks at it `before`.
-async fn write_behind(
-    before: Option<Value>,
-    hooks: &[Value],
-    rules: &[&str],
-) -> (Outcome, Vec<Value>) {
+/// A pipeline with a tool that writes a note, which is asked about, behind these hooks.
+fn pipeline(hooks: &[(Event, Value)]) -> Pipeline {
     let mut definition = Seen::new().definition;
     definition.risk = Risk::new(RiskClass::Write);
     definition.display = Arc::new(Display { sensitive: vec!["key".into()], ..Display::default() });
@@ -42,15 +36,28 @@ async fn write_behind(
     .unwrap();
     let tool =
         DynamicTool::new(definition, |args: Value, _: Context| async move { args.to_string() });
-    let requests = hooks.iter().map(|hook| (Event::PermissionRequest, hook.clone()));
-    let hooks: Vec<_> = requests.chain(before.map(|hook| (Event::PreToolUse, hook))).collect();
+    Pipeline::new(Registry::builder().add(tool).build().unwrap()).hook(
+        "*",
+        Priority::DEFAULT,
+        config(hooks),
+    )
+}
+
+/// The call of all tests.
+fn call() -> Call<'static> {
+    Call::new("write_note", r#"{"title":"a","key":"secret"}"#)
+}
+
+fn requests(hooks: &[Value]) -> Vec<(Event, Value)> {
+    hooks.iter().map(|hook| (Event::PermissionRequest, hook.clone())).collect()
+}
+
+/// Writes a note with the title `a` behind these hooks; gives what was shown to somebody who says
+/// yes.
+async fn write(pipeline: Pipeline) -> (Outcome, Vec<Value>) {
     let somebody = Arc::new(Scripted::always(Reply::Once));
-    let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap())
-        .hook("*", Priority::DEFAULT, config(&hooks))
-        .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()))
-        .shared_approver(Arc::clone(&somebody) as _);
-    let call = Call::new("write_note", r#"{"title":"a","key":"secret"}"#);
-    let outcome = pipeline.call(&Session::new("s"), call).await;
+    let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
+    let outcome = pipeline.call(&Session::new("s"), call()).await;
     (outcome, somebody.asked().iter().map(|ask| ask.arguments.clone()).collect())
 }
 
@@ -76,7 +83,7 @@ async fn a_call_that_is_changed_and_allowed_runs_changed() {
         // The other one is asked about what it became, and allows that.
         (vec![top, trusted(yes)], vec![]),
     ] {
-        let (outcome, shown) = write(&hooks, &[]).await;
+        let (outcome, shown) = write(pipeline(&requests(&hooks))).await;
         let titles: Vec<_> = shown.iter().map(|it| it["title"].as_str().unwrap()).collect();
         assert_eq!((ran_with(&outcome), titles), (ran.clone(), asked), "{hooks:?}");
     }
@@ -94,21 +101,42 @@ async fn a_change_is_judged_like_any_call() {
         (json!({ "title": 5 }), &[], "changed the arguments to invalid ones"),
         (json!({ "name": "b" }), &[], "changed the arguments to invalid ones"),
     ] {
-        let (outcome, shown) = write(&[trusted(makes(&input))], rules).await;
+        let rules = rules.iter().map(|rule: &&str| rule.parse::<Rule>().unwrap());
+        let pipeline = pipeline(&requests(&[trusted(makes(&input))])).rules(rules);
+        let (outcome, shown) = write(pipeline).await;
         let text = outcome.text();
         assert!(outcome.result.is_err() && text.contains(why), "{input}: {text}");
         assert!(shown.is_empty(), "{input}");
     }
     // Its allow lifts no more than before the call: not what another hook wants asked.
     let wary = says(&json!({ "hookSpecificOutput": { "permissionDecision": "ask" } }));
-    let makes = [trusted(makes(&json!({ "title": "b" })))];
-    for (before, rules, asked) in
-        [(None, &["ask write_note(title: b)"] as &[_], 0), (Some(wary), &[], 1)]
-    {
-        let (outcome, shown) = write_behind(before, &makes, rules).await;
-        assert_eq!((outcome.result.is_ok(), shown.len()), (true, asked), "{rules:?}");
+    let makes = (Event::PermissionRequest, trusted(makes(&json!({ "title": "b" }))));
+    let rule = Rule::new(Action::Ask, "write_note", "*");
+    for (pipeline, asked) in [
+        (pipeline(std::slice::from_ref(&makes)).rules([rule]), 0),
+        (pipeline(&[makes, (Event::PreToolUse, wary)]), 1),
+    ] {
+        let (outcome, shown) = write(pipeline).await;
+        assert_eq!((outcome.result.is_ok(), shown.len()), (true, asked));
         assert!(shown.iter().all(|it| it["title"] == "b"));
     }
+}
+
+// F64: what guards calls sees also what another hook made of one, and a wish to ask survives.
+#[tokio::test]
+async fn a_change_is_looked_at_by_hooks_before_calls() {
+    let made = || trusted(makes(&json!({ "title": "b" })));
+    let guard = json!({ "command": r#"if grep -q '"title":"b"'; then echo no b >&2; exit 2; fi"# });
+    let hooks = [(Event::PermissionRequest, made()), (Event::PreToolUse, guard)];
+    let (outcome, shown) = write(pipeline(&hooks)).await;
+    let text = outcome.text();
+    assert!(text.contains("no b") && shown.is_empty(), "{text}");
+    let wary = says(&json!({ "hookSpecificOutput": { "permissionDecision": "ask",
+        "permissionDecisionReason": "look at it" } }));
+    let (outcome, shown) = write(pipeline(&requests(&[made(), wary]))).await;
+    assert_eq!(ran_with(&outcome)["title"], "b");
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0]["title"], "b");
 }
 
 // A hook that goes on changing what it is asked about changes it once: then somebody sees it.
@@ -118,7 +146,7 @@ async fn a_call_is_changed_once() {
         title=$(sed 's/.*"title":"\([^"]*\)".*/\1/')
         echo '{"hookSpecificOutput":{"updatedInput":{"title":"'"$title"'x"}}}'
     "# });
-    let (outcome, shown) = write(&[grows], &[]).await;
+    let (outcome, shown) = write(pipeline(&requests(&[grows]))).await;
     assert_eq!(ran_with(&outcome), json!({ "title": "ax", "key": "secret" }));
     assert_eq!(shown.len(), 1);
 }
@@ -138,4 +166,59 @@ async fn what_a_tool_asks_for_is_not_changed() {
         .shared_approver(Arc::clone(&somebody) as _);
     let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
     assert_eq!((outcome.text().as_ref(), somebody.asked().len()), ("no", 1));
+}
+
+/// Shows a copy of each ask to whoever is asked.
+struct Copies;
+
+impl Hook for Copies {
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        Arc::new(Copying(inner))
+    }
+}
+
+struct Copying(Arc<dyn Approver>);
+
+impl Approver for Copying {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        self.0.ask(Arc::new((*ask).clone()))
+    }
+}
+
+// A change is no yes to the call as it was, whoever stands between.
+#[tokio::test]
+async fn a_change_is_never_taken_for_a_yes() {
+    let hooks = requests(&[makes(&json!({ "title": "b" }))]);
+    let (outcome, shown) = write(pipeline(&hooks).hook("*", Priority::SECURITY, Copies)).await;
+    assert_eq!((ran_with(&outcome)["title"].as_str(), shown.len()), (Some("b"), 1));
+    assert_eq!(shown[0]["title"], "b");
+}
+
+#[tokio::test]
+async fn identical_calls_that_wait_for_one_answer_are_all_changed() {
+    let pipeline = pipeline(&requests(&[trusted(makes(&json!({ "title": "b" })))]))
+        .approver(Scripted::always(Reply::Reject));
+    let session = Session::new("s");
+    let outcomes = Batch::new(&pipeline).run(&session, [call(), call()]).await;
+    assert!(outcomes.iter().all(|it| ran_with(it)["title"] == "b"), "{outcomes:?}");
+}
+
+// Who was asked has answered: a hook that still thinks changes nothing any more.
+#[tokio::test]
+async fn an_answer_goes_before_a_change() {
+    let slow = trusted(json!({ "command": format!(
+        "sleep 60; {}", makes(&json!({ "title": "b" }))["command"].as_str().unwrap()
+    ) }));
+    let pipeline = pipeline(&requests(&[slow])).approver(Scripted::always(Reply::Reject));
+    let session = Session::new("s");
+    let reply = async {
+        loop {
+            if let [ask] = pipeline.asks().as_slice() {
+                break pipeline.reply(&ask.id, &ask.fingerprint, Reply::Once).await;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let (outcome, replied) = tokio::join!(pipeline.call(&session, call()), reply);
+    assert_eq!((ran_with(&outcome)["title"].as_str(), replied), (Some("a"), Ok(())));
 }

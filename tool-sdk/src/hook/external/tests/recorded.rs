@@ -180,6 +180,14 @@ fn what_cannot_be_understood_is_a_failure() {
         let stdout = format!(r#"{{"hookSpecificOutput":{{"decision":{decision}}}}}"#);
         assert!(meaning(Event::PermissionRequest, 0, &stdout, "").is_err(), "{decision}");
     }
+    let change = r#""decision":{"behavior":"allow","updatedInput":{"a":1}}"#;
+    let twice = format!(r#"{{"hookSpecificOutput":{{{change},"updatedInput":{{"a":2}}}}}}"#);
+    assert!(meaning(Event::PermissionRequest, 0, &twice, "").is_err());
+    let change = format!(r#"{{"hookSpecificOutput":{{{change}}}}}"#);
+    assert!(meaning(Event::PermissionRequest, 0, &change, "").is_ok());
+    for event in [Event::PreToolUse, Event::PostToolUse] {
+        assert!(meaning(event, 0, &change, "").is_err(), "{event:?}");
+    }
 }
 
 // A text is a text, and a byte order mark is none.
