@@ -81,7 +81,9 @@ fn tell_unknown(
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<()> {
-    let stage = Stage::set(app, &request.before(), io)?;
+    let behind = request.options_behind();
+    let levels: Vec<_> = request.before().into_iter().chain(&behind).collect();
+    let stage = Stage::set(app, &levels, io)?;
     let watch = stage.watch(true, io);
     let mut call = Call::new(request.name.to_owned(), "{}");
     call.id = Some(id.clone());

@@ -123,6 +123,11 @@ pub(super) fn tool(
     })
 }
 
+/// The options behind the name of a tool of which nothing else is known.
+pub(super) fn options(verb: Verb) -> Command {
+    with_globals(Command::new(verb.as_str()).no_binary_name(true).args(verb.options()))
+}
+
 /// The two ways to say what a tool is called with.
 fn usage(program: &str, verb: Verb, name: &str) -> String {
     let start = format!("{program} {} {name}", verb.as_str());

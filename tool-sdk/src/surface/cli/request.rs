@@ -54,6 +54,13 @@ impl<'m> Request<'m> {
         self.before
     }
 
+    /// The options behind the name, as far as they are understood while nobody knows the tool: they
+    /// may say where it is found.
+    pub(super) fn options_behind(&self) -> Option<ArgMatches> {
+        let command = grammar::options(self.verb);
+        Words::read(&self.behind, &[], &command).options(command).ok().flatten()
+    }
+
     /// Whether JSON is wanted, also when the rest of the words cannot be parsed.
     pub(super) fn wants_json(&self) -> bool {
         self.wants(grammar::JSON)

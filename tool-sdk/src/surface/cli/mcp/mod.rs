@@ -82,7 +82,11 @@ impl Foreign {
                     servers.iter().filter_map(|server| server.upstream(&roots, io).ok());
                 Self::known(upstreams.collect(), names(&servers), &levels, io)
             }
-            None => Self::load(&request.before(), io),
+            None => {
+                let behind = request.options_behind();
+                let levels: Vec<_> = request.before().into_iter().chain(&behind).collect();
+                Self::load(&levels, io)
+            }
         }
     }
 

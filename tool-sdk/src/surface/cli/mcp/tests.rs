@@ -98,6 +98,14 @@ fn a_server_comes_is_used_and_goes() {
     let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);
     assert!(checked.out.contains("\"decision\":\"ask\""), "{}", checked.out);
 
+    // The options may stand behind the name, where they say what it means.
+    let state = shelf.state.path().to_str().unwrap();
+    let behind = ["--config", &shelf.config, "--state-dir", state, "--yes"];
+    let called = shelf.setting.run(&[&call, &behind[..]].concat());
+    assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
+    let checked = shelf.setting.run(&[&["check", "mcp__greeter__hello"], &behind[..4]].concat());
+    assert!(checked.out.contains("\"decision\":\"ask\""), "{}", checked.err);
+
     assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
     assert_eq!(shelf.run(&["mcp", "list"]).err, "no servers are configured\n");
     assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
