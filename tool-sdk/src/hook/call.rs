@@ -126,7 +126,8 @@ impl<'a> HookedCall<'a> {
         self.0.wording()
     }
 
-    /// How long the tool ran; known to after-hooks that [want to know](super::Hook::wants_elapsed).
+    /// How long the tool ran; known to after-hooks, where one of the pipeline's
+    /// [wants to know](super::Hook::wants_elapsed).
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
         self.0.elapsed()

@@ -28,11 +28,7 @@ pub(super) struct Way<'a> {
 /// place.
 ///
 /// What waits is [boxed], because few calls do and the others should not carry its room around.
-pub(super) async fn pass(
-    frame: &mut Frame<'_>,
-    left: Left<'_>,
-    way: &mut Way<'_>,
-) -> Place {
+pub(super) async fn pass(frame: &mut Frame<'_>, left: Left<'_>, way: &mut Way<'_>) -> Place {
     let mut result = match left {
         Left::Standing(prepared) => boxed(|| standing(frame, prepared, way)).await,
         Left::Asked(prepared, asked, hooks) => {
@@ -54,11 +50,7 @@ pub(super) async fn pass(
 }
 
 /// Lets hooks look at what became of a call.
-async fn after(
-    frame: &mut Frame<'_>,
-    way: &mut Way<'_>,
-    result: &mut Result<Output, ToolError>,
-) {
+async fn after(frame: &mut Frame<'_>, way: &mut Way<'_>, result: &mut Result<Output, ToolError>) {
     trace::stage(frame, way.is_traced, "after");
     let halted = {
         let seen = frame.seen();

@@ -1,8 +1,8 @@
 //! A call as hooks see it, before it is judged and when its tool is done.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Frame, given_up};

@@ -365,22 +365,16 @@ impl<'a> Frame<'a> {
 }
 
 /// Waits until nobody wants the result of a call any more.
-fn given_up<'a>(
-    core: &'a Core,
-    session: &'a Session,
-    call: &'a Call<'a>,
-) -> impl Future<Output = ()> + use<'a> {
-    async move {
-        let cancelled = async {
-            match &call.cancel {
-                Some(cancel) => cancel.token().cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = cancelled => {}
-            () = session.cancel_token().cancelled() => {}
-            () = core.closed.cancelled() => {}
+async fn given_up(core: &Core, session: &Session, call: &Call<'_>) {
+    let cancelled = async {
+        match &call.cancel {
+            Some(cancel) => cancel.token().cancelled().await,
+            None => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        () = cancelled => {}
+        () = session.cancel_token().cancelled() => {}
+        () = core.closed.cancelled() => {}
     }
 }
