@@ -47,6 +47,10 @@ impl Hook for Slow {
         Step::now(Ok(()))
     }
 
+    fn wants_elapsed(&self) -> bool {
+        true
+    }
+
     /// It only looks on.
     fn on_error(&self) -> OnError {
         OnError::Ignore

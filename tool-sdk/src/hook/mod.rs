@@ -95,6 +95,12 @@ pub trait Hook: Send + Sync + 'static {
         Step::now(Ok(()))
     }
 
+    /// Whether `after` wants to know [how long the tool ran](HookedCall::elapsed), which takes
+    /// looks at the clock; asked when the hook is added.
+    fn wants_elapsed(&self) -> bool {
+        false
+    }
+
     /// Waits for what it still does, once the calls are over.
     ///
     /// For work that no call waits for; what takes too long is to be ended here.

@@ -155,6 +155,7 @@ impl Pipeline {
             let toolset = (*core.toolset).clone().with_registered(hook.clone());
             core.toolset = Arc::new(toolset);
             let mut hooks = core.hooks.to_vec();
+            core.wants_elapsed |= hook.hook.wants_elapsed();
             hooks.push(hook);
             hooks.sort_by_key(|hook| hook.priority);
             core.hooks = hooks.into();

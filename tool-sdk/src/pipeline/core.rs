@@ -38,6 +38,8 @@ pub(super) struct Core {
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
     pub(super) hooks: Arc<[Registered]>,
+    /// Whether one of the hooks wants to know how long tools ran.
+    pub(super) wants_elapsed: bool,
     pub(super) guard: Option<LoopGuard>,
     pub(super) audit: Option<Arc<dyn Audit>>,
     /// What takes secrets out of events.
@@ -61,6 +63,7 @@ impl Core {
             ask_timeout: Duration::from_mins(10),
             writable: None,
             hooks: Arc::default(),
+            wants_elapsed: false,
             guard: None,
             audit: None,
             redactor: None,

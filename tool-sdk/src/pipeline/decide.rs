@@ -305,7 +305,7 @@ fn approved(
     let approvals = &frame.core.kept(frame.session).approvals;
     let stored = stored.get_or_init(|| frame.core.stored(frame.session));
     if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
-        frame.core.warn(frame.session, &frame.definition.name, &frame.id, warning);
+        frame.core.warn(frame.session, &frame.definition.name, frame.id, warning);
     }
     let covers = || {
         approvals.covers(&to, subject)

@@ -2,83 +2,62 @@
 //!
 //! Who has what to say is known at each gate; here is only their order.
 
-use std::future::poll_fn;
 use std::pin::Pin;
-use std::slice;
-use std::sync::Arc;
-use std::task::{self, Poll};
 
-use super::at_once::{self, Left, Place};
-use super::frame::{Frame, Ran};
-use super::hooks::Heard;
+use super::at_once::{Left, Place};
+use super::frame::Frame;
+use super::hooks::{Asked, Heard, Row};
 use super::run::{self, First};
 use super::turn::{Permit, Turn};
 use super::{decide, hooks, trace};
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::hook::{HookedCall, Registered};
+use crate::hook::HookedCall;
 use crate::loop_guard::Finding;
-use crate::toolset::View;
+use crate::tool::Prepared;
 
 /// What a call has with it on its way.
 pub(super) struct Way<'a> {
     pub(super) turn: Option<&'a dyn Turn>,
     pub(super) is_traced: bool,
-    pub(super) view: &'a Arc<View>,
     /// By which it runs beside others; held until hooks have looked at its result.
     pub(super) permit: Option<Permit>,
 }
 
-/// Takes a call from where it was `left` to its `result`.
+/// Takes a call from where it was `left` to its end; gives its result, unless that stays in its
+/// place.
 ///
-/// Hooks that have nothing to say are asked here, and nothing stands in their way that waits. What
-/// does wait is [boxed], because few calls do and the others should not carry its room around.
-pub(super) async fn pass(
-    frame: &mut Frame<'_>,
-    left: &mut Option<Left>,
-    way: &mut Way<'_>,
-    result: &mut Place,
-) {
-    let is_straight = matches!(left, Some(Left::Hooked(_)));
-    if is_straight {
-        // hooks
-        if frame.is_aborted() {
-            *result = Some(Err(run::aborted()));
-            return;
+/// What waits is [boxed], because few calls do and the others should not carry its room around.
+pub(super) async fn pass(frame: &mut Frame<'_>, left: Left<'_>, way: &mut Way<'_>) -> Place {
+    let mut result = match left {
+        Left::Standing(prepared) => boxed(|| standing(frame, prepared, way)).await,
+        Left::Asked(prepared, asked, hooks) => {
+            boxed(|| answered(frame, prepared, asked, hooks, way)).await
         }
-        let mut hooks = frame.core.hooks.iter();
-        let told = {
-            let call = HookedCall::new(frame);
-            match hooks::ask(frame, &call, &mut hooks) {
-                None => None,
-                Some(asked) => Some(boxed(|| asked.told()).await),
-            }
-        };
-        match told {
-            None => {
-                poll_fn(|task| {
-                    on(frame, left, way.view, task, result);
-                    Poll::Ready(())
-                })
-                .await;
-            }
-            Some(told) => boxed(|| heed(frame, left, told, hooks, result)).await,
+        Left::Heard(heard) => boxed(|| slowly(frame, heard, way)).await,
+        Left::Running(running) => boxed(|| run::wait(frame, running)).await,
+        Left::Done(result) => result,
+        Left::Looked(seen, looked) => {
+            let instead = boxed(|| looked.instead()).await;
+            frame.heed(seen.halted());
+            return instead.unwrap_or_else(|aborted| Some(Err(aborted)));
         }
+    };
+    if frame.has_run() && frame.is_hooked() {
+        after(frame, way, &mut result).await;
     }
-    if left.is_some() {
-        boxed(|| each(frame, left, way, result)).await;
-    }
+    Some(result)
+}
 
-    // after
-    if frame.has_run()
-        && let Some(result) = result
-        && (is_straight || frame.is_hooked())
-    {
-        trace::stage(frame, way.is_traced, "after");
-        let ran = Ran::new(frame);
-        let call = HookedCall::new(&ran);
+/// Lets hooks look at what became of a call.
+async fn after(frame: &mut Frame<'_>, way: &mut Way<'_>, result: &mut Result<Output, ToolError>) {
+    trace::stage(frame, way.is_traced, "after");
+    let halted = {
+        let seen = frame.seen();
+        frame.is_done(&seen);
+        let call = HookedCall::new(&seen);
         for hook in hooks::of(frame) {
-            let Some(looked) = hooks::look(frame, hook, &call, result) else { continue };
+            let Some(looked) = hooks::look(&seen, hook, &call, result) else { continue };
             match boxed(|| looked.instead()).await {
                 Ok(None) => {}
                 Ok(Some(other)) => *result = other,
@@ -88,93 +67,68 @@ pub(super) async fn pass(
                 }
             }
         }
-        let halted = ran.halted();
-        hooks::conclude(frame, halted, result);
-        frame.pass_on_halt(way.turn);
-    }
+        seen.halted().map(str::to_owned)
+    };
+    frame.heed(halted.as_deref());
+    hooks::conclude(frame, result);
+    frame.pass_on_halt(way.turn);
 }
+
+type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
 /// A future in a box, made where nobody else has to carry it.
 #[cold]
 #[inline(never)]
-fn boxed<'f, F>(make: impl FnOnce() -> F) -> Pin<Box<dyn Future<Output = F::Output> + Send + 'f>>
+fn boxed<'f, F>(make: impl FnOnce() -> F) -> Boxed<'f, F::Output>
 where
     F: Future + Send + 'f,
 {
     Box::pin(make())
 }
 
-/// Takes in what hooks say of a call, and leaves it before its tool.
-async fn heed(
+/// Takes a call that stops at each gate until its tool is done.
+async fn standing(
     frame: &mut Frame<'_>,
-    left: &mut Option<Left>,
-    told: Result<hooks::Said<'_>, ToolError>,
-    hooks: slice::Iter<'_, Registered>,
-    result: &mut Place,
-) {
-    let Some(Left::Hooked(prepared)) = left.take() else { return };
+    prepared: Box<dyn Prepared>,
+    way: &mut Way<'_>,
+) -> Result<Output, ToolError> {
     let mut heard = Heard::new(prepared);
-    match hooks::go_on(frame, told, hooks, &mut heard).await {
-        // Only the tool itself is on its time.
-        Ok(()) => frame.begin_now(),
-        Err(error) => {
-            *result = Some(Err(frame.refused(&*heard.prepared, error)));
-            return;
-        }
+    if frame.is_hooked() {
+        // hooks
+        trace::stage(frame, way.is_traced, "hooks");
+        let told = hooks::before(frame, &mut heard).await;
+        behind_hooks(frame, told, &heard, way)?;
     }
-    *left = Some(Left::Heard(heard));
+    slowly(frame, heard, way).await
 }
 
-/// Takes a call that nothing was said of as far as it comes at once.
-#[inline(always)]
-fn on(
+/// The same of a call that was left at a hook.
+async fn answered(
     frame: &mut Frame<'_>,
-    left: &mut Option<Left>,
-    view: &Arc<View>,
-    task: &mut task::Context<'_>,
-    result: &mut Place,
-) {
-    let Some(Left::Hooked(prepared)) = left.take() else { return };
+    prepared: Box<dyn Prepared>,
+    asked: Asked<'_, '_>,
+    others: Row<'_>,
+    way: &mut Way<'_>,
+) -> Result<Output, ToolError> {
+    let mut heard = Heard::new(prepared);
+    let told = asked.told().await;
+    let told = hooks::go_on(frame, told, others, &mut heard).await;
+    behind_hooks(frame, told, &heard, way)?;
+    slowly(frame, heard, way).await
+}
+
+/// Lets a call go on that hooks looked at, unless what they `told` refuses it.
+fn behind_hooks(
+    frame: &mut Frame<'_>,
+    told: Result<(), ToolError>,
+    heard: &Heard,
+    way: &Way<'_>,
+) -> Result<(), ToolError> {
+    told.map_err(|error| frame.refused(&*heard.prepared, error))?;
+    frame.pass_on_halt(way.turn);
     // Only the tool itself is on its time.
     frame.begin_now();
-    // A hook may have changed the rules itself.
-    *left = match frame.core.toolset.shows(view) {
-        true => at_once::go_on(frame, prepared, task, result),
-        false => Some(Left::Heard(Heard::new(prepared))),
-    };
-}
-
-/// Takes a call that stops at each gate from where it was left until its tool is done.
-async fn each(
-    frame: &mut Frame<'_>,
-    left: &mut Option<Left>,
-    way: &mut Way<'_>,
-    result: &mut Place,
-) {
-    let heard = match left.take() {
-        None => return,
-        Some(Left::Running(running)) => {
-            *result = Some(run::wait(frame, running).await);
-            return;
-        }
-        Some(Left::Heard(heard)) => heard,
-        Some(Left::Hooked(prepared) | Left::Standing(prepared)) => {
-            let mut heard = Heard::new(prepared);
-            if frame.is_hooked() {
-                // hooks
-                trace::stage(frame, way.is_traced, "hooks");
-                if let Err(error) = hooks::before(frame, &mut heard).await {
-                    *result = Some(Err(frame.refused(&*heard.prepared, error)));
-                    return;
-                }
-                frame.pass_on_halt(way.turn);
-                // Only the tool itself is on its time.
-                frame.begin_now();
-            }
-            heard
-        }
-    };
-    *result = Some(slowly(frame, heard, way).await);
+    Ok(())
 }
 
 /// Takes a call that has to wait, or in which somebody has a say, until its tool is done.
@@ -187,7 +141,7 @@ async fn slowly(
     trace::stage(frame, way.is_traced, "guard");
     let found = frame.guard(&*heard.prepared);
     trace::stage(frame, way.is_traced, "decide");
-    let is_current = !frame.is_hooked() || frame.core.toolset.shows(way.view);
+    let is_current = !frame.is_hooked() || frame.is_current();
     let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
     let mut prepared = if is_settled && found == Some(Finding::Fine) {
         heard.prepared

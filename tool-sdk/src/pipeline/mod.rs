@@ -55,6 +55,7 @@ use futures_util::FutureExt as _;
 use self::core::Core;
 use self::frame::Frame;
 use self::gates::Way;
+use self::hooks::Shown;
 pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -300,21 +301,29 @@ impl Pipeline {
             let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
                 return self.unresolved(session, call);
             };
-            let mut frame = Frame::new(&self.core, session, call, id, &**tool, policy);
+            let mut shown = Shown::default();
+            let mut frame = Frame::new(&self.core, session, call, &id, &**tool, policy, &view);
 
             // admit, prepare, and for most calls all the rest
             let mut result = None;
             trace::stage(&mut frame, is_traced, "prepare");
             let is_slow = turn.is_some() || is_traced;
-            let go = |task: &mut task::Context<'_>| {
-                Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result))
+            let (on_its_way, mut room) = (&mut frame, Some((&mut shown, &mut result)));
+            let go = move |task: &mut task::Context<'_>| {
+                Poll::Ready(room.take().and_then(|(shown, result)| {
+                    at_once::go(on_its_way, is_slow, task, shown, result)
+                }))
             };
-            if let Some(left) = poll_fn(go).await {
-                let mut left = Some(left);
-                let mut way = Way { turn, is_traced, view: &view, permit: None };
-                let passing = gates::pass(&mut frame, &mut left, &mut way, &mut result);
-                let mut passing = pin!(passing);
-                poll_fn(|task| apart(passing.as_mut(), task)).await;
+            let instead = match poll_fn(go).await {
+                None => None,
+                Some(left) => {
+                    let mut way = Way { turn, is_traced, permit: None };
+                    let mut passing = pin!(gates::pass(&mut frame, left, &mut way));
+                    poll_fn(|task| apart(passing.as_mut(), task)).await
+                }
+            };
+            if instead.is_some() {
+                result = instead;
             }
 
             // fit, finish
@@ -335,7 +344,8 @@ impl Pipeline {
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return Err(self.unknown(session, &call.name));
         };
-        let mut frame = Frame::new(&self.core, session, &call, call.known_as(), &**tool, policy);
+        let id = call.known_as();
+        let mut frame = Frame::new(&self.core, session, &call, &id, &**tool, policy, &view);
         frame.admit()?;
         let prepared = frame.prepare()?;
         decide::check(&mut frame, prepared).await

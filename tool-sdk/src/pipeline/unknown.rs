@@ -33,7 +33,9 @@ impl Pipeline {
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Nothing(Definition::new(name, "", Schema::default()));
         let policy = Policy::of_nothing();
-        Frame::new(&self.core, session, call, call.known_as(), &nothing, &policy)
+        let view = self.core.toolset.view_for(session);
+        let id = call.known_as();
+        Frame::new(&self.core, session, call, &id, &nothing, &policy, &view)
             .end(&mut Some(Err(error)))
     }
 

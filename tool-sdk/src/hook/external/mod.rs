@@ -309,6 +309,12 @@ impl Hook for ExternalHooks {
         })
     }
 
+    /// Commands read it in what they are told of a call that ran.
+    fn wants_elapsed(&self) -> bool {
+        let is_after = |event| matches!(event, Event::PostToolUse | Event::PostToolUseFailure);
+        self.entries.iter().any(|entry| is_after(entry.event))
+    }
+
     fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
         match self.entries.iter().any(|entry| entry.event == Event::PermissionRequest) {
             true => Arc::new(HooksFirst { hooks: self, inner }),

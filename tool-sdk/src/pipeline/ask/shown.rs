@@ -26,7 +26,7 @@ pub(super) fn make(
     let display = &definition.display;
     let original = heard.original().is_some();
     let grantees = grantees(definition, &decision.subjects);
-    let witness = Subscribers::of(frame.core, frame.session, &definition.name, &frame.id);
+    let witness = Subscribers::of(frame.shared, frame.session, &definition.name, frame.id);
     let mut ask = Ask {
         id: new_id()?,
         call: frame.id.clone(),

@@ -12,11 +12,12 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::core::Core;
 use super::frame::Frame;
 use super::{files, sight};
-use crate::call::Truncated;
+use crate::call::{CallId, Truncated};
 use crate::content::{Dropped, Output};
-use crate::context::{Context, Visibility};
+use crate::context::{Context, Session, Visibility};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::tool::{Definition, Truncate};
@@ -179,13 +180,13 @@ fn notice_of(frame: &Frame<'_>, truncated: &Truncated, is_lost: bool) -> String 
 /// Whether no rule keeps what is at `path` from a tool that shows files.
 fn may_open(frame: &Frame<'_>, tool: &Definition, path: &Path) -> bool {
     let cx = Context::new(frame.session.clone(), tool.name.clone(), frame.id.clone());
-    let sight = sight::sight(frame.core, &cx, tool.permission());
+    let sight = sight::sight(frame.shared, &cx, tool.permission());
     sight.of_named(&path.to_string_lossy(), path) != Visibility::Hidden
 }
 
 /// Where `whole` is kept, and whether it should have been kept and was not.
 fn stored(frame: &Frame<'_>, whole: &str) -> (Option<PathBuf>, bool) {
-    match kept(frame, whole) {
+    match kept(frame.core, frame.session, frame.id, whole) {
         Some(Ok(path)) => (Some(path), false),
         Some(Err(_)) => (None, true),
         None => (None, false),
@@ -193,10 +194,15 @@ fn stored(frame: &Frame<'_>, whole: &str) -> (Option<PathBuf>, bool) {
 }
 
 /// Keeps `whole` in a file of the session; nothing where the host keeps no outputs.
-pub(super) fn kept(frame: &Frame<'_>, whole: &str) -> Option<io::Result<PathBuf>> {
-    let folder = frame.core.output_dir.as_deref()?;
+pub(super) fn kept(
+    core: &Core,
+    session: &Session,
+    id: &CallId,
+    whole: &str,
+) -> Option<io::Result<PathBuf>> {
+    let folder = core.output_dir.as_deref()?;
     sweep_now_and_then(folder);
-    Some(keep(folder, frame.session.id(), &frame.id.to_string(), whole))
+    Some(keep(folder, session.id(), &id.to_string(), whole))
 }
 
 /// Removes outputs that nobody came back for: beside the call, and at most once an hour.

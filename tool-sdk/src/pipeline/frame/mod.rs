@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Span;
 
-pub(super) use self::hooked::Ran;
+pub(super) use self::hooked::Seen;
 use self::repeats::Guarded;
 use super::core::Core;
 use super::run::{aborted, contained};
@@ -33,17 +33,21 @@ use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::permission::{Action, By, Decision, Fingerprint};
 use crate::tool::{Definition, Prepared, Tool};
-use crate::toolset::Policy;
+use crate::toolset::{Policy, View};
 
 /// One call on its way through the pipeline.
 pub(super) struct Frame<'a> {
-    pub(super) core: &'a Arc<Core>,
+    pub(super) core: &'a Core,
+    /// The same, for who keeps it.
+    pub(super) shared: &'a Arc<Core>,
     pub(super) session: &'a Session,
     pub(super) call: &'a Call<'a>,
     pub(super) definition: &'a Definition,
-    pub(super) id: CallId,
+    pub(super) id: &'a CallId,
     tool: &'a dyn Tool,
     policy: &'a Policy,
+    /// What the caller saw of the toolset when the call was looked up.
+    view: &'a Arc<View>,
     /// When the time of the call began; unknown until somebody wants to know.
     started: Option<Instant>,
     /// Where a beginning was told whose end was not: the number of that event, or 0 where
@@ -82,19 +86,22 @@ impl<'a> Frame<'a> {
         core: &'a Arc<Core>,
         session: &'a Session,
         call: &'a Call<'a>,
-        id: CallId,
+        id: &'a CallId,
         tool: &'a dyn Tool,
         policy: &'a Policy,
+        view: &'a Arc<View>,
     ) -> Self {
         let started = core.hub.is_open().then(Instant::now);
         Self {
             core,
+            shared: core,
             session,
             call,
             definition: tool.definition(),
             id,
             tool,
             policy,
+            view,
             started,
             begun: None,
             guarded: None,
@@ -167,9 +174,31 @@ impl<'a> Frame<'a> {
         !hooks.is_empty() && hooks.iter().any(|hook| hook.sees(self.definition))
     }
 
+    /// Whether a hook or the guard against loops looks at the call.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.core.guard.is_some() || self.is_hooked()
+    }
+
+    /// Whether the toolset is still what it was when the call was looked up.
+    #[inline]
+    pub(super) fn is_current(&self) -> bool {
+        self.core.toolset.shows(self.view)
+    }
+
     /// Lets the time of the call count from now: nobody waits for a person on its account.
     pub(super) fn begin_now(&mut self) {
         self.started = Some(Instant::now());
+    }
+
+    /// The same, where anybody wants to know how long the tool ran; else it counts from when
+    /// somebody looks.
+    #[inline]
+    pub(super) fn begin_soon(&mut self) {
+        let core = self.core;
+        if self.started.is_some() || core.wants_elapsed || core.audit.is_some() {
+            self.begin_now();
+        }
     }
 
     /// The arguments as they are now.
@@ -281,9 +310,9 @@ impl<'a> Frame<'a> {
     pub(super) fn context(&self, started: Instant) -> Context {
         Context::of_call(
             self.session,
-            Arc::clone(self.core) as _,
+            Arc::clone(self.shared) as _,
             &self.definition.name,
-            &self.id,
+            self.id,
             self.call,
             started,
             self.timeout(),
@@ -331,19 +360,21 @@ impl<'a> Frame<'a> {
 
     /// Waits until nobody wants the result any more.
     pub(super) fn given_up(&self) -> impl Future<Output = ()> + use<'a> {
-        let (core, session, call) = (self.core, self.session, self.call);
-        async move {
-            let cancelled = async {
-                match &call.cancel {
-                    Some(cancel) => cancel.token().cancelled().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = cancelled => {}
-                () = session.cancel_token().cancelled() => {}
-                () = core.closed.cancelled() => {}
-            }
+        given_up(self.core, self.session, self.call)
+    }
+}
+
+/// Waits until nobody wants the result of a call any more.
+async fn given_up(core: &Core, session: &Session, call: &Call<'_>) {
+    let cancelled = async {
+        match &call.cancel {
+            Some(cancel) => cancel.token().cancelled().await,
+            None => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        () = cancelled => {}
+        () = session.cancel_token().cancelled() => {}
+        () = core.closed.cancelled() => {}
     }
 }

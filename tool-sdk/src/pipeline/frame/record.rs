@@ -124,7 +124,7 @@ impl Frame<'_> {
             return Ok(());
         };
         let (session, definition) = (self.session, self.definition);
-        let record = AuditRecord::new(session, definition, &self.id, fingerprint, what);
+        let record = AuditRecord::new(session, definition, self.id, fingerprint, what);
         audit::keep(&**audit, &record)
     }
 

@@ -17,27 +17,18 @@ pub(super) struct Guarded<'a> {
 }
 
 impl Frame<'_> {
-    /// Whether nothing guards against loops.
-    #[inline]
-    pub(in crate::pipeline) fn is_unguarded(&self) -> bool {
-        self.core.guard.is_none()
-    }
-
-    /// Whether the guard against loops has nothing to say; for who contains panics.
+    /// Whether the guard against loops has nothing to say, as to most calls: they are like none
+    /// before, which is seen at once. For who contains panics.
     #[inline(always)]
     pub(in crate::pipeline) fn is_no_loop(&mut self, prepared: &dyn Prepared) -> bool {
-        self.is_unguarded() || self.is_new(prepared.digest())
-    }
-
-    /// Whether the guard finds nothing: most calls are like none before, which is seen at once.
-    #[inline(never)]
-    fn is_new(&mut self, digest: Option<u64>) -> bool {
-        let kept = self.core.kept(self.session);
-        if let (Some(guard), Some(digest), None) = (&self.core.guard, digest, &self.guarded)
-            && let Some(ticket) = guard.begin_new(&kept.history, self.policy.number, digest)
-        {
-            self.guarded = Some(Guarded { kept, ticket, finding: Finding::Fine });
-            return true;
+        let Some(guard) = &self.core.guard else { return true };
+        let digest = prepared.digest();
+        if let (Some(digest), None) = (digest, &self.guarded) {
+            let kept = self.core.kept(self.session);
+            if let Some(ticket) = guard.begin_new(&kept.history, self.policy.number, digest) {
+                self.guarded = Some(Guarded { kept, ticket, finding: Finding::Fine });
+                return true;
+            }
         }
         self.look(digest) == Finding::Fine
     }
@@ -105,31 +96,37 @@ impl Frame<'_> {
     /// Tells the guard what became of the call.
     #[inline]
     pub(super) fn conclude(&mut self, result: &Result<Output, ToolError>) {
-        if let Some(guarded) = self.guarded.take() {
-            guarded.conclude(self.ran, result);
+        if self.guarded.is_some() {
+            self.conclude_guarded(result);
+        }
+    }
+
+    /// Apart, so that calls that nothing guards do not carry it.
+    #[inline(never)]
+    fn conclude_guarded(&mut self, result: &Result<Output, ToolError>) {
+        let Some(Guarded { kept, ticket, .. }) = self.guarded.take() else { return };
+        if !self.ran {
+            return kept.history.forget(ticket);
+        }
+        match result {
+            Ok(output) if output.is_bare() => kept.history.end(ticket, Ok(output.as_text()), ""),
+            result => end(kept, ticket, result),
         }
     }
 }
 
-impl Guarded<'_> {
-    /// Apart, so that calls that nothing guards do not carry it.
-    #[inline(never)]
-    fn conclude(self, ran: bool, result: &Result<Output, ToolError>) {
-        let Self { kept, ticket, .. } = self;
-        if !ran {
-            return kept.history.forget(ticket);
-        }
-        let (text, facts) = match result {
-            Ok(output) if output.is_bare() => (Ok(output.as_text()), String::new()),
-            Ok(output) => match output.parts() {
-                ("", text) => (Ok(text), String::new()),
-                // What a heading says is never the same, and its facts stand beside the text.
-                (_, text) => (Ok(text), facts(output)),
-            },
-            Err(error) => (Err(error.message()), String::new()),
-        };
-        kept.history.end(ticket, text, &facts);
-    }
+/// Tells of the end of a call whose result is more than a text.
+#[inline(never)]
+fn end(kept: &Kept, ticket: Ticket, result: &Result<Output, ToolError>) {
+    let (text, facts) = match result {
+        Ok(output) => match output.parts() {
+            ("", text) => (Ok(text), String::new()),
+            // What a heading says is never the same, and its facts stand beside the text.
+            (_, text) => (Ok(text), facts(output)),
+        },
+        Err(error) => (Err(error.message()), String::new()),
+    };
+    kept.history.end(ticket, text, &facts);
 }
 
 /// The facts of a result, as one text.

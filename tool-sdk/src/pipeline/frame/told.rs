@@ -158,7 +158,7 @@ impl Frame<'_> {
     #[inline]
     fn about(&self) -> About<'_> {
         let tool = self.policy.label(self.definition);
-        About { session: self.session, tool, call: &self.id }
+        About { session: self.session, tool, call: self.id }
     }
 }
 

@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 
 use self::result::Before;
 use self::step::{Answer, Begun, begun, done};
-use super::frame::Frame;
+use super::frame::{Frame, Seen};
 use super::run::aborted;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::hook::{Hook, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
+use crate::hook::{Hook, Hooked as _, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
 use crate::permission::{Action, By, Change, Floor};
 use crate::tool::Prepared;
 
@@ -78,19 +78,20 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
     if frame.is_aborted() {
         return Err(aborted());
     }
-    rest(frame, frame.core.hooks.iter(), heard).await
+    rest(frame, Row::of(frame), heard).await
 }
 
 /// Lets `hooks` look at the call.
 async fn rest(
     frame: &mut Frame<'_>,
-    mut hooks: slice::Iter<'_, Registered>,
+    mut hooks: Row<'_>,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
     loop {
         let told = {
-            let call = HookedCall::new(frame);
-            let Some(asked) = ask(frame, &call, &mut hooks) else { return Ok(()) };
+            let seen = frame.seen();
+            let call = HookedCall::new(&seen);
+            let Some(asked) = ask(&seen, &call, &mut hooks) else { return Ok(()) };
             asked.told().await?
         };
         if !hear(frame, told, heard)? {
@@ -103,7 +104,7 @@ async fn rest(
 pub(super) async fn go_on(
     frame: &mut Frame<'_>,
     told: Result<Said<'_>, ToolError>,
-    hooks: slice::Iter<'_, Registered>,
+    hooks: Row<'_>,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
     match hear(frame, told?, heard)? {
@@ -123,6 +124,37 @@ fn hear(
         Err(error) => failed(&*registered.hook, error)?,
     };
     spoken.map_or(Ok(true), |spoken| heed(frame, registered, *spoken, heard))
+}
+
+/// What hooks look at on the straight way: it stays for those that take their time.
+#[derive(Default)]
+pub(super) struct Shown<'a> {
+    seen: Option<Seen<'a>>,
+    call: Option<HookedCall<'a>>,
+}
+
+impl<'a> Shown<'a> {
+    /// Shows a call as it was sent.
+    #[inline(always)]
+    pub(super) fn show(&'a mut self, frame: &Frame<'a>) -> (&'a Seen<'a>, &'a HookedCall<'a>) {
+        let seen: &Seen<'_> = self.seen.insert(frame.sent());
+        (seen, self.call.insert(HookedCall::new(seen)))
+    }
+}
+
+/// The hooks that are still to be asked about a call.
+pub(super) struct Row<'c> {
+    hooks: slice::Iter<'c, Registered>,
+    /// How many were asked.
+    pub(super) asked: usize,
+}
+
+impl<'c> Row<'c> {
+    /// All of them.
+    #[inline]
+    pub(super) fn of(frame: &Frame<'c>) -> Self {
+        Self { hooks: frame.core.hooks.iter(), asked: 0 }
+    }
 }
 
 /// A hook that has something to say of a call, or takes its time.
@@ -150,16 +182,17 @@ impl<'c> Asked<'_, 'c> {
 /// Not a future: most hooks are done at once, and those need no room for waiting.
 #[inline(always)]
 pub(super) fn ask<'a, 'c: 'a>(
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     call: &'a HookedCall<'a>,
-    hooks: &mut slice::Iter<'c, Registered>,
+    row: &mut Row<'c>,
 ) -> Option<Asked<'a, 'c>> {
-    for registered in hooks {
-        if !registered.sees(frame.definition) {
+    for registered in &mut row.hooks {
+        if !registered.sees(seen.definition()) {
             continue;
         }
+        row.asked += 1;
         let hook = &*registered.hook;
-        match begun(frame, hook, || hook.before(call)) {
+        match begun(seen, hook, || hook.before(call)) {
             None => {}
             Some(Begun::Done(Ok(opinion))) if opinion.is_none() => {}
             Some(answer) => return Some(Asked { registered, answer }),
@@ -283,14 +316,30 @@ pub(super) fn of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a dyn Hook> + 
 /// takes its time.
 #[inline(always)]
 pub(super) fn look<'a>(
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     hook: &'a dyn Hook,
     call: &'a HookedCall<'a>,
     result: &'a mut Result<Output, ToolError>,
 ) -> Option<Looked<'a>> {
-    let before = Before::of(hook, result);
-    let answer = begun(frame, hook, || hook.after(call, result))?;
-    Some(Looked { hook, before, answer })
+    match hook.on_error() {
+        OnError::Deny => look_with(seen, hook, call, result, || Before::Withheld),
+        OnError::Ignore => {
+            let before = Before::copied(result);
+            look_with(seen, hook, call, result, || before)
+        }
+    }
+}
+
+#[inline(always)]
+fn look_with<'a>(
+    seen: &'a Seen<'a>,
+    hook: &'a dyn Hook,
+    call: &'a HookedCall<'a>,
+    result: &'a mut Result<Output, ToolError>,
+    before: impl FnOnce() -> Before,
+) -> Option<Looked<'a>> {
+    let answer = begun(seen, hook, || hook.after(call, result))?;
+    Some(Looked { hook, before: before(), answer })
 }
 
 /// An after-hook that failed, takes its time, or is told of.
@@ -316,17 +365,9 @@ impl Looked<'_> {
     }
 }
 
-/// Takes in what after-hooks said beside the result: why the turn ends, and what a model is to
-/// read with it.
+/// Adds to the result what hooks want a model to read with it.
 #[inline]
-pub(super) fn conclude(
-    frame: &mut Frame<'_>,
-    halted: Option<String>,
-    result: &mut Result<Output, ToolError>,
-) {
-    if let Some(reason) = halted {
-        frame.aside().halted.get_or_insert(reason);
-    }
+pub(super) fn conclude(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     if let Some(extra) = frame.take_context() {
         add(&extra, result);
     }

@@ -4,7 +4,7 @@
 use super::broke;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::hook::{Hook, OnError};
+use crate::hook::Hook;
 
 /// What is shown where the hook that looks at the result now fails.
 pub(super) enum Before {
@@ -15,12 +15,9 @@ pub(super) enum Before {
 }
 
 impl Before {
-    #[inline]
-    pub(super) fn of(hook: &dyn Hook, result: &Result<Output, ToolError>) -> Self {
-        match hook.on_error() {
-            OnError::Deny => Self::Withheld,
-            OnError::Ignore => Self::Stands(Box::new(copied(result))),
-        }
+    #[inline(never)]
+    pub(super) fn copied(result: &Result<Output, ToolError>) -> Self {
+        Self::Stands(Box::new(copied(result)))
     }
 
     #[cold]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::error::ToolError;
 use crate::event::{EventKind, millis};
 use crate::hook::{Hook, HookRun, Later, Opinion, Step};
-use crate::pipeline::frame::Frame;
+use crate::pipeline::frame::Seen;
 use crate::pipeline::run::{aborted, panicked};
 
 /// What becomes of a hook that was asked.
@@ -58,7 +58,7 @@ impl Told for () {
 
 /// A hook that takes its time.
 pub(super) struct Waits<'a, T> {
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     hook: &'a dyn Hook,
     run: Option<Box<Run<'a>>>,
     later: Later<'a, Answer<T>>,
@@ -68,11 +68,11 @@ pub(super) struct Waits<'a, T> {
 /// hook.
 #[inline(always)]
 pub(super) fn begun<'a, T: Told>(
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     hook: &'a dyn Hook,
     step: impl FnOnce() -> Step<'a, Answer<T>>,
 ) -> Option<Begun<'a, T>> {
-    let run = Run::begin(frame, hook);
+    let run = Run::begin(seen, hook);
     let is_told = run.is_some();
     let answer = || match step().answer() {
         // Most answers are looked at where they are and go no further.
@@ -81,22 +81,22 @@ pub(super) fn begun<'a, T: Told>(
     };
     match catch_unwind(AssertUnwindSafe(answer)) {
         Ok(None) => None,
-        Ok(Some(answer)) => Some(heard(frame, hook, run, answer)),
-        Err(panic) => Some(heard(frame, hook, run, Ok(Err(panicked(&*panic))))),
+        Ok(Some(answer)) => Some(heard(seen, hook, run, answer)),
+        Err(panic) => Some(heard(seen, hook, run, Ok(Err(panicked(&*panic))))),
     }
 }
 
 /// What became of a hook that was asked.
 #[inline(never)]
 fn heard<'a, T: Told>(
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     hook: &'a dyn Hook,
     run: Option<Box<Run<'a>>>,
     answer: Result<Answer<T>, Later<'a, Answer<T>>>,
 ) -> Begun<'a, T> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(later) => return Begun::Waits(Box::new(Waits { frame, hook, run, later })),
+        Err(later) => return Begun::Waits(Box::new(Waits { seen, hook, run, later })),
     };
     if let Some(run) = run {
         run.finish(&answer);
@@ -107,14 +107,14 @@ fn heard<'a, T: Told>(
 /// Waits for a hook, while anybody wants the result of the call. A panic is a failure of the
 /// hook, and so is taking longer than it may.
 pub(super) async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>, ToolError> {
-    let Waits { frame, hook, run, later } = *waits;
+    let Waits { seen, hook, run, later } = *waits;
     let limit = hook.time_limit().unwrap_or(Duration::MAX);
     let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(later).catch_unwind() => {
             answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
         }
-        () = frame.given_up() => {
+        () = seen.given_up() => {
             if let Some(run) = run {
                 run.finish(&Answer::<T>::Err(aborted()));
             }
@@ -132,7 +132,7 @@ pub(super) async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>,
 
 /// One hook at work, told to subscribers when it begins and when it is done.
 struct Run<'a> {
-    frame: &'a Frame<'a>,
+    seen: &'a Seen<'a>,
     name: Cow<'a, str>,
     began: Instant,
 }
@@ -140,15 +140,15 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     /// Nothing where nobody listens.
     #[inline]
-    fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Option<Box<Self>> {
-        frame.is_heard().then(|| Self::told(frame, hook))
+    fn begin(seen: &'a Seen<'a>, hook: &'a dyn Hook) -> Option<Box<Self>> {
+        seen.is_heard().then(|| Self::told(seen, hook))
     }
 
     #[inline(never)]
-    fn told(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Box<Self> {
+    fn told(seen: &'a Seen<'a>, hook: &'a dyn Hook) -> Box<Self> {
         let name = hook.name();
-        frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
-        Box::new(Self { frame, name, began: Instant::now() })
+        seen.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
+        Box::new(Self { seen, name, began: Instant::now() })
     }
 
     #[inline(never)]
@@ -159,6 +159,6 @@ impl<'a> Run<'a> {
         };
         let elapsed_ms = millis(self.began.elapsed());
         let run = HookRun { hook: self.name.into_owned(), outcome, elapsed_ms };
-        self.frame.event(|| EventKind::HookFinished(run));
+        self.seen.event(|| EventKind::HookFinished(run));
     }
 }

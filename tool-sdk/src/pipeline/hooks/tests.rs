@@ -81,6 +81,7 @@ async fn cancelled_calls_reach_no_hook() {
 #[derive(Default)]
 struct Slow {
     waits: bool,
+    wants_elapsed: bool,
     /// When it began to look, and what it was told then.
     looked: OnceLock<(Instant, Option<Duration>)>,
 }
@@ -103,17 +104,71 @@ impl Hook for Arc<Slow> {
         let _ = self.looked.set((began, call.elapsed()));
         Step::now(Ok(()))
     }
+
+    fn wants_elapsed(&self) -> bool {
+        self.wants_elapsed
+    }
 }
 
 // What a hook takes itself is not the tool's time.
 #[tokio::test]
 async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
-    let hook = Arc::<Slow>::default();
+    let hook = Arc::new(Slow { wants_elapsed: true, ..Slow::default() });
     let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
     let before = Instant::now();
     pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
     let (began, elapsed) = hook.looked.get().unwrap();
     assert!(elapsed.unwrap() <= *began - before);
+}
+
+#[tokio::test]
+async fn hooks_that_do_not_want_to_know_how_long_the_tool_took_are_not_told() {
+    let hook = Arc::<Slow>::default();
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+    pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
+    assert_eq!(hook.looked.get().unwrap().1, None);
+}
+
+/// Adds its mark to every result, and ends the turn.
+struct Marks {
+    mark: &'static str,
+    waits: bool,
+}
+
+impl Hook for Marks {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        let mut mark = move || {
+            let text = result.as_ref().map_or_else(|_| "failed", |output| output.as_text());
+            *result = Ok(Output::text(format!("{text}{}", self.mark)));
+            call.halt(self.mark);
+            Ok(())
+        };
+        match self.waits {
+            true => Step::later(async move {
+                tokio::task::yield_now().await;
+                mark()
+            }),
+            false => Step::now(mark()),
+        }
+    }
+}
+
+// Whether they wait or not, and how many there are.
+#[tokio::test]
+async fn every_hook_looks_at_the_result_that_the_one_before_left() {
+    for waits in [&[false][..], &[true], &[false, true, false], &[true, false], &[false, false]] {
+        let marks = ["a", "b", "c"];
+        let hooked = waits.iter().zip(marks).fold(pipeline(), |pipeline, (&waits, mark)| {
+            pipeline.hook("*", Priority::DEFAULT, Marks { mark, waits })
+        });
+        let outcome = hooked.call(&Session::default(), Call::new("look", "{}")).await;
+        assert_eq!(outcome.text(), format!("seen{}", marks[..waits.len()].concat()));
+        assert_eq!(outcome.halted(), Some("a"));
+    }
 }
 
 // Whatever began is told to have ended, also when the call is cancelled meanwhile.
