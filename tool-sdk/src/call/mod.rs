@@ -29,6 +29,24 @@ enum Id {
 }
 
 impl CallId {
+    /// Becomes `other`. Of two that are numbers, nothing is counted and nothing dropped.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, other: &Self) {
+        if let Id::Own(other) = other.0
+            && let Id::Own(own) = &mut self.0
+        {
+            *own = other;
+        } else {
+            self.set_given(other);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_given(&mut self, other: &Self) {
+        *self = other.clone();
+    }
+
     /// The id that a provider or client gave.
     #[must_use]
     pub fn given(id: &str) -> Self {

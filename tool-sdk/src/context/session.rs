@@ -182,8 +182,8 @@ impl Session {
 
     /// The session's id, for what outlives it.
     #[inline]
-    pub(crate) fn shared_id(&self) -> Arc<str> {
-        Arc::clone(&self.0.id)
+    pub(crate) fn shared_id(&self) -> &Arc<str> {
+        &self.0.id
     }
 
     /// The same for another conversation: nothing that was approved in this one holds there.

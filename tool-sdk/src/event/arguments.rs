@@ -23,16 +23,34 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    #[inline]
     pub(crate) fn new(text: &str, display: &Display) -> Self {
         if display.sensitive.is_empty() {
-            return Self { text: Text::new(text), value: OnceLock::new() };
+            return Self::kept(text, Self::long(text));
         }
         Self::of_value(display.masked(text))
     }
 
+    /// The memory that arguments need which are too long to stand in an event.
+    #[inline(always)]
+    pub(crate) fn long(text: &str) -> Option<Arc<str>> {
+        (text.len() > SHORT).then(|| text.into())
+    }
+
+    /// Arguments with nothing sensitive in them, and the memory that they [need](Self::long).
+    #[inline(always)]
+    pub(super) fn kept(text: &str, long: Option<Arc<str>>) -> Self {
+        let text = long.map_or_else(|| Text::short(text), Text::Long);
+        Self { text, value: OnceLock::new() }
+    }
+
+    /// Whether they own nothing that has to be dropped.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.text, Text::Short { .. }) && self.value.get().is_none()
+    }
+
     pub(super) fn of_value(value: Value) -> Self {
-        Self { text: Text::new(""), value: Arc::new(value).into() }
+        Self { text: Text::short(""), value: Arc::new(value).into() }
     }
 }
 
@@ -47,16 +65,13 @@ enum Text {
 const SHORT: usize = 22;
 
 impl Text {
-    #[inline]
-    fn new(text: &str) -> Self {
+    /// A text that is short.
+    #[inline(always)]
+    fn short(text: &str) -> Self {
         let mut bytes = [0; SHORT];
-        match bytes.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text.as_bytes());
-                Self::Short { length: text.len() as u8, bytes }
-            }
-            None => Self::Long(text.into()),
-        }
+        let length = text.len().min(SHORT);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self::Short { length: length as u8, bytes }
     }
 
     fn as_bytes(&self) -> &[u8] {

@@ -3,8 +3,11 @@
 //! An event is plain data; what many of them say is shared and not copied.
 
 mod arguments;
+mod events;
 mod hub;
+mod queue;
 mod redacted;
+mod row;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +19,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::arguments::Arguments;
-pub use self::hub::Events;
+pub use self::events::Events;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
 use crate::content::Attachment;
@@ -57,18 +60,17 @@ pub(crate) struct About<'a> {
 }
 
 impl About<'_> {
+    /// Whether an event has the names of the session and the tool.
+    #[inline(always)]
+    fn is_named_in(self, event: &ToolEvent) -> bool {
+        Arc::ptr_eq(self.tool, &event.tool) && Arc::ptr_eq(self.session.shared_id(), &event.session)
+    }
+
     /// What happened to the call, under its number.
     #[inline(always)]
     fn event(self, seq: u64, kind: EventKind) -> ToolEvent {
         let (call, tool) = (self.call.clone(), Arc::clone(self.tool));
-        ToolEvent { seq, call, tool, session: self.session.shared_id(), kind }
-    }
-}
-
-impl ToolEvent {
-    /// Something else that happened to the call then.
-    fn with(self, kind: EventKind) -> Self {
-        Self { kind, ..self }
+        ToolEvent { seq, call, tool, session: Arc::clone(self.session.shared_id()), kind }
     }
 }
 
@@ -254,8 +256,15 @@ impl From<Finding> for EventKind {
 }
 
 impl EventKind {
+    /// The end of a call whose result has nothing beside it.
+    #[inline(always)]
+    pub(crate) fn completed(elapsed_ms: u64) -> Self {
+        Self::Completed { elapsed_ms, title: None, data: None, artifacts: Box::default() }
+    }
+
     /// Whether it is the end of a call.
     #[must_use]
+    #[inline]
     pub const fn is_terminal(&self) -> bool {
         matches!(
             self,
@@ -294,6 +303,21 @@ impl EventKind {
     /// Whether it is something that a call says, and no step on its way.
     const fn is_said(&self) -> bool {
         self.is_signal() || matches!(self, Self::Warned { .. })
+    }
+
+    /// Whether it owns nothing that has to be dropped, as far as that is seen at once.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        match self {
+            Self::Pending { arguments, summary, notes } => {
+                arguments.is_plain() && summary.is_none() && notes.is_empty()
+            }
+            Self::Started { arguments } => arguments.is_none(),
+            Self::Completed { title, data, artifacts, .. } => {
+                title.is_none() && data.is_none() && artifacts.is_empty()
+            }
+            _ => false,
+        }
     }
 
     /// Whether it is the beginning of a call.
@@ -337,6 +361,7 @@ impl Artifact {
     }
 }
 
+#[inline]
 pub(crate) fn millis(elapsed: Duration) -> u64 {
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+    elapsed.as_secs().saturating_mul(1000).saturating_add(elapsed.subsec_millis().into())
 }

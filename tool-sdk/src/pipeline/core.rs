@@ -102,21 +102,11 @@ impl Core {
     }
 
     /// The same of a call whose beginning has the number `begun`; gives the number of this.
-    #[inline]
     pub(super) fn tell_of(&self, begun: u64, about: About<'_>, mut kind: EventKind) -> u64 {
         if let Some(redactor) = &self.redactor {
             kind.redact(redactor);
         }
         self.hub.send(begun, about, kind)
-    }
-
-    /// The same of a call that was understood and whose tool runs; gives the number of the first.
-    #[inline]
-    pub(super) fn tell_start(&self, about: About<'_>, mut pending: EventKind) -> u64 {
-        if let Some(redactor) = &self.redactor {
-            pending.redact(redactor);
-        }
-        self.hub.send_start(about, pending)
     }
 
     /// How much the session does without asking.

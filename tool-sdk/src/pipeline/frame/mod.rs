@@ -335,6 +335,13 @@ impl<'a> Frame<'a> {
         self.started.unwrap_or_else(Instant::now)
     }
 
+    /// For how long the call has been on its way.
+    #[inline]
+    pub(super) fn elapsed(&self) -> Duration {
+        let started = self.started();
+        Instant::now().into_std().duration_since(started.into_std())
+    }
+
     /// When the time of the call began: now, unless it began before.
     pub(super) fn begun(&mut self) -> Instant {
         *self.started.get_or_insert_with(Instant::now)

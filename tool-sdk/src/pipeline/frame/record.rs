@@ -136,7 +136,7 @@ impl Frame<'_> {
         }
         let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
         let facts = result.as_ref().ok().and_then(Output::metadata_map);
-        let elapsed_ms = millis(self.started().elapsed());
+        let elapsed_ms = millis(self.elapsed());
         // What ran has run: that this could not be written down changes nothing for it.
         let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
     }

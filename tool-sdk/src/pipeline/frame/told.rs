@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Frame;
-use crate::call::Outcome;
+use crate::call::{Note, Outcome};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
@@ -38,8 +38,17 @@ impl Frame<'_> {
     }
 
     /// Tells that the call was understood and that its tool runs, where nothing comes between.
+    #[inline(never)]
     pub(in crate::pipeline) fn announce_start(&mut self, prepared: &dyn Prepared) {
-        self.begun = Some(self.core.tell_start(self.about(), self.pending(prepared)));
+        if self.core.redactor.is_some() || !self.definition.display.sensitive.is_empty() {
+            self.announce(prepared);
+            return self.start();
+        }
+        let (summary, notes) = (summary(prepared), notes(prepared));
+        let (text, about) = (self.arguments(), self.about());
+        let long = Arguments::long(text);
+        let begun = self.core.hub.send_start(about, text, long, summary, notes);
+        self.begun = Some(begun);
         self.ran = true;
     }
 
@@ -47,11 +56,8 @@ impl Frame<'_> {
     fn pending(&self, prepared: &dyn Prepared) -> EventKind {
         EventKind::Pending {
             arguments: Arguments::new(self.arguments(), &self.definition.display),
-            summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
-            notes: match prepared.notes() {
-                [] => Box::default(),
-                some => some.into(),
-            },
+            summary: summary(prepared),
+            notes: notes(prepared),
         }
     }
 
@@ -88,12 +94,25 @@ impl Frame<'_> {
         }
         self.record_run(done);
         if self.is_heard() {
-            self.tell(self.begun.unwrap_or_default(), || self.terminal(done));
+            self.tell_end(done);
         }
         self.begun = None;
         let aside = self.extra.as_mut().and_then(|extra| extra.aside.take());
         let result = result.take().unwrap_or_else(|| Err(no_result()));
         Outcome { call: self.id.clone(), result, aside }
+    }
+
+    /// Apart, so that calls that nobody listens to do not carry it.
+    #[inline(never)]
+    fn tell_end(&self, done: &Result<Output, ToolError>) {
+        let begun = self.begun.unwrap_or_default();
+        match done {
+            Ok(output) if output.is_bare() => {
+                let elapsed = millis(self.elapsed());
+                self.core.hub.send_bare_end(begun, self.about(), elapsed);
+            }
+            _ => drop(self.tell(begun, || self.terminal(done))),
+        }
     }
 
     #[cold]
@@ -103,14 +122,9 @@ impl Frame<'_> {
     }
 
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
-        let elapsed = self.started().elapsed();
+        let elapsed = self.elapsed();
         match result {
-            Ok(output) if output.is_bare() => EventKind::Completed {
-                elapsed_ms: millis(elapsed),
-                title: None,
-                data: None,
-                artifacts: Box::default(),
-            },
+            Ok(output) if output.is_bare() => EventKind::completed(millis(elapsed)),
             Ok(output) => EventKind::Completed {
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
@@ -159,6 +173,19 @@ impl Frame<'_> {
     fn about(&self) -> About<'_> {
         let tool = self.policy.label(self.definition);
         About { session: self.session, tool, call: self.id }
+    }
+}
+
+#[inline(always)]
+fn summary(prepared: &dyn Prepared) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten()
+}
+
+#[inline(always)]
+fn notes(prepared: &dyn Prepared) -> Box<[Note]> {
+    match prepared.notes() {
+        [] => Box::default(),
+        some => some.into(),
     }
 }
 

@@ -78,7 +78,7 @@ async fn to_the_end<T: Send + 'static>(
                 stop.cancel();
                 interrupt.set(self::interrupt(PATIENCE));
             }
-            event = watch.next() => watch.tell(&event, stderr),
+            Some(events) = watch.events.recv_all() => watch.view.tell(events, stderr),
             ended = &mut running => break ended,
         }
     };

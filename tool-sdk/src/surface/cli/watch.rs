@@ -13,12 +13,12 @@ use crate::event::{EventKind, Events, ToolEvent};
 
 /// Whoever is told of events.
 pub(super) struct Watch {
-    events: Events,
-    view: View,
+    pub(super) events: Events,
+    pub(super) view: View,
 }
 
 /// How events are told.
-enum View {
+pub(super) enum View {
     /// Each is a line of JSON.
     Lines,
     /// A person at a terminal sees how far the calls are.
@@ -43,38 +43,32 @@ impl Watch {
         Self { events, view: View::Live(Live::new(floor, columns)) }
     }
 
-    /// The next event; waits for ever when there will be none.
-    pub(super) async fn next(&mut self) -> ToolEvent {
-        match self.events.recv().await {
-            Some(event) => event,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// That nobody reads it is no reason to end a call.
-    pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
-        match &mut self.view {
-            View::Live(live) => live.tell(event, stderr),
-            View::Lines => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    let _ = writeln!(stderr, "{line}");
-                }
-            }
-            View::Warnings => {
-                if let EventKind::Warned { message } = &event.kind {
-                    let _ = writeln!(stderr, "{}", warning(message));
-                }
-            }
-        }
-    }
-
     /// Tells what is left to tell.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
-        while let Some(event) = self.events.try_recv() {
-            self.tell(&event, stderr);
-        }
+        self.view.tell(self.events.try_recv_all(), stderr);
         if let View::Live(live) = self.view {
             live.finish(stderr);
+        }
+    }
+}
+
+impl View {
+    /// That nobody reads it is no reason to end a call.
+    pub(super) fn tell(&mut self, events: &[ToolEvent], stderr: &mut dyn Write) {
+        for event in events {
+            match self {
+                Self::Live(live) => live.tell(event, stderr),
+                Self::Lines => {
+                    if let Ok(line) = serde_json::to_string(event) {
+                        let _ = writeln!(stderr, "{line}");
+                    }
+                }
+                Self::Warnings => {
+                    if let EventKind::Warned { message } = &event.kind {
+                        let _ = writeln!(stderr, "{}", warning(message));
+                    }
+                }
+            }
         }
     }
 }
@@ -85,7 +79,7 @@ fn warning(message: &str) -> String {
 }
 
 /// One line about what runs now, and one above it for every call that has ended.
-struct Live {
+pub(super) struct Live {
     floor: Floor,
     headlines: HashMap<CallId, String>,
     /// The call that said something last, and its line.
