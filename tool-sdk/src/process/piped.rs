@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::capture::{Capture, Captured, read};
 use super::mark::Mark;
 use super::program::Confinement;
+use super::sandbox::Status;
 use super::start::{Reader, Streams, Wiring, Writer};
 use super::tree::Tree;
 use super::{Run, RunError};
@@ -18,6 +19,8 @@ use super::{Run, RunError};
 pub(crate) struct Piped {
     _tree: Tree,
     _confinement: Confinement,
+    /// How it is confined less than was wanted, where it is.
+    shortfall: Option<Status>,
     complaints: Complaints,
     /// Triggered when it can complain no more.
     heard: CancellationToken,
@@ -71,7 +74,9 @@ impl Piped {
             let _end = end;
             read(stderr, |part| kept.push(part)).await;
         });
-        Ok((Self { _tree: tree, _confinement: confinement, complaints, heard }, stdout, stdin))
+        let shortfall = run.program.sandbox.shortfall(confinement.status.as_ref());
+        let piped = Self { _tree: tree, _confinement: confinement, shortfall, complaints, heard };
+        Ok((piped, stdout, stdin))
     }
 
     /// What a child that went away complained about to the end, as far as that comes soon.
@@ -79,6 +84,11 @@ impl Piped {
         const SOON: Duration = Duration::from_millis(500);
         let _ = tokio::time::timeout(SOON, self.heard.cancelled()).await;
         self.complaints.captured().text()
+    }
+
+    /// How it is confined less than was wanted, where it is.
+    pub(crate) fn shortfall(&self) -> Option<&Status> {
+        self.shortfall.as_ref()
     }
 
     /// What it complains about.

@@ -39,7 +39,7 @@ pub(crate) fn lock(path: &Path, patience: Duration) -> Result<Lock, StoreError> 
 
 /// The same for a file in a folder of somebody else, in which nothing is left: who holds the lock
 /// holds it of the folder. Where folders cannot be locked, nobody waits.
-#[cfg(all(feature = "cli", feature = "mcp"))]
+#[cfg(feature = "mcp")]
 pub(crate) fn lock_folder_of(path: &Path, patience: Duration) -> Result<Option<Lock>, StoreError> {
     let folder = folder_of(path);
     let Ok(file) = File::open(&folder) else { return Ok(None) };

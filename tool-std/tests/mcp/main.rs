@@ -9,4 +9,6 @@ mod kept;
 mod peer;
 mod pipes;
 #[cfg(unix)]
+mod socket;
+#[cfg(unix)]
 mod upstream;

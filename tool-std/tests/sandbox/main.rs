@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "what is skipped is told, and why")]
 
 mod leftovers;
+mod servers;
 
 use std::fs;
 use std::net::TcpListener;

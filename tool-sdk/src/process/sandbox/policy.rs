@@ -224,11 +224,20 @@ impl Policy {
     /// Whether a child with this status may run.
     #[must_use]
     pub fn is_met_by(&self, status: &Status) -> bool {
-        self.mode != Mode::Required
-            || self.is_off()
-            || (status.filesystem == Enforced::Full
-                && status.processes == Enforced::Full
-                && (self.network || status.network == Enforced::Full))
+        self.mode != Mode::Required || self.is_off() || self.is_whole(status)
+    }
+
+    /// Whether a child with this status is confined as far as this says.
+    fn is_whole(&self, status: &Status) -> bool {
+        status.filesystem == Enforced::Full
+            && status.processes == Enforced::Full
+            && (self.network || status.network == Enforced::Full)
+    }
+
+    /// How a child is confined less than this says, where it is.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are told of"))]
+    pub(in crate::process) fn shortfall(&self, status: Option<&Status>) -> Option<Status> {
+        status.filter(|status| !self.is_whole(status)).cloned()
     }
 
     /// The folders that a child can write below, beside those for temporary files; `None` where

@@ -16,7 +16,7 @@
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
-//!   serve   mcp [--http ADDR]
+//!   serve   mcp [--http ADDR | --http unix:PATH]
 //!   mcp     list [--json] | add NAME [--url URL | -- COMMAND …] | remove NAME | inspect NAME [--json]
 //!   doctor  [--self-test] [--json]
 //! ```
@@ -48,6 +48,8 @@ mod check;
 mod config;
 mod doctor;
 mod drive;
+#[cfg(feature = "mcp")]
+mod endpoint;
 mod exit;
 mod flag;
 mod grammar;

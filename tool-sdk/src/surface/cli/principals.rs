@@ -18,12 +18,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::config::Part;
+use super::endpoint::Endpoint;
 use super::exit::{Failure, Result};
 use super::{Io, input, style};
 use crate::surface::mcp::{Http, Principal, Token};
@@ -117,24 +117,28 @@ impl Principals {
     }
 }
 
-/// Lets in who reached the server at `address` under one of its names. One without a port is
-/// meant with any that leads here.
-pub(super) fn at(http: Http, own: &Principals, address: SocketAddr) -> Http {
+/// Lets in who reached the server under one of its names. One without a port is meant with any
+/// that leads here.
+pub(super) fn at(http: Http, own: &Principals, port: Option<u16>) -> Http {
     let http = own.origins.iter().fold(http, |http, site| http.allow_origin(site));
     own.hosts.iter().fold(http, |http, host| {
         // Colons in brackets are those of an address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let http = http.allow_host(host);
-        if has_port { http } else { http.allow_host(format!("{host}:{}", address.port())) }
+        match port.filter(|_| !has_port) {
+            Some(port) => http.allow_host(format!("{host}:{port}")),
+            None => http,
+        }
     })
 }
 
 /// Under which names others are let in, where they can reach the server at all; how to add one
 /// where there is none.
-pub(super) fn reached_as(own: &Principals, address: SocketAddr) -> Option<String> {
+pub(super) fn reached_as(own: &Principals, endpoint: &Endpoint) -> Option<String> {
     const NONE: &str =
         "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`";
-    if address.ip().is_loopback() {
+    let Endpoint::Address(address) = endpoint else { return None };
+    if endpoint.is_local() {
         return None;
     }
     match own.hosts.as_slice() {
@@ -230,9 +234,10 @@ mod tests {
     fn others_are_told_how_they_are_let_in() {
         let told = |hosts: &str, address: &str| {
             let own = read(&format!("hosts = {hosts}\n")).unwrap();
-            reached_as(&own, address.parse().unwrap())
+            reached_as(&own, &address.parse().unwrap())
         };
         assert_eq!(told("['a.example']", "127.0.0.1:80"), None);
+        assert_eq!(told("['a.example']", "unix:/run/s"), None);
         assert_eq!(told("[]", "192.0.2.1:80"), None);
         let none = told("[]", "0.0.0.0:80").unwrap();
         assert!(none.contains("`hosts`"), "{none}");

@@ -4,14 +4,13 @@
 //! [`Io`] but remarks on standard error.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use tokio::net::TcpListener;
 
+use super::endpoint::Endpoint;
 use super::exit::{FAILED, Failure, Result};
 use super::guard::Answers;
 use super::mcp::Foreign;
@@ -35,12 +34,12 @@ const SERVERS: &str = "mcp";
 /// well take less, and clients that never ask twice have their tools then.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// `serve mcp [--http ADDR]`.
+/// `serve mcp [--http ADDR | --http unix:PATH]`.
 pub(super) fn command() -> Option<Command> {
     let http =
-        Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(SocketAddr)).help(
-            "Serve over HTTP at this address, such as 127.0.0.1:8080, for those who have the \
-             token [env: TOOL_SDK_TOKEN]",
+        Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(Endpoint)).help(
+            "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
+             unix:PATH, for those who have the token [env: TOOL_SDK_TOKEN]",
         );
     let mcp = Command::new("mcp")
         .about("Serve over the Model Context Protocol, to whoever started the program")
@@ -76,18 +75,20 @@ pub(super) fn run(
         .named(program, env!("CARGO_PKG_VERSION"))
         .asking_peers(answers != Answers::Nobody)
         .equipping(move |session| readable.lend(session));
-    let served = match matches.get_one::<SocketAddr>(HTTP) {
-        Some(address) => {
+    let served = match matches.get_one::<Endpoint>(HTTP) {
+        Some(endpoint) => {
             let own = config::load(&[top, matches], io)?.principals;
-            let token = token(address, own.is_empty(), keep(&[top, matches], io), io)?;
+            let token = token(endpoint, own.is_empty(), keep(&[top, matches], io), io)?;
             let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
             let http = principals::admit(http, token.as_token(), &own, tools, io)?;
             // What one adds is there for all, and who comes in here is not one.
             if !own.register_servers {
                 hide_registration(tools);
             }
+            let roots = place::roots(&[top, matches], io);
             let serving = async {
-                let serving = over_http(server, *address, (token, http, &own), io).await?;
+                let place = (endpoint, roots.as_slice());
+                let serving = over_http(server, place, (token, http, &own), io).await?;
                 beside(serving, &foreign, &spoken, io).await
             };
             drive::block_on(until_interrupted(serving, &pipeline))?
@@ -122,29 +123,28 @@ async fn beside(
     serving.await
 }
 
-/// What serves at an address, once that is said.
+/// What serves at an address or at a socket, once that is said. No socket is in `roots`.
 async fn over_http(
     server: Server,
-    address: SocketAddr,
+    (endpoint, roots): (&Endpoint, &[PathBuf]),
     (token, http, own): (Given, Http, &Principals),
     io: &mut Io<'_>,
 ) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
-    let listener = TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
-    io.say(format_args!("listening on http://{address}/mcp"));
-    if let Some(names) = principals::reached_as(own, address) {
+    let (listener, endpoint) = endpoint.listen(roots, io).await?;
+    io.say(style::plain(&format!("listening on {endpoint}")));
+    if let Some(names) = principals::reached_as(own, &endpoint) {
         io.say(style::plain(&names));
     }
     if let Given::Made(token, place) = &token {
         match place {
             Some(place) => {
-                let path = write_down(token, place, address.port()).map_err(io::Error::other)?;
+                let path = write_down(token, place, &endpoint).map_err(io::Error::other)?;
                 io.say(style::plain(&format!("the token is in {}", path.display())));
             }
             None => io.say(format_args!("the token is {}", token.reveal())),
         }
     }
-    Ok(server.serve_http(listener, principals::at(http, own, address)))
+    Ok(server.serve_http(listener, principals::at(http, own, endpoint.port())))
 }
 
 /// Takes away what adds servers.
@@ -176,15 +176,15 @@ impl Given {
 
 /// The token of the environment, else a new one. Where others can reach the server, somebody
 /// has to have thought of one, unless nobody needs it.
-fn token(address: &SocketAddr, needed: bool, place: Option<Place>, io: &Io<'_>) -> Result<Given> {
+fn token(endpoint: &Endpoint, needed: bool, place: Option<Place>, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
         return token
             .map(Given::ByUser)
             .map_err(|error| Failure::usage(format_args!("`{TOKEN}` is no token: {error}")));
     }
-    if needed && !address.ip().is_loopback() {
-        return Err(Failure::usage(format_args!("other machines can reach {address}"))
+    if needed && !endpoint.is_local() {
+        return Err(Failure::usage(format_args!("other machines can reach {endpoint}"))
             .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
     }
     let token = Token::random().map_err(|error| {
@@ -201,8 +201,12 @@ fn keep(levels: &[&ArgMatches], io: &Io<'_>) -> Option<Place> {
 }
 
 /// Writes down a token that was made, for the user alone; gives where.
-fn write_down(token: &Token, place: &Place, port: u16) -> std::result::Result<PathBuf, StoreError> {
-    let path = place.create()?.join(format!("token-{port}"));
+fn write_down(
+    token: &Token,
+    place: &Place,
+    endpoint: &Endpoint,
+) -> std::result::Result<PathBuf, StoreError> {
+    let path = place.create()?.join(format!("token-{}", endpoint.id()));
     store::replace(&path, |file| put(file, format!("{}\n", token.reveal()).as_bytes()))
         .map_err(StoreError::io("write", &path))?;
     Ok(path)
@@ -236,6 +240,7 @@ mod tests {
             &["serve"][..],
             &["serve", "nonsense"],
             &["serve", "mcp", "--http", "nonsense"],
+            &["serve", "mcp", "--http", "unix:"],
             &["serve", "mcp", "--http", "0.0.0.0:0"],
             &["--root", "/no/such/folder", "serve", "mcp", "--http", "127.0.0.1:0"],
         ] {

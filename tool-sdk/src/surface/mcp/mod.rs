@@ -52,7 +52,6 @@ use std::sync::Arc;
 use rmcp::service::{RoleServer, ServerInitializeError, serve_server};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::net::TcpListener;
 
 pub use self::client::{
     Address, Answers, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Questions, Reach, Remote,
@@ -60,7 +59,7 @@ pub use self::client::{
     Upstreams, talk,
 };
 use self::connection::Connection;
-pub use self::http::{Http, InvalidToken, Principal, Token};
+pub use self::http::{Http, InvalidToken, Listener, Principal, Socket, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
 use self::page::Page;
@@ -262,21 +261,22 @@ impl Server {
         })
     }
 
-    /// Serves everybody who knows the token, over streamable HTTP at `/mcp`.
+    /// Serves everybody who knows the token, over streamable HTTP at `/mcp`: at a TCP listener, or
+    /// at a [`Socket`], whose clients say that they want `localhost`.
     ///
     /// # Errors
     ///
     /// Fails when connections cannot be accepted.
-    pub fn serve_http(
+    pub fn serve_http<L: Into<Listener>>(
         &self,
-        listener: TcpListener,
+        listener: L,
         http: Http,
-    ) -> impl Future<Output = io::Result<()>> + Send + use<> {
+    ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
         let mut server = self.clone();
         if http.has_principals() {
             server.session = server.session.among_many();
         }
-        http::serve(Arc::new(server), listener, http)
+        http::serve(Arc::new(server), listener.into(), http)
     }
 }
 

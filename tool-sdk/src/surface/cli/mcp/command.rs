@@ -117,9 +117,20 @@ fn reached(status: &Status) -> String {
         None => {
             let words = reach["args"].as_array().into_iter().flatten();
             let words = std::iter::once(&reach["command"]).chain(words);
-            words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+            let words = words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+            match confined(&reach["sandbox"]) {
+                Some(how) => format!("{words}  (sandbox: {how})"),
+                None => words,
+            }
         }
     }
+}
+
+/// How a server is to be confined; nothing where it is not.
+fn confined(sandbox: &Value) -> Option<String> {
+    let word = |key: &str| sandbox.get(key)?.as_str();
+    let network = if sandbox["network"] == true { ", with networks" } else { "" };
+    Some(format!("{}, {}{network}", word("mode")?, word("level")?))
 }
 
 /// Connects to the server that is looked at, beside all tools there are: which are others' own

@@ -10,6 +10,10 @@
 //! url = "https://wiki.example.com/mcp"
 //! bearer_env = "WIKI_TOKEN"
 //! disabled_tools = ["delete_page"]
+//!
+//! [mcp.servers.notes]
+//! command = "mcp-server-notes"
+//! sandbox = "required"
 //! ```
 
 use std::collections::BTreeMap;
@@ -22,6 +26,8 @@ use toml_edit::{Array, InlineTable, Table, value};
 use super::super::Io;
 use super::super::config::Part;
 use super::super::exit::{Failure, Result};
+use super::folders::Folders;
+use crate::process::sandbox::{Level, Mode};
 use crate::surface::mcp::{
     Address, InvalidUpstream, Launch, Questions, Reach, RemoteError, Upstream,
 };
@@ -41,6 +47,10 @@ pub(in super::super) struct Entry {
     /// Variables of the environment that the program is handed.
     pub(super) env_from: Vec<String>,
     pub(super) cwd: Option<PathBuf>,
+    /// What confines the program; nothing unless this says so.
+    sandbox: Option<Mode>,
+    sandbox_level: Option<Level>,
+    sandbox_network: Option<bool>,
     pub(super) url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     /// The variable of the environment that holds the token.
@@ -99,13 +109,25 @@ impl Entry {
             let other = if self.url.is_some() { "url" } else { "command" };
             return Err(format!("`{key}` does nothing beside `{other}`"));
         }
+        if self.sandbox.is_none() && self.sandbox_level.is_some() {
+            return Err("`sandbox_level` does nothing without `sandbox`".to_owned());
+        }
+        if self.sandbox.is_none() && self.sandbox_network.is_some() {
+            return Err("`sandbox_network` does nothing without `sandbox`".to_owned());
+        }
         for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
             seconds(time).ok_or("a timeout is a number of seconds above 0")?;
         }
         let named = Self { name: name.into(), ..self };
         // Names and addresses are known to be good before anything is started.
-        named.described(|_| Some(String::new())).map_err(|error| error.to_string())?;
+        let nowhere = Folders::default();
+        named.described(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
         Ok(named)
+    }
+
+    /// Whether it is started in a sandbox.
+    pub(super) fn is_confined(&self) -> bool {
+        self.sandbox.is_some_and(|mode| mode != Mode::Off)
     }
 
     /// A key that belongs to servers that are reached in the other way.
@@ -116,6 +138,9 @@ impl Entry {
                 ("cwd", self.cwd.is_none()),
                 ("env", self.env.is_empty()),
                 ("env_from", self.env_from.is_empty()),
+                ("sandbox", self.sandbox.is_none()),
+                ("sandbox_level", self.sandbox_level.is_none()),
+                ("sandbox_network", self.sandbox_network.is_none()),
             ],
             None => vec![
                 ("headers", self.headers.is_empty()),
@@ -125,11 +150,13 @@ impl Entry {
         keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
     }
 
-    /// The server. `roots` are the folders that it is told of where it may ask for them.
-    pub(super) fn upstream(&self, roots: &[PathBuf], io: &Io<'_>) -> Result<Upstream> {
+    /// The server, which has to do with these folders: it is told of them where it may ask, and
+    /// held to them where it is confined.
+    pub(super) fn upstream(&self, folders: &Folders, io: &Io<'_>) -> Result<Upstream> {
         if self.enabled == Some(false) {
             // Nothing that it would need has to be there.
-            let upstream = self.described(|_| Some(String::new())).map_err(Failure::config)?;
+            let upstream =
+                self.described(folders, |_| Some(String::new())).map_err(Failure::config)?;
             return Ok(upstream.enabled(false));
         }
         let var = |name: &str| io.var(name)?.into_string().ok();
@@ -137,8 +164,8 @@ impl Entry {
         if let Some(missing) = needed.find(|name| var(name).is_none()) {
             return Upstream::new(self.name.clone(), unready(missing)).map_err(Failure::config);
         }
-        let upstream = self.described(var).map_err(Failure::config)?;
-        Ok(upstream.questions(self.answered(roots)))
+        let upstream = self.described(folders, var).map_err(Failure::config)?;
+        Ok(upstream.questions(self.answered(&folders.roots)))
     }
 
     fn answered(&self, roots: &[PathBuf]) -> Questions {
@@ -150,11 +177,12 @@ impl Entry {
 
     fn described(
         &self,
+        folders: &Folders,
         var: impl Fn(&str) -> Option<String>,
     ) -> std::result::Result<Upstream, InvalidUpstream> {
         let reach = match (&self.url, &self.command) {
             (Some(url), _) => self.address(url, &var)?.into(),
-            (None, command) => self.launch(command.as_deref().unwrap_or_default(), &var),
+            (None, command) => self.launch(command.as_deref().unwrap_or_default(), folders, &var),
         };
         let mut upstream = Upstream::new(self.name.clone(), reach)?;
         if let Some(time) = self.startup_timeout.and_then(seconds) {
@@ -184,8 +212,17 @@ impl Entry {
         })
     }
 
-    fn launch(&self, command: &str, var: &impl Fn(&str) -> Option<String>) -> Reach {
+    fn launch(
+        &self,
+        command: &str,
+        folders: &Folders,
+        var: &impl Fn(&str) -> Option<String>,
+    ) -> Reach {
         let mut launch = Launch::new(command, &self.args);
+        if let Some(mode) = self.sandbox {
+            let policy = folders.policy(mode, self.sandbox_level.unwrap_or_default());
+            launch = launch.sandbox(policy.network(self.sandbox_network.unwrap_or_default()));
+        }
         for name in &self.env_from {
             launch = launch.env(name, var(name).unwrap_or_default());
         }
@@ -258,6 +295,10 @@ mod tests {
             ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
             ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
             ("url = 'http://example.com/'", "https"),
+            ("url = 'https://a'\nsandbox = 'off'", "`sandbox` does nothing beside `url`"),
+            ("command = 'x'\nsandbox = 'on'", "`off`, `best_effort`, `required`"),
+            ("command = 'x'\nsandbox_level = 'read_only'", "nothing without `sandbox`"),
+            ("command = 'x'\nsandbox_network = true", "nothing without `sandbox`"),
         ] {
             check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);
         }

@@ -7,6 +7,7 @@
 mod command;
 mod entry;
 mod file;
+mod folders;
 mod splice;
 #[cfg(test)]
 #[cfg(unix)]
@@ -21,6 +22,7 @@ use tokio::runtime::{Handle, Runtime};
 
 pub(super) use self::command::{command, run};
 pub(super) use self::entry::{Servers, servers};
+use self::folders::Folders;
 use super::exit::{FAILED, Failure, Result};
 use super::request::Request;
 use super::stage::{Spoken, Stage};
@@ -77,9 +79,9 @@ impl Foreign {
                 let levels = request.before();
                 // What is wrong with the configuration is told when all options are known.
                 let servers = config::load(&levels, io).map(|it| it.servers).unwrap_or_default();
-                let roots = place::roots(&levels, io);
+                let folders = Folders::or_none(&servers, &levels, io);
                 let upstreams =
-                    servers.iter().filter_map(|server| server.upstream(&roots, io).ok());
+                    servers.iter().filter_map(|server| server.upstream(&folders, io).ok());
                 Self::known(upstreams.collect(), names(&servers), &levels, io)
             }
             None => {
@@ -91,9 +93,9 @@ impl Foreign {
     }
 
     fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let roots = place::roots(levels, io);
+        let folders = Folders::of(servers, levels, io)?;
         let upstreams: Vec<Upstream> =
-            servers.iter().map(|server| server.upstream(&roots, io)).collect::<Result<_>>()?;
+            servers.iter().map(|server| server.upstream(&folders, io)).collect::<Result<_>>()?;
         let mut known = Self::known(upstreams, names(servers), levels, io)?;
         known.runtime = (!known.names.is_empty()).then(runtime).transpose()?;
         Ok(known)

@@ -179,6 +179,57 @@ fn a_server_whose_variable_is_not_set_stops_nothing() {
     }
 }
 
+// MC5: nothing here could be the helper that confines it, and that is told.
+#[test]
+fn a_server_that_cannot_be_confined_is_not_started_where_that_is_required() {
+    let shelf = Shelf::new("");
+    let script = shelf.setting.file("server.sh", &greeter());
+    let entry = |sandbox: &str| {
+        let server = format!("[mcp.servers.greeter]\ncommand = \"sh\"\nargs = [{script:?}]\n");
+        shelf.setting.file("config.toml", &(server + sandbox));
+    };
+    entry("sandbox = \"required\"\n");
+    let listed = shelf.run(&["mcp", "list"]);
+    let told = "the sandbox cannot hold what is required";
+    assert!(listed.out.contains(told) && listed.err.contains(told), "{}", listed.out);
+    assert!(listed.out.ends_with("(sandbox: required, workspace_write)\n"), "{}", listed.out);
+    let call = ["--yes", "call", "mcp__greeter__hello", "{}"];
+    let called = shelf.run(&call);
+    assert!(called.code == 2 && called.err.contains(told), "{}", called.err);
+
+    entry("sandbox = \"best_effort\"\nsandbox_level = \"read_only\"\nsandbox_network = true\n");
+    let shown = shelf.run(&["mcp", "inspect", "greeter"]);
+    let first = shown.out.lines().next().unwrap_or_default();
+    assert!(first.ends_with("(sandbox: best_effort, read_only, with networks)"), "{}", shown.out);
+    assert!(shown.out.contains("warning: its sandbox has gaps: filesystem none"), "{}", shown.out);
+    assert_eq!(shelf.run(&call).out, "hello\n");
+
+    for sandbox in ["", "sandbox = \"off\"\n", "sandbox = \"required\"\nsandbox_level = \"full\"\n"]
+    {
+        entry(sandbox);
+        let listed = shelf.run(&["mcp", "list"]);
+        assert!(listed.out.starts_with("greeter  1 tools  sh "), "{}", listed.out);
+        assert!(!listed.out.contains("(sandbox"), "{sandbox}: {}", listed.out);
+    }
+}
+
+// MC2: who let a confined server run has not seen one that may do everything.
+#[test]
+fn a_server_that_is_confined_otherwise_is_another_one() {
+    let shelf = Shelf::new("");
+    assert_eq!(shelf.add().code, 0);
+    let call = ["--no-input", "--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "{}"];
+    assert_eq!(shelf.run(&call).out, "hello\n");
+    let entry = std::fs::read_to_string(&shelf.config).unwrap();
+    let confined = format!("{entry}sandbox = \"best_effort\"\n");
+    shelf.setting.file("config.toml", &confined);
+    assert_eq!(shelf.run(&call).code, 3);
+    assert_eq!(shelf.run(&["--yes", "call", "mcp__greeter__hello", "{}"]).out, "hello\n");
+    assert_eq!(shelf.run(&call).out, "hello\n");
+    shelf.setting.file("config.toml", &entry);
+    assert_eq!(shelf.run(&call).code, 3);
+}
+
 #[test]
 fn a_server_that_is_switched_off_is_known_and_not_met() {
     let off = "[mcp.servers.off]\ncommand = \"/no/such/program\"\nenabled = false\n\

@@ -209,12 +209,7 @@ impl Reach {
     #[must_use]
     pub fn identity(&self) -> Value {
         match self {
-            Self::Launch(launch) => json!({
-                "command": launch.command,
-                "args": launch.args.iter().map(|arg| SHAPES.redact(arg)).collect::<Vec<_>>(),
-                "env": launch.env.keys().collect::<Vec<_>>(),
-                "cwd": launch.folder,
-            }),
+            Self::Launch(launch) => launch.identity(),
             Self::Address(address) => json!({
                 "url": address.to_string(),
                 "headers": address.header_names(),
@@ -266,10 +261,43 @@ impl Launch {
         self
     }
 
-    /// What the kernel lets it do; everything when nothing is said.
+    /// What the kernel lets it do; everything when nothing is said. Where that is required and
+    /// cannot be held, the program is not started.
+    ///
+    /// Whether and how far it is confined tells it from other servers: a tool of one that is
+    /// not confined any more is a tool that nobody has seen. Which folders it may write does not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::mcp::{Launch, Reach};
+    /// use tool_sdk::process::sandbox::{Level, Mode, Policy};
+    ///
+    /// let policy = Policy::new(Mode::Required, Level::WorkspaceWrite).writable("/home/ada/project");
+    /// let notes = Reach::from(Launch::new("mcp-server-notes", ["--all"]).sandbox(policy));
+    ///
+    /// assert_eq!(notes.identity()["sandbox"]["mode"], "required");
+    /// ```
     pub fn sandbox(mut self, policy: Policy) -> Self {
         self.sandbox = policy;
         self
+    }
+
+    fn identity(&self) -> Value {
+        let mut identity = json!({
+            "command": self.command,
+            "args": self.args.iter().map(|arg| SHAPES.redact(arg)).collect::<Vec<_>>(),
+            "env": self.env.keys().collect::<Vec<_>>(),
+            "cwd": self.folder,
+        });
+        if !self.sandbox.is_off() {
+            identity["sandbox"] = json!({
+                "mode": self.sandbox.mode(),
+                "level": self.sandbox.level(),
+                "network": self.sandbox.has_network(),
+            });
+        }
+        identity
     }
 
     pub(super) fn run(&self) -> Run {

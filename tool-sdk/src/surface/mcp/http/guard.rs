@@ -4,7 +4,6 @@
 //! tells whether its site only pretends to be here, the origin tells the site, and the token
 //! is what no site has.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -58,14 +57,8 @@ impl Refused {
 }
 
 impl Guard {
-    pub(super) fn new(http: &Http, address: SocketAddr) -> Self {
-        let port = address.port();
-        let mut hosts = vec![
-            format!("127.0.0.1:{port}"),
-            format!("localhost:{port}"),
-            format!("[::1]:{port}"),
-            address.to_string(),
-        ];
+    /// `hosts` are the names under which this machine reaches the server.
+    pub(super) fn new(http: &Http, mut hosts: Vec<String>) -> Self {
         hosts.extend_from_slice(&http.hosts);
         let own = http.principals.iter();
         let own = own.map(|(token, it)| (token, Some(Arc::new(it.clone()))));
@@ -124,6 +117,11 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
+    /// Those of a server at an address.
+    fn names() -> Vec<String> {
+        ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"].map(str::to_owned).to_vec()
+    }
+
     #[track_caller]
     fn check(headers: &[(&'static str, &str)], expected: Result<(), Refused>) {
         check_at(None, headers, expected);
@@ -138,7 +136,7 @@ mod tests {
         let http = Http::new(TOKEN.parse().unwrap())
             .allow_host("Tools.example.com")
             .allow_origin("https://example.com");
-        let guard = Guard::new(&http, "127.0.0.1:8000".parse().unwrap());
+        let guard = Guard::new(&http, names());
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -186,7 +184,7 @@ mod tests {
         let ada = "ada-0123456789abcdef0123456789abcdef";
         let http = Http::new(TOKEN.parse().unwrap())
             .principal(ada.parse().unwrap(), Principal::new("ada"));
-        let guard = Guard::new(&http, "127.0.0.1:8000".parse().unwrap());
+        let guard = Guard::new(&http, names());
         let who = |token: &str| {
             let mut headers = HeaderMap::new();
             headers.append(HOST, "localhost:8000".parse().unwrap());

@@ -10,11 +10,17 @@ mod cors;
 mod guard;
 mod head;
 mod lasting;
+mod listener;
 mod principal;
 mod reply;
 mod room;
 mod sessions;
 mod silence;
+#[cfg(unix)]
+mod socket;
+#[cfg(not(unix))]
+#[path = "socket_nothing.rs"]
+mod socket;
 mod tape;
 mod tapes;
 mod together;
@@ -39,15 +45,17 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::{TcpListener, TcpStream};
 
 use self::guard::{Guard, Refused};
 use self::head::{Head, SESSION};
 pub(super) use self::lasting::Lasting;
+pub use self::listener::Listener;
+use self::listener::Stream;
 pub use self::principal::Principal;
 use self::reply::{Answer, JSON, is_stream, refuse, said, told, until_its_end, wrong};
 use self::room::{Room, Seat};
 pub(super) use self::sessions::{Owner, Sessions};
+pub use self::socket::Socket;
 use self::tapes::Tapes;
 pub use self::token::{InvalidToken, Token};
 use super::Server;
@@ -93,7 +101,8 @@ pub struct Http {
 }
 
 impl Http {
-    /// Lets in who has the token and reached the server by its own address.
+    /// Lets in who has the token and reached the server by a name of this machine, with the port
+    /// where there is one.
     #[must_use]
     pub fn new(token: Token) -> Self {
         Self { token, principals: Vec::new(), hosts: Vec::new(), origins: Vec::new() }
@@ -127,13 +136,9 @@ impl Http {
 }
 
 /// Serves for as long as connections can be accepted.
-pub(super) async fn serve(
-    server: Arc<Server>,
-    listener: TcpListener,
-    http: Http,
-) -> io::Result<()> {
+pub(super) async fn serve(server: Arc<Server>, listener: Listener, http: Http) -> io::Result<()> {
     let lasting = Arc::<Lasting>::default();
-    let guard = Guard::new(&http, listener.local_addr()?);
+    let guard = Guard::new(&http, listener.names()?);
     let door = Arc::new(Door::new(server, guard, Arc::clone(&lasting)));
     let (sessions, tapes) = (Arc::clone(&door.sessions), Arc::clone(&door.tapes));
     let rounds = async {
@@ -150,11 +155,11 @@ pub(super) async fn serve(
     }
 }
 
-async fn accept(listener: TcpListener, door: Arc<Door>) -> io::Result<()> {
+async fn accept(listener: Listener, door: Arc<Door>) -> io::Result<()> {
     let room = Arc::<Room>::default();
     loop {
         let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) if is_lasting(&error) => return Err(error),
             Err(_) => {
                 tokio::time::sleep(PAUSE).await;
@@ -177,9 +182,7 @@ fn is_lasting(error: &io::Error) -> bool {
 }
 
 /// Serves one connection until one of the two sides ends it.
-async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
-    // Events are small, and each is wanted at once. Where that cannot be set, they come late.
-    let _ = stream.set_nodelay(true);
+async fn hold(stream: Stream, door: Arc<Door>, seat: &Arc<Seat>) {
     let answer = service_fn(|request: Request<Incoming>| {
         let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
         async move { Ok::<_, Infallible>(door.answer(request, &seat).await) }

@@ -14,6 +14,8 @@ mod odd;
 mod pages;
 mod peer;
 mod single;
+#[cfg(unix)]
+mod socket;
 
 use std::sync::Arc;
 

@@ -356,7 +356,10 @@ impl Remote for Wire {
     }
 
     fn remarks(&self) -> Vec<String> {
-        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let shortfall = self.child.as_ref().and_then(Piped::shortfall);
+        let unconfined = shortfall.map(|status| format!("its sandbox has gaps: {status}"));
+        let odd = self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        unconfined.into_iter().chain(odd).collect()
     }
 
     fn complaints(&self) -> String {

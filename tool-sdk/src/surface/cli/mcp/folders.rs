@@ -1,0 +1,91 @@
+//! The folders of a command, as servers have to do with them: some are told of them, and those
+//! that are confined may write there.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+
+use super::super::exit::Result;
+use super::super::guard::Guard;
+use super::super::{Io, config, place};
+use super::entry::{Entry, Servers};
+use crate::process::sandbox::{Level, Mode, Policy};
+
+/// The folders of a command.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    pub(super) roots: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+impl Folders {
+    /// What `servers` have to do with. `levels` are the options from left to right.
+    pub(super) fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        let roots = place::roots(levels, io);
+        if !servers.iter().any(Entry::is_confined) {
+            return Ok(Self { roots, ..Self::default() });
+        }
+        let guard = Guard::load(levels, io)?;
+        let hooks = guard.hooks.map(|hooks| {
+            let folder = roots.first().cloned().unwrap_or_else(|| io.current_dir.clone());
+            hooks.commands.in_folder(folder).files()
+        });
+        let own = config::path(levels, io).into_iter().chain(hooks.into_iter().flatten());
+        // What is not there yet cannot be held while a program runs.
+        let own = own.filter(|path| path.exists());
+        let kept = place::state_dir(levels, io).into_iter().chain(guard.audit);
+        let protected = own.chain(kept).collect();
+        let writable = match &guard.writable {
+            Some(folders) => in_both(&real(&roots), &real(folders)),
+            None => real(&roots),
+        };
+        Ok(Self { roots, writable, protected })
+    }
+
+    /// The same for who is told of a mistake later: nothing may be written where it is not known
+    /// what.
+    pub(super) fn or_none(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Self {
+        let roots = || Self { roots: place::roots(levels, io), ..Self::default() };
+        Self::of(servers, levels, io).unwrap_or_else(|_| roots())
+    }
+
+    /// What confines a server to these folders.
+    pub(super) fn policy(&self, mode: Mode, level: Level) -> Policy {
+        let policy = self.writable.iter().fold(Policy::new(mode, level), Policy::writable);
+        self.protected.iter().fold(policy, Policy::protect)
+    }
+}
+
+/// The folders without links on the way; mounts are made at what is really there.
+fn real(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    folders.iter().map(real).collect()
+}
+
+/// What lies in folders of both kinds.
+fn in_both(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
+    let within = |inner: &[PathBuf], outer: &[PathBuf]| -> Vec<PathBuf> {
+        let is_within = |folder: &&PathBuf| outer.iter().any(|outer| folder.starts_with(outer));
+        inner.iter().filter(is_within).cloned().collect()
+    };
+    [within(some, others), within(others, some)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_writes_where_tools_may_write() {
+        let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect::<Vec<_>>();
+        for (roots, writable, expected) in [
+            (&["/a"][..], &["/a/b"][..], &["/a/b"][..]),
+            (&["/a/b", "/c"], &["/a"], &["/a/b"]),
+            (&["/a"], &["/b"], &[]),
+            (&["/a"], &[], &[]),
+        ] {
+            assert_eq!(in_both(&paths(roots), &paths(writable)), paths(expected));
+        }
+    }
+}

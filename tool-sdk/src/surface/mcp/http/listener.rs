@@ -1,0 +1,78 @@
+//! Where connections come from: an address, or a socket in the file system.
+//!
+//! **Invariant:** what comes in is judged in one way, wherever it comes from; only the names
+//! differ under which the server is reached.
+
+use std::io;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::either::Either;
+
+use super::socket::{self, Socket};
+
+/// A connection.
+pub(super) type Stream = Either<TcpStream, socket::Stream>;
+
+/// Where a server over HTTP listens.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::mcp::Listener;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let listener = Listener::from(tokio::net::TcpListener::bind("127.0.0.1:0").await?);
+/// # let _ = listener;
+/// # Ok::<(), std::io::Error>(())
+/// # })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Listener(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Address(TcpListener),
+    Socket(Socket),
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self(Kind::Address(listener))
+    }
+}
+
+impl From<Socket> for Listener {
+    fn from(socket: Socket) -> Self {
+        Self(Kind::Socket(socket))
+    }
+}
+
+impl Listener {
+    pub(super) async fn accept(&self) -> io::Result<Stream> {
+        match &self.0 {
+            Kind::Address(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Events are small, and each is wanted at once. Where that cannot be set, they
+                // come late.
+                let _ = stream.set_nodelay(true);
+                Ok(Either::Left(stream))
+            }
+            Kind::Socket(socket) => socket.accept().await.map(Either::Right),
+        }
+    }
+
+    /// The names under which this machine reaches it. At a socket there is no port, and clients
+    /// take one of the names that they would take for this machine.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+        let local = ["127.0.0.1", "localhost", "[::1]"];
+        Ok(match &self.0 {
+            Kind::Address(listener) => {
+                let address = listener.local_addr()?;
+                let local = local.map(|name| format!("{name}:{}", address.port()));
+                local.into_iter().chain([address.to_string()]).collect()
+            }
+            Kind::Socket(_) => local.map(str::to_owned).to_vec(),
+        })
+    }
+}

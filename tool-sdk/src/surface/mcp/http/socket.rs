@@ -1,0 +1,225 @@
+//! A socket in the file system, for the user alone.
+//!
+//! **Invariant:** it lies in a folder that nobody else can enter, and it takes the place of
+//! nothing but a socket of the user's behind which nobody listens any more.
+
+use std::fmt::Display;
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::store::place::{Place, look};
+use crate::store::{self, PATIENCE, StoreError};
+
+/// A connection.
+pub(super) type Stream = UnixStream;
+
+/// Everything that somebody else may do with a folder.
+const BY_OTHERS: u32 = 0o077;
+
+/// A UNIX socket at which a server listens, for programs of the same user.
+///
+/// It goes when this is dropped. Who reaches it needs the token all the same.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::mcp::{Http, Server, Socket, Token};
+/// use tool_sdk::{Pipeline, Registry, Session};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
+/// let socket = Socket::bind("/run/user/1000/shelf/mcp").await?;
+/// server.serve_http(socket, Http::new(Token::random()?)).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// What tells it from another one that takes its place.
+    id: (u64, u64),
+}
+
+impl Socket {
+    /// Listens at `path`, for the user alone. The folder is made where it is missing; what a
+    /// server left there that did not end well is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Fails when others could enter the folder, when it is a link or somebody else's, and when
+    /// there is something at `path` already that is no socket of the user's, or one at which a
+    /// program listens. There have to be UNIX sockets.
+    pub async fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::bind_outside(path.as_ref(), &[]).await
+    }
+
+    /// The same, nowhere in `roots`: who can write there could take its place, and would be shown
+    /// the tokens.
+    pub(in crate::surface) async fn bind_outside(
+        path: &Path,
+        roots: &[PathBuf],
+    ) -> io::Result<Self> {
+        let Some(name) = path.file_name() else { return Err(no(path, "it names no file")) };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut place = Place::new(folder.unwrap_or(Path::new(".")).to_owned());
+        place.not_inside(roots);
+        let folder = place.create().map_err(refused)?;
+        if fs::symlink_metadata(&folder)?.mode() & BY_OTHERS != 0 {
+            return Err(no(&folder, "others may enter it; a folder of mode 0700 is for you alone"));
+        }
+        let path = folder.join(name);
+        // Of two that begin at once, neither removes what the other one has just made.
+        let _lock = store::lock_folder_of(&path, PATIENCE).map_err(refused)?;
+        make_room(&path).await?;
+        let listener = UnixListener::bind(&path).map_err(|error| no(&path, error))?;
+        let id = id(&fs::symlink_metadata(&path)?);
+        let socket = Self { listener, path, id };
+        fs::set_permissions(&socket.path, Permissions::from_mode(0o600))?;
+        Ok(socket)
+    }
+
+    /// Where it is, without links on the way.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<Stream> {
+        Ok(self.listener.accept().await?.0)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let is_own = |there: &Metadata| id(there) == self.id;
+        if fs::symlink_metadata(&self.path).is_ok_and(|there| is_own(&there)) {
+            // One that stays is replaced by whoever listens there next.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes a socket of the user's behind which nobody listens any more.
+async fn make_room(path: &Path) -> io::Result<()> {
+    let Some(there) = look(path).map_err(refused)? else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        return Err(no(path, "there is something else already"));
+    }
+    if there.uid() != rustix::process::geteuid().as_raw() {
+        return Err(no(path, "it belongs to another user"));
+    }
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(no(path, "a program listens there already")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| no(path, error))
+        }
+        Err(error) => Err(no(path, format_args!("there may be a program that listens: {error}"))),
+    }
+}
+
+fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn no(path: &Path, why: impl Display) -> io::Error {
+    io::Error::other(format!("`{}`: {why}", path.display()))
+}
+
+/// Without words about approvals, of which none are kept here.
+fn refused(error: StoreError) -> io::Error {
+    match error {
+        StoreError::Refused { path, why } => no(&path, why),
+        StoreError::Io { doing, path, source } => {
+            no(&path, format_args!("cannot {doing} it: {source}"))
+        }
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[track_caller]
+    fn check(bound: io::Result<Socket>, words: &str) {
+        let error = bound.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    // RS1
+    #[tokio::test]
+    async fn it_is_for_the_user_alone_and_goes_with_the_server() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("new/inner/mcp.sock");
+        let socket = Socket::bind(&path).await.unwrap();
+        assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
+        check(Socket::bind(&path).await, "a program listens there already");
+        assert!(path.exists(), "it is not the other one's to remove");
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
+        let path = folder.path().join("mcp.sock");
+        drop(net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let first = Socket::bind(&path).await.unwrap();
+        fs::remove_file(&path).unwrap();
+        let second = Socket::bind(&path).await.unwrap();
+        drop(first);
+        assert!(path.exists(), "another one stands there by now");
+        drop(second);
+
+        fs::write(&path, "kept").unwrap();
+        check(Socket::bind(&path).await, "something else");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
+        fs::remove_file(&path).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        drop(net::UnixListener::bind(&elsewhere).unwrap());
+        symlink(&elsewhere, &path).unwrap();
+        check(Socket::bind(&path).await, "something else");
+        assert!(elsewhere.exists());
+        // Nobody who speaks in another way is taken for nobody.
+        let other = folder.path().join("other");
+        let _datagrams = net::UnixDatagram::bind(&other).unwrap();
+        check(Socket::bind(&other).await, "there may be a program");
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_others_may_enter_is_refused() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        for (mode, words) in [(0o755, "others may enter"), (0o710, "others may enter")] {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            check(Socket::bind(folder.join("s")).await, words);
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        check(Socket::bind(folder.join("s")).await, "others may write");
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        let link = outer.path().join("link");
+        symlink(&folder, &link).unwrap();
+        check(Socket::bind(link.join("s")).await, "it is a link");
+        check(Socket::bind("/").await, "it names no file");
+        let roots = [outer.path().to_owned()];
+        check(Socket::bind_outside(&folder.join("s"), &roots).await, "tools may write to it");
+        assert!(fs::read_dir(&folder).unwrap().next().is_none());
+        let long = folder.join("x".repeat(200));
+        check(Socket::bind(&long).await, &long.display().to_string());
+    }
+}

@@ -1,0 +1,133 @@
+//! Servers whose tools the program uses, in the sandbox.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use super::{Machine, run};
+
+/// A server whose tool writes into the folder that it is started with, and says how that went.
+const SERVER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
+    *tools/list*) say '"result":{"tools":[{"name":"put","inputSchema":{"type":"object"}}]}' ;;
+    *tools/call*) if { echo x >"$1/made"; } 2>/dev/null; then how=wrote; else how=refused; fi
+      say '"result":{"content":[{"type":"text","text":"'$how'"}]}' ;;
+  esac
+done
+"#;
+
+/// A workspace, a folder outside of it, and a configuration of one server.
+struct Shelf {
+    root: tempfile::TempDir,
+    outside: tempfile::TempDir,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        // Not in a folder for temporary files, which may be written.
+        let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let (root, outside) = (folder(), folder());
+        fs::write(outside.path().join("server.sh"), SERVER).expect("it is written");
+        Self { root, outside }
+    }
+
+    fn config(&self) -> PathBuf {
+        self.outside.path().join("config.toml")
+    }
+
+    /// What the tool says of writing into `folder`, with these keys of the server.
+    fn put(&self, folder: &Path, keys: &str) -> Output {
+        let script = self.outside.path().join("server.sh");
+        let config = format!(
+            "[mcp.servers.shelf]\ncommand = \"sh\"\nargs = [{script:?}, {folder:?}]\n{keys}\n"
+        );
+        fs::write(self.config(), config).expect("it is written");
+        self.run(&["--yes", "call", "mcp__shelf__put", "{}"])
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let config = self.config();
+        let config = config.to_str().expect("it is text");
+        run(self.root.path(), &[&["--config", config], args].concat())
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+// MC5
+#[test]
+fn a_server_writes_where_its_sandbox_lets_it() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let shelf = Shelf::new();
+    let (inside, outside) = (shelf.root.path(), shelf.outside.path());
+    let git = inside.join(".git");
+    fs::create_dir(&git).expect("it is made");
+    let read_only = "sandbox = \"required\"\nsandbox_level = \"read_only\"";
+    for (folder, keys, expected) in [
+        (outside, "", "wrote\n"),
+        (outside, "sandbox = \"off\"", "wrote\n"),
+        (outside, "sandbox = \"required\"", "refused\n"),
+        (outside, "sandbox = \"best_effort\"", "refused\n"),
+        (outside, "sandbox = \"required\"\nsandbox_level = \"full\"", "wrote\n"),
+        (inside, "sandbox = \"required\"", "wrote\n"),
+        (inside, read_only, "refused\n"),
+        (&git, "sandbox = \"required\"", "refused\n"),
+        (&git, "", "wrote\n"),
+    ] {
+        let output = shelf.put(folder, keys);
+        let made = folder.join("made");
+        assert_eq!(text(&output.stdout), expected, "{keys}: {}", text(&output.stderr));
+        assert_eq!(made.exists(), expected == "wrote\n", "{keys}");
+        let _ = fs::remove_file(made);
+    }
+    let listed = text(&shelf.run(&["mcp", "list"]).stdout);
+    assert!(listed.contains("1 tools") && !listed.contains("sandbox"), "{listed}");
+    shelf.put(outside, read_only);
+    let listed = text(&shelf.run(&["mcp", "list"]).stdout);
+    assert!(listed.trim_end().ends_with("(sandbox: required, read_only)"), "{listed}");
+    let shown = text(&shelf.run(&["mcp", "inspect", "shelf"]).stdout);
+    assert!(shown.contains("\"mode\": \"required\"") && !shown.contains("gaps"), "{shown}");
+}
+
+// The configuration that says so is not for the server to change, wherever it lies.
+#[test]
+fn a_server_cannot_lift_its_sandbox() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let shelf = Shelf::new();
+    // The workspace is the folder in which the configuration is.
+    let root = shelf.outside.path();
+    let script = root.join("server.sh");
+    let config = shelf.config();
+    let target = root.join("made");
+    fs::write(
+        &config,
+        format!(
+            "[mcp.servers.shelf]\ncommand = \"sh\"\nargs = [{script:?}, {root:?}]\n\
+             sandbox = \"required\"\n"
+        ),
+    )
+    .expect("it is written");
+    let call = ["--yes", "call", "mcp__shelf__put", "{}"];
+    let path = config.to_str().expect("it is text");
+    let output = run(root, &[&["--config", path], &call[..]].concat());
+    assert_eq!(text(&output.stdout), "wrote\n", "{}", text(&output.stderr));
+    fs::remove_file(&target).expect("it is there");
+    // The same file under the name that the server writes to.
+    let made = fs::read_to_string(&config).expect("it is there");
+    fs::write(&target, &made).expect("it is written");
+    let path = target.to_str().expect("it is text");
+    let output = run(root, &[&["--config", path], &call[..]].concat());
+    assert_eq!(text(&output.stdout), "refused\n", "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(&target).expect("it is there"), made);
+}
