@@ -81,6 +81,12 @@ impl Frame<'_> {
         finding
     }
 
+    /// Lets the guard look anew, at what a hook made of the call. That as which it was sent stays as
+    /// if it still ran: it repeats nothing, and nothing repeats it.
+    pub(in crate::pipeline) fn guard_anew(&mut self) {
+        self.guarded = None;
+    }
+
     #[cold]
     fn tell_finding(&self, finding: Finding) {
         self.event(|| finding.into());

@@ -277,7 +277,10 @@ pub(super) async fn change(
         })?;
     arguments.extend(patch);
     rewrite(frame, Value::Object(arguments).to_string(), &by, heard)?;
-    heard.said.get_or_insert_default().was_changed = true;
+    frame.guard_anew();
+    let said = heard.said.get_or_insert_default();
+    said.was_changed = true;
+    said.opinions.retain(|opinion| opinion.by != By::Loop);
     if let Some(opinion) = thinks {
         heard.add(opinion);
     }

@@ -9,7 +9,8 @@ use crate::call::{Call, Outcome};
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::hook::Priority;
-use crate::permission::{Action, Ask, Reply, Rule, Scripted};
+use crate::loop_guard::LoopGuard;
+use crate::permission::{Action, Ask, By, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::{Display, DynamicTool};
@@ -166,6 +167,22 @@ async fn what_a_tool_asks_for_is_not_changed() {
         .shared_approver(Arc::clone(&somebody) as _);
     let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
     assert_eq!((outcome.text().as_ref(), somebody.asked().len()), ("no", 1));
+}
+
+// F34: calls that a hook makes the same of are repeats, and one that it changed is none.
+#[tokio::test]
+async fn what_repeats_is_what_runs() {
+    let somebody = Arc::new(Scripted::always(Reply::Reject));
+    let pipeline = pipeline(&requests(&[trusted(makes(&json!({ "title": "b" })))]))
+        .loop_guard(LoopGuard::default())
+        .shared_approver(Arc::clone(&somebody) as _);
+    let session = Session::new("s");
+    for (at, (asked, runs)) in [(0, true), (0, true), (1, false)].into_iter().enumerate() {
+        let text = json!({ "title": format!("a{at}") }).to_string();
+        let outcome = pipeline.call(&session, Call::new("write_note", text)).await;
+        assert_eq!((somebody.asked().len(), outcome.result.is_ok()), (asked, runs), "{at}");
+    }
+    assert_eq!(somebody.asked()[0].by, By::Loop);
 }
 
 /// Shows a copy of each ask to whoever is asked.
