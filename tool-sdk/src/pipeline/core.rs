@@ -143,7 +143,7 @@ impl Core {
 
 /// What a pipeline keeps for one session.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// What the session did lately.
     pub(super) history: History,
     /// What was approved until the session ends.
