@@ -268,10 +268,12 @@ impl Output {
     #[must_use]
     #[inline]
     pub fn into_json(self) -> String {
-        match (self.form, self.beside.and_then(|beside| beside.structured)) {
-            (Form::Json, _) => self.text,
-            (Form::Text, Some(structured)) => structured.to_string(),
-            (Form::Text, None) => crate::escape::json_string(&self.text),
+        if self.form == Form::Json {
+            return self.text;
+        }
+        match self.beside.and_then(|beside| beside.structured) {
+            Some(structured) => structured.to_string(),
+            None => crate::escape::json_string(&self.text),
         }
     }
 
