@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
 /// Room for what only few have.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Seldom<R: Room>(ManuallyDrop<R>);
 
 /// Where something may be.

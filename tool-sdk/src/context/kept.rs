@@ -2,49 +2,50 @@
 //!
 //! **Invariant:** nothing here knows what is kept.
 
+use std::any::Any;
 use std::sync::OnceLock;
 
 /// What pipelines keep for a session, by the pipeline's number: a chain that only grows, so
 /// that it is read without a lock. Most sessions have one pipeline.
-pub(super) struct Kept<T>(OnceLock<Box<Link<T>>>);
+#[derive(Default)]
+pub(super) struct Kept(OnceLock<Box<Link>>);
 
-struct Link<T> {
+struct Link {
     pipeline: usize,
-    state: T,
-    next: Kept<T>,
+    state: Box<dyn Any + Send + Sync>,
+    next: Kept,
 }
 
-impl<T> Default for Kept<T> {
-    fn default() -> Self {
-        Self(OnceLock::new())
-    }
-}
-
-impl<T: Default> Kept<T> {
+impl Kept {
     #[inline]
-    pub(super) fn get(&self, pipeline: usize) -> &T {
-        match self.0.get() {
-            Some(link) if link.pipeline == pipeline => &link.state,
-            _ => self.search(pipeline),
+    pub(super) fn get<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
+        match self.0.get().and_then(|link| link.state_of(pipeline)) {
+            Some(state) => state,
+            None => self.search(pipeline),
         }
     }
 
     #[inline(never)]
-    fn search(&self, pipeline: usize) -> &T {
+    fn search<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
         let mut kept = self;
         loop {
-            let link = kept.0.get_or_init(|| Link::new(pipeline));
-            if link.pipeline == pipeline {
-                return &link.state;
+            let link = kept.0.get_or_init(|| Link::new::<T>(pipeline));
+            match link.state_of(pipeline) {
+                Some(state) => return state,
+                None => kept = &link.next,
             }
-            kept = &link.next;
         }
     }
 }
 
-impl<T: Default> Link<T> {
+impl Link {
+    #[inline]
+    fn state_of<T: Any>(&self, pipeline: usize) -> Option<&T> {
+        (self.pipeline == pipeline).then(|| self.state.downcast_ref())?
+    }
+
     #[cold]
-    fn new(pipeline: usize) -> Box<Self> {
-        Box::new(Self { pipeline, state: T::default(), next: Kept::default() })
+    fn new<T: Any + Default + Send + Sync>(pipeline: usize) -> Box<Self> {
+        Box::new(Self { pipeline, state: Box::new(T::default()), next: Kept::default() })
     }
 }

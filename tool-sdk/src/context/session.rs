@@ -1,5 +1,6 @@
 //! What the host lends for a conversation: who it is for, and with what.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use super::kept::Kept;
 use super::sink::Listener;
 use super::state::Lent;
 use crate::call::Cancel;
-use crate::pipeline;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
 ///
@@ -54,7 +54,7 @@ struct Inner {
     listener: Option<Arc<dyn Listener>>,
     /// Made when somebody asks for it; shared by clones all the same.
     cancel: Cancel,
-    kept: Arc<Kept<pipeline::Kept>>,
+    kept: Arc<Kept>,
     /// Whether others beside it speak to the same host, each for themselves.
     #[cfg(feature = "mcp")]
     is_one_of_many: bool,
@@ -302,7 +302,7 @@ impl Session {
 
     /// What a pipeline keeps for the session and all its clones, made at first use.
     #[inline]
-    pub(crate) fn kept(&self, pipeline: usize) -> &pipeline::Kept {
+    pub(crate) fn kept<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
         self.0.kept.get(pipeline)
     }
 

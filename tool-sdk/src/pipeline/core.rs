@@ -143,7 +143,7 @@ impl Core {
 
 /// What a pipeline keeps for one session.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(super) struct Kept {
     /// What the session did lately.
     pub(super) history: History,
     /// What was approved until the session ends.

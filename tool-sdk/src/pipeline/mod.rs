@@ -53,7 +53,6 @@ use std::task::{self, Poll};
 use futures_util::FutureExt as _;
 
 use self::core::Core;
-pub(crate) use self::core::Kept;
 use self::frame::Frame;
 use self::gates::Way;
 use self::hooks::Shown;
