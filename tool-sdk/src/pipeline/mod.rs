@@ -313,8 +313,11 @@ impl Pipeline {
                 let (on_its_way, room) = (&mut frame, (&mut shown, &mut result, &mut left));
                 let mut room = Some(room);
                 let go = move |task: &mut task::Context<'_>| {
-                    if let Some((shown, result, left)) = room.take() {
-                        *left = at_once::go(on_its_way, is_slow, task, shown, result);
+                    // Most leave nothing, and then there is nothing to write.
+                    if let Some((shown, result, left)) = room.take()
+                        && let Some(here) = at_once::go(on_its_way, is_slow, task, shown, result)
+                    {
+                        *left = Some(here);
                     }
                     Poll::Ready(())
                 };
