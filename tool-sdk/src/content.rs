@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::seldom::Seldom;
+
 /// The result of a tool.
 ///
 /// The text is what the model reads. Everything else goes beside it: a structured value
@@ -27,7 +29,7 @@ use serde_json::{Map, Value};
 pub struct Output {
     text: String,
     form: Form,
-    beside: Option<Box<Beside>>,
+    beside: Seldom<Option<Box<Beside>>>,
 }
 
 /// Whether the text is prose or the JSON text of a structured value.
@@ -78,7 +80,11 @@ impl Output {
     /// Fails when `value` cannot be written as JSON.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
+        Ok(Self {
+            text: serde_json::to_string(value)?,
+            form: Form::Json,
+            beside: Seldom::default(),
+        })
     }
 
     /// Sets a short title for people.
@@ -267,11 +273,13 @@ impl Output {
     /// The whole result as one JSON text: the structured value, or the text as a string.
     #[must_use]
     #[inline]
-    pub fn into_json(self) -> String {
-        match (self.form, self.beside.and_then(|beside| beside.structured)) {
-            (Form::Json, _) => self.text,
-            (Form::Text, Some(structured)) => structured.to_string(),
-            (Form::Text, None) => crate::escape::json_string(&self.text),
+    pub fn into_json(mut self) -> String {
+        if self.form == Form::Json {
+            return self.text;
+        }
+        match self.beside.take().and_then(|beside| beside.structured) {
+            Some(structured) => structured.to_string(),
+            None => crate::escape::json_string(&self.text),
         }
     }
 
@@ -311,7 +319,7 @@ impl Output {
         }
         let (heading, _, footing) = self.sections();
         let keeps = (text.starts_with(heading), text.ends_with(footing));
-        if let Some(beside) = &mut self.beside {
+        if let Some(beside) = &mut *self.beside {
             beside.heading *= usize::from(keeps.0);
             beside.footing *= usize::from(keeps.1);
             // It is another text.
@@ -329,7 +337,7 @@ impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Output");
         out.field("text", &self.text);
-        if let Some(beside) = &self.beside {
+        if let Some(beside) = &*self.beside {
             out.field("title", &beside.title)
                 .field("structured", &beside.structured)
                 .field("metadata", &beside.metadata)

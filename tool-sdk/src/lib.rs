@@ -73,6 +73,7 @@ pub mod process;
 mod redact;
 mod registry;
 mod schema;
+mod seldom;
 mod store;
 mod surface;
 #[cfg(feature = "testing")]

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::cancel::Cancel;
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::seldom::Seldom;
 
 /// The id of one call: the provider's, or one of our own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -343,7 +344,7 @@ pub struct Outcome {
     pub call: CallId,
     /// The result for the model.
     pub result: Result<Output, ToolError>,
-    pub(crate) aside: Option<Box<Aside>>,
+    pub(crate) aside: Seldom<Option<Box<Aside>>>,
 }
 
 /// What only few calls leave beside their result.

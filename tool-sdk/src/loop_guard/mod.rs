@@ -366,7 +366,7 @@ fn key_of(tool: u64, arguments: u64) -> u64 {
 #[inline]
 fn number_of(result: Result<&str, &str>) -> u64 {
     match result {
-        Ok(text) => digest::hash(0, text.as_bytes()),
+        Ok(text) => digest::word(text.as_bytes()),
         Err(text) => digest::hash(1, text.as_bytes()),
     }
 }

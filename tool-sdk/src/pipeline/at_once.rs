@@ -10,7 +10,7 @@ use std::task;
 
 use super::frame::{Frame, Seen};
 use super::hooks::{self, Asked, Heard, Looked, Row, Shown};
-use super::run::{self, First, Waiting};
+use super::run::{self, Waiting};
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::tool::Prepared;
@@ -188,13 +188,7 @@ fn begin(
     task: &mut task::Context<'_>,
     result: &mut Place,
 ) -> Option<Left<'static>> {
-    match run::begin(frame, prepared, task) {
-        First::Done(done) => {
-            *result = Some(done);
-            None
-        }
-        First::Waiting(running) => Some(Left::Running(running)),
-    }
+    run::begin(frame, prepared, task, result).map(Left::Running)
 }
 
 /// The end of a call whose tool does not run.

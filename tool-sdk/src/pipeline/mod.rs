@@ -308,22 +308,31 @@ impl Pipeline {
             let mut result = None;
             trace::stage(&mut frame, is_traced, "prepare");
             let is_slow = turn.is_some() || is_traced;
-            let (on_its_way, mut room) = (&mut frame, Some((&mut shown, &mut result)));
-            let go = move |task: &mut task::Context<'_>| {
-                Poll::Ready(room.take().and_then(|(shown, result)| {
-                    at_once::go(on_its_way, is_slow, task, shown, result)
-                }))
-            };
-            let instead = match poll_fn(go).await {
-                None => None,
-                Some(left) => {
-                    let mut way = Way { turn, is_traced, permit: None };
-                    let mut passing = pin!(gates::pass(&mut frame, left, &mut way));
-                    poll_fn(|task| apart(passing.as_mut(), task)).await
+            let instead = {
+                let mut left = None;
+                let (on_its_way, room) = (&mut frame, (&mut shown, &mut result, &mut left));
+                let mut room = Some(room);
+                let go = move |task: &mut task::Context<'_>| {
+                    // Most leave nothing, and then there is nothing to write.
+                    if let Some((shown, result, left)) = room.take()
+                        && let Some(here) = at_once::go(on_its_way, is_slow, task, shown, result)
+                    {
+                        *left = Some(here);
+                    }
+                    Poll::Ready(())
+                };
+                poll_fn(go).await;
+                match left {
+                    None => None,
+                    Some(left) => {
+                        let mut way = Way { turn, is_traced, permit: None };
+                        let mut passing = pin!(gates::pass(&mut frame, left, &mut way));
+                        poll_fn(|task| apart(passing.as_mut(), task)).await
+                    }
                 }
             };
-            if instead.is_some() {
-                result = instead;
+            if let Some(instead) = instead {
+                result = Some(instead);
             }
 
             // fit, finish

@@ -20,18 +20,23 @@ pub(super) enum First {
     Waiting(Waiting),
 }
 
-/// Begins to run `prepared`, for who contains panics; most calls are done then.
+/// Begins to run `prepared`, for who contains panics; most calls are done then, and their result
+/// is in its place before anything is dropped. Gives what is not.
 #[inline(always)]
 pub(super) fn begin(
     frame: &mut Frame<'_>,
     prepared: Box<dyn Prepared>,
     task: &mut task::Context<'_>,
-) -> First {
+    result: &mut Option<Result>,
+) -> Option<Waiting> {
     let mut context = || frame.context_to_run();
     let mut running = prepared.run(Approved::by_pipeline(&mut context));
     match running.as_mut().poll(task) {
-        Poll::Ready(result) => First::Done(result),
-        Poll::Pending => First::Waiting(Waiting(Some(running))),
+        Poll::Ready(done) => {
+            *result = Some(done);
+            None
+        }
+        Poll::Pending => Some(Waiting(Some(running))),
     }
 }
 
@@ -42,12 +47,19 @@ pub(super) fn first(
 ) -> impl Future<Output = First> {
     let mut prepared = Some(prepared);
     poll_fn(move |task| {
-        Poll::Ready(match prepared.take() {
-            Some(prepared) => contained(|| begin(frame, prepared, task))
-                .unwrap_or_else(|error| First::Done(Err(error))),
-            None => First::Done(Err(ToolError::internal("the call was begun twice"))),
+        let mut result = None;
+        let begin = |prepared| contained(|| begin(frame, prepared, task, &mut result));
+        Poll::Ready(match prepared.take().map(begin).transpose() {
+            Ok(Some(Some(waiting))) => First::Waiting(waiting),
+            Ok(_) => First::Done(result.unwrap_or_else(|| Err(begun_twice()))),
+            Err(error) => First::Done(Err(error)),
         })
     })
+}
+
+#[cold]
+fn begun_twice() -> ToolError {
+    ToolError::internal("the call was begun twice")
 }
 
 /// Waits for a call that was not done at once, while it has time and somebody wants it.

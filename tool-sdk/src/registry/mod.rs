@@ -8,6 +8,7 @@ mod builder;
 mod file;
 #[cfg(feature = "linked")]
 mod linked;
+mod names;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub use self::builder::{Conflict, RegistryBuilder, RegistryError};
 pub use self::file::{FileError, ToolsFile};
 #[cfg(feature = "linked")]
 pub use self::linked::Registration;
+use self::names::Names;
 use crate::effect::RiskClass;
 use crate::tool::{Definition, Tool};
 
@@ -170,30 +172,29 @@ pub(crate) fn in_scope(definition: &Definition, scope: &str) -> bool {
 /// Where each name and alias stands.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    names: HashMap<Box<str>, usize>,
+    names: Names,
     aliases: HashMap<Box<str>, usize>,
 }
 
 impl Index {
-    pub(crate) fn new<'a>(tools: impl ExactSizeIterator<Item = &'a Definition>) -> Self {
-        let mut index =
-            Self { names: HashMap::with_capacity(tools.len()), aliases: HashMap::new() };
+    pub(crate) fn new<'a>(tools: impl ExactSizeIterator<Item = &'a Definition> + Clone) -> Self {
+        let names = Names::new(tools.clone().map(|definition| definition.name.as_str()));
+        let mut aliases = HashMap::new();
         for (at, definition) in tools.enumerate() {
-            index.names.insert(definition.name.as_str().into(), at);
             for alias in &definition.aliases {
-                index.aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);
+                aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);
             }
         }
-        index
+        Self { names, aliases }
     }
 
     #[inline]
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.names.get(name).or_else(|| self.find_alias(name)).copied()
+        self.names.find(name).or_else(|| self.find_alias(name))
     }
 
     #[cold]
-    fn find_alias(&self, name: &str) -> Option<&usize> {
-        self.aliases.get(name.to_ascii_lowercase().as_str())
+    fn find_alias(&self, name: &str) -> Option<usize> {
+        self.aliases.get(name.to_ascii_lowercase().as_str()).copied()
     }
 }

@@ -75,6 +75,7 @@ impl Digest {
 }
 
 /// The hash of some bytes, from one of many starts.
+#[inline]
 pub(crate) fn hash(start: u64, bytes: &[u8]) -> u64 {
     let mut hasher = FoldHasher::with_seed(start, SharedSeed::global_fixed());
     hasher.write(bytes);

@@ -15,6 +15,7 @@ use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::pipeline::core::Core;
 use crate::pipeline::fit;
+use crate::seldom::Seldom;
 use crate::tool::Definition;
 #[cfg(feature = "hooks")]
 use crate::tool::{Tool, Wording};
@@ -37,7 +38,7 @@ pub(in crate::pipeline) struct Seen<'a> {
     /// How long the tool ran, where a hook wants to know.
     elapsed: OnceLock<Duration>,
     /// Why the model's turn ends with this call, if a hook that looked at its result said so.
-    halted: OnceLock<String>,
+    halted: Seldom<OnceLock<String>>,
 }
 
 impl<'a> Frame<'a> {
@@ -70,7 +71,7 @@ impl<'a> Frame<'a> {
             arguments,
             is_done: AtomicBool::new(false),
             elapsed: OnceLock::new(),
-            halted: OnceLock::new(),
+            halted: Seldom::default(),
         }
     }
 

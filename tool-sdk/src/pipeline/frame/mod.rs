@@ -32,6 +32,7 @@ use crate::context::{Context, Session};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::permission::{Action, By, Decision, Fingerprint};
+use crate::seldom::Seldom;
 use crate::tool::{Definition, Prepared, Tool};
 use crate::toolset::{Policy, View};
 
@@ -60,7 +61,7 @@ pub(super) struct Frame<'a> {
     /// Whether the tool was let run.
     ran: bool,
     /// What only few calls have.
-    extra: Option<Box<Extra>>,
+    extra: Seldom<Option<Box<Extra>>>,
 }
 
 /// What only few calls have.
@@ -75,7 +76,7 @@ pub(super) struct Extra {
     /// What the call was when somebody let it run.
     approved: Option<Fingerprint>,
     /// What goes beside the result.
-    pub(super) aside: Option<Box<Aside>>,
+    pub(super) aside: Seldom<Option<Box<Aside>>>,
     /// The span of the stage that the call is in, where somebody traces that closely.
     pub(super) stage: Option<Span>,
 }
@@ -107,7 +108,7 @@ impl<'a> Frame<'a> {
             guarded: None,
             is_unasked: false,
             ran: false,
-            extra: None,
+            extra: Seldom::default(),
         }
     }
 
@@ -204,7 +205,7 @@ impl<'a> Frame<'a> {
     /// The arguments as they are now.
     #[inline]
     fn raw(&self) -> &RawArgs<'_> {
-        match &self.extra {
+        match &*self.extra {
             Some(extra) => extra.rewritten.as_ref().unwrap_or(&self.call.arguments),
             None => &self.call.arguments,
         }

@@ -3,6 +3,7 @@
 //!
 //! **Invariant:** whose beginning was told has exactly one end, also when the call is dropped.
 
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -97,7 +98,7 @@ impl Frame<'_> {
             self.tell_end(done);
         }
         self.begun = None;
-        let aside = self.extra.as_mut().and_then(|extra| extra.aside.take());
+        let aside = self.extra.as_mut().map(|extra| take(&mut extra.aside)).unwrap_or_default();
         let result = result.take().unwrap_or_else(|| Err(no_result()));
         Outcome { call: self.id.clone(), result, aside }
     }

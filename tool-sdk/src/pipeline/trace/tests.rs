@@ -17,6 +17,7 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::name::ToolName;
 use crate::schema::Schema;
+use crate::seldom::Seldom;
 use crate::tool::Definition;
 
 /// Writes down every field of every span and event.
@@ -77,7 +78,7 @@ fn listening<T>(
 /// What is heard of a call that ends in `result`.
 fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
     let listener = Listener::default();
-    let call = async { Outcome { call: id(), result, aside: None } };
+    let call = async { Outcome { call: id(), result, aside: Seldom::default() } };
     let outcome = listening(listener.clone(), || {
         assert!(is_on());
         traced(span(), call).now_or_never()

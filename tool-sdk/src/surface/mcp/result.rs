@@ -193,6 +193,7 @@ mod tests {
     use crate::error::ToolError;
     use crate::name::ToolName;
     use crate::schema::Schema;
+    use crate::seldom::Seldom;
 
     // F132
     #[test]
@@ -279,7 +280,8 @@ mod tests {
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
         for era in [Era::Legacy, Era::Modern] {
             let failed = ToolError::failed("no luck").giving(given.clone());
-            let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
+            let outcome =
+                Outcome { call: CallId::next(), result: Err(failed), aside: Seldom::default() };
             let told = json!(result(outcome, &tool, era, Shows::Text));
             assert_eq!(told["content"][0]["text"], "no luck");
             assert_eq!(told["content"][1]["mimeType"], "image/png");
@@ -297,7 +299,7 @@ mod tests {
         tool.output = Some(Schema::default());
         let given = Output::default().structured(json!({ "n": 1 }));
         let failed = Err(ToolError::failed("no luck").giving(given));
-        let outcome = Outcome { call: CallId::next(), result: failed, aside: None };
+        let outcome = Outcome { call: CallId::next(), result: failed, aside: Seldom::default() };
         let told = json!(result(outcome, &tool, Era::Legacy, Shows::Text));
         assert_eq!(told.get("structuredContent"), None, "{told}");
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Number;
 
+use super::key::Key;
 use super::node::{Node, Targets, types, unsupported};
 use crate::schema::Schema;
 use crate::tool::Definition;
@@ -26,8 +27,7 @@ pub(super) struct Quick {
     spec: &'static ParamSpec,
     /// Where it stands in the declaration.
     pub(super) place: usize,
-    /// The key as most writers write it: in quotes, with the colon right behind.
-    pub(super) key: Box<str>,
+    pub(super) key: Key,
     /// The kinds of value that may stand here, as bits of [`types`].
     kinds: u8,
     /// Those that a type decodes and a glance checks; `null` may mean that there is no value.
@@ -122,8 +122,7 @@ impl Quick {
             _ if spec.options.hidden => 0,
             _ => kinds & !types::NULL,
         };
-        let key = format!("\"{}\":", spec.name).into();
-        Self { spec, place, key, kinds, usual, after }
+        Self { spec, place, key: Key::of(spec.name), kinds, usual, after }
     }
 
     /// Whether a value that starts with `byte` may stand here; its type need not be asked to

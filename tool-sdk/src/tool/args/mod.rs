@@ -11,6 +11,7 @@ mod alternatives;
 mod check;
 mod fault;
 mod json;
+mod key;
 mod lenient;
 mod node;
 mod numeral;

@@ -53,7 +53,7 @@ fn argument<'t>(
     text: &'t str,
     digest: &mut Option<Digest>,
 ) -> Option<&'t str> {
-    let value = past_blank(past_blank(text).strip_prefix(&*param.key)?);
+    let value = past_blank(param.key.strip(past_blank(text))?);
     if !param.is_usual(*value.as_bytes().first()?) {
         return None;
     }
