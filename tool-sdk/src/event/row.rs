@@ -5,7 +5,8 @@
 //! is less than to make an event elsewhere and to move it, and nothing that is shared has to be
 //! counted.
 //!
-//! **Invariant:** a place that is free holds on to nothing but its names, and few are kept.
+//! **Invariant:** a place that is free holds on to nothing that has to be dropped but its names, and
+//! few are kept.
 
 use std::mem;
 use std::sync::Arc;
@@ -111,6 +112,7 @@ impl Place<'_> {
     pub(super) fn write(self, seq: u64, kind: EventKind) {
         self.0.seq = seq;
         // What stood there is plain, so there is nothing to drop.
+        debug_assert!(self.0.kind.is_plain() || matches!(self.0.kind, EventKind::Lost { .. }));
         mem::forget(mem::replace(&mut self.0.kind, kind));
     }
 }

@@ -19,6 +19,9 @@ use crate::tool::digest;
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
 
+/// How many endings of keys are told apart: so many that few calls share that of another.
+const ENDINGS: usize = 64 * WINDOW;
+
 /// When repeated calls of a session are a loop.
 ///
 /// The third call in a row with the same tool, the same arguments and the same result so far
@@ -203,7 +206,7 @@ pub(crate) struct Caller<'a> {
 
 /// A tool's name as one number, for who makes many calls of it.
 pub(crate) fn number(tool: &str) -> u64 {
-    digest::hash(0, tool.as_bytes())
+    digest::hash(3, tool.as_bytes())
 }
 
 /// What a call repeats.
@@ -256,12 +259,12 @@ pub(crate) struct History {
     /// How many of the calls that the next one is compared with have a key that ends like this:
     /// most are the only ones of their kind, and are known to be without the lock. Changed under
     /// the lock alone.
-    endings: [AtomicU8; 1024],
+    endings: [AtomicU8; ENDINGS],
 }
 
 impl Default for History {
     fn default() -> Self {
-        Self { recent: Mutex::default(), endings: [const { AtomicU8::new(0) }; 1024] }
+        Self { recent: Mutex::default(), endings: [const { AtomicU8::new(0) }; ENDINGS] }
     }
 }
 
@@ -396,7 +399,7 @@ const fn place_of(number: u64) -> usize {
 
 /// Where a key stands among the endings.
 const fn ending(key: u64) -> usize {
-    (key & 0x3ff) as usize
+    key as usize % ENDINGS
 }
 
 #[derive(Clone, Copy, Debug)]

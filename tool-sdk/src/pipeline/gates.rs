@@ -39,7 +39,9 @@ pub(super) async fn pass(frame: &mut Frame<'_>, left: Left<'_>, way: &mut Way<'_
         Left::Done(result) => result,
         Left::Looked(seen, looked) => {
             let instead = boxed(|| looked.instead()).await;
-            frame.heed(seen.halted());
+            if instead.is_ok() {
+                frame.heed(seen.halted());
+            }
             return instead.unwrap_or_else(|aborted| Some(Err(aborted)));
         }
     };

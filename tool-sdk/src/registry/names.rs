@@ -24,7 +24,9 @@ impl Names {
         for (at, name) in names.enumerate() {
             let hash = hash(name);
             let mut places = table.places(hash);
-            let is_its = |place: &Option<Named>| place.as_ref().is_none_or(|it| *it.name == *name);
+            let is_its = |place: &Option<Named>| {
+                place.as_ref().is_none_or(|it| it.hash == hash && *it.name == *name)
+            };
             if let Some(place) = places.find(|&place| is_its(&table.0[place])) {
                 table.0[place] = Some(Named { hash, name: name.into(), at });
             }
@@ -48,14 +50,14 @@ impl Names {
     #[inline(always)]
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let last = self.0.len().wrapping_sub(1);
-        (hash as usize..).map(move |place| place & last)
+        (0..self.0.len()).map(move |step| (hash as usize).wrapping_add(step) & last)
     }
 }
 
 #[inline(always)]
 fn hash(name: &str) -> u64 {
-    // Not so high that the places behind it could overflow.
-    digest::hash(0, name.as_bytes()) >> 1
+    // A start that is not zero, so that the length of a name counts, too.
+    digest::hash(3, name.as_bytes())
 }
 
 /// Whether two texts are the same, seen at their ends where they are short.
