@@ -5,8 +5,8 @@
 //! is less than to make an event elsewhere and to move it, and nothing that is shared has to be
 //! counted.
 //!
-//! **Invariant:** a place that is free holds on to nothing that has to be dropped but its names, and
-//! few are kept.
+//! **Invariant:** a place that is free holds on to nothing that has to be dropped but the names and the id
+//! of a call, and few are kept.
 
 use std::mem;
 use std::sync::Arc;

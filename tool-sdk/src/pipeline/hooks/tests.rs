@@ -171,6 +171,39 @@ async fn every_hook_looks_at_the_result_that_the_one_before_left() {
     }
 }
 
+/// Ends the turn, lets somebody cancel the call, and never gets further.
+struct Stuck(tokio_util::sync::CancellationToken);
+
+impl Hook for Stuck {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        _: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        Step::later(async move {
+            call.halt("enough");
+            self.0.cancel();
+            std::future::pending().await
+        })
+    }
+}
+
+// What a hook said of a result that is nobody's ends no turn, however many hooks there are.
+#[tokio::test]
+async fn a_hook_of_a_cancelled_call_ends_no_turn() {
+    for others in [0, 1] {
+        let token = tokio_util::sync::CancellationToken::new();
+        let stuck = pipeline().hook("*", Priority::DEFAULT, Stuck(token.clone()));
+        let hooked = (0..others).fold(stuck, |pipeline, _| {
+            pipeline.hook("*", Priority::LOGGING, Marks { mark: "a", waits: false })
+        });
+        let call = Call::new("look", "{}").cancelled_by(token);
+        let outcome = hooked.call(&Session::default(), call).await;
+        assert_eq!(outcome.halted(), None, "{others}");
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    }
+}
+
 // Whatever began is told to have ended, also when the call is cancelled meanwhile.
 #[tokio::test]
 async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
