@@ -14,8 +14,9 @@ pub(crate) mod version;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 pub use self::error::StoreError;
 
@@ -50,19 +51,21 @@ pub(crate) fn lock_folder_of(path: &Path, patience: Duration) -> Result<Option<L
 }
 
 fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError> {
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Lock { _file: file }),
-            Err(fs::TryLockError::WouldBlock) if start.elapsed() < patience => {
-                thread::sleep(Duration::from_millis(2));
-            }
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(StoreError::Busy { path: path.to_owned() });
-            }
-            Err(fs::TryLockError::Error(error)) => return Err(StoreError::io("lock", path)(error)),
-        }
+    let busy = || StoreError::Busy { path: path.to_owned() };
+    match file.try_lock() {
+        Ok(()) => return Ok(Lock { _file: file }),
+        Err(fs::TryLockError::WouldBlock) if patience.is_zero() => return Err(busy()),
+        Err(fs::TryLockError::WouldBlock) => {}
+        Err(fs::TryLockError::Error(error)) => return Err(StoreError::io("lock", path)(error)),
     }
+    // Who looks now and then is overtaken again and again; the system lets those who wait have it
+    // in turn, but not give up. So a thread waits, and what it gets too late it gives back.
+    let (sender, receiver) = mpsc::channel();
+    let wait = move || drop(sender.send(file.lock().map(|()| Lock { _file: file })));
+    let spawned = thread::Builder::new().name("store-lock".to_owned()).spawn(wait);
+    spawned.map_err(StoreError::io("lock", path))?;
+    let locked = receiver.recv_timeout(patience).map_err(|_| busy())?;
+    locked.map_err(StoreError::io("lock", path))
 }
 
 /// Puts what `write` writes in the place of the file at `path`: for the user alone, unless
@@ -192,7 +195,12 @@ mod tests {
         let path = folder.path().join("kept.lock");
         let first = lock(&path, PATIENCE).unwrap();
         assert!(matches!(lock(&path, Duration::ZERO), Err(StoreError::Busy { .. })));
-        drop(first);
-        lock(&path, Duration::ZERO).unwrap();
+        // Who gave up has it not when it is free.
+        assert!(matches!(lock(&path, Duration::from_millis(1)), Err(StoreError::Busy { .. })));
+        thread::scope(|scope| {
+            let next = scope.spawn(|| lock(&path, PATIENCE));
+            drop(first);
+            next.join().unwrap().unwrap();
+        });
     }
 }

@@ -124,12 +124,6 @@ pub(crate) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Opens a file that only the user can write to, to write at its end.
-pub(crate) fn open_to_append(path: &Path) -> Result<File, StoreError> {
-    let file = options().append(true).open(path).map_err(StoreError::io("open", path))?;
-    checked(path, file)
-}
-
 /// Opens a file that only says who may write, made where it is missing.
 pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
     if let Some(metadata) = look(path)? {

@@ -1,9 +1,8 @@
 //! The file of approvals: how it is read, and how it changes without ever being half written.
 //!
-//! Approvals are added at the end of it, and flushed once the lock is free again: then the
-//! system flushes what several processes wrote at once. Where something is taken away, a new
-//! file takes the old one's place. A process that dies on the way leaves the old file, the new
-//! one, or a last line that is not finished, which nobody reads and the next one cuts off.
+//! Every change puts a new file in the place of the old one, flushed before and after, while a
+//! lock beside it keeps the other processes out (AP2). A process that dies on the way leaves the
+//! old file or the new one.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -25,17 +24,9 @@ fn path(folder: &Path) -> PathBuf {
 /// What was found in the file.
 enum Found {
     Nothing,
-    Approvals(Whole),
+    Approvals(Vec<StoredApproval>, Version),
     /// What is wrong with the file.
     Corrupt(&'static str),
-}
-
-/// A file that was understood.
-pub(super) struct Whole {
-    pub(super) approvals: Vec<StoredApproval>,
-    pub(super) version: Version,
-    /// Where its last finished line ends.
-    finished: u64,
 }
 
 /// What a writer finds.
@@ -44,8 +35,6 @@ pub(super) struct Newest {
     pub(super) approvals: Vec<StoredApproval>,
     /// The file that was set aside, because it was corrupt; there are no approvals then.
     pub(super) corrupt: Option<StoreError>,
-    /// Where its last finished line ends, if there is a file.
-    finished: Option<u64>,
 }
 
 /// Whether the file is still the one that was read, or as absent as it was.
@@ -53,14 +42,15 @@ pub(super) fn is_still(last: Option<&Version>, folder: &Path) -> Result<bool, St
     Version::is_still(last, &path(folder))
 }
 
-/// The approvals, if there is a file; a corrupt one is set aside, which is an error.
+/// The approvals and which file they are of, if there is one; a corrupt one is set aside, which
+/// is an error.
 pub(super) fn read_or_set_aside(
     folder: &Path,
     patience: Duration,
-) -> Result<Option<Whole>, StoreError> {
+) -> Result<Option<(Vec<StoredApproval>, Version)>, StoreError> {
     match read(folder)? {
         Found::Nothing => Ok(None),
-        Found::Approvals(whole) => Ok(Some(whole)),
+        Found::Approvals(approvals, version) => Ok(Some((approvals, version))),
         Found::Corrupt(_) => {
             // Only who writes knows that the file is still the same when it is moved.
             let writer = Writer::lock(folder, patience)?;
@@ -81,9 +71,7 @@ fn read(folder: &Path) -> Result<Found, StoreError> {
         return Ok(Found::Corrupt("it is too large"));
     }
     Ok(match format::decode(&bytes) {
-        Ok((approvals, finished)) => {
-            Found::Approvals(Whole { approvals, version, finished: finished as u64 })
-        }
+        Ok(approvals) => Found::Approvals(approvals, version),
         Err(why) => Found::Corrupt(why),
     })
 }
@@ -107,70 +95,25 @@ impl<'f> Writer<'f> {
     pub(super) fn newest(&self) -> Result<Newest, StoreError> {
         match read(self.folder)? {
             Found::Nothing => Ok(Newest::default()),
-            Found::Approvals(Whole { approvals, finished, .. }) => {
-                Ok(Newest { approvals, corrupt: None, finished: Some(finished) })
-            }
+            Found::Approvals(approvals, _) => Ok(Newest { approvals, corrupt: None }),
             Found::Corrupt(why) => {
                 let aside = store::set_aside(&path(self.folder))?;
                 let corrupt = Some(StoreError::Corrupt { aside, why });
-                Ok(Newest { corrupt, ..Newest::default() })
+                Ok(Newest { approvals: Vec::new(), corrupt })
             }
         }
-    }
-
-    /// Adds `approvals` to those that this writer found. They are certain to outlast a loss
-    /// of power once they are [flushed](Added::flush), which needs no lock.
-    pub(super) fn add(
-        self,
-        newest: &Newest,
-        approvals: &[StoredApproval],
-    ) -> Result<Added, StoreError> {
-        let path = path(self.folder);
-        let failed = || StoreError::io("write", &path);
-        let Some(finished) = newest.finished else {
-            self.replace(approvals)?;
-            return Ok(Added { file: None, path });
-        };
-        store::sweep(&path);
-        let lines = format::lines(approvals).map_err(failed())?;
-        if finished + lines.len() as u64 > MOST_BYTES {
-            return Err(StoreError::Full { path });
-        }
-        let file = place::open_to_append(&path)?;
-        // What somebody did not finish writing must not become the beginning of a line.
-        file.set_len(finished).map_err(failed())?;
-        let written = place::put(&file, lines.as_bytes());
-        written.inspect_err(|_| drop(file.set_len(finished))).map_err(failed())?;
-        Ok(Added { file: Some(file), path })
     }
 
     /// Puts `approvals` in the place of those that are there.
     pub(super) fn replace(&self, approvals: &[StoredApproval]) -> Result<(), StoreError> {
         let path = path(self.folder);
-        let lines = format::lines(approvals).map_err(StoreError::io("write", &path))?;
-        let text = format::head() + &lines;
+        let text = format::encode(approvals).map_err(StoreError::io("write", &path))?;
         if text.len() as u64 > MOST_BYTES {
             return Err(StoreError::Full { path });
         }
         store::sweep(&path);
         let write = |file: &mut File| place::put(file, text.as_bytes());
         store::replace(&path, write).map_err(StoreError::io("write", &path))
-    }
-}
-
-/// What was added and is not flushed yet.
-#[must_use]
-pub(super) struct Added {
-    /// Nothing where a new file was made, which is flushed at once.
-    file: Option<File>,
-    path: PathBuf,
-}
-
-impl Added {
-    /// Waits until the disk has it.
-    pub(super) fn flush(self) -> Result<(), StoreError> {
-        let flushed = self.file.map_or(Ok(()), |file| file.sync_data());
-        flushed.map_err(StoreError::io("write", &self.path))
     }
 }
 
@@ -188,7 +131,7 @@ mod tests {
         let mut asides = Vec::new();
         for _ in 0..3 {
             fs::write(path(folder.path()), "").unwrap();
-            let Newest { approvals, corrupt, .. } = writer.newest().unwrap();
+            let Newest { approvals, corrupt } = writer.newest().unwrap();
             let Some(StoreError::Corrupt { aside, .. }) = corrupt else { panic!("{corrupt:?}") };
             assert!(approvals.is_empty() && !asides.contains(&aside));
             asides.push(aside);

@@ -1,10 +1,5 @@
-//! How approvals are written down: a line that says which version wrote them, then a line for
-//! each approval, with a checksum of its own.
-//!
-//! Approvals are added at the end, so that a file always begins with what was there before.
-//! A last line without its end is one that somebody did not finish writing, and is none. Where
-//! the disk did not get what was written there may be zeros: nothing behind them was flushed,
-//! so that nobody was told of it, and no line has any.
+//! How approvals are written down: a JSON document, an approval a line, and behind it a line with
+//! its checksum (AP3).
 //!
 //! **Invariant:** what is not understood to the last byte is not understood at all.
 
@@ -21,62 +16,58 @@ const VERSION: u32 = 1;
 /// More than any number of answers, and little enough to read at once.
 pub(super) const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Around the approval and its checksum.
-const BEGIN: &str = "{\"approval\":";
-const BETWEEN: &str = ",\"sha256\":\"";
-const END: &str = "\"}";
+/// Around the checksum.
+const BEGIN: &str = "{\"sha256\":\"";
+const END: &str = "\"}\n";
 
-/// The first line.
+const NO_FORM: &str = "it does not have the expected form";
+
+/// The part of the document that every version has.
 #[derive(Deserialize)]
 struct Head {
     version: u64,
 }
 
-/// The first line of every file.
-pub(super) fn head() -> String {
-    format!("{{\"version\":{VERSION}}}\n")
+/// The document.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    #[serde(rename = "version")]
+    _version: u32,
+    approvals: Vec<StoredApproval>,
 }
 
-/// One line for each approval.
-pub(super) fn lines(approvals: &[StoredApproval]) -> io::Result<String> {
-    let mut lines = String::new();
-    for approval in approvals {
-        let body = serde_json::to_string(approval)?;
-        let seal = seal(&body);
-        lines.extend([BEGIN, &body, BETWEEN, &seal, END, "\n"]);
-    }
-    Ok(lines)
+/// The whole file.
+pub(super) fn encode(approvals: &[StoredApproval]) -> io::Result<String> {
+    let lines = approvals.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(sealed(&format!("{{\"version\":{VERSION},\"approvals\":[\n{}\n]}}\n", lines.join(",\n"))))
 }
 
-/// The approvals and the length of what was finished, or what is wrong with `bytes`.
-pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<StoredApproval>, usize), &'static str> {
+/// The approvals, or what is wrong with `bytes`.
+pub(super) fn decode(bytes: &[u8]) -> Result<Vec<StoredApproval>, &'static str> {
     if bytes.is_empty() {
         return Err("it is empty");
     }
-    let flushed = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    let bytes = &bytes[..flushed];
-    let finished = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let text = std::str::from_utf8(&bytes[..finished]).map_err(|_| "it is not text")?;
-    let Some(lines) = text.strip_prefix(&head()) else {
-        let first = text.lines().next().unwrap_or_default();
-        return Err(match serde_json::from_str::<Head>(first) {
-            Ok(other) if other.version != u64::from(VERSION) => "another version wrote it",
-            _ => "it does not have the expected form",
-        });
-    };
-    let approvals = lines.lines().map(approval).collect::<Result<_, _>>()?;
-    Ok((approvals, finished))
-}
-
-fn approval(line: &str) -> Result<StoredApproval, &'static str> {
-    let inside = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(END));
-    let (body, found) = inside
-        .and_then(|inside| inside.rsplit_once(BETWEEN))
-        .ok_or("it does not have the expected form")?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not text")?;
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Head>();
+    match values.next() {
+        Some(Ok(head)) if head.version == u64::from(VERSION) => {}
+        Some(Ok(_)) => return Err("another version wrote it"),
+        _ => return Err(NO_FORM),
+    }
+    let inside = text.strip_suffix(END).and_then(|text| text.rsplit_once(BEGIN));
+    let (body, found) = inside.ok_or(NO_FORM)?;
     if found != seal(body) {
         return Err("its checksum does not match");
     }
-    serde_json::from_str(body).map_err(|_| "it does not have the expected form")
+    let body: Body = serde_json::from_str(body).map_err(|_| NO_FORM)?;
+    Ok(body.approvals)
+}
+
+/// `body` with its checksum behind it.
+fn sealed(body: &str) -> String {
+    let seal = seal(body);
+    [body, BEGIN, &seal, END].concat()
 }
 
 fn seal(body: &str) -> String {
@@ -87,9 +78,10 @@ fn seal(body: &str) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// `body` as a line whose checksum matches.
-    pub(in super::super) fn sealed(body: &str) -> String {
-        format!("{BEGIN}{body}{BETWEEN}{}{END}\n", seal(body))
+    /// What `change` makes of the document in `file`, with a checksum that matches.
+    pub(in super::super) fn resealed(file: &str, change: impl Fn(&str) -> String) -> String {
+        let (body, _) = file.rsplit_once(BEGIN).unwrap();
+        sealed(&change(body))
     }
 
     #[track_caller]
@@ -99,23 +91,30 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        let none = (Vec::new(), head().len());
-        assert_eq!(decode(head().as_bytes()), Ok(none.clone()));
-        // Somebody did not finish the line.
-        for rest in ["{\"approval\":", &sealed("{}")[..20], "\u{e4}"] {
-            assert_eq!(decode(format!("{}{rest}", head()).as_bytes()), Ok(none.clone()), "{rest}");
-        }
+        let none = encode(&[]).unwrap();
+        assert_eq!(decode(none.as_bytes()), Ok(Vec::new()));
         check("", "it is empty");
-        check("{\"version\":2}\n", "another version wrote it");
-        check("{\"version\":2,\"other\":{}}\n", "another version wrote it");
         assert_eq!(decode(b"\xff\n").unwrap_err(), "it is not text");
-        for text in ["{\"version\":1}", "[]\n", "{\"version\":1,\"x\":1}\n", "\n"] {
-            check(text, "it does not have the expected form");
+        for text in ["{\"version\":2}\n", "{\"version\":2,\"other\":{}}\n", "{\"version\":0} x"] {
+            check(text, "another version wrote it");
         }
-        for line in ["\n", "x\n", "{}\n", &sealed("{}"), &sealed("{\"x\":1}")] {
-            check(&format!("{}{line}", head()), "it does not have the expected form");
+        for text in ["{\"version\":1}", "[]\n", "{\"version\":-1}\n", "\n", "{}\n", "x\n"] {
+            check(text, NO_FORM);
         }
-        let changed = sealed("{}").replace("{}", "[]");
-        check(&format!("{}{changed}", head()), "its checksum does not match");
+        for body in [
+            "{\"version\":1}\n",
+            "{\"version\":1,\"approvals\":[{}]}\n",
+            "{\"version\":1,\"approvals\":[],\"x\":1}\n",
+            "{\"version\":1,\"approvals\":[]}\n{}\n",
+            "{\"version\":1,\"version\":1,\"approvals\":[]}\n",
+        ] {
+            check(&sealed(body), NO_FORM);
+        }
+        check(&none.replace("[\n\n]", "[]"), "its checksum does not match");
+        // However much of it is there, a part is none.
+        for end in 1..none.len() {
+            assert!(decode(&none.as_bytes()[..end]).is_err(), "{end}");
+        }
+        assert!(decode(format!("{none}\n").as_bytes()).is_err());
     }
 }

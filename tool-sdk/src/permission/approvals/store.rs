@@ -178,18 +178,20 @@ impl ApprovalStore {
         let new = distinct(new);
 
         let writer = Writer::lock(&folder, PATIENCE)?;
-        let newest = self.newest(&writer)?;
+        let mut approvals = self.newest(&writer)?;
         // Whoever was told an id may revoke it, so that no later grant takes its place,
         // whatever the clock says.
-        let (mut kept, mut added) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
         for new in new {
-            match newest.approvals.iter().find(|known| known.is_same(&new)) {
+            match approvals.iter().find(|known| known.is_same(&new)) {
                 Some(known) => kept.push(known.clone()),
-                None => added.push(new),
+                None => {
+                    kept.push(new.clone());
+                    approvals.push(new);
+                }
             }
         }
-        writer.add(&newest, &added)?.flush()?;
-        kept.extend(added);
+        writer.replace(&approvals)?;
         Ok(kept)
     }
 
@@ -201,7 +203,7 @@ impl ApprovalStore {
     pub fn list(&self) -> Result<Vec<StoredApproval>, StoreError> {
         let Some(folder) = self.place.folder()? else { return Ok(Vec::new()) };
         let found = file::read_or_set_aside(&folder, PATIENCE)?;
-        Ok(found.map(|whole| distinct(whole.approvals)).unwrap_or_default())
+        Ok(found.map(|(approvals, _)| distinct(approvals)).unwrap_or_default())
     }
 
     /// Takes back the approval with this id, of any workspace; `false` when there is none.
@@ -212,7 +214,7 @@ impl ApprovalStore {
     pub fn revoke(&self, id: &str) -> Result<bool, StoreError> {
         let Some(folder) = self.place.folder()? else { return Ok(false) };
         let writer = Writer::lock(&folder, PATIENCE)?;
-        let mut approvals = self.newest(&writer)?.approvals;
+        let mut approvals = self.newest(&writer)?;
         let before = approvals.len();
         approvals.retain(|approval| approval.id != id);
         if approvals.len() == before {
@@ -237,7 +239,7 @@ impl ApprovalStore {
         // Whoever asks does not wait; the next one sees what is there then.
         let patience = Duration::ZERO;
         let found = folder.map_or(Ok(None), |folder| file::read_or_set_aside(&folder, patience))?;
-        let (approvals, version) = found.map(|whole| (whole.approvals, whole.version)).unzip();
+        let (approvals, version) = found.unzip();
         let here = approvals.into_iter().flatten().filter(|approval| approval.holds_in(site));
         seen.approvals = here.collect();
         seen.version = version;
@@ -252,12 +254,12 @@ impl ApprovalStore {
     }
 
     /// What is there before a change.
-    fn newest(&self, writer: &Writer<'_>) -> Result<Newest, StoreError> {
-        let newest = writer.newest()?;
-        if let Some(corrupt) = &newest.corrupt {
+    fn newest(&self, writer: &Writer<'_>) -> Result<Vec<StoredApproval>, StoreError> {
+        let Newest { approvals, corrupt } = writer.newest()?;
+        if let Some(corrupt) = &corrupt {
             self.seen().untold = Some(describe(corrupt));
         }
-        Ok(newest)
+        Ok(approvals)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
