@@ -85,7 +85,8 @@ async fn a_terminal_is_started_typed_into_and_ended() {
     assert_eq!(terminal("start").await, started, "one that runs stays");
     assert_eq!(terminal("status").await, started);
 
-    let typed = json!({ "session_id": id, "chars": "expr 6 '*' 7; exit\n" });
+    let typed = "expr 6 '*' 7; exit\n";
+    let typed = json!({ "session_id": id, "chars": typed, "yield_time_ms": 30_000 });
     let typed = harness.ok("write_stdin", typed).await;
     assert!(typed.as_text().contains("42"), "{}", typed.as_text());
     assert_eq!(terminal("status").await, "No terminal runs.", "its shell has ended");

@@ -85,7 +85,7 @@ async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
 #[tokio::test]
 async fn the_time_limit_ends_the_grandchildren_too() {
     let short = |line: &str| {
-        let limited = Run::shell(line).timeout(Duration::from_secs(1));
+        let limited = Run::shell(line).timeout(Duration::from_secs(3));
         run(limited.grace(Duration::from_millis(50)))
     };
     let (willing, stubborn) = tokio::join!(

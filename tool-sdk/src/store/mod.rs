@@ -30,7 +30,15 @@ const UNFINISHED: &str = ".tmp";
 #[derive(Debug)]
 pub(crate) struct Lock {
     /// The system takes the lock back when this is closed, also when the process dies.
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// A child that was just forked holds a copy of what is open until it runs its program, and
+    /// would hold the lock with it.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 /// Waits for the other writers for as long as `patience` lasts.
@@ -53,7 +61,7 @@ pub(crate) fn lock_folder_of(path: &Path, patience: Duration) -> Result<Option<L
 fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError> {
     let busy = || StoreError::Busy { path: path.to_owned() };
     match file.try_lock() {
-        Ok(()) => return Ok(Lock { _file: file }),
+        Ok(()) => return Ok(Lock { file }),
         Err(fs::TryLockError::WouldBlock) if patience.is_zero() => return Err(busy()),
         Err(fs::TryLockError::WouldBlock) => {}
         Err(fs::TryLockError::Error(error)) => return Err(StoreError::io("lock", path)(error)),
@@ -61,7 +69,7 @@ fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError>
     // Who looks now and then is overtaken again and again; the system lets those who wait have it
     // in turn, but not give up. So a thread waits, and what it gets too late it gives back.
     let (sender, receiver) = mpsc::channel();
-    let wait = move || drop(sender.send(file.lock().map(|()| Lock { _file: file })));
+    let wait = move || drop(sender.send(file.lock().map(|()| Lock { file })));
     let spawned = thread::Builder::new().name("store-lock".to_owned()).spawn(wait);
     spawned.map_err(StoreError::io("lock", path))?;
     let locked = receiver.recv_timeout(patience).map_err(|_| busy())?;

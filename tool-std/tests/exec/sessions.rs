@@ -64,7 +64,8 @@ async fn it_runs_where_it_is_told() {
 #[tokio::test]
 async fn a_long_command_goes_on() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "echo one; sleep 2; echo two; exit 5", "yield_time_ms": 250 });
+    let cmd = "echo one; until [ -e go ]; do sleep 0.05; done; echo two; exit 5";
+    let cmd = json!({ "cmd": cmd, "yield_time_ms": 30_000, "wait_for": "one\n" });
     let report = host.call("exec_command", cmd).await;
     assert_eq!(output(&report), "one\n");
     let session = session_of(&report);
@@ -72,8 +73,10 @@ async fn a_long_command_goes_on() {
     let list = host.call("list_sessions", json!({})).await;
     assert!(list.contains(&session.to_string()) && list.contains("running"), "{list}");
 
-    // An empty poll waits at least five seconds, and returns with the end.
-    let rest = host.call("write_stdin", json!({ "session_id": session })).await;
+    // A poll returns with the end.
+    std::fs::write(host.folder.path().join("go"), "").unwrap();
+    let poll = json!({ "session_id": session, "yield_time_ms": 30_000 });
+    let rest = host.call("write_stdin", poll).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("5", "two\n"));
     let gone = host.error("write_stdin", json!({ "session_id": session })).await;
     assert_eq!(gone.message(), format!("Unknown process id {session}"));
@@ -83,7 +86,7 @@ async fn a_long_command_goes_on() {
 #[tokio::test]
 async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "sleep 0.6; echo last", "tty": true, "yield_time_ms": 250 });
+    let cmd = json!({ "cmd": "sleep 3; echo last", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
     let process = Processes::of(&host.session).get(session).unwrap();
     tokio::time::timeout(Duration::from_secs(30), process.ended(|_| {})).await.unwrap();
@@ -96,10 +99,13 @@ async fn typing_after_the_end_gives_the_rest() {
 #[tokio::test]
 async fn a_terminal_answers() {
     let host = Host::open();
-    let cmd = "env --default-signal=INT cat";
-    let cmd = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 250 });
+    let cmd = "echo ready; exec env --default-signal=INT cat";
+    let cmd = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 30_000, "wait_for": "ready" });
     let session = session_of(&host.call("exec_command", cmd).await);
-    let typed = json!({ "session_id": session, "chars": "hello\n" });
+    let typed = json!({
+        "session_id": session, "chars": "hello\n",
+        "yield_time_ms": 30_000, "wait_for": "hello\nhello\n",
+    });
     let report = host.call("write_stdin", typed).await;
     assert_eq!((session_of(&report), output(&report)), (session, "hello\nhello\n"));
     let interrupted = json!({ "session_id": session, "chars": "\u{3}", "yield_time_ms": 10_000 });
@@ -111,7 +117,8 @@ async fn a_terminal_answers() {
 #[tokio::test]
 async fn keys_that_edit_a_line_do_not_reach_a_shell() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "bash --norc -i", "tty": true, "yield_time_ms": 500 });
+    let cmd = "PS1='done> ' exec bash --norc --noprofile -i";
+    let cmd = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 30_000, "wait_for": "done> " });
     let session = session_of(&host.call("exec_command", cmd).await);
     for chars in ["rx\u{7f}m -f victim\n", "m -f victim\u{1}r\n", "rm\u{4}", "\u{15}ls\n"] {
         let typed = json!({ "session_id": session, "chars": chars });
@@ -350,7 +357,8 @@ async fn what_waits_already_ends_the_wait_at_once() {
     let host = Host::open();
     let cmd =
         "echo a; while [ ! -e go ]; do sleep 0.05; done; echo ready; touch gone; exec sleep 300";
-    let report = host.call("exec_command", json!({ "cmd": cmd, "yield_time_ms": 250 })).await;
+    let cmd = json!({ "cmd": cmd, "yield_time_ms": 30_000, "wait_for": "a\n" });
+    let report = host.call("exec_command", cmd).await;
     assert_eq!(output(&report), "a\n");
     let session = session_of(&report);
     std::fs::write(host.folder.path().join("go"), "").unwrap();

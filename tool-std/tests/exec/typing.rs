@@ -146,6 +146,9 @@ async fn what_stands_open_is_judged_with_what_comes() {
     Typist::new(Mode::Bypass, DENIED).is_refused(&texts, "touch").await;
     // Ctrl-C drops it.
     let typist = Typist::new(Mode::Bypass, DENIED);
+    // A shell that is not there yet is ended by it.
+    #[cfg(target_os = "linux")]
+    typist.waits().await;
     for text in ["echo '\n", "\u{3}", "echo '; touch victim #'\n"] {
         typist.types(text).await.unwrap();
     }

@@ -40,7 +40,7 @@ const SCRIPT: &str = r#"
             cat /dev/zero > "$disk/filler" 2> /dev/null
             exec "$@" ;;
         read-only)
-            mount -o remount,ro "$disk" && exec "$@" ;;
+            mount -o remount,bind,ro "$disk" && exec "$@" ;;
         denied)
             chmod 555 "$disk/work" "$disk/work/sub" &&
             exec setpriv --bounding-set=-all --inh-caps=-all "$@" ;;

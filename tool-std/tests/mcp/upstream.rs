@@ -124,7 +124,7 @@ fn a_server_that_hangs_does_not_delay_the_start() {
 #[test]
 fn tools_that_come_late_are_told_of() {
     let folder = tempfile::tempdir().expect("a folder");
-    let script = r#"sleep 3
+    let script = r#"until [ -e "$1" ]; do sleep 0.05; done
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
@@ -137,10 +137,12 @@ done
 "#;
     let path = folder.path().join("late.sh");
     std::fs::write(&path, script).expect("it can be written");
-    let config = config(&folder, &format!("command = \"sh\"\nargs = [{path:?}]"));
+    let go = folder.path().join("go");
+    let config = config(&folder, &format!("command = \"sh\"\nargs = [{path:?}, {go:?}]"));
     let mut peer = Peer::greet(program(&["--config", &config, "serve", "mcp"]), json!({}));
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     assert!(!peer.ask(&list).to_string().contains("mcp__far__late"), "it is not there yet");
+    std::fs::write(&go, "").expect("it can be written");
     assert_eq!(peer.hear()["method"], "notifications/tools/list_changed");
     assert!(peer.ask(&list).to_string().contains("mcp__far__late"), "it has come");
     peer.hang_up();

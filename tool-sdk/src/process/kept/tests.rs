@@ -206,7 +206,7 @@ async fn floods_are_counted_and_not_kept() {
 #[tokio::test]
 async fn slow_output_comes_as_it_is_written() {
     let processes = Processes::default();
-    let process = processes.start(&bash("for i in a b c; do printf $i; sleep 0.4; done")).unwrap();
+    let process = processes.start(&bash("for i in a b c; do printf $i; sleep 2; done")).unwrap();
     let parts = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&parts);
     let look = process.look(HANGS, move |part| heard.lock().unwrap().push(part.to_vec())).await;

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
+use std::slice;
 
 use serde_json::{Number, Value};
 
@@ -188,14 +189,12 @@ impl Node {
     }
 
     fn check_fixed(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
-        let allowed: &[Value] = match (&self.enumeration, &self.constant) {
-            (Some(all), _) => all,
-            (None, Some(one)) => std::slice::from_ref(one),
-            (None, None) => return,
-        };
-        if allowed.iter().any(|one| value.equals(one)) {
+        let (all, one) = (self.enumeration.as_deref(), self.constant.as_ref().map(slice::from_ref));
+        let fits = |allowed: &[Value]| allowed.iter().any(|it| value.equals(it));
+        if all.is_none_or(fits) && one.is_none_or(fits) {
             return;
         }
+        let allowed = one.or(all).unwrap_or_default();
         let close = match value {
             Json::String(text) if !self.sensitive => {
                 let known: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();

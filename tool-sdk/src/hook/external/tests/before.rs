@@ -138,7 +138,7 @@ async fn a_broken_command_never_lets_a_call_through() {
             "gave an answer that cannot be read",
         ),
         (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
-        (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
+        (json!({ "command": "echo '{'; yes | head -c 2000000" }), "gave an answer"),
         // As some shells of Windows write it.
         (
             json!({ "command": "printf '{\\0\"\\0d\\0e\\0\\377\\376'" }),
@@ -154,7 +154,7 @@ async fn a_broken_command_never_lets_a_call_through() {
             json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
             "gave an answer that cannot be read",
         ),
-        (json!({ "command": "yes | head -c 200000000" }), "gave an answer that cannot be read"),
+        (json!({ "command": "yes | head -c 2000000" }), "gave an answer that cannot be read"),
     ];
     for (hook, expected) in cases {
         let opinion = before(std::slice::from_ref(&hook)).await.spoken().unwrap();
@@ -363,7 +363,7 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
 #[tokio::test]
 async fn the_end_waits_for_what_runs_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
-    let hook = json!({ "command": "sleep 0.3; touch done", "async": true });
+    let hook = json!({ "command": "sleep 2; touch done", "async": true });
     let hooks = config(&[(Event::PreToolUse, hook)]).in_folder(folder.path());
     assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
     assert!(!folder.path().join("done").exists());

@@ -89,8 +89,8 @@ fn calls(count: usize) -> Vec<u8> {
 fn a_yes_for_the_session_answers_the_rest() {
     for (yes, code) in [("y", 3), ("s", 0), ("a", 0)] {
         let mut setting = Setting { stdin: calls(40), ..Setting::default() };
-        // Not enough for everything; a few, because an answer takes a moment to spread.
-        setting.types(&[yes; 20]);
+        // Not enough for everything; so many because an answer takes a moment to spread.
+        setting.types(&[yes; 39]);
         let ran = setting.run(&["batch"]);
         assert_eq!(ran.code, code, "{yes} {}", ran.out);
     }

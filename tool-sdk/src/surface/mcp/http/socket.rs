@@ -145,6 +145,7 @@ fn refused(error: StoreError) -> io::Error {
 mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net;
+    use std::time::Duration;
 
     use super::*;
 
@@ -171,6 +172,17 @@ mod tests {
         assert!(!path.exists());
     }
 
+    /// A child that another test forks holds what was dropped until it runs its program.
+    async fn bound(path: &Path) -> Socket {
+        for _ in 0..500 {
+            if let Ok(socket) = Socket::bind(path).await {
+                return socket;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Socket::bind(path).await.unwrap()
+    }
+
     #[tokio::test]
     async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
@@ -178,9 +190,9 @@ mod tests {
         let path = folder.path().join("mcp.sock");
         drop(net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        let first = Socket::bind(&path).await.unwrap();
+        let first = bound(&path).await;
         fs::remove_file(&path).unwrap();
-        let second = Socket::bind(&path).await.unwrap();
+        let second = bound(&path).await;
         drop(first);
         assert!(path.exists(), "another one stands there by now");
         drop(second);

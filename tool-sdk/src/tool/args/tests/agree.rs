@@ -134,3 +134,12 @@ fn items_that_are_equal_are_equal_in_any_order() {
     agree(&document, &json!([1, 1.0]));
     agree(&document, &json!([1, true, "1", null]));
 }
+
+#[test]
+fn a_constant_holds_beside_a_list() {
+    let x = json!({ "enum": [true, 1, "a"], "const": 1 });
+    let document = json!({ "type": "object", "properties": { "x": x } });
+    for x in [json!(true), json!(1), json!("a"), json!(1.0), json!(2)] {
+        agree(&document, &x);
+    }
+}

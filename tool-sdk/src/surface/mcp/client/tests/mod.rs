@@ -61,7 +61,7 @@ impl Setting {
         let script = Arc::clone(&self.script);
         let reach = Reach::custom(move || Arc::clone(&script).serve(Questions::none()));
         let upstream = Upstream::new(name, reach).unwrap();
-        upstream.startup_timeout(Duration::from_secs(5)).call_timeout(Duration::from_secs(5))
+        upstream.startup_timeout(Duration::from_secs(60)).call_timeout(Duration::from_secs(5))
     }
 
     async fn connect(&self) -> Status {
