@@ -27,10 +27,16 @@ const UNHELD: &str = "protected names that are not there yet, or lie very deep, 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tool-std");
 
 fn run(root: &Path, args: &[&str]) -> Output {
+    run_keeping(Path::new(env!("CARGO_TARGET_TMPDIR")), root, args)
+}
+
+/// The same where what the program keeps is in `state`.
+fn run_keeping(state: &Path, root: &Path, args: &[&str]) -> Output {
     Command::new(PROGRAM)
         .arg("--root")
         .arg(root)
-        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .arg("--state-dir")
+        .arg(state)
         .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
         .env("PLANTED_SECRET", "canary")
         .args(args)

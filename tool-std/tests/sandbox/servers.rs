@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use super::{Machine, run};
+use super::{Machine, run_keeping};
 
 /// A server whose tool writes into the folder that it is started with, and says how that went.
 const SERVER: &str = r#"
@@ -21,19 +21,21 @@ while read -r line; do
 done
 "#;
 
-/// A workspace, a folder outside of it, and a configuration of one server.
+/// A workspace, a folder outside of it, and a configuration of one server. What was seen of it is
+/// kept apart from what other tests see of theirs, which have the same name.
 struct Shelf {
     root: tempfile::TempDir,
     outside: tempfile::TempDir,
+    state: tempfile::TempDir,
 }
 
 impl Shelf {
     fn new() -> Self {
         // Not in a folder for temporary files, which may be written.
         let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        let (root, outside) = (folder(), folder());
+        let (root, outside, state) = (folder(), folder(), folder());
         fs::write(outside.path().join("server.sh"), SERVER).expect("it is written");
-        Self { root, outside }
+        Self { root, outside, state }
     }
 
     fn config(&self) -> PathBuf {
@@ -53,7 +55,7 @@ impl Shelf {
     fn run(&self, args: &[&str]) -> Output {
         let config = self.config();
         let config = config.to_str().expect("it is text");
-        run(self.root.path(), &[&["--config", config], args].concat())
+        run_keeping(self.state.path(), self.root.path(), &[&["--config", config], args].concat())
     }
 }
 
@@ -120,14 +122,14 @@ fn a_server_cannot_lift_its_sandbox() {
     .expect("it is written");
     let call = ["--yes", "call", "mcp__shelf__put", "{}"];
     let path = config.to_str().expect("it is text");
-    let output = run(root, &[&["--config", path], &call[..]].concat());
+    let output = run_keeping(shelf.state.path(), root, &[&["--config", path], &call[..]].concat());
     assert_eq!(text(&output.stdout), "wrote\n", "{}", text(&output.stderr));
     fs::remove_file(&target).expect("it is there");
     // The same file under the name that the server writes to.
     let made = fs::read_to_string(&config).expect("it is there");
     fs::write(&target, &made).expect("it is written");
     let path = target.to_str().expect("it is text");
-    let output = run(root, &[&["--config", path], &call[..]].concat());
+    let output = run_keeping(shelf.state.path(), root, &[&["--config", path], &call[..]].concat());
     assert_eq!(text(&output.stdout), "refused\n", "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&target).expect("it is there"), made);
 }
