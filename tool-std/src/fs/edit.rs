@@ -178,6 +178,7 @@ fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolErro
             .metadata("path", spelling)
             .display(display("edit", &diff)));
     };
+    stop.hold()?;
     let places = match edited.replaced {
         1 => "1 place".to_owned(),
         places => format!("{places} places"),

@@ -91,6 +91,7 @@ pub async fn apply_patch(
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
+        stop.hold()?;
     .await
 }
 
