@@ -161,9 +161,11 @@ fn refused(target: &Target, error: EditError) -> ToolError {
         fault @ Fault::Stopped => ToolError::aborted(format_args!("`{path}`: {fault}")),
         // What is wrong with the edit is what the file says.
         _ if !target.is_told() => return unfit_untold(),
-        Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
-            ToolError::failed(format_args!("`{path}`: {error}"))
-        }
+        Fault::Costly
+        | Fault::TooLong
+        | Fault::NotFound(_)
+        | Fault::Ambiguous { .. }
+        | Fault::Overlapping(_) => ToolError::failed(format_args!("`{path}`: {error}")),
     }
     .source(error)
 }
