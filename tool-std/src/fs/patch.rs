@@ -265,7 +265,8 @@ fn together(done: &[Done]) -> Value {
     let mut left_out = 0;
     for done in done {
         let Diff { unified: diff, added, removed } = &done.diff.diff;
-        let is_made = !diff.is_empty() || added + removed == 0;
+        let is_same = added + removed == 0 && done.operation == Operation::Update;
+        let is_made = !diff.is_empty() || is_same;
         match is_made && unified.len() + diff.len() <= MAX_PREVIEW {
             true => unified.push_str(diff),
             false => left_out += 1,
