@@ -25,6 +25,20 @@ fn run_in(root: &Path, args: &[&str]) -> Output {
         .expect("the program runs")
 }
 
+/// Calls a tool behind a line of the shell that says what the program may do.
+#[cfg(unix)]
+fn run_behind(line: &str, root: &Path, tool: &str, arguments: &str) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("{line} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_tool-std")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .arg("--root")
+        .arg(root)
+        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes", "call", tool, arguments])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs")
+}
+
 fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -388,19 +402,9 @@ fn a_new_file_belongs_to_its_writer() {
 
     let folder = tempfile::tempdir().expect("a folder");
     for (mask, mode) in [("0", 0o644), ("027", 0o640)] {
-        let write = format!("{{\"path\": \"f{mask}\", \"content\": \"x\"}}");
-        let status = Command::new("sh")
-            .arg("-c")
-            .arg(format!("umask {mask}; exec \"$0\" \"$@\""))
-            .arg(env!("CARGO_BIN_EXE_tool-std"))
-            .arg("--root")
-            .arg(folder.path())
-            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes"])
-            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
-            .args(["call", "write_file", &write])
-            .status()
-            .expect("the program runs");
-        assert!(status.success());
+        let write = format!(r#"{{"path": "f{mask}", "content": "x"}}"#);
+        let written = run_behind(&format!("umask {mask}"), folder.path(), "write_file", &write);
+        assert!(written.status.success(), "{}", err(&written));
         let facts = std::fs::metadata(folder.path().join(format!("f{mask}"))).expect("a file");
         assert_eq!(facts.permissions().mode() & 0o777, mode, "{mask}");
     }
@@ -564,14 +568,28 @@ fn a_bash_of_the_workspace_is_asked_about() {
 #[cfg(unix)]
 #[test]
 fn an_output_that_may_not_be_kept_is_given_all_the_same() {
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -f 8 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tool-std")])
-        .args(["--root", env!("CARGO_MANIFEST_DIR"), "--state-dir", env!("CARGO_TARGET_TMPDIR")])
-        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
-        .args(["--allow", "exec_command", "call", "exec_command", r#"{"cmd":"seq 1 60000"}"#])
-        .stdin(Stdio::null())
-        .output()
-        .expect("the shell runs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = run_behind("ulimit -f 8", folder, "exec_command", r#"{"cmd":"seq 1 60000"}"#);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(out(&output).contains("\n60000"), "{}", out(&output));
+}
+
+// F140: a patch of many folders needs a handle of each; what is started may open what it could.
+#[cfg(unix)]
+#[test]
+fn a_low_limit_of_open_files_is_raised_for_the_program_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body: String = (0..200).map(|at| format!("*** Add File: d{at}/f\n")).collect();
+    let input = serde_json::json!({ "input": format!("*** Begin Patch\n{body}*** End Patch") });
+    let call =
+        |limit, tool, args: &Value| run_behind(limit, folder.path(), tool, &args.to_string());
+    // Where there is no more to have, nothing changes, and it is said why.
+    let refused = call("ulimit -n 100", "apply_patch", &input);
+    assert!(err(&refused).contains("as many files open as it may"), "{}", err(&refused));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
+    let patched = call("ulimit -Sn 100", "apply_patch", &input);
+    assert!(patched.status.success(), "{}", err(&patched));
+    let started =
+        call("ulimit -Sn 100", "exec_command", &serde_json::json!({ "cmd": "ulimit -Sn" }));
+    assert!(out(&started).lines().any(|line| line == "100"), "{}{}", out(&started), err(&started));
 }

@@ -80,7 +80,9 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
         ("*** Update File: a\n@@ - 2 @@\n-2", ErrorKind::Failed, "Failed to find context"),
         ("*** Update File: no\n@@\n-3\n+4", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: no", ErrorKind::Failed, "there is no `no`"),
+        ("*** Update File: no\n@@\n-3\n+4", ErrorKind::Failed, "Failed to read file to update"),
         ("*** Delete File: dir", ErrorKind::Failed, "a folder"),
+        ("*** Update File: dir\n@@\n-1\n+2", ErrorKind::Failed, "a folder"),
         ("*** Add File: a/b\n+x", ErrorKind::NotFound, "not a folder"),
         ("*** Add File: q/y\n+y\n*** Add File: q\n+q", ErrorKind::InvalidArgs, "`q/y` cannot be"),
         ("*** Delete File: a\n*** Add File: a/b\n+x", ErrorKind::InvalidArgs, "below `a`"),
@@ -91,13 +93,18 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
         let desk = Desk::new(&files);
         let error = desk.patch(&format!("{add}{body}")).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{body}: {error}");
+        let is_verified = error.message().starts_with("apply_patch verification failed: ");
+        assert_eq!(is_verified, kind != ErrorKind::Denied, "{body}: {error}");
         assert!(error.to_string().contains(says), "{body}: {error}");
         assert_eq!(desk.files(), named(&files), "{body}");
     }
     let desk = Desk::with_rules(&files, &[]).answering(true);
     assert_eq!(desk.patch("nothing").await.unwrap_err().kind(), ErrorKind::InvalidArgs);
     let empty = json!({ "input": "*** Begin Patch\n*** End Patch" });
-    assert_eq!(desk.error("apply_patch", empty).await.message(), "No files were modified.");
+    assert_eq!(
+        desk.error("apply_patch", empty).await.message(),
+        "apply_patch verification failed: patch rejected: empty patch. No files were modified."
+    );
     assert!(desk.asked.asks.lock().unwrap().is_empty());
 }
 
@@ -122,8 +129,10 @@ async fn patches_do_to_files_what_the_cases_say() {
         }
         let before = desk.files();
         let found = desk.call("apply_patch", json!({ "input": case["patch"] })).await.result;
-        if case["error_contains"].is_string() {
-            assert!(found.is_err(), "{name}");
+        if let Some(words) = case["error_contains"].as_str() {
+            // Their words, all of them: models were trained on these.
+            let error = found.expect_err(name);
+            assert!(error.message().contains(words), "{name}: {error}");
             assert_eq!(desk.files(), before, "{name}");
         } else if case["conflict"].is_null() {
             assert!(found.is_ok(), "{name}: {found:?}");
@@ -219,4 +228,59 @@ async fn a_file_that_was_made_meanwhile_stays() {
     // Nobody was asked whether it may go, since it was not there when they would have been.
     assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind(), ErrorKind::Failed);
     assert_eq!((desk.asked(), desk.text("n").as_str()), (1, "x\n"));
+}
+
+// F140, F142: also what has no lines is shown to whoever is asked.
+#[tokio::test]
+async fn an_empty_file_that_comes_or_goes_is_shown() {
+    let write = ("write_file", json!({ "path": "n", "content": "" }));
+    let patched = |body| ("apply_patch", json!({ "input": patch(body) }));
+    for ((tool, arguments), shown) in [
+        (write, "--- /dev/null\n+++ n\n"),
+        (patched("*** Add File: n"), "--- /dev/null\n+++ n\n"),
+        (patched("*** Delete File: e"), "--- e\n+++ /dev/null\n"),
+        (patched("*** Update File: a\n*** Move to: b\n@@\n 1"), "--- a\n+++ b\n"),
+    ] {
+        let desk = Desk::with_rules(&[("e", ""), ("a", "1\n")], &[]).answering(true);
+        let output = desk.ok(tool, arguments).await;
+        assert_eq!(desk.preview()["unified"], shown);
+        assert_eq!(output.display_data().unwrap()["unified"], shown);
+    }
+}
+
+// F140: what models see at the start of a file, and what editors put there.
+#[tokio::test]
+async fn a_quoted_byte_order_mark_is_no_part_of_a_line() {
+    for (old, body, new) in [
+        ("\u{feff}1\n2\n", "@@\n-\u{feff}1\n+\u{feff}x", "\u{feff}x\n2\n"),
+        ("\u{feff}1\n2\n", "@@\n-\u{feff}1\n+x", "\u{feff}x\n2\n"),
+        ("\u{feff}1\n2\n", "@@\n-1\n+\u{feff}x", "\u{feff}x\n2\n"),
+        ("\u{feff}1\n2\n", "@@\n \u{feff}1\n-2\n+x", "\u{feff}1\nx\n"),
+        ("\u{feff}1\r\n2\r\n", "@@ \u{feff}1\n-2\n+x", "\u{feff}1\r\nx\r\n"),
+        ("1\n", "@@\n-\u{feff}1\n+\u{feff}x", "x\n"),
+        ("1\n", "@@\n-1\n+\u{feff}x", "\u{feff}x\n"),
+        ("1\n\u{feff}2\n", "@@\n-\u{feff}2\n+\u{feff}x", "1\n\u{feff}x\n"),
+    ] {
+        let desk = Desk::new(&[("f", old)]);
+        desk.patch(&format!("*** Update File: f\n{body}")).await.unwrap();
+        assert_eq!(desk.text("f"), new, "{body:?}");
+    }
+    let desk = Desk::new(&[("f", "\u{feff}let total = sum(a, b);\n2\n")]);
+    let body = "*** Update File: f\n@@\n-\u{feff}let total = sum(a, c);\n+x";
+    let hint = desk.patch(body).await.unwrap_err();
+    let hint = hint.suggestion().unwrap();
+    assert!(hint.ends_with("\n-let total = sum(a, c);\n+let total = sum(a, b);"), "{hint}");
+}
+
+// F140: a patch for this machine is one for here, and no other is.
+#[tokio::test]
+async fn a_patch_may_name_the_machine_that_it_is_for() {
+    let desk = Desk::new(&[]);
+    let patch_for = |name| {
+        format!("*** Begin Patch\n*** Environment ID: {name}\n*** Add File: a\n+x\n*** End Patch")
+    };
+    let error = desk.error("apply_patch", json!({ "input": patch_for("remote") })).await;
+    assert!(error.message().ends_with("there is no environment `remote` here"), "{error}");
+    desk.ok("apply_patch", json!({ "input": patch_for("local") })).await;
+    assert_eq!(desk.files(), named(&[("a", "x\n")]));
 }

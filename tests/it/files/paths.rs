@@ -89,6 +89,7 @@ async fn a_folder_is_not_written_as_a_file() {
         let add = patch(&format!("*** Add File: {path}\n+x"));
         for (tool, arguments) in [
             ("write_file", json!({ "path": path, "content": "x" })),
+            ("edit_file", json!({ "path": path, "old_string": "x", "new_string": "y" })),
             ("apply_patch", json!({ "input": add })),
         ] {
             let error = desk.error(tool, arguments).await;

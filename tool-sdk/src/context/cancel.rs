@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -44,10 +44,17 @@ pub(super) async fn race<F: Future>(
     }
 }
 
+/// Nobody waits for the work any more.
+const STOPPED: u8 = 1;
+
+/// What the work does is told, whatever ends the call.
+const HELD: u8 = 2;
+
 /// Tells work on another thread that nobody waits for it any more.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    dropped: Arc<AtomicBool>,
+    /// Both facts in one place, so that one of them is always the first.
+    state: Arc<AtomicU8>,
     deadline: Option<Instant>,
 }
 
@@ -55,17 +62,80 @@ impl Stop {
     /// Whether the work should end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.dropped.load(Ordering::Relaxed)
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.state.load(Ordering::SeqCst) & STOPPED != 0 || self.is_late()
+    }
+
+    /// Holds the call until the work is done, unless it should end: for work that changes
+    /// something, right before it begins to.
+    ///
+    /// From here on a call that is cancelled or out of time waits a few seconds for the work, and
+    /// its result is the call's: what was changed is told, and so is that nothing was. The work
+    /// may still look at [`is_stopped`](Self::is_stopped) and undo what it did.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `aborted` when the work should end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
+    /// use tool_sdk::ToolError;
+    ///
+    /// cx.blocking(|stop| {
+    ///     let text = (0..1000).map(|n| format!("{n}\n")).collect::<String>();
+    ///     stop.hold()?;
+    ///     std::fs::write("numbers.txt", text)
+    ///         .map_err(|error| ToolError::failed("cannot write `numbers.txt`").source(error))
+    /// })
+    /// .await
+    /// # }
+    /// ```
+    pub fn hold(&self) -> Result<(), ToolError> {
+        if self.is_late() || self.state.fetch_or(HELD, Ordering::SeqCst) & STOPPED != 0 {
+            return Err(ToolError::aborted("the call ended before the tool was done"));
+        }
+        Ok(())
+    }
+
+    /// Stops the work; says whether the call waits for it all the same.
+    pub(crate) fn stop(&self) -> bool {
+        self.state.fetch_or(STOPPED, Ordering::SeqCst) & HELD != 0
+    }
+
+    /// Whether both are about the same work.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
-/// Sets the flag when the waiting future goes away, however it does.
-struct SetOnDrop(Arc<AtomicBool>);
+/// Work on another thread that a call waits for; stopped when the waiting future goes away,
+/// however it does.
+struct Waited<'a> {
+    cx: &'a Context,
+    stop: Stop,
+}
 
-impl Drop for SetOnDrop {
+impl<'a> Waited<'a> {
+    fn begin(cx: &'a Context) -> Self {
+        let stop = Stop { state: Arc::default(), deadline: cx.deadline() };
+        if let Some(sink) = &cx.sink {
+            sink.works(cx, &stop);
+        }
+        Self { cx, stop }
+    }
+}
+
+impl Drop for Waited<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.stop.stop();
+        if let Some(sink) = &self.cx.sink {
+            sink.worked(self.cx, &self.stop);
+        }
     }
 }
 
@@ -74,8 +144,8 @@ where
     T: Send + 'static,
     W: FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
 {
-    let stop = Stop { dropped: Arc::default(), deadline: cx.deadline() };
-    let _guard = SetOnDrop(Arc::clone(&stop.dropped));
+    let waited = Waited::begin(cx);
+    let stop = waited.stop.clone();
     match tokio::task::spawn_blocking(move || work(&stop)).await {
         Ok(result) => result,
         Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),

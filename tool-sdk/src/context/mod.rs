@@ -253,7 +253,8 @@ impl Context {
 
     /// Runs `work` on a thread where it may block.
     ///
-    /// `work` looks at its [`Stop`] now and then: it says so when nobody waits any more.
+    /// `work` looks at its [`Stop`] now and then: it says so when nobody waits any more. Work that
+    /// changes something [holds](Stop::hold) the call before it does.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, Inquiring, Sight, ToolFacts};
+use super::{Context, Inquiring, Sight, Stop, ToolFacts};
 use crate::name::ToolName;
 use crate::redact::Redactor;
 
@@ -83,6 +83,18 @@ pub trait Sink: Send + Sync {
     fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
         let _ = cx;
         answers
+    }
+
+    /// Hears that the running call works on another thread, until it is told [`worked`](Self::worked).
+    /// `stop` ends that work; who ends the call waits for work that is [held](Stop::hold). Does
+    /// nothing by default.
+    fn works(&self, cx: &Context, stop: &Stop) {
+        let _ = (cx, stop);
+    }
+
+    /// Hears that the call waits for this work no more. Does nothing by default.
+    fn worked(&self, cx: &Context, stop: &Stop) {
+        let _ = (cx, stop);
     }
 
     /// The tools that fit `query` best among those that the session can see; none by default.

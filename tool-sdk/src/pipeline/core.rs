@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::files;
 use super::thoughts::Thoughts;
+use super::works::Works;
 use crate::audit::{self, Audit};
 use crate::call::{Call, CallId};
-use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, ToolFacts};
+use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
 use crate::event::{About, EventKind, Hub};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
@@ -150,6 +151,8 @@ pub(super) struct Kept {
     pub(super) approvals: Approvals,
     /// For how long somebody thought about its running calls.
     pub(super) thoughts: Thoughts,
+    /// What they do on other threads.
+    pub(super) works: Works,
     /// What was rejected in the message that the model wrote last.
     rejected: Mutex<(Option<Arc<str>>, HashSet<String>)>,
 }
@@ -183,6 +186,14 @@ impl Sink for Core {
 
     fn thought(&self, cx: &Context) -> Duration {
         self.kept(cx.session()).thoughts.so_far(cx.call())
+    }
+
+    fn works(&self, cx: &Context, stop: &Stop) {
+        self.kept(cx.session()).works.begin(cx.call(), cx.started(), stop);
+    }
+
+    fn worked(&self, cx: &Context, stop: &Stop) {
+        self.kept(cx.session()).works.end(stop);
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {

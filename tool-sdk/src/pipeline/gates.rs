@@ -42,7 +42,7 @@ pub(super) async fn pass(frame: &mut Frame<'_>, left: Left<'_>, way: &mut Way<'_
             if instead.is_ok() {
                 frame.heed(seen.halted());
             }
-            return instead.unwrap_or_else(|aborted| Some(Err(aborted)));
+            return instead.unwrap_or_else(|aborted| Some(Err(unseen(aborted))));
         }
     };
     if frame.has_run() && frame.is_hooked() {
@@ -64,7 +64,7 @@ async fn after(frame: &mut Frame<'_>, way: &mut Way<'_>, result: &mut Result<Out
                 Ok(None) => {}
                 Ok(Some(other)) => *result = other,
                 Err(aborted) => {
-                    *result = Err(aborted);
+                    *result = Err(unseen(aborted));
                     return;
                 }
             }
@@ -74,6 +74,11 @@ async fn after(frame: &mut Frame<'_>, way: &mut Way<'_>, result: &mut Result<Out
     frame.heed(halted.as_deref());
     hooks::conclude(frame, result);
     frame.pass_on_halt(way.turn);
+}
+
+/// The end of a call that was cancelled before all hooks had seen its result.
+fn unseen(aborted: ToolError) -> ToolError {
+    aborted.hint("the tool has run; its effect is not undone")
 }
 
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;

@@ -42,6 +42,7 @@ mod trace;
 mod turn;
 mod unknown;
 mod witness;
+mod works;
 
 use std::borrow::Borrow;
 use std::future::poll_fn;

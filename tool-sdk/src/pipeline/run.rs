@@ -6,11 +6,18 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{self, Poll};
+use std::time::Duration;
 
 use super::frame::Frame;
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::tool::{Approved, Prepared, Running};
+
+/// How long a call that is over waits for work that is held.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// What is told of a call that is over and may have changed something.
+const CHANGED: &str = "it had begun to make its changes; look at what is there before you go on";
 
 type Result = std::result::Result<Output, ToolError>;
 
@@ -78,11 +85,32 @@ pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result 
             None => std::future::pending().await,
         }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
-        () = frame.given_up() => Err(aborted()),
-        result = poll_fn(|task| running.poll(task)) => result,
-        () = expired => Err(timed_out(frame)),
+        () = frame.given_up() => aborted(),
+        result = poll_fn(|task| running.poll(task)) => return result,
+        () = expired => timed_out(frame),
+    };
+    settled(frame, running, ended).await
+}
+
+/// The result of a call that is over: it `ended` so, unless work of it is held that tells what it
+/// did.
+async fn settled(frame: &mut Frame<'_>, mut running: Waiting, ended: ToolError) -> Result {
+    let works = &frame.core.kept(frame.session).works;
+    let (id, started) = (frame.id, frame.started());
+    let is_held = || works.stop(id, started);
+    if !is_held() {
+        return Err(ended);
+    }
+    let done = poll_fn(|task| match running.poll(task) {
+        Poll::Pending if !is_held() => Poll::Ready(None),
+        polled => polled.map(Some),
+    });
+    match tokio::time::timeout(SETTLING, done).await {
+        Ok(Some(result)) => result,
+        // It waits for something else by now, or for too long.
+        Ok(None) | Err(_) => Err(ended.hint(CHANGED)),
     }
 }
 

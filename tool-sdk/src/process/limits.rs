@@ -2,6 +2,31 @@
 //!
 //! **Invariant:** a limit that cannot be set keeps the child from starting.
 
+#[cfg(unix)]
+use std::sync::OnceLock;
+
+/// More files than anything here opens at once.
+#[cfg(all(unix, feature = "cli"))]
+const MANY: u64 = 1 << 16;
+
+/// How many files this process could have open before it raised that itself.
+#[cfg(unix)]
+static OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
+
+/// Lets this process have as many files open as it may give itself: a large change holds a handle
+/// of each folder. What it starts has what it had itself, since programs may count on that.
+#[cfg(all(unix, feature = "cli"))]
+pub(crate) fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let most = maximum.map_or(MANY, |most| most.min(MANY));
+    if current.is_some_and(|current| current < most) && OPEN_FILES.set(current).is_ok() {
+        // Where that is refused, everything is as it was.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
+    }
+}
+
 /// Limits for a child and, each by itself, everything below it.
 ///
 /// Where nothing is said, the host's own limits hold; none is ever lifted.
@@ -68,7 +93,10 @@ impl Limits {
     pub(super) fn apply(self) -> rustix::io::Result<()> {
         use rustix::process::Resource;
 
-        lower(Resource::Nofile, self.open_files)?;
+        match self.open_files {
+            Some(_) => lower(Resource::Nofile, self.open_files)?,
+            None => give_back_open_files()?,
+        }
         lower(Resource::Nproc, self.processes)?;
         lower(Resource::Fsize, self.file_bytes)?;
         lower(Resource::As, self.memory_bytes)?;
@@ -86,4 +114,14 @@ fn lower(resource: rustix::process::Resource, limit: Option<u64>) -> rustix::io:
     let Some(limit) = limit else { return Ok(()) };
     let limit = getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
     setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+}
+
+/// Sets the limit that the host had before it raised its own.
+#[cfg(unix)]
+fn give_back_open_files() -> rustix::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Some(&current) = OPEN_FILES.get() else { return Ok(()) };
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum })
 }

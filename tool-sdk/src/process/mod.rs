@@ -48,6 +48,8 @@ pub use self::harden::harden_process;
 #[cfg(unix)]
 pub use self::kept::{Attached, Look, Process, Processes, Spawn, Turn, TypeError};
 pub use self::limits::Limits;
+#[cfg(all(unix, feature = "cli"))]
+pub(crate) use self::limits::raise_open_files;
 use self::mark::Mark;
 #[cfg(feature = "mcp")]
 pub(crate) use self::piped::Piped;

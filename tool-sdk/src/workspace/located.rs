@@ -396,6 +396,42 @@ impl Located {
         )
     }
 
+    /// The folder on the way here that the user may not enter, or in which they may not write
+    /// where the last one `is_written`. Only for words: whether something may be done is seen
+    /// when it is.
+    #[cfg(unix)]
+    fn closed_folder(&self, is_written: bool) -> Option<String> {
+        use rustix::fs::{Access, AtFlags, accessat};
+
+        let dir = &self.root().dir;
+        let mut above: Vec<&Path> = self.relative.ancestors().skip(1).collect();
+        above.reverse();
+        let may =
+            |folder: &Path, what| accessat(dir, named_root(folder), what, AtFlags::empty()).is_ok();
+        let show =
+            |folder: &Path| Self { relative: folder.to_path_buf(), ..self.clone() }.display();
+        let mut last = None;
+        for folder in above {
+            match dir.symlink_metadata(named_root(folder)) {
+                Ok(found) if found.is_dir() => {}
+                // It would have been made in the one before it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                // Nothing is told of what is behind a link.
+                _ => return None,
+            }
+            if !may(folder, Access::EXEC_OK) {
+                return Some(show(folder));
+            }
+            last = Some(folder);
+        }
+        last.filter(|folder| is_written && !may(folder, Access::WRITE_OK)).map(show)
+    }
+
+    #[cfg(not(unix))]
+    fn closed_folder(&self, _: bool) -> Option<String> {
+        None
+    }
+
     /// What the model should know about a failure to `verb` what is here.
     pub(super) fn error(&self, verb: &str, error: io::Error) -> ToolError {
         let path = self.display();
@@ -412,14 +448,38 @@ impl Located {
                 "{}, also through links; instead of an absolute link name its target",
                 self.workspace.advice()
             )),
-            io::ErrorKind::PermissionDenied => {
-                ToolError::denied(format_args!("the system denies access to `{path}`"))
-            }
+            io::ErrorKind::PermissionDenied => match self.closed_folder(verb == "write") {
+                Some(folder) => ToolError::denied(format_args!(
+                    "the system denies access to `{path}`: the folder `{folder}` is closed to this \
+                     user"
+                )),
+                None => ToolError::denied(format_args!("the system denies access to `{path}`")),
+            },
             _ if is_link(&error) => self.stray_link(),
+            _ if are_too_many(&error) => {
+                ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")).hint(
+                    "the program has as many files open as it may; change fewer files at once, or \
+                     raise the limit (`ulimit -n`)",
+                )
+            }
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
         told.source(error)
     }
+}
+
+/// Whether the process, or the system, has as many files open as it may.
+#[cfg(unix)]
+fn are_too_many(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    let number = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|it| number == Some(it.raw_os_error()))
+}
+
+#[cfg(not(unix))]
+fn are_too_many(_: &io::Error) -> bool {
+    false
 }
 
 /// The path below a root, where the root has a name itself.

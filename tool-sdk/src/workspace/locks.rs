@@ -49,6 +49,7 @@ impl Workspace {
     ///     let _locks = locks;
     ///     let before = place.snapshot(1024 * 1024)?;
     ///     let text = [before.content().unwrap_or_default(), b"one more line\n"].concat();
+    ///     stop.hold()?;
     ///     Changes::new().write(place, before, text).apply(|| stop.is_stopped())
     /// })
     /// .await

@@ -57,7 +57,7 @@ impl FileDiff {
     pub(crate) fn new(path: &str, old: Option<&str>, new: Option<&str>, detail: Detail) -> Self {
         let (before, after) = (old.unwrap_or_default(), new.unwrap_or_default());
         let diff = between(before, after, detail.lines());
-        Self::headed(path, diff, [old.is_some(), new.is_some()])
+        Self::headed(path, diff, [old.is_some(), new.is_some()], detail)
     }
 
     /// From `old` to `new`, where somebody knows what changed.
@@ -79,7 +79,7 @@ impl FileDiff {
                 None => between(old, new, detail.lines()),
             },
         };
-        Self::headed(path, diff, [true, true])
+        Self::headed(path, diff, [true, true], detail)
     }
 
     /// That there may be a difference, of a file that may not be read.
@@ -113,8 +113,10 @@ impl FileDiff {
         self
     }
 
-    fn headed(path: &str, mut diff: Diff, is_there: [bool; 2]) -> Self {
-        if !diff.unified.is_empty() {
+    fn headed(path: &str, mut diff: Diff, is_there: [bool; 2], detail: Detail) -> Self {
+        // Of an empty file that comes or goes, that is all there is to show.
+        let comes_or_goes = is_there[0] != is_there[1] && detail == Detail::Shown;
+        if comes_or_goes || !diff.unified.is_empty() {
             let [old, new] =
                 is_there.map(|there| if there { one_line(path) } else { "/dev/null".into() });
             diff.unified = format!("--- {old}\n+++ {new}\n{}", diff.unified);

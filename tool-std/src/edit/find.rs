@@ -3,16 +3,12 @@
 //! **Invariant:** a way that finds several places is not followed by a looser one.
 
 use std::borrow::Cow;
-use std::iter;
 use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
 use crate::text::lines::{Line, lines};
 use crate::text::typography::plain;
-
-/// How often overlapping places are counted. Each of them is compared as a whole.
-pub(super) const MAX_PLACES: usize = 1000;
 
 /// How quoted text was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,29 +33,41 @@ impl Strategy {
     }
 }
 
-/// Where `old` stands in `text`, in bytes; never nowhere.
-///
-/// With `apart`, places do not overlap. Without, they may, so that one place found is the
-/// only one.
-pub(super) fn find(text: &str, old: &str, apart: bool) -> Option<(Strategy, Vec<Range<usize>>)> {
+/// Where quoted text is; never nowhere.
+pub(super) struct Found {
+    pub(super) strategy: Strategy,
+    /// The places, in bytes: as many of them as were wanted.
+    pub(super) places: Vec<Range<usize>>,
+    /// How many there are that do not overlap.
+    pub(super) count: usize,
+    /// Whether there is one place and another that overlaps it, so that it is not known which is
+    /// meant. It is the second of `places` then.
+    pub(super) overlaps: bool,
+}
+
+/// Where `old` stands in `text`, with so many of the places at most.
+pub(super) fn find(text: &str, old: &str, most: usize) -> Option<Found> {
     [Strategy::Exact, Strategy::Punctuation, Strategy::TrailingBlanks].into_iter().find_map(
         |strategy| {
-            let places = match strategy {
-                Strategy::Exact => folded(text, old, false, apart),
-                Strategy::Punctuation => folded(text, old, true, apart),
-                Strategy::TrailingBlanks => whole_lines(text, old, apart),
+            let (spots, places) = match strategy {
+                Strategy::Exact => folded(text, old, false, most),
+                Strategy::Punctuation => folded(text, old, true, most),
+                Strategy::TrailingBlanks => whole_lines(text, old, most)?,
             };
-            (!places.is_empty()).then_some((strategy, places))
+            let Spots { count, overlaps, .. } = spots;
+            (count > 0).then_some(Found { strategy, places, count, overlaps })
         },
     )
 }
 
 /// The places that are the same once folded.
-fn folded(text: &str, old: &str, punctuation: bool, apart: bool) -> Vec<Range<usize>> {
+fn folded(text: &str, old: &str, punctuation: bool, most: usize) -> (Spots, Vec<Range<usize>>) {
     let text = Folded::new(text, punctuation);
     let old = Folded::new(old, punctuation).text;
-    let place = |start| text.original(start)..text.original(start + old.len());
-    places(&text.text, &old, apart.then_some(old.len())).map(place).collect()
+    let place = |&start: &usize| text.original(start)..text.original(start + old.len());
+    let spots = Spots::of(&old, &text.text, old.len(), most);
+    let places = spots.starts.iter().map(place).collect();
+    (spots, places)
 }
 
 /// A text with all lines ended by LF, and perhaps plain punctuation, that knows where
@@ -114,7 +122,7 @@ impl<'t> Folded<'t> {
 }
 
 /// The whole lines that are the same but for blanks at their ends.
-fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
+fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<usize>>)> {
     let key = |line: &Line<'_>| line.text.trim_end_matches([' ', '\t']).len();
     // Every line between two line ends, so that a search finds whole ones.
     let joined = |lines: &[Line<'_>]| {
@@ -124,7 +132,7 @@ fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
     };
     let wanted: Vec<_> = lines(old).collect();
     if wanted.iter().all(|line| key(line) == 0) {
-        return Vec::new();
+        return None;
     }
     let there: Vec<_> = lines(text).collect();
     // Where the lines start, joined and in the text.
@@ -136,31 +144,47 @@ fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
     }
     let (there_joined, wanted_joined) = (joined(&there), joined(&wanted));
     // The line end after a place is the one before the next.
-    let step = apart.then(|| wanted_joined.len() - 1);
+    let spots = Spots::of(&wanted_joined, &there_joined, wanted_joined.len() - 1, most);
     let takes_end = old.ends_with(['\n', '\r']);
-    let place = |at| {
-        let first = starts.partition_point(|(start, _)| *start < at);
+    let place = |at: &usize| {
+        let first = starts.partition_point(|(start, _)| start < at);
         let last = first + wanted.len() - 1;
         let shown = if takes_end { there[last].whole } else { there[last].text };
         starts[first].1..starts[last].1 + shown.len()
     };
-    places(&there_joined, &wanted_joined, step).map(place).collect()
+    let places = spots.starts.iter().map(place).collect();
+    Some((spots, places))
 }
 
-/// Where `wanted` is in `text`, each time `step` bytes behind the last. Without a step, places
-/// may overlap, and are not more than anybody counts.
-fn places<'t>(
-    text: &'t str,
-    wanted: &'t str,
-    step: Option<usize>,
-) -> impl Iterator<Item = usize> + 't {
-    let finder = memmem::Finder::new(wanted.as_bytes()).into_owned();
-    let (step, most) = step.map_or((1, MAX_PLACES), |step| (step, usize::MAX));
-    let mut from = 0;
-    iter::from_fn(move || {
-        let at = from + finder.find(text.as_bytes().get(from..)?)?;
-        from = at + step;
-        Some(at)
-    })
-    .take(most)
+/// Where something is in a text, in bytes.
+struct Spots {
+    /// As many as were wanted.
+    starts: Vec<usize>,
+    count: usize,
+    overlaps: bool,
+}
+
+impl Spots {
+    /// Where `wanted` is in `text`, each time `step` bytes behind the last at least.
+    fn of(wanted: &str, text: &str, step: usize, most: usize) -> Self {
+        let finder = memmem::Finder::new(wanted.as_bytes());
+        let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
+        let mut next = find(0);
+        let mut spots = Self { starts: Vec::new(), count: 0, overlaps: false };
+        while let Some(at) = next {
+            if spots.count < most {
+                spots.starts.push(at);
+            }
+            spots.count += 1;
+            next = find(at + step);
+        }
+        // Whoever wants all of them takes the first of those that overlap.
+        if let (true, &[only]) = (most < usize::MAX, &spots.starts[..])
+            && let Some(other) = find(only + 1)
+        {
+            spots.overlaps = true;
+            spots.starts.push(other);
+        }
+        spots
+    }
 }

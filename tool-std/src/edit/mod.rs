@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use self::find::Strategy;
-use self::find::{MAX_PLACES, find};
+use self::find::{Found, find};
 pub(crate) use self::nearest::{Nearest, nearest};
 use crate::text::lines::{
     are_too_many, line_end, new_line_end, split_bom, with_ends, with_ends_of,
@@ -84,11 +84,13 @@ pub(crate) enum Fault {
     NotFound(Option<Nearest>),
     /// What it quotes is there several times.
     Ambiguous {
-        /// How often.
+        /// How often, without those that overlap.
         count: usize,
         /// The first lines of the first places.
         lines: Vec<usize>,
     },
+    /// What it quotes is there, and once more in a part of that; the first lines of both places.
+    Overlapping(Vec<usize>),
 }
 
 /// The text after all `edits`, each made on what the ones before it left; or the first error,
@@ -160,11 +162,16 @@ impl<'e> Edit<'e> {
 
 fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     let (old, new) = edit.texts();
-    let (strategy, places) =
-        find(text, old, edit.replace_all).ok_or_else(|| Fault::NotFound(nearest(text, old)))?;
-    if places.len() > 1 && !edit.replace_all {
-        let lines = places.iter().take(NAMED).map(|place| line_at(text, place.start)).collect();
-        return Err(Fault::Ambiguous { count: places.len(), lines });
+    let most = if edit.replace_all { usize::MAX } else { NAMED };
+    let Found { strategy, places, count, overlaps } =
+        find(text, old, most).ok_or_else(|| Fault::NotFound(nearest(text, old)))?;
+    if (count > 1 || overlaps) && !edit.replace_all {
+        let lines = places.iter().map(|place| line_at(text, place.start)).collect();
+        return Err(if overlaps {
+            Fault::Overlapping(lines)
+        } else {
+            Fault::Ambiguous { count, lines }
+        });
     }
     let mut out = String::with_capacity(text.len() + new.len());
     let (mut next, usual) = (0, new_line_end(text));
@@ -240,19 +247,26 @@ impl fmt::Display for Fault {
                 near.as_ref().map_or(Ok(()), |near| write!(f, "\n{near}"))
             }
             Fault::Ambiguous { count, lines } => {
-                let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 let more = if *count > lines.len() { ", …" } else { "" };
-                // So often that the rest was not counted.
-                let often = if *count < MAX_PLACES { "" } else { "at least " };
                 write!(
                     f,
-                    "the text to replace is there {often}{count} times, from lines {}{more}; quote more \
+                    "the text to replace is there {count} times, from lines {}{more}; quote more \
                      of the text around the one that is meant, or replace all",
-                    lines.join(", ")
+                    listed(lines)
                 )
             }
+            Fault::Overlapping(lines) => write!(
+                f,
+                "the text to replace is there in places that overlap, from lines {}; quote more \
+                 of the text around the one that is meant",
+                listed(lines)
+            ),
         }
     }
+}
+
+fn listed(lines: &[usize]) -> String {
+    lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl std::error::Error for EditError {}

@@ -99,7 +99,7 @@ fn whole_lines_may_differ_in_blanks_at_their_ends() {
     for (text, old) in [("xa \nb\n", "a\nb"), ("\ta\n", " a\n"), ("let a = 1;\n", "let b = 1;\n")] {
         assert!(replace(text, &[once(old, "x")]).is_err(), "{old}");
     }
-    assert!(find("a\n  \n", " \t\n", false).is_none());
+    assert!(find("a\n  \n", " \t\n", 10).is_none());
 }
 
 #[test]
@@ -173,12 +173,16 @@ fn an_ambiguous_quote_names_its_places() {
     let error = replace(&many, &[once("a", "b")]).unwrap_err().to_string();
     assert!(error.contains("12 times, from lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …;"), "{error}");
     // Two places that share a line are two.
-    let Fault::Ambiguous { count, lines } =
-        replace("x\nx\nx\n", &[once("x\nx", "y")]).unwrap_err().fault
-    else {
-        panic!("it is ambiguous");
-    };
-    assert_eq!((count, lines), (2, vec![1, 2]));
+    check_error(
+        "x\nx\nx\n",
+        &[once("x\nx", "y")],
+        "the text to replace is there in places that overlap, from lines 1, 2; quote more of the \
+         text around the one that is meant",
+    );
+    // Those that overlap are counted as all of them would be replaced.
+    let twice = replace("aaaaa", &[once("aa", "b")]).unwrap_err().fault;
+    assert_eq!(twice, Fault::Ambiguous { count: 2, lines: vec![1, 1] });
+    assert_eq!(replace("aaaaa", &[all("aa", "b")]).unwrap().replaced, 2);
     // A loose match does not decide between two exact ones, nor between two loose ones.
     assert!(replace("a \nb\na  \nb\n", &[once("a\nb", "x")]).is_err());
 }
@@ -238,7 +242,7 @@ proptest! {
             let body = text.trim_start_matches('\u{feff}');
             let quoted = old.strip_prefix('\u{feff}').unwrap_or(&old);
             let skipped = text.len() - body.len();
-            let (_, places) = find(body, quoted, false).unwrap();
+            let places = find(body, quoted, 10).unwrap().places;
             prop_assert_eq!(places.len(), 1);
             prop_assert!(edited.text.starts_with(&text[..skipped + places[0].start]));
             prop_assert!(edited.text.ends_with(&body[places[0].end..]));
@@ -279,10 +283,14 @@ proptest! {
 }
 
 #[test]
-fn what_is_there_too_often_is_not_counted_to_the_end() {
+fn what_is_there_often_is_counted_to_the_end() {
     let edit = Edit { old: &"ab".repeat(50_000), new: "x", replace_all: false };
     let error = replace(&"ab".repeat(500_000), &[edit]).unwrap_err();
-    assert!(error.to_string().contains("is there at least 1000 times"), "{error}");
+    assert!(error.to_string().contains("is there 10 times"), "{error}");
+    for old in ["a", "a\n", "a \n"] {
+        let error = replace(&"a\n".repeat(3_000), &[once(old, "b")]).unwrap_err();
+        assert!(error.to_string().contains("is there 3000 times"), "{error}");
+    }
     // Lines that are nearly there everywhere.
     let old = format!("{}b", "a \n".repeat(50_000));
     let edit = Edit { old: &old, new: "x", replace_all: false };

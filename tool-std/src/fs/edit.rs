@@ -8,7 +8,9 @@ use tool_sdk::{
     tool,
 };
 
-use super::target::{Named, Target, counts, display, patience, preview, unfit_untold};
+use super::target::{
+    Named, Target, counts, display, is_of_a_file, patience, preview, unfit_untold,
+};
 use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
 use crate::near::with_similar;
@@ -68,6 +70,7 @@ pub async fn edit_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    is_of_a_file(path.as_str())?;
     let place = path.locate(&workspace)?;
     let locks = workspace.lock([&place]).await;
     let sight = cx.sight("read");
@@ -107,6 +110,7 @@ fn shown_before(args: &EditFileArgs, cx: &Context) -> Result<Option<Value>, Tool
 
 impl EditFileArgs {
     fn wanted(&self) -> Result<Vec<Edit<'_>>, ToolError> {
+        is_of_a_file(self.path.as_str())?;
         wanted(&self.old_string, &self.new_string, self.replace_all, &self.edits)
     }
 }
@@ -161,9 +165,11 @@ fn refused(target: &Target, error: EditError) -> ToolError {
         fault @ Fault::Stopped => ToolError::aborted(format_args!("`{path}`: {fault}")),
         // What is wrong with the edit is what the file says.
         _ if !target.is_told() => return unfit_untold(),
-        Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
-            ToolError::failed(format_args!("`{path}`: {error}"))
-        }
+        Fault::Costly
+        | Fault::TooLong
+        | Fault::NotFound(_)
+        | Fault::Ambiguous { .. }
+        | Fault::Overlapping(_) => ToolError::failed(format_args!("`{path}`: {error}")),
     }
     .source(error)
 }
@@ -172,6 +178,7 @@ fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolErro
     let (path, spelling) = (target.path(), target.spelling());
     let diff = target.diff(Some(&edited.text), Detail::Shown);
     let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
+    stop.hold()?;
     target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
     let Some((added, removed)) = diff.counts() else {
         return Ok(Output::text(format!("Edited `{path}`."))

@@ -15,12 +15,15 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
-use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Reason, Section, unfit};
+use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Reason, Section, verified};
 use super::target::{Named, is_link, is_of_a_file, patience, preview};
 use crate::diff::Diff;
 use crate::patch::{self, Pass, Patch, parse};
 use crate::stop;
 use crate::text::lines::range_in;
+
+/// What a patch calls the machine that its tool runs on, where it names one.
+const HERE: &str = "local";
 
 /// The text of a patch, with the paths that it names.
 #[derive(Clone, Debug)]
@@ -88,6 +91,7 @@ pub async fn apply_patch(
         let stopped = || stop.is_stopped();
         let reason = Reason { is_shown: false, stopped: &stopped, drafts_in: Some(&workspace) };
         let plan = input.plan((places, &workspace, &sight), &reason)?;
+        stop.hold()?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
@@ -96,10 +100,14 @@ pub async fn apply_patch(
 
 /// The patch, unless something is wrong that no file has to be read for.
 fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
+    if text.trim().is_empty() {
+        // Models know these words; what the parameter is called here stands beside them.
+        return Err(ToolError::invalid_args("patchText is required: `input` is empty"));
+    }
     let patch =
         parse(text).map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
     patch.verify().map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
-    if let Some(environment) = patch.environment {
+    if let Some(environment) = patch.environment.filter(|name| *name != HERE) {
         let message = format_args!("there is no environment `{environment}` here");
         return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
     }
@@ -148,7 +156,7 @@ impl PatchText {
         reason: &Reason<'_>,
     ) -> Result<Plan, ToolError> {
         if self.parts.is_empty() {
-            sound(&self.text)?;
+            verified(sound(&self.text))?;
         }
         let mut places = places.into_iter();
         let mut named = |path| match places.next() {
@@ -171,12 +179,16 @@ impl PatchText {
         let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
         let Some(link) = goes.find(leads) else { return Ok(()) };
         let target = link.locate(workspace)?.display();
-        Err(unfit(format_args!("`{link}` is a symbolic link to `{target}`"))
+        Err(ToolError::failed(format_args!("`{link}` is a symbolic link to `{target}`"))
             .hint(format_args!("name `{target}` itself, or remove the link with a command")))
     }
 
     /// The places of the paths; two names of one file, and files in files, are refused.
     fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
+        verified(self.places(workspace))
+    }
+
+    fn places(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
         let mut seen = HashMap::new();
         let locate = |path| {
             let place = WorkspacePath::locate(path, workspace)?;
@@ -264,7 +276,8 @@ fn together(done: &[Done]) -> Value {
     let mut left_out = 0;
     for done in done {
         let Diff { unified: diff, added, removed } = &done.diff.diff;
-        let is_made = !diff.is_empty() || added + removed == 0;
+        let is_same = added + removed == 0 && done.operation == Operation::Update;
+        let is_made = !diff.is_empty() || is_same;
         match is_made && unified.len() + diff.len() <= MAX_PREVIEW {
             true => unified.push_str(diff),
             false => left_out += 1,

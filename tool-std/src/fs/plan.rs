@@ -2,16 +2,17 @@
 //!
 //! **Invariant:** no file changes here; where there are many, their new texts are beside them.
 
+use std::panic;
 use std::sync::LazyLock;
 use std::thread::{self, available_parallelism};
-use std::{fmt, panic};
 
-use tool_sdk::{Changes, Draft, Drafts, ToolError, Workspace};
+use tool_sdk::{Changes, Draft, Drafts, ErrorKind, ToolError, Workspace};
 
 use super::target::{Named, Target, is_link, is_too_long, unfit_untold};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Chunk, Effort, Hunk, Pass, Updated, hunk, update};
+use crate::text::lines::split_bom;
 
 /// So few files that starting a thread takes longer.
 const FEW: usize = 16;
@@ -63,12 +64,13 @@ impl Plan {
         if !untold.is_empty() {
             // First whatever else may be wrong, since by then it would tell that what is quoted
             // is there.
-            fit(&others, reason)?;
-            untold.iter().try_for_each(|section| section.verify(&section.from.read()?))?;
+            verified(fit(&others, reason))?;
+            let mut untold = untold.iter();
+            verified(untold.try_for_each(|section| section.verify(&section.from.read()?)))?;
         }
         let mut plan = Self { changes: Changes::new(), done: Vec::new() };
         let mut shown = 0;
-        for fitted in fit(&all, reason)? {
+        for fitted in verified(fit(&all, reason))? {
             let Fitted { mut done, file, detail } = fitted;
             // How many threads there were decides how much was made, not what is shown.
             match detail {
@@ -218,7 +220,7 @@ impl Section<'_> {
         detail: Detail,
     ) -> Result<Fitted, ToolError> {
         // Mistakes were looked for before, in all sections on one thread.
-        let hunk = hunk(self.source).map_err(|error| unfit(&error).source(error))?;
+        let hunk = hunk(self.source).map_err(|error| ToolError::failed(&error).source(error))?;
         let whole = |from: Target, text: Option<String>| {
             let diff = from.diff(text.as_deref(), detail);
             let text = text.map(Text::Made);
@@ -278,7 +280,7 @@ impl Section<'_> {
                     Ok((new, diff))
                 }
                 Ok(_) if !from.is_told() => Err(unfit_untold()),
-                Ok(_) => Err(unfit(format_args!(
+                Ok(_) => Err(ToolError::failed(format_args!(
                     "`{}` would have more than 64 MiB or two million lines",
                     from.path()
                 ))
@@ -301,7 +303,7 @@ impl Section<'_> {
             let now = self.from.read()?;
             return Err(match now.exists() {
                 true => now.is_another(),
-                false => unfit(format_args!("there is no `{}`", from.path())),
+                false => self.missing(from),
             });
         }
         if self.to.is_some() && !from.is_told() {
@@ -310,6 +312,17 @@ impl Section<'_> {
             return Err(ToolError::denied(message).hint("change it where it is, without `Move to`"));
         }
         Ok(())
+    }
+
+    /// The failure of what needs a file that is not there.
+    fn missing(&self, from: &Target) -> ToolError {
+        let path = from.path();
+        match hunk(self.source) {
+            Ok(Hunk::Update { .. }) => ToolError::failed(format_args!(
+                "Failed to read file to update: there is no `{path}`"
+            )),
+            _ => ToolError::failed(format_args!("there is no `{path}`")),
+        }
     }
 
     /// Whether it depends on what a file says that may not be read.
@@ -371,8 +384,21 @@ fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
     }
 }
 
-pub(super) fn unfit(why: impl fmt::Display) -> ToolError {
-    ToolError::failed(format_args!("apply_patch verification failed: {why}"))
+/// What is wrong with a patch, or with the files that it names, in the words that models know;
+/// nothing has changed then.
+pub(super) fn verified<T>(result: Result<T, ToolError>) -> Result<T, ToolError> {
+    result.map_err(|error| match error.kind() {
+        kind @ (ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::InvalidArgs) => {
+            let why = error.message();
+            let told = ToolError::new(kind, format_args!("apply_patch verification failed: {why}"));
+            let told = match error.suggestion() {
+                Some(hint) => told.hint(hint),
+                None => told,
+            };
+            told.source(error)
+        }
+        _ => error,
+    })
 }
 
 /// The failure of a hunk that has no place, with the place that is most like it.
@@ -383,10 +409,11 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
     let quoted = match &error {
         ApplyError::Context { context, .. } => context,
         ApplyError::Lines { lines, .. } => lines,
-        ApplyError::Effort { .. } => return unfit(&error).source(error),
+        ApplyError::Effort { .. } => return ToolError::failed(&error).source(error),
     };
-    let near = target.text().ok().and_then(|text| nearest(text, quoted));
-    let told = unfit(&error);
+    // A byte order mark is no part of the first line.
+    let near = target.text().ok().and_then(|text| nearest(split_bom(text).1, split_bom(quoted).1));
+    let told = ToolError::failed(&error);
     match near {
         _ if is_range(quoted) => told.hint(
             "a hunk has no line numbers: begin it with `@@`, or with `@@ ` and a line above it",

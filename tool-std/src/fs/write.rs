@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use tool_sdk::{
-    Changes, Context, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
+    Changes, Context, Output, RiskClass, State, Stop, Subject, ToolError, Workspace, WorkspacePath,
+    tool,
 };
 
 use super::target::{Named, Target, counts, display, is_of_a_file, preview};
@@ -50,12 +51,12 @@ pub async fn write_file(
         stop::check(stop)?;
         let target = Named::new(&path, place, &workspace, &sight).shown()?;
         let text = target.fitting(content);
-        write(target, text, || stop.is_stopped())
+        write(target, text, stop)
     })
     .await
 }
 
-fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Output, ToolError> {
+fn write(target: Target, text: String, stop: &Stop) -> Result<Output, ToolError> {
     let diff = target.diff(Some(&text), Detail::Shown);
     let (did, operation) = match (target.exists(), diff.diff.unified.is_empty()) {
         (false, _) => ("Created", "create"),
@@ -64,7 +65,8 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
     };
     let (path, spelling, created) = (target.path(), target.spelling(), !target.exists());
     let note = target.was();
-    target.change(Changes::new(), Some(text)).apply(stopped)?;
+    stop.hold()?;
+    target.change(Changes::new(), Some(text)).apply(|| stop.is_stopped())?;
     let output = Output::text(format!(
         "{did} `{path}`{}.{}",
         counts(&diff),

@@ -55,10 +55,37 @@ pub(crate) fn update(
     path: &str,
     effort: &Effort,
 ) -> Result<Updated, ApplyError> {
-    match exactly(old, chunks) {
-        Some(updated) => Ok(updated),
-        None => in_lines(old, chunks, path, effort),
+    if let Some(updated) = exactly(old, chunks) {
+        return Ok(updated);
     }
+    in_lines(old, chunks, path, effort).or_else(|error| match unmarked(chunks) {
+        Some(chunks) => in_lines(old, &chunks, path, effort),
+        None => Err(error),
+    })
+}
+
+/// The chunks without the byte order mark that the first line quotes, and its successor has;
+/// nothing where it quotes none. A mark is no part of the first line of a file.
+fn unmarked<'p>(chunks: &[Chunk<'p>]) -> Option<Vec<Chunk<'p>>> {
+    let first = chunks.first()?;
+    let without = |text: &mut &'p str| {
+        let (bom, rest) = split_bom(text);
+        *text = rest;
+        !bom.is_empty()
+    };
+    let mut first = first.clone();
+    let mut is_marked = first.contexts.first_mut().is_some_and(without);
+    let (mut old, mut new) = (true, true);
+    for line in &mut first.lines {
+        let (is_old, is_new) = (line.before().is_some(), line.after().is_some());
+        let (ChunkLine::Keep(text) | ChunkLine::Remove(text) | ChunkLine::Add(text)) = line;
+        if is_old && old || is_new && new {
+            is_marked |= without(text) && is_old;
+        }
+        (old, new) = (old && !is_old, new && !is_new);
+    }
+    let others = chunks[1..].iter().cloned();
+    is_marked.then(|| std::iter::once(first).chain(others).collect())
 }
 
 /// The same, in any text and by every pass.

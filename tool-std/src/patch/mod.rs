@@ -192,7 +192,9 @@ fn plain_path(path: &str) -> PathBuf {
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VerifyError::Empty => f.write_str("No files were modified."),
+            VerifyError::Empty => {
+                f.write_str("patch rejected: empty patch. No files were modified.")
+            }
             VerifyError::Twice(path) => write!(
                 f,
                 "`{path}` appears in two operations of the patch; put all its changes into one"

@@ -12,7 +12,7 @@ use memchr::memchr;
 use super::Pass;
 use super::apply::Updated;
 use crate::diff::Change;
-use crate::text::lines::{Line, count, new_line_end};
+use crate::text::lines::{Line, count, new_line_end, split_bom};
 
 /// A text that grows, while an old one is read from its start to its end.
 pub(super) struct Writer<'t> {
@@ -67,6 +67,9 @@ impl<'t> Writer<'t> {
             self.changed(open, open + self.end.len(), [1, 1]);
         }
         let start = self.text.len();
+        // The mark of the file stands there already.
+        let is_marked = self.start > 0 && start == self.start;
+        let line = if is_marked { split_bom(line).1 } else { line };
         self.text.push_str(line);
         self.text.push_str(self.end);
         // A patch ends its lines with LF, and a file perhaps not only.

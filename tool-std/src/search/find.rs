@@ -49,6 +49,8 @@ pub(super) struct Query {
     pub(super) mode: Mode,
     pub(super) multiline: bool,
     pub(super) limit: u64,
+    /// How many lines around a match are shown.
+    pub(super) context: u64,
 }
 
 /// One search, shared by the threads that run it.
@@ -83,10 +85,10 @@ impl<'a> Search<'a> {
             too_large += worker.too_large;
         }
         files.sort_by(newest_first);
-        let Query { mode, limit, .. } = self.query;
+        let Query { mode, limit, context, .. } = self.query;
         let is_cut = self.is_cut.into_inner();
         let left = Left { unread, too_large, elsewhere, in_part, cut, withheld };
-        Ok(Results { mode, limit, is_cut, left, files })
+        Ok(Results { mode, limit, context, is_cut, left, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {

@@ -53,6 +53,8 @@ pub(super) struct Line {
 pub(super) struct Results {
     pub(super) mode: Mode,
     pub(super) limit: u64,
+    /// How many lines around a match are shown.
+    pub(super) context: u64,
     /// The search stopped, because there is more than the limit and much was searched.
     pub(super) is_cut: bool,
     pub(super) left: Left,
@@ -127,6 +129,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
 struct Report {
     mode: Mode,
     limit: u64,
+    context: u64,
     /// There are more results than anybody has counted.
     stopped: bool,
     text: String,
@@ -138,9 +141,9 @@ struct Report {
 
 impl Report {
     fn new(results: &Results) -> Self {
-        let Results { mode, limit, is_cut, .. } = *results;
+        let Results { mode, limit, context, is_cut, .. } = *results;
         let (text, matches) = (String::new(), Vec::new());
-        Self { mode, limit, stopped: is_cut, text, shown: 0, full: false, matches }
+        Self { mode, limit, context, stopped: is_cut, text, shown: 0, full: false, matches }
     }
 
     fn head(&mut self, matches: u64, files: u64) {
@@ -185,7 +188,7 @@ impl Report {
         let mut seen = BTreeSet::new();
         let mut last: Option<&Line> = None;
         let with_context = file.lines.iter().any(|line| line.of.is_none());
-        for line in &file.lines {
+        for (at, line) in file.lines.iter().enumerate() {
             let Some(of) = line.of else {
                 waiting.push(line);
                 continue;
@@ -207,8 +210,11 @@ impl Report {
                 return;
             }
             self.shown += u64::from(seen.insert(of));
-            self.matches
-                .push(json!({ "file": file.path, "line": line.number, "content": line.text }));
+            let mut shown = json!({ "file": file.path, "line": line.number, "content": line.text });
+            if with_context {
+                shown["context"] = self.around(&file.lines, at).collect();
+            }
+            self.matches.push(shown);
         }
         // Context behind the last match that is shown, as far as it follows at once.
         let mut block = String::new();
@@ -221,6 +227,16 @@ impl Report {
         self.push(&block);
         // Lines that were not even kept were too many.
         self.full |= self.shown < self.limit && (seen.len() as u64) < file.matches;
+    }
+
+    /// The lines around a match that are no matches themselves, for programs.
+    fn around(&self, lines: &[Line], at: usize) -> impl Iterator<Item = Value> {
+        let number = lines[at].number;
+        let is_near = |line: &&Line| line.number.abs_diff(number) <= self.context;
+        let before = lines[..at].iter().rev().take_while(is_near).count();
+        let after = lines[at + 1..].iter().take_while(is_near).count();
+        let near = lines[at - before..=at + after].iter().filter(|line| line.of.is_none());
+        near.map(|line| json!({ "line": line.number, "content": line.text }))
     }
 
     /// Appends a block, unless it is too much.

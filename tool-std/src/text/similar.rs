@@ -1,5 +1,7 @@
 //! Names that somebody may have meant.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// How alike two names must be, from 0 to 1.
 const ALIKE: f64 = 0.6;
 
@@ -8,14 +10,19 @@ const OFFERED: usize = 3;
 
 /// The names that are most like `wanted`, the closest first.
 pub(crate) fn closest(wanted: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let wanted = wanted.to_lowercase();
+    let wanted = folded(wanted);
     let mut scored: Vec<(f64, String)> = names
         .into_iter()
-        .map(|name| (likeness(&wanted, &name.to_lowercase()), name))
+        .map(|name| (likeness(&wanted, &folded(&name)), name))
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
+}
+
+/// Without what names of one look may differ in: case, and how Unicode composes characters.
+fn folded(name: &str) -> String {
+    name.nfc().flat_map(char::to_lowercase).collect()
 }
 
 /// Edit distance, and more when one name continues the other: `lib` and `lib.rs`.
@@ -40,6 +47,8 @@ mod tests {
         check("mian.rs", &["main.rs", "lib.rs", "mod.rs"], &["main.rs"]);
         check("Readme.md", &["README.md", "build.rs"], &["README.md"]);
         check("config", &["config.toml", "x"], &["config.toml"]);
+        check("u\u{308}n\u{131}", &["x", "\u{fc}n\u{131}"], &["\u{fc}n\u{131}"]);
+        check("o\u{308}", &["\u{f6}"], &["\u{f6}"]);
     }
 
     #[test]

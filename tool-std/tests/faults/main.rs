@@ -201,6 +201,6 @@ fn a_disk_that_is_read_only() {
 #[test]
 fn folders_that_may_not_be_written() {
     on_disk("folders_that_may_not_be_written", "denied", |disk| {
-        nothing_changes(disk, ErrorKind::Denied, "the system denies access to `");
+        nothing_changes(disk, ErrorKind::Denied, "` is closed to this user");
     });
 }

@@ -196,3 +196,76 @@ async fn limits_hold_where_a_tool_waits() {
     let outcome = call(&elsewhere, Call::new("t", "{}").timeout(limit)).await;
     assert_eq!(kind(&outcome), ErrorKind::Timeout);
 }
+
+/// A tool that works on another thread until it is let go; whether it holds the call comes first.
+fn working(holds: bool, at: &Arc<Barrier>) -> Pipeline {
+    let at = Arc::clone(at);
+    pipeline(tool("t", move |_, cx: Context| {
+        let at = Arc::clone(&at);
+        let work = move |stop: &Stop| {
+            if holds {
+                stop.hold()?;
+            }
+            at.wait();
+            at.wait();
+            match stop.hold() {
+                Ok(()) => Err(ToolError::internal("it was not told to stop")),
+                Err(_) if holds => Ok("changed"),
+                Err(error) => Err(error),
+            }
+        };
+        async move { cx.blocking(work).await }
+    }))
+}
+
+// F57: what work did that had begun to change something is told, also of a call that is over.
+#[tokio::test]
+async fn a_call_that_is_over_waits_for_work_that_is_held() {
+    let both = Arc::new(Barrier::new(2));
+    for (holds, limited) in [(true, false), (true, true), (false, false), (false, true)] {
+        let pipeline = working(holds, &both);
+        let token = CancellationToken::new();
+        let request = Call::new("t", "{}").cancelled_by(token.clone());
+        let request = match limited {
+            true => request.timeout(Duration::from_millis(50)),
+            false => request,
+        };
+        let other = thread::spawn({
+            let both = Arc::clone(&both);
+            move || {
+                both.wait();
+                if !limited {
+                    token.cancel();
+                }
+                thread::sleep(Duration::from_millis(100));
+                both.wait();
+            }
+        });
+        let outcome = call(&pipeline, request).await;
+        let over = if limited { ErrorKind::Timeout } else { ErrorKind::Aborted };
+        match holds {
+            true => assert_eq!(outcome.text(), "changed", "{limited}"),
+            false => assert_eq!(kind(&outcome), over),
+        }
+        other.join().unwrap();
+    }
+}
+
+// F57: it does not wait for ever, and says what may have happened.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_over_does_not_wait_for_ever() {
+    let both = Arc::new(Barrier::new(2));
+    let (pipeline, token) = (working(true, &both), CancellationToken::new());
+    let over = async {
+        tokio::task::yield_now().await;
+        both.wait();
+        token.cancel();
+        tokio::task::yield_now().await;
+        tokio::time::advance(Duration::from_secs(6)).await;
+    };
+    let request = Call::new("t", "{}").cancelled_by(token.clone());
+    let (outcome, ()) = tokio::join!(call(&pipeline, request), over);
+    both.wait();
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+    assert!(outcome.text().contains("had begun to make its changes"), "{}", outcome.text());
+}

@@ -100,6 +100,8 @@ impl App {
         // Where the system refuses, programs are as open to each other as they were.
         #[cfg(unix)]
         let _ = process::harden_process();
+        #[cfg(unix)]
+        process::raise_open_files();
         process::hear_of_children();
         process::keep_memory();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());

@@ -27,7 +27,8 @@ pub(super) fn run<T: Send + 'static>(
 ) -> Result<T> {
     let ended = block_on(to_the_end(work, after, stop, watch, stderr))?;
     ended.ok_or_else(|| {
-        let error = ToolError::aborted("the call was aborted and did not end in time");
+        let error = ToolError::aborted("the call was aborted and did not end in time")
+            .hint("what it was about to change may be changed; look at what is there");
         Failure::new(exit::code(error.kind()), error)
     })
 }

@@ -55,6 +55,7 @@ use crate::workspace::{Located, Snapshot, Workspace};
 ///     cx.blocking(move |stop| {
 ///         let _locks = locks;
 ///         let before = place.snapshot(1024 * 1024)?;
+///         stop.hold()?;
 ///         Changes::new().write(place, before, "").apply(|| stop.is_stopped())
 ///     })
 ///     .await?;

@@ -50,14 +50,17 @@ pub async fn read_file(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let numbering = Numbering::of(cx);
+    let names_folder = path.as_str().ends_with(std::path::is_separator);
     if offset <= 1
+        && !names_folder
         && !cx.is_cancelled()
         && let Some(page) =
             path.locate(&workspace).ok().and_then(|place| at_once(&place, limit, numbering))
     {
         return Ok(page);
     }
-    let wanted = Wanted { offset: u64::from(offset.max(1)), limit: limit.into(), numbering };
+    let offset = u64::from(offset.max(1));
+    let wanted = Wanted { offset, limit: limit.into(), numbering, names_folder };
     look::at(path, workspace, cx, move |look| read(&look, &wanted)).await
 }
 
@@ -80,12 +83,22 @@ struct Wanted {
     offset: u64,
     limit: u64,
     numbering: Numbering,
+    /// Whether the path says that it is a folder's.
+    names_folder: bool,
 }
 
 fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
-    let &Wanted { offset, limit, numbering } = wanted;
+    let &Wanted { offset, limit, numbering, names_folder } = wanted;
     let place = &look.place;
     let file = &place.open_file().map_err(|error| advise(error, look))?;
+    if names_folder {
+        let path = place.display();
+        return Err(ToolError::invalid(
+            "path",
+            format_args!("`{path}/` names a folder, and it is a file"),
+        )
+        .hint(format_args!("read `{path}`")));
+    }
     let failed = |fault| explain(fault, look, offset);
     let stopped = || look.stop.is_stopped();
     let mut blocks = Blocks::new(file, stopped);

@@ -197,3 +197,23 @@ async fn nothing_is_read_when_the_time_is_up() {
     let result = read_file("a.txt".into(), 1, 10, State(workspace.into()), &cx).await;
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
 }
+
+// F141: a path that is a folder's is one for every tool.
+#[tokio::test]
+async fn a_file_is_not_read_under_the_path_of_a_folder() {
+    let folder = Folder::with(&[("e", b"text\n")]);
+    for offset in [1, 2] {
+        let error = folder.error("e/", offset).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+        assert_eq!(error.suggestion(), Some("read `e`"));
+    }
+    assert_eq!(folder.error("x/", 1).await.kind(), ErrorKind::NotFound);
+}
+
+// F141: the same name in another form of Unicode is meant.
+#[tokio::test]
+async fn a_name_that_is_composed_otherwise_is_offered() {
+    let folder = Folder::with(&[("\u{fc}n\u{ef}", b"text\n")]);
+    let error = folder.error("u\u{308}ni\u{308}", 1).await;
+    assert_eq!(error.suggestion(), Some("did you mean `\u{fc}n\u{ef}`?"));
+}

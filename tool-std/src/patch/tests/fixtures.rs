@@ -7,8 +7,8 @@ use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
 use super::{Files, hunks, parse, run};
 use crate::text::lines::Line;
 
-/// Cases that end otherwise here: why, and the text that is written. Their words for errors
-/// are those of their tools, so only that there is one is compared.
+/// Cases that end otherwise here: why, and the text that is written. Their words for errors are
+/// those of the tool, whose tests compare them; here only that there is one is compared.
 const DIFFERENT: &[(&str, &str, &str)] = &[
     ("add/update/delete", "every added line has its end", "created\n"),
     (

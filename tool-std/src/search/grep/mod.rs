@@ -65,7 +65,7 @@ pub async fn grep_files(
     #[arg(length = 1..=1024)]
     include: Option<String>,
     /// `content` shows matching lines, `files` only the paths of files that match, `count`
-    /// how many matches each file has.
+    /// how many matches each file has, where a line counts once.
     #[arg(default = "content", choices("content", "files", "count"))]
     output_mode: String,
     /// How many lines to show before and after each match.
@@ -94,6 +94,7 @@ pub async fn grep_files(
             mode,
             multiline,
             limit: limit.into(),
+            context: context.into(),
         };
         let stop = look.stop;
         let results = Search::new(query, look).run()?;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tool_sdk::{CallId, ErrorKind, Session, ToolName};
 
@@ -187,6 +187,27 @@ async fn context_is_marked_and_gaps_are_shown() {
         "Found 2 matches in 1 file.\na:\n  2- 2\n  3: x3\n  4- 4\n\
          (Showing 1 of 2 matches. Narrow the pattern or raise `limit`.)"
     );
+}
+
+// Semantics of displays: what is around a match stands with it.
+#[tokio::test]
+async fn programs_get_the_lines_around_a_match() {
+    let folder = folder(&[("a", b"1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n")]);
+    let shown = async |lines| {
+        let ask = Ask { context: lines, ..ask("x") };
+        let output = output(&folder, ask, &context()).await.unwrap();
+        output.display_data().unwrap()["matches"].clone()
+    };
+    let around = |numbers: &[u64], of: &Value| {
+        let lines: Vec<_> = of["context"].as_array().unwrap().iter().collect();
+        assert!(lines.iter().all(|line| line["content"] == line["line"].to_string()), "{of}");
+        assert_eq!(lines.iter().map(|line| line["line"].clone()).collect::<Vec<_>>(), numbers);
+    };
+    let found = shown(2).await;
+    for (at, numbers) in [(0, &[1, 2, 4][..]), (1, &[4, 6, 7]), (2, &[8, 9])] {
+        around(numbers, &found[at]);
+    }
+    assert_eq!(shown(0).await[0], json!({ "file": "a", "line": 3, "content": "x3" }));
 }
 
 #[tokio::test]
