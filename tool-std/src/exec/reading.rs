@@ -14,6 +14,7 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::{RiskClass, Subject};
 
 use super::files::READ;
+use super::shown;
 use crate::shell::{Known, Simple, Understood, bare_name};
 
 /// Behind how many letters of options a name may stand in one word.
@@ -197,6 +198,9 @@ impl<'a> Names<'a> {
                 Known::Literal => self.word(word, is_found || word.contains("{}")),
                 _ => self.unknown = Some(word),
             }
+        }
+        if shown::by(&program, words) {
+            self.unknown = Some(&command.text);
         }
     }
 
