@@ -15,9 +15,8 @@ use std::path::{Component, Path, PathBuf};
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath};
 
-use super::found;
-use super::look::Look;
-use super::{pushed, reading, remotes, writing};
+use super::look::{self, Look};
+use super::{found, home, pushed, reading, remotes, writing};
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
@@ -153,9 +152,11 @@ impl<'a> Base<'a> {
         let mut seen = HashSet::new();
         let safe = of.commands.iter().filter(|command| command.looks);
         let commands = safe.filter(|command| seen.insert((&command.text, command.elsewhere)));
+        let are_usual = !of.commands.iter().any(look::changes_patterns);
         let looked_at = commands.flat_map(|command| {
             let folders = if command.elsewhere { &[][..] } else { &folders };
-            Look { base: self, folders, is_certain, may_come, left: &left }.subjects(command)
+            let from = Look { base: self, folders, is_certain, may_come, are_usual, left: &left };
+            from.subjects(command)
         });
         let pushed = self.pushed(of).into_iter().map(|subject| self.command(subject));
         let workspace = self.cx.state::<Workspace>().ok();
@@ -229,7 +230,8 @@ impl<'a> Base<'a> {
         };
         // What has no place here may have one when it is opened.
         subjects.retain(|subject| subject.absolute().is_some());
-        let is_known = !subjects.is_empty() && is_certain;
+        // A command may have set another home folder.
+        let is_known = !subjects.is_empty() && is_certain && home::below(path).is_none();
         let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
         if !is_known {
             subjects.extend(unknown(path, access));
@@ -238,15 +240,13 @@ impl<'a> Base<'a> {
     }
 
     fn place(&self, path: &str) -> Option<WorkspacePath> {
-        // The home folder of whoever runs the shell, or a name that begins so.
-        if path.starts_with('~') {
-            return None;
-        }
-        let path = Path::new(path);
-        let path = match &self.folder {
-            Some(folder) => folder.join(path),
-            None if path.is_absolute() => path.to_owned(),
-            None => return None,
+        let path = match (home::below(path), &self.folder) {
+            (Some(_), _) => home::place(path)?,
+            // The home folder of somebody else, or a name that begins so.
+            (None, _) if path.starts_with('~') => return None,
+            (None, Some(folder)) => folder.join(path),
+            (None, None) if Path::new(path).is_absolute() => PathBuf::from(path),
+            (None, None) => return None,
         };
         // What these are depends on who opens them, and a link that leads nowhere makes the
         // file to which it leads.

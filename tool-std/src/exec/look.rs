@@ -12,8 +12,12 @@ use tool_sdk::Subject;
 
 use super::files::{Access, Base, leads_out, unknown};
 use super::looked::{self, Given};
-use super::reading;
-use crate::shell::Simple;
+use super::{home, reading};
+use crate::shell::{Simple, bare_name};
+
+/// What other names a pattern fits goes by these.
+const PATTERN_SETTINGS: &[&str] =
+    &["BASHOPTS", "GLOBIGNORE", "dotglob", "extglob", "globstar", "nocaseglob"];
 
 /// From where a command looks.
 pub(super) struct Look<'a> {
@@ -26,6 +30,8 @@ pub(super) struct Look<'a> {
     pub(super) is_certain: bool,
     /// Whether others may come before the command looks, and be links.
     pub(super) may_come: bool,
+    /// Whether patterns mean what they do when a shell starts.
+    pub(super) are_usual: bool,
 }
 
 impl Look<'_> {
@@ -90,7 +96,7 @@ impl Look<'_> {
         if path.starts_with(['/', '~']) {
             return self.base.about(path, self.is_certain, Access::Read);
         }
-        if self.folders.is_empty() {
+        if self.folders.is_empty() || home::may_stand_in(path) {
             return unknown(path, Access::Read);
         }
         // What is not there is not looked at, unless it may come before.
@@ -143,6 +149,12 @@ impl Look<'_> {
 
     /// What a pattern may stand for: all that begins and ends like it.
     fn matching(&self, pattern: &str) -> Vec<Subject> {
+        if pattern.starts_with('~') {
+            return self.matching_at_home(pattern);
+        }
+        if !self.are_usual || home::may_stand_in(pattern) {
+            return unknown(pattern, Access::Read);
+        }
         let matches = self.folders.iter().map(|folder| matches(folder, pattern));
         let Some(names) = matches.collect::<Option<Vec<_>>>().map(|names| names.concat()) else {
             return unknown(pattern, Access::Read);
@@ -156,8 +168,30 @@ impl Look<'_> {
             false => self.path(name),
         };
         // What fits nothing stands for itself.
-        names.iter().flat_map(about).chain(self.seen(Given::Value(pattern))).collect()
+        let named = names.iter().flat_map(about).chain(self.seen(Given::Value(pattern)));
+        // And what may come may fit.
+        let more = self.may_come.then(|| unknown(pattern, Access::Read));
+        named.chain(more.into_iter().flatten()).collect()
     }
+
+    /// What fits a pattern that begins at home, for rules that forbid. Whether that is the folder
+    /// which is meant is only known when it runs.
+    fn matching_at_home(&self, pattern: &str) -> Vec<Subject> {
+        let fitting = home::place("~").zip(home::below(pattern)).and_then(|(folder, below)| {
+            let names = matches(&folder, below)?;
+            self.has_left(names.len()).then(|| names.iter().map(|name| folder.join(name)).collect())
+        });
+        let files: Vec<PathBuf> = fitting.unwrap_or_default();
+        let named = files.iter().flat_map(|file| self.file(file));
+        named.chain(unknown(pattern, Access::Read)).collect()
+    }
+}
+
+/// Whether patterns may fit other names after a command, or in it.
+pub(super) fn changes_patterns(command: &Simple) -> bool {
+    let is_setting = |word: &String| PATTERN_SETTINGS.iter().any(|it| word.contains(it));
+    command.argv.first().is_some_and(|program| bare_name(program) == "shopt")
+        || command.argv.iter().any(is_setting)
 }
 
 /// What may fit a pattern in a folder; nothing when that is not known.

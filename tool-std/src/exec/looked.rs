@@ -121,12 +121,14 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
 
 /// The folders of which a command is given the names in them, though it looks at no files.
 fn listed(command: &Simple) -> Vec<Given<'_>> {
-    let patterns = command.argv.iter().zip(&command.known);
-    let patterns = patterns.filter(|(_, known)| **known == Known::Pattern).map(|(word, _)| word);
-    let listed = patterns.filter_map(|word| {
-        let open = word.find(['*', '?', '[']).unwrap_or(word.len());
+    let listed = command.argv.iter().zip(&command.known).filter_map(|(word, known)| {
+        let open = word.find(['*', '?', '['])?;
         let end = word[..open].rfind('/')?;
-        Some(Given::Path(&word[..end.max(1)]))
+        match known {
+            Known::Pattern => Some(Given::Path(&word[..end.max(1)])),
+            Known::Nothing => Some(Given::Unknown(word)),
+            Known::Literal | Known::One | Known::Pipe => None,
+        }
     });
     listed.collect()
 }

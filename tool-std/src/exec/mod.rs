@@ -20,6 +20,8 @@ mod files;
 #[cfg(unix)]
 mod found;
 #[cfg(unix)]
+mod home;
+#[cfg(unix)]
 mod judged;
 #[cfg(unix)]
 mod kill;

@@ -10,10 +10,11 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use tool_sdk::process::ChildEnv;
 use tool_sdk::{RiskClass, Subject};
 
 use super::files::READ;
+use super::looked::{self, Given};
+use super::{home, shown};
 use crate::shell::{Known, Simple, Understood, bare_name};
 
 /// Behind how many letters of options a name may stand in one word.
@@ -22,6 +23,9 @@ const MOST_LETTERS: usize = 3;
 /// How many names are held against the rules, and in how many places; where there are more, that is
 /// one that nobody knows.
 const MOST: usize = 128;
+
+/// How many folders at home are looked into.
+const MOST_ENTERED: usize = 4;
 
 /// Programs that read no file that a word of theirs names.
 const READ_NONE: &[&str] = &[
@@ -38,6 +42,7 @@ pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) ->
     of.may_read.iter().for_each(|path| names.word(path, true));
     // What was only found may be more than what is written.
     let is_found = of.opaque.is_some();
+    let at_home = entered_at_home(of);
     for command in of.commands.iter().filter(|it| !it.hidden) {
         if !command.safe {
             let mut own = Names::default();
@@ -45,7 +50,8 @@ pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) ->
             match entered(command) {
                 // It may find other files there.
                 Some(into) if !command.elsewhere => {
-                    let there = folders.iter().map(|it| it.join(into)).filter(|it| it.is_dir());
+                    let there = folders.iter().map(|it| it.join(into)).chain(home::place(into));
+                    let there = there.filter(|it| it.is_dir());
                     let folders: Vec<PathBuf> = folders.iter().cloned().chain(there).collect();
                     own.placed(&folders, roots, &mut subjects);
                 }
@@ -55,11 +61,51 @@ pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) ->
         } else if is_found && command.argv.first().is_none_or(|it| !READ_NONE.contains(&&**it)) {
             // What it names as it is written is looked at elsewhere.
             let expands = |word: &&String| word.contains('{') || word.starts_with('~');
-            names.unknown = names.unknown.or(command.argv.iter().find(expands).map(|it| &**it));
+            let expanded = || command.argv.iter().find(expands).map(|it| &**it);
+            names.unknown = names.unknown.or_else(expanded).or_else(|| fitting(command));
         }
     }
     names.placed(folders, roots, &mut subjects);
+    if !at_home.is_empty() {
+        let mut names = Names::default();
+        of.reads.iter().for_each(|path| names.word(path, is_found));
+        let commands = of.commands.iter().filter(|it| !it.hidden);
+        commands.for_each(|command| names.command(command, is_found));
+        // What nobody names was seen before.
+        names.unknown = None;
+        names.placed(&at_home, roots, &mut subjects);
+    }
     subjects
+}
+
+/// The folders at home that may be entered, so that names lead there which stand for other files
+/// elsewhere.
+fn entered_at_home(of: &Understood) -> Vec<PathBuf> {
+    let mut entered: Vec<PathBuf> = Vec::new();
+    for command in &of.commands {
+        let to = match command.argv.as_slice() {
+            [cd] if cd == "cd" => "~",
+            [cd, .., to] if matches!(&**cd, "cd" | "pushd") => to,
+            _ => continue,
+        };
+        let place = home::place(to).or_else(|| Some(entered.last()?.join(to)));
+        entered.extend(place.filter(|place| place.is_dir()));
+        if entered.len() == MOST_ENTERED {
+            break;
+        }
+    }
+    entered
+}
+
+/// What may be a pattern for files of a command that was only found, where nobody knows what is
+/// quoted.
+fn fitting(command: &Simple) -> Option<&str> {
+    let file = |given| match given {
+        Given::Path(path) | Given::Value(path) => Some(path),
+        _ => None,
+    };
+    let mut files = looked::given(command).into_iter().filter_map(file);
+    files.find(|file| file.contains(['*', '?', '[']))
 }
 
 /// The folder that a command is told to run in, as `-C` says it to many programs.
@@ -97,8 +143,7 @@ fn about(name: &str, place: PathBuf, roots: &[&Path]) -> Subject {
 
 /// Where a name leads that begins at home.
 fn at_home(name: &str) -> Option<PathBuf> {
-    let rest = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
-    Some(straight(ChildEnv::inherited().home()?, rest.trim_start_matches('/')))
+    Some(straight(&home::place(name)?, ""))
 }
 
 /// A name as no rule for commands takes it for that of a program.
@@ -139,6 +184,22 @@ fn spellings(word: &str) -> impl Iterator<Item = &str> {
         let behind = it.strip_prefix('@');
         [Some(it), behind].into_iter().flatten()
     })
+}
+
+/// Whether it may make something else of a name when it is not quoted.
+fn is_open(c: char) -> bool {
+    matches!(c, '$' | '`' | '*' | '?' | '[' | ']' | '{' | '}' | '~')
+}
+
+/// All that a word may name: a text of another language may do so in its midst.
+fn names_in(word: &str) -> impl Iterator<Item = &str> {
+    let is_plain = |c: char| c.is_alphanumeric() || !c.is_ascii() || "_./-+@%:,".contains(c);
+    word.split(move |c: char| !is_plain(c) && !is_open(c)).flat_map(spellings)
+}
+
+/// Whether it has a pattern for what lies in a folder.
+fn is_fitted(word: &str) -> bool {
+    word.find(['*', '?', '[']).is_some_and(|open| word[..open].contains('/'))
 }
 
 #[derive(Default)]
@@ -184,6 +245,12 @@ impl<'a> Names<'a> {
         let Some((program, words)) = command.argv.split_first() else { return };
         let program = bare_name(program);
         if READ_NONE.contains(&&*program) {
+            // The shell itself looks for what fits a pattern, and these show it.
+            let is_shown = |it: &&String| matches!(&*program, "echo" | "printf") && is_fitted(it);
+            let unknown = words.iter().zip(command.known.iter().skip(1));
+            let mut unknown = unknown.filter(|(_, known)| **known == Known::Nothing);
+            let fitted = unknown.find(|(word, _)| is_shown(word)).map(|(word, _)| &**word);
+            self.unknown = self.unknown.or(fitted);
             return;
         }
         if command.open_end {
@@ -195,17 +262,23 @@ impl<'a> Names<'a> {
             match known {
                 _ if is_text(&program, option) || word.starts_with("-j$") => {}
                 Known::Literal => self.word(word, is_found || word.contains("{}")),
-                _ => self.unknown = Some(word),
+                _ => self.open(word),
             }
+        }
+        if shown::by(&program, words) {
+            self.unknown = Some(&command.text);
         }
     }
 
+    /// Adds a word of which not all is known. What it names at home is forbidden by that name.
+    fn open(&mut self, word: &'a str) {
+        self.unknown = Some(word);
+        let at_home = names_in(word).filter(|name| home::below(name).is_some());
+        self.named.extend(at_home.take(MOST.saturating_sub(self.named.len())));
+    }
+
     fn word(&mut self, word: &'a str, expands: bool) {
-        let is_open = |c| matches!(c, '$' | '`' | '*' | '?' | '[' | ']' | '{' | '}' | '~');
-        let is_plain = |c: char| c.is_alphanumeric() || !c.is_ascii() || "_./-+@%:,".contains(c);
-        // A text of another language may name it in the midst.
-        let names = word.split(|c: char| !is_plain(c) && !is_open(c)).flat_map(spellings);
-        for name in names {
+        for name in names_in(word) {
             if name.len() < word.len() && !name.contains(['.', '/']) {
                 continue;
             }
@@ -214,8 +287,7 @@ impl<'a> Names<'a> {
             }
             let is_unknown = expands && name.len() == word.len() && name.contains(is_open);
             if is_unknown || self.named.len() >= MOST {
-                self.unknown = Some(word);
-                return;
+                return self.open(word);
             }
             self.named.insert(name);
         }

@@ -6,6 +6,18 @@
 /// Letters of options of `grep` and `rg` that take no value.
 const FLAGS: &str = "EFGHILPRSTUVZabchilnopqrsvwxyz";
 
+/// Options of git that stand before its command and take the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+
 /// Options of `git diff`, `git log` and `git show` with which they say of files only their names
 /// and numbers, and those that do not change what is shown of a file.
 const SUMMARIES: &[&str] = &[
@@ -44,6 +56,7 @@ const NEUTRAL: &[&str] = &[
     "--merge-base",
     "--merges",
     "--no-color",
+    "--no-commit-id",
     "--no-decorate",
     "--no-ext-diff",
     "--no-merges",
@@ -52,6 +65,7 @@ const NEUTRAL: &[&str] = &[
     "--pretty",
     "--remotes",
     "--reverse",
+    "--root",
     "--since",
     "--skip",
     "--staged",
@@ -60,6 +74,7 @@ const NEUTRAL: &[&str] = &[
     "--until",
     "-M",
     "-i",
+    "-r",
     "-z",
 ];
 
@@ -84,30 +99,84 @@ pub(super) fn names_place(name: &str, rest: &[String]) -> bool {
     options.iter().all(is_flag) && operands.len() + behind > 1
 }
 
+/// Whether a program shows lines of files that it was not told.
+pub(super) fn by(name: &str, rest: &[String]) -> bool {
+    let words = || rest.iter().map(String::as_str);
+    match name.strip_prefix("git-") {
+        Some(command) => by_command(command, &words().collect::<Vec<_>>()),
+        None => name == "git" && by_git(rest),
+    }
+}
+
 /// Whether a command of git shows lines of files that it was not told.
 pub(super) fn by_git(rest: &[String]) -> bool {
-    let mut words = rest.iter().map(String::as_str).skip_while(|word| *word == "--no-pager");
-    let Some(command) = words.next() else { return false };
-    let words: Vec<&str> = words.collect();
+    let mut words = rest.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            return by_command(word, &words.collect::<Vec<_>>());
+        }
+        if VALUED.contains(&word) {
+            words.next();
+        }
+    }
+    false
+}
+
+fn by_command(command: &str, words: &[&str]) -> bool {
     let ends = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let options = || words[..ends].iter().copied().filter(|word| word.starts_with('-'));
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
     let are_told = operands().next().is_some() && operands().all(is_file_of_revision);
     let are_quiet = options().all(|it| is_summary(it) || is_neutral(it));
+    let is_summed = || are_quiet && options().any(is_summary);
+    let is_first = |names: &[&str]| operands().next().is_some_and(|it| names.contains(&it));
     match command {
-        "grep" => true,
-        "log" => !are_quiet,
-        "diff" => !(are_quiet && options().any(is_summary)),
-        "show" => !(are_told || are_quiet && options().any(is_summary)),
+        "grep" | "difftool" | "fast-export" | "format-patch" | "pack-objects" | "unpack-file"
+        | "upload-archive" | "upload-pack" => true,
+        "archive" => !options().any(|it| matches!(it, "-l" | "--list")),
+        "bundle" => is_first(&["create"]),
+        "rerere" => is_first(&["diff"]),
+        "checkout-index" => options().any(|it| long(it, "--temp") || long(it, "--prefix")),
+        "log" | "whatchanged" | "diff-tree" | "diff-index" | "diff-files" => !are_quiet,
+        "reflog" => !are_quiet && !is_first(&["delete", "drop", "exists", "expire"]),
+        "diff" | "range-diff" => !is_summed(),
+        "show" => !(are_told || is_summed()),
         "cat-file" => !(are_told || options().any(|it| matches!(it, "-e" | "-s" | "-t"))),
         // The file may be one of long ago.
-        "blame" => operands().count() > 1,
+        "annotate" | "blame" => operands().count() > 1,
+        // With fewer of them it says of files only their names.
+        "merge-tree" => operands().count() > 2 || options().any(|it| long(it, "--trivial-merge")),
+        "request-pull" => options().any(|it| it == "-p"),
+        "am" | "rebase" => options().any(|it| long(it, "--show-current-patch")),
+        "stash" if is_first(&["list", "show"]) => !are_quiet,
+        // What is to be chosen from is shown before.
+        "add" => options().any(|it| chooses(it, "eip")),
+        "checkout" | "reset" | "restore" | "stash" => options().any(|it| chooses(it, "p")),
+        // What it is about stands below the message.
+        "commit" => options().any(|it| chooses(it, "pv") || long(it, "--verbose")),
         "status" => options().any(|it| match it.strip_prefix("--") {
             Some(long) => long.starts_with('v'),
             None => it.contains('v'),
         }),
         _ => false,
     }
+}
+
+/// Whether it is a long option, which may be cut short.
+fn long(option: &str, name: &str) -> bool {
+    let option = option.split('=').next().unwrap_or_default();
+    option.len() > 2 && name.starts_with(option)
+}
+
+/// Whether an option lets somebody choose among changes; `letters` do.
+fn chooses(option: &str, letters: &str) -> bool {
+    if option.starts_with("--") {
+        let edits = letters.contains('e') && long(option, "--edit");
+        return edits || long(option, "--patch") || long(option, "--interactive");
+    }
+    // What stands behind one of these is its value.
+    let mut cluster = option.chars().skip(1).take_while(|c| !"bBcCFmS".contains(*c));
+    cluster.any(|c| letters.contains(c))
 }
 
 /// Whether it is `revision:path`, and can be nothing else.
@@ -175,6 +244,52 @@ mod tests {
             ("cat-file blob 4b825dc6", true),
             ("blame a", false),
             ("blame HEAD~1 -- a", true),
+            ("annotate HEAD~1 a", true),
+            ("-C a log -p", true),
+            ("-c a=b --no-pager show", true),
+            ("-C a log", false),
+            ("diff-tree -p --root HEAD", true),
+            ("diff-tree -c HEAD", true),
+            ("diff-tree --no-commit-id --name-only -r HEAD", false),
+            ("diff-index --cached HEAD", false),
+            ("diff-index -u HEAD", true),
+            ("diff-files -U1", true),
+            ("whatchanged -p", true),
+            ("whatchanged", false),
+            ("reflog", false),
+            ("reflog -p", true),
+            ("reflog expire --expire=now --all", false),
+            ("fast-export HEAD", true),
+            ("archive HEAD", true),
+            ("archive --list", false),
+            ("format-patch --stdout -1", true),
+            ("bundle create - HEAD", true),
+            ("bundle list-heads a", false),
+            ("stash show -p", true),
+            ("stash show", false),
+            ("stash list --patch", true),
+            ("stash push -m a", false),
+            ("stash -p", true),
+            ("rerere diff", true),
+            ("range-diff a..b a..c", true),
+            ("range-diff -s a..b a..c", false),
+            ("merge-tree a b", false),
+            ("merge-tree a b c", true),
+            ("am --show-c", true),
+            ("rebase main", false),
+            ("add -p", true),
+            ("add -A .", false),
+            ("checkout --pat", true),
+            ("checkout -b p", false),
+            ("commit -am p", false),
+            ("commit -v", true),
+            ("commit -sp", true),
+            ("commit --interactive", true),
+            ("commit --amend --no-edit", false),
+            ("add -up", true),
+            ("add --edit", true),
+            ("rebase --edit-todo", false),
+            ("cat-file --batch", true),
             ("ls-files", false),
             ("rev-parse HEAD", false),
         ] {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use tool_sdk::{RiskClass, Subject};
 
 use super::files::{Access, Base, WRITE};
-use super::look;
 use super::written::{self, Written};
+use super::{home, look};
 use crate::shell::Understood;
 
 /// How many files are looked for. Where there are more, they are some that nobody knows.
@@ -82,6 +82,12 @@ struct Placed<'a> {
     has_more: bool,
 }
 
+/// Whether it is a folder, also where it begins at home.
+fn is_folder(place: &Path) -> bool {
+    let at_home = place.to_str().and_then(home::place);
+    at_home.as_deref().unwrap_or(place).is_dir()
+}
+
 /// The same, when a command runs in one of these folders.
 fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
     let all = |path: &str| match path.starts_with(['/', '~']) {
@@ -101,13 +107,15 @@ fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
         // Of what lies below a folder, a rule may forbid some.
         Written::Whole(path) | Written::Gone(path) => {
             let places = all(path);
-            let is_folder = places.iter().any(|place| place.is_dir());
+            let is_folder = places.iter().any(|place| is_folder(place));
             (places, is_folder)
         }
         Written::Unknown(_) => (Vec::new(), true),
         Written::Pattern(pattern) => {
-            let fitting = folders.iter().map(|folder| {
-                let names = look::matches(folder, pattern)?.into_iter();
+            let at_home = home::place("~").zip(home::below(pattern));
+            let below = folders.iter().map(|folder| (folder.clone(), pattern)).chain(at_home);
+            let fitting = below.map(|(folder, pattern)| {
+                let names = look::matches(&folder, pattern)?.into_iter();
                 Some(names.map(|name| folder.join(name)).collect::<Vec<_>>())
             });
             let fitting: Option<Vec<_>> = fitting.collect();
@@ -115,16 +123,16 @@ fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
             // What fits nothing stands for itself.
             let mut places = fitting.unwrap_or_default().concat();
             places.extend(all(pattern));
-            let is_folder = places.iter().any(|place| place.is_dir());
+            let is_folder = places.iter().any(|place| is_folder(place));
             (places, is_folder || !is_known)
         }
         Written::Copy { from, to } => {
             let name = Path::new(from).file_name();
             let into = |place: PathBuf| match name {
-                Some(name) if place.is_dir() => place.join(name),
+                Some(name) if is_folder(&place) => place.join(name),
                 _ => place,
             };
-            let is_folder = name.is_none() || all(from).iter().any(|from| from.is_dir());
+            let is_folder = name.is_none() || all(from).iter().any(|from| is_folder(from));
             (all(to).into_iter().map(into).collect(), is_folder)
         }
     };

@@ -7,6 +7,7 @@
 //! **Invariant:** one look at each character, twice; what is too much is said to be cut, and
 //! never left out in silence.
 
+use super::ansi;
 use super::word::{Builder, Word, is_assignment, is_reserved};
 
 /// What might be in a script.
@@ -53,6 +54,8 @@ struct Finder<'s> {
     copies: bool,
     /// Inside braces that began a command.
     braces: bool,
+    /// Between `$'` and `'`, where quotes are dropped.
+    ansi: bool,
     /// How many more words there may be.
     left: usize,
 }
@@ -60,7 +63,10 @@ struct Finder<'s> {
 impl Finder<'_> {
     fn run(&mut self, quotes: Quotes) {
         while let Some(c) = self.rest.chars().next().filter(|_| !self.found.cut) {
-            if !(matches!(c, '\\' | '$') && self.skip(quotes)) {
+            if self.ansi && c == '\\' {
+                self.rest = &self.rest[1..];
+                self.escaped();
+            } else if !(matches!(c, '\\' | '$') && self.skip(quotes)) {
                 self.rest = &self.rest[c.len_utf8()..];
                 self.step(c, quotes);
             }
@@ -70,18 +76,31 @@ impl Finder<'_> {
 
     /// Leaves out what stands for nothing, or for a blank.
     fn skip(&mut self, quotes: Quotes) -> bool {
-        let dropped: &[(&str, bool)] = match quotes {
-            Quotes::Respected => &[("\\\n", false), ("$'", false), ("$\"", false)],
-            Quotes::Dropped => {
-                &[("\\\n", false), ("${IFS}", true), ("$IFS", true), ("$'", false), ("$\"", false)]
+        if let Some(rest) = self.rest.strip_prefix("$'") {
+            self.rest = rest;
+            match quotes {
+                Quotes::Respected => self.ansi_quoted(),
+                Quotes::Dropped => self.ansi = true,
             }
+            return true;
+        }
+        // It is a number, and what comes next does not begin with `$`.
+        if let Some(rest) = self.rest.strip_prefix("$$") {
+            self.rest = rest;
+            self.push('$');
+            self.push('$');
+            return true;
+        }
+        let dropped: &[(&str, bool)] = match quotes {
+            Quotes::Respected => &[("\\\n", false), ("$\"", false)],
+            Quotes::Dropped => &[("\\\n", false), ("${IFS}", true), ("$IFS", true), ("$\"", false)],
         };
         let Some((text, is_blank)) = dropped.iter().find(|(text, _)| self.rest.starts_with(text))
         else {
             return false;
         };
         // A quote after `$` still opens.
-        let length = if text.ends_with(['\'', '"']) { 1 } else { text.len() };
+        let length = if text.ends_with('"') { 1 } else { text.len() };
         self.rest = &self.rest[length..];
         if *is_blank {
             self.end_word();
@@ -96,11 +115,15 @@ impl Finder<'_> {
                 self.unknown_read();
                 self.end_command();
             }
-            '\n' | ';' | '|' | '(' | ')' => self.end_command(),
+            '(' => {
+                self.pattern_list();
+                self.end_command();
+            }
+            '\n' | ';' | '|' | ')' => self.end_command(),
             '&' if self.target.is_some() && self.word.is_none() => self.copies = true,
             '&' => self.end_command(),
             '<' | '>' => self.redirect(c == '>'),
-            '\'' | '"' if quotes == Quotes::Dropped => {}
+            '\'' | '"' if quotes == Quotes::Dropped => self.ansi &= c != '\'',
             '\'' | '"' => self.quoted(c),
             '\\' => {
                 if let Some(c) = self.rest.chars().next() {
@@ -140,6 +163,38 @@ impl Finder<'_> {
         self.rest = "";
     }
 
+    /// Reads what stands between `$'` and `'`.
+    fn ansi_quoted(&mut self) {
+        self.word.get_or_insert_default();
+        while let Some(c) = self.rest.chars().next() {
+            self.rest = &self.rest[c.len_utf8()..];
+            match c {
+                '\'' => return,
+                '\\' => self.escaped(),
+                c => self.push(c),
+            }
+        }
+    }
+
+    /// Takes what an escape stands for.
+    fn escaped(&mut self) {
+        let (known, length) = ansi::escape(self.rest);
+        self.rest = &self.rest[length..];
+        match known {
+            Some(c) => self.push(c),
+            None => self.word.get_or_insert_default().unknown("", false),
+        }
+    }
+
+    /// Before a bracket, these may begin a pattern for files.
+    fn pattern_list(&mut self) {
+        let is_operand = !self.words.is_empty() || self.target.is_some();
+        let Some(word) = self.word.as_mut().filter(|_| is_operand) else { return };
+        if word.value().ends_with(['!', '@', '+', '?', '*']) {
+            word.unknown("(", false);
+        }
+    }
+
     fn redirect(&mut self, is_write: bool) {
         let is_number = |word: &Builder| word.value().bytes().all(|byte| byte.is_ascii_digit());
         if self.word.as_ref().is_some_and(is_number) {
@@ -166,6 +221,9 @@ impl Finder<'_> {
         if let Some(is_write) = self.target.take() {
             let is_descriptor = word.value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
             let is_file = word.value != "/dev/null" && !(self.copies && is_descriptor);
+            if word.unknown {
+                word.value = "`".to_owned();
+            }
             if is_write && is_file {
                 self.found.writes.push(word.value);
             } else if is_file && !self.here {
@@ -241,6 +299,11 @@ mod tests {
             "rm${IFS}-rf${IFS}x",
             "rm$IFS-rf${IFS}x",
             "$'rm' -rf x",
+            r"$'\x72m' -rf x",
+            r"r$'\155' -$'\u0072f' x",
+            "echo \"$($'r\\x6d' -rf x)\"",
+            r"echo $'\'' | rm -rf x",
+            r"echo $$'\' | rm -rf x",
             "r\\m -r\"f\" x &",
             "A=1 B=2 rm -rf x &",
             "> y rm -rf x",

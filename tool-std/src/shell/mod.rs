@@ -14,6 +14,7 @@
 #[cfg(all(feature = "exec", unix))]
 mod action;
 mod alias;
+mod ansi;
 mod danger;
 mod find;
 mod folders;

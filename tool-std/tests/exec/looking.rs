@@ -394,3 +394,101 @@ async fn a_redirection_after_a_step_up_is_judged_where_it_lies() {
         assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
     }
 }
+
+// F92, SH10: whatever looks at what fits a pattern, at home or where nobody knows, is asked about,
+// and no mode lets it past a rule that forbids.
+#[tokio::test]
+async fn a_pattern_for_files_that_nobody_knows_is_asked_about() {
+    const DENIED: &str = "deny read(~/.ssh/*)";
+    let commands = [
+        "cat @",
+        "head -1 @",
+        "tail @",
+        "tac @",
+        "nl @",
+        "wc -l @",
+        "cut -c 1 @",
+        "base64 @",
+        "sort @",
+        "grep x @",
+        "rg x @",
+        "stat @",
+        "ls @",
+        "find @",
+        "du @",
+        "diff a.txt @",
+        "sed -n 1p @",
+        "cat a.txt @ | rev",
+        "true && cat @",
+        "timeout 5 cat @",
+        "bash -c 'cat @'",
+        "cat @ &",
+    ];
+    let spellings = [
+        "~/.ssh/i*",
+        "~/.ssh/*",
+        "~/.ssh/i?",
+        "~/.ssh/[i]d",
+        "~//.ssh/i*",
+        "~/.s*/id",
+        "~root/.ssh/i*",
+        "~+/.ssh/i*",
+        "~-/.ssh/i*",
+        "$HOME/.ssh/i*",
+        "${HOME}/.ssh/i*",
+        "\"$HOME\"/.ssh/i*",
+        "\"$HOME/.ssh\"/i*",
+        "{~,x}/.ssh/i*",
+        "{~/.ssh/i*,x}",
+        "~/.s{sh,}/i*",
+        "~/.ssh/@(i)d",
+        "a=~/.ssh/i*",
+        "a:~/.ssh/i*",
+        "*/i*",
+    ];
+    let free = Host::new(Mode::Auto, &[]);
+    let bound = Host::new(Mode::Bypass, &[DENIED]);
+    for command in commands {
+        for spelling in spellings {
+            let arguments = json!({ "cmd": command.replace('@', spelling) });
+            for host in [&free, &bound] {
+                let decision = check(host, "exec_command", &arguments).await.decision;
+                assert_ne!(decision.action, Allow, "{arguments}: {:?}", decision.subjects);
+            }
+        }
+    }
+    // Behind a step, this is a name like any other.
+    let arguments = json!({ "cmd": "cat ./~/i*" });
+    assert_eq!(check(&bound, "exec_command", &arguments).await.decision.action, Allow);
+}
+
+// SH10: what a pattern fits that is not understood, or that another command changes.
+#[tokio::test]
+async fn a_pattern_that_is_only_found_may_fit_what_is_forbidden() {
+    let host = Host::new(Mode::Bypass, &["deny read(sub/secret)"]);
+    let root = host.folder.path();
+    fs::create_dir(root.join("sub")).unwrap();
+    fs::write(root.join("sub/secret"), "x").unwrap();
+    for cmd in [
+        "cat sub/s* &",
+        "if true; then cat sub/s*; fi",
+        "for i in 1; do head -1 sub/?ecret; done",
+        "{ grep x sub/[s]ecret; }",
+        "shopt -s extglob\ncat sub/!(x)",
+        "{ cat; } < sub/@(s)ecret",
+        "GLOBIGNORE=x; cat sub/*",
+        "shopt -s nocaseglob; cat sub/S*",
+        "bash -O nocaseglob -c 'cat sub/S*'",
+        "ln -s sub new; cat n*/secret",
+        "mv sub new; cat new/s*",
+    ] {
+        let decision = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision;
+        assert_ne!(decision.action, Allow, "{cmd}: {:?}", decision.subjects);
+    }
+    for cmd in
+        ["while read l; do grep 'a*b' a.txt; done < a.txt", "if [ -f a.txt ]; then wc -l a.txt; fi"]
+    {
+        let decision = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision;
+        assert_eq!(decision.action, Allow, "{cmd}: {:?}", decision.reason);
+    }
+}

@@ -7,6 +7,8 @@ mod begun;
 mod decisions;
 mod dropped;
 mod facts;
+#[cfg(feature = "application")]
+mod home;
 #[cfg(target_os = "linux")]
 mod load;
 mod looking;

@@ -66,6 +66,19 @@ async fn a_file_is_forbidden_whatever_it_is_called() {
         ("tar c other", Action::Allow),
         ("cd other && awk 1 secret", Action::Allow),
         ("awk 1 other/secret", Action::Allow),
+        (r"cat $'\x2eenv'", Action::Deny),
+        (r"cat $'sub\057secret'", Action::Deny),
+        (r"head -1 $'sub/\163ecret'", Action::Deny),
+        (r"awk 1 sub$'/\u0073ecr\U00000065t'", Action::Deny),
+        (r"cat < $'.e\x6ev'", Action::Deny),
+        (r"tee a.txt < $'.e\156v'", Action::Deny),
+        (r"bash -c $'cat .e\x6ev'", Action::Deny),
+        ("echo \"$(cat $'.e\\x6ev')\"", Action::Deny),
+        (r"echo $$'\' $(cat $'.e\x6ev') ''", Action::Deny),
+        (r"cat $'.e\x{6e}v'", Action::Ask),
+        (r"cat $'.env\0.txt'", Action::Ask),
+        (r"cat `echo $'.e\\x6ev'`", Action::Ask),
+        (r"cat $'a\x2etxt'", Action::Allow),
     ] {
         let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
@@ -81,10 +94,26 @@ async fn a_file_at_home_is_forbidden_by_its_short_name() {
         "dd if=~/.ssh/id_rsa",
         "scp ~/.ssh/id_rsa host:",
         "awk 1 ~//.ssh/../.ssh/id_rsa",
+        "cat ~/.ssh/id_rsa",
+        "head -1 ~/.ssh/id_rsa | rev",
+        "cat < ~/.ssh/id_rsa",
+        "cat $HOME/.ssh/id_rsa",
+        "cat \"$HOME/.ssh/id_rsa\"",
+        "cat \"${HOME}\"/.ssh/id_rsa",
+        "cat < $HOME/.ssh/id_rsa",
+        "HOME=/nope cat ~/.ssh/id_rsa",
+        "if true; then cat ~/.ssh/id_rsa; fi",
+        "bash -c 'cat $HOME/.ssh/id_rsa'",
+        "awk 1 $HOME/.ssh/id_rsa",
+        "dd if=$HOME/.ssh/id_rsa",
+        "cd && cat .ssh/id_rsa",
+        "cd ~ && cat < .ssh/id_rsa",
+        "cd $HOME; awk 1 .ssh/id_rsa",
     ] {
         assert_eq!(decide(Mode::Auto, &rules, cmd).await, Action::Deny, "{cmd}");
     }
-    assert_eq!(decide(Mode::Auto, &rules, "awk 1 $HOME/.ssh/id_rsa").await, Action::Ask);
+    assert_eq!(decide(Mode::Auto, &rules, "awk 1 $HOMES/.ssh/id_rsa").await, Action::Ask);
+    assert_eq!(decide(Mode::Auto, &rules, "cat ~/.sshd").await, Action::Ask);
     assert_eq!(decide(Mode::Auto, &rules, "awk 1 ~/.sshd").await, Action::Allow);
 }
 
@@ -103,6 +132,19 @@ async fn names_that_are_only_known_later_are_asked_about_where_some_are_forbidde
         "cat $PWD/secrets/x",
         "f=secrets/x; cat $f",
         "cat {secrets,src}/x",
+        "cat $'secret\\xc3\\xa9/x'",
+        "cat < $'secret\\cA/x'",
+        "git -C a archive HEAD",
+        "git diff-tree -p --root HEAD",
+        "git whatchanged -p",
+        "git reflog -p",
+        "git fast-export HEAD",
+        "git archive HEAD",
+        "git format-patch --stdout -1",
+        "git stash show -p",
+        "git bundle create - HEAD",
+        "git cat-file --batch",
+        "timeout 5 git-diff-tree -p HEAD",
         "cat `echo secrets/x`",
         "cat ~+/secrets/x",
         "cat < $F",
@@ -120,6 +162,11 @@ async fn daily_work_goes_on_where_some_files_are_forbidden() {
     for cmd in [
         "cargo test --all -- name",
         "git commit -m 'mend the [x] of *.rs'",
+        "git add -A && git commit -qam x && git push",
+        "git stash push -m x && git stash pop",
+        "git diff-tree --no-commit-id --name-only -r HEAD",
+        "git checkout -b topic && git rebase main",
+        "echo $'a\\tb' && make",
         "npm run build && make -j4 all",
         "awk '{ print $1 }' src/a.txt",
         "jq '.a[] | .b' a.json",

@@ -64,7 +64,6 @@ async fn what_may_be_forbidden_asks() {
             &[
                 r"$'\x72m' x",
                 r"command $'\x72m' x",
-                r"echo x | xargs $'\x72m'",
                 r"bash -c $'\x72m x'",
                 r"eval $'\x72\x6d x'",
                 "r{m,} x",
@@ -102,12 +101,17 @@ async fn what_may_be_forbidden_asks() {
         ),
     ] {
         for cmd in scripts {
-            assert_eq!(decide(Mode::Auto, &["allow exec_command", deny], cmd).await, Ask, "{cmd}");
-            assert_eq!(decide(Mode::Bypass, &[deny], cmd).await, Ask, "{cmd}");
+            // These quotes say what they stand for.
+            let expected = if cmd.contains("$'") { Deny } else { Ask };
+            let rules = ["allow exec_command", deny];
+            assert_eq!(decide(Mode::Auto, &rules, cmd).await, expected, "{cmd}");
+            assert_eq!(decide(Mode::Bypass, &[deny], cmd).await, expected, "{cmd}");
             assert_eq!(decide(Mode::Auto, &["allow exec_command"], cmd).await, Allow, "{cmd}");
             assert_eq!(decide(Mode::Bypass, &[], cmd).await, Allow, "{cmd}");
         }
     }
+    let rules = ["allow exec_command", "deny exec_command(rm *)"];
+    assert_eq!(decide(Mode::Auto, &rules, r"echo x | xargs $'\x72m'").await, Deny);
 }
 
 // SH10: what nobody knows is asked about only where it may be a command.

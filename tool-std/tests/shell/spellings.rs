@@ -10,7 +10,7 @@ use Verdict::{Allow, Ask, Deny};
 #[test]
 fn no_spelling_passes() {
     check(&[
-        ("$'\\x72m' x", "?*", Ask, Ask),
+        ("$'\\x72m' x", "?*", Ask, Deny),
         ("$\"rm\" x", "?*", Ask, Deny),
         ("r{m,} x", "?*", Ask, Ask),
         ("{rm,x}", "?*", Ask, Deny),
