@@ -2,10 +2,10 @@
 //!
 //! **Invariant:** the value that comes out is the very one that was judged and shown.
 
-use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Checked;
+use super::approved::Approved;
 use super::arguments::Given;
 use super::ask::{self, Answered};
 use super::frame::Frame;
@@ -18,7 +18,7 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
 use crate::permission::{
-    Action, By, Case, Decision, Floor, Grant, Grantee, Loaded, Modes, Pattern, definition_hash,
+    Action, By, Case, Decision, Floor, Grant, Grantee, Modes, Pattern, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 
@@ -268,7 +268,7 @@ fn judging(
             subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(given.ways()));
         }
         let dangerous = prepared.is_dangerous();
-        let stored = OnceCell::new();
+        let approved = Approved::new(frame, prepared, assumed.granted);
         let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
             elsewhere: &|permission| all.about(view.names_of(permission)),
@@ -278,9 +278,7 @@ fn judging(
             subjects: subjects.as_deref(),
             arguments: &given,
             required: prepared.approval_required(cx),
-            approved: &|subject| {
-                !dangerous && approved(frame, prepared, &stored, assumed.granted, subject)
-            },
+            approved: &|subject| !dangerous && approved.covers(subject),
             writable: frame.core.writable.as_deref(),
             kept: &|path| frame.core.keeps(path),
             opinions,
@@ -290,41 +288,6 @@ fn judging(
         decision
     }));
     judged.unwrap_or_else(|_| unknown())
-}
-
-/// Whether somebody approved of `subject` before: in this session, or for always; or would with
-/// what is `granted` now.
-fn approved(
-    frame: &Frame<'_>,
-    prepared: &dyn Prepared,
-    stored: &OnceCell<Option<Loaded>>,
-    granted: &[Grant],
-    subject: &Subject,
-) -> bool {
-    let to = grantee(frame.definition, subject);
-    let approvals = &frame.core.kept(frame.session).approvals;
-    let stored = stored.get_or_init(|| frame.core.stored(frame.session));
-    if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
-        frame.core.warn(frame.session, &frame.definition.name, frame.id, warning);
-    }
-    let covers = || {
-        approvals.covers(&to, subject)
-            || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject))
-            || granted.iter().any(|grant| grant.covers(&to, subject))
-    };
-    if subject.is_opaque() {
-        // Nobody knows what a pattern would cover, but one for everything.
-        return covers();
-    }
-    let mut patterns = approvals.patterns(&to);
-    patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
-    patterns.extend(granted.iter().filter(|it| it.to == to).map(|it| it.pattern.clone()));
-    let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
-    match patterns.iter().find_map(by_tool) {
-        // The tool knows better than plain matching what a pattern covers.
-        Some(_) => patterns.iter().any(|pattern| by_tool(pattern) == Some(true)),
-        None => covers(),
-    }
 }
 
 /// To whom an approval of `subject` is given.
@@ -357,6 +320,10 @@ fn strictly(arguments: &str) -> Result<(), ToolError> {
     is_strict(arguments).map_err(ToolError::invalid_args)
 }
 
+/// Of how many subjects at most an approval beyond the call is offered: nobody reads more, and a
+/// prompt that leaves some out offers none anyway.
+const MOST_OFFERED: usize = 256;
+
 /// The patterns that an approval could grant, from specific to general: with all of them granted
 /// the call would run. All that it touches is worked out anew where that is not known.
 pub(super) fn suggestions(
@@ -370,7 +337,8 @@ pub(super) fn suggestions(
     // What is granted is shown for one permission, and no approval lifts the first four.
     let grantees = grantees(frame.definition, &decision.subjects);
     let [to] = grantees.as_slice() else { return Vec::new() };
-    if matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
+    if decision.subjects.len() > MOST_OFFERED
+        || matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
         || prepared.is_dangerous()
         || decision.subjects.iter().any(Subject::is_opaque)
     {

@@ -21,6 +21,7 @@
 //! **Invariant:** nothing here knows a surface, or any tool by its name, and no error on
 //! the way to `run` ends in running the tool.
 
+mod approved;
 mod arguments;
 mod ask;
 mod at_once;
