@@ -160,6 +160,10 @@ async fn slowly(
     // run
     if frame.is_aborted() {
         return Err(run::aborted());
+        if frame.guard_in_turn() {
+            trace::stage(frame, way.is_traced, "decide");
+            prepared = decide::approve(frame, Heard::in_turn(prepared), way.turn).await?;
+        }
     }
     trace::stage(frame, way.is_traced, "run");
     run::contained(|| frame.note(&*prepared))?;
