@@ -341,3 +341,51 @@ async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
     let calls = (0..60).map(|at| call("change", &at.to_string())).collect();
     assert_eq!(told(&run(&guarded(), calls).await.0), (60, vec![]));
 }
+
+/// Takes longer over what comes first.
+struct Ponders;
+
+impl Hook for Ponders {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let is_first = call.value()["text"] == "z1";
+        Step::later(async move {
+            tokio::time::sleep(PAUSE * u32::from(is_first)).await;
+            Ok(Opinion::none())
+        })
+    }
+}
+
+// F48: whoever answers one question after the other answers them in the order of the calls.
+#[tokio::test(start_paused = true)]
+async fn questions_come_in_the_order_of_the_calls_whatever_takes_long() {
+    let scripted = Arc::new(Scripted::always(Reply::Once));
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, Ponders);
+    let pipeline = pipeline.shared_approver(scripted.clone());
+    let calls = ["z1", "z2", "z3"].map(|text| call("change", text));
+    let (outcomes, _) = run(&pipeline, calls.to_vec()).await;
+    assert_eq!(told(&outcomes), (3, vec![]));
+    let asked: Vec<_> = scripted.asked().iter().map(|ask| ask.arguments["text"].clone()).collect();
+    assert_eq!(asked, ["z1", "z2", "z3"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
+    for round in 0..300 {
+        let (approver, mut inbox) = crate::permission::ask_channel();
+        let pipeline = pipeline().approver(approver);
+        let session = Session::new("s");
+        let calls = ["z1", "z2", "z1", "z3"].map(|text| call("change", text));
+        let batch = Batch::new(&pipeline);
+        let answering = async {
+            let mut asked = Vec::new();
+            while asked.len() < 3 {
+                let pending = inbox.recv().await.unwrap();
+                asked.push(pending.ask().arguments["text"].as_str().unwrap().to_owned());
+                pending.reply(Reply::RejectWith { feedback: "not now".into() });
+            }
+            asked
+        };
+        let (_, asked) = tokio::join!(batch.run(&session, calls), answering);
+        assert_eq!(asked, ["z1", "z2", "z3"], "round {round}");
+    }
+}

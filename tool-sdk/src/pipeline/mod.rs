@@ -57,7 +57,7 @@ use self::core::Core;
 use self::frame::Frame;
 use self::gates::Way;
 use self::hooks::Shown;
-pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
+pub(crate) use self::turn::{Facts, Line, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
