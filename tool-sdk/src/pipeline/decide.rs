@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** the value that comes out is the very one that was judged and shown.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Checked;
@@ -18,7 +19,7 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
 use crate::permission::{
-    Action, By, Case, Decision, Floor, Grant, Grantee, Modes, Pattern, definition_hash,
+    Action, By, Case, Decision, Floor, Grant, Grantee, Modes, Pattern, Rule, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 
@@ -434,19 +435,46 @@ fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
     if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
         return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
     }
-    let rule = |subject: &Subject| match subject.is_dangerous() {
-        true => format!("{}({})", of(subject), subject.text()),
-        false => of(subject),
+    let is_exact = |subject: &Subject| {
+        subject.is_dangerous() || !subject.is_opaque() && says_exactly(&of(subject), subject.text())
+    };
+    // Of which permissions everything has to be allowed, because no rule says less.
+    let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);
+    let whole: HashSet<String> = whole.collect();
+    let rule = |subject: &Subject| {
+        let permission = of(subject);
+        match subject.is_dangerous() || !whole.contains(&permission) {
+            true => format!("{permission}({})", subject.text()),
+            false => permission,
+        }
     };
     let mut rules: Vec<String> = decision.subjects.iter().map(rule).collect();
     rules.sort();
     rules.dedup();
-    match rules.as_slice() {
-        [] => "nobody can be asked here".to_owned(),
-        [one] => format!("nobody can be asked here; the rule `allow {one}` would allow it"),
-        all => format!(
-            "nobody can be asked here; the rules `allow {}` would allow it",
-            all.join("` and `allow ")
+    let (named, more) = rules.split_at(rules.len().min(MOST_NAMED));
+    let named = named.join("` and `allow ");
+    match (rules.len(), more.len()) {
+        (0, _) => "nobody can be asked here".to_owned(),
+        (1, _) => format!("nobody can be asked here; the rule `allow {named}` would allow it"),
+        (_, 0) => format!("nobody can be asked here; the rules `allow {named}` would allow it"),
+        (_, more) => format!(
+            "nobody can be asked here; the rules `allow {named}` and {more} more, one for each thing \
+             that it touches, would allow it"
         ),
     }
+}
+
+/// How many rules are written out of those that would allow a call.
+const MOST_NAMED: usize = 5;
+
+/// Whether a rule can be written that allows this text of the permission; as a pattern it may
+/// start in a home folder, or be the name of an argument.
+fn says_exactly(permission: &str, text: &str) -> bool {
+    let rule = Rule::parse(Action::Allow, &format!("{permission}({text})"));
+    rule.is_ok_and(|rule| {
+        rule.argument.is_none()
+            && !rule.pattern.is_any()
+            && rule.pattern.as_str() == text
+            && rule.pattern.matches_literally(text)
+    })
 }
