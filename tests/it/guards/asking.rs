@@ -274,6 +274,35 @@ async fn rules_that_would_help_are_no_wider_than_the_call() {
     }
 }
 
+// F74: a rule that passes over other tools says something of a call that it decides.
+#[tokio::test]
+async fn a_rule_that_decides_is_not_told_as_one_about_nothing() {
+    let log = Log::default();
+    let tool = |name, argument: &str| {
+        let schema = Schema::from_value(json!({
+            "type": "object",
+            "properties": { argument: { "type": "string" } },
+            "additionalProperties": false,
+        }));
+        let mut definition =
+            Definition::new(ToolName::new(name).unwrap(), "Changes something.", schema.unwrap());
+        definition.permission = Some("edit".into());
+        let log = log.clone();
+        DynamicTool::new(definition, move |args: Value, _: Context| {
+            overwritten_by(log.clone(), args)
+        })
+    };
+    let registry = Registry::builder().add(tool("put", "what")).add(tool("patch", "lines"));
+    let rule = "deny edit(what: x*)";
+    let pipeline = Pipeline::new(registry.build().unwrap()).rules([rule.parse::<Rule>().unwrap()]);
+    for (what, action, unmatched) in [("x1", Action::Deny, 0), ("y", Action::Ask, 1)] {
+        let call = Call::new("put", json!({ "what": what }));
+        let checked = pipeline.check(&Session::new("s"), call).await.unwrap();
+        let found = (checked.decision.action, checked.unmatched_rules.len());
+        assert_eq!(found, (action, unmatched), "{what}");
+    }
+}
+
 // P4: the hint names a rule only where that rule would help.
 #[tokio::test]
 async fn what_nobody_can_answer_says_what_would_help() {

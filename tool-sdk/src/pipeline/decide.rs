@@ -150,12 +150,11 @@ pub(super) async fn check(
     // All that the call touches, not only what led to the answer.
     decision.subjects = touched;
     let fingerprint = frame.fingerprint_of(&*heard.prepared, &decision.subjects, &cx);
-    Ok(Checked {
-        decision,
-        suggestions,
-        fingerprint,
-        unmatched_rules: frame.core.toolset.view_for(frame.session).unmatched_rules().to_vec(),
-    })
+    let view = frame.core.toolset.view_for(frame.session);
+    // One that decides here may still pass over other tools; of this call it says something.
+    let is_unmatched = |rule: &&Rule| !decision.rules.contains(rule);
+    let unmatched_rules = view.unmatched_rules().iter().filter(is_unmatched).cloned().collect();
+    Ok(Checked { decision, suggestions, fingerprint, unmatched_rules })
 }
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.
