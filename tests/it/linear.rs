@@ -1,4 +1,5 @@
-//! Taking arguments costs what their length costs, whoever wrote them.
+//! Taking arguments costs what their length costs, and judging a call what it touches, whoever wrote
+//! it.
 //!
 //! What is counted is what is allocated, in times and in bytes: whatever grows faster than the
 //! text shows there, and nothing else on the machine does.
@@ -6,7 +7,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use tool_sdk::{RawArgs, Registry, Tool};
+use std::sync::Arc;
+
+use serde_json::json;
+use tool_sdk::{
+    Action, Call, Context, Pipeline, RawArgs, Registry, Reply, Scripted, Session, Subject, Tool,
+    tool, tools,
+};
 
 tool_sdk::link!(tool_std);
 
@@ -98,5 +105,60 @@ fn what_arguments_cost_grows_with_their_length() {
             assert!(many <= 6 * few + 64, "{what}, `{name}`: {few} allocations, then {many}");
             assert!(all <= 6 * some + (16 << 10), "{what}, `{name}`: {some} bytes, then {all}");
         }
+    }
+}
+
+/// Touch many files.
+#[tool(write, register = false, approval(subjects = touched))]
+fn touch(
+    /// Which ones.
+    paths: Vec<String>,
+) -> String {
+    paths.len().to_string()
+}
+
+fn touched(args: &TouchArgs, _: &Context) -> Vec<Subject> {
+    args.paths.iter().map(|path| Subject::path(path.clone(), format!("/w/{path}"))).collect()
+}
+
+fn paths(count: usize) -> Vec<String> {
+    (0..count).map(|at| format!("d{}/f{at}", at % 100)).collect()
+}
+
+/// What is allocated to ask about a call that touches so much, and then to judge one of which
+/// everything was approved.
+fn cost_to_judge(count: usize) -> [(u64, u64); 2] {
+    let yes = [Reply::Session { patterns: paths(count) }, Reply::Once];
+    let approver = Arc::new(Scripted::new(yes));
+    let registry = Registry::builder().add(tools![touch]).build().expect("a registry");
+    let pipeline = Pipeline::new(registry).shared_approver(approver.clone());
+    let session = Session::new("s");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        let call = |paths: Vec<String>| Call::new("touch", json!({ "paths": paths }));
+        assert_eq!(pipeline.call(&session, call(paths(1))).await.text(), "1");
+        let before = ALLOCATED.get();
+        let checked = pipeline.check(&session, call(paths(count))).await.expect("a decision");
+        let judged = ALLOCATED.get();
+        assert_eq!(checked.decision.action, Action::Allow);
+        pipeline.forget(&session, None);
+        let forgotten = ALLOCATED.get();
+        assert_eq!(pipeline.call(&session, call(paths(count))).await.text(), count.to_string());
+        let asked = ALLOCATED.get();
+        assert_eq!(approver.asked().len(), 2);
+        assert!(approver.asked()[1].suggestions.is_empty());
+        let spent = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
+        [spent(judged, before), spent(asked, forgotten)]
+    })
+}
+
+// F86: a patch of a megabyte touches 33,000 files, and nobody waits a minute to be asked about it.
+#[test]
+fn what_judging_costs_grows_with_what_a_call_touches() {
+    let (short, long) = (cost_to_judge(1000), cost_to_judge(4000));
+    for ((what, (few, some)), (many, all)) in ["approved", "asked"].into_iter().zip(short).zip(long)
+    {
+        assert!(many <= 6 * few, "{what}: {few} allocations, then {many}");
+        assert!(all <= 6 * some, "{what}: {some} bytes, then {all}");
     }
 }

@@ -226,6 +226,83 @@ async fn a_person_thinks_on_nobodys_time() {
     assert_eq!(reach(250).await.unwrap().as_text(), "true true false");
 }
 
+/// Change many things at once.
+#[tool(write, register = false, approval(subjects = all_of))]
+fn change(
+    /// Which ones.
+    what: Vec<String>,
+) -> String {
+    what.join(" ")
+}
+
+fn all_of(args: &ChangeArgs, _: &Context) -> Vec<Subject> {
+    let subject = |what: &String| match what.split_once('@') {
+        Some((what, permission)) => Subject::new(what).under(permission.to_owned()),
+        None => Subject::new(what.clone()),
+    };
+    args.what.iter().map(subject).collect()
+}
+
+// P4: the rules that a hint names open the call, and where they can say so nothing more.
+#[tokio::test]
+async fn rules_that_would_help_are_no_wider_than_the_call() {
+    let pipeline = || Pipeline::new(Registry::builder().add(tools![change]).build().unwrap());
+    for (what, rules) in [
+        (&["a", "b@run"][..], &["change(a)", "run(b)"][..]),
+        (&["a", "a", "b c"], &["change(a)", "change(b c)"]),
+        // No rule says just this, so that it is named as a whole.
+        (&["a", "~/x"], &["change"]),
+        (&["a", "what: x"], &["change"]),
+        (&["a", "'x'"], &["change"]),
+        (&["a", " b"], &["change"]),
+        (&["a", "*"], &["change"]),
+        (&["a", "b", "c", "d", "e", "f", "g"], &["change(a)", "change(b)", "change(c)"]),
+    ] {
+        let call = || Call::new("change", json!({ "what": what }));
+        let error = pipeline().call(&Session::new("s"), call()).await.result.unwrap_err();
+        let hint = error.suggestion().unwrap().to_owned();
+        let named: Vec<_> = hint.split('`').filter(|it| it.starts_with("allow ")).collect();
+        let expected: Vec<_> = rules.iter().map(|rule| format!("allow {rule}")).collect();
+        assert!(named.starts_with(&expected.iter().map(|it| &**it).collect::<Vec<_>>()), "{hint}");
+        assert_eq!(hint.contains("and 2 more"), what.len() == 7, "{hint}");
+        assert!(named.len() <= 5, "{hint}");
+        if what.len() < 7 {
+            let rules = named.iter().map(|rule| rule.parse::<Rule>().unwrap());
+            let outcome = pipeline().rules(rules).call(&Session::new("s"), call()).await;
+            assert!(outcome.result.is_ok(), "{hint}");
+        }
+    }
+}
+
+// F74: a rule that passes over other tools says something of a call that it decides.
+#[tokio::test]
+async fn a_rule_that_decides_is_not_told_as_one_about_nothing() {
+    let log = Log::default();
+    let tool = |name, argument: &str| {
+        let schema = Schema::from_value(json!({
+            "type": "object",
+            "properties": { argument: { "type": "string" } },
+            "additionalProperties": false,
+        }));
+        let mut definition =
+            Definition::new(ToolName::new(name).unwrap(), "Changes something.", schema.unwrap());
+        definition.permission = Some("edit".into());
+        let log = log.clone();
+        DynamicTool::new(definition, move |args: Value, _: Context| {
+            overwritten_by(log.clone(), args)
+        })
+    };
+    let registry = Registry::builder().add(tool("put", "what")).add(tool("patch", "lines"));
+    let rule = "deny edit(what: x*)";
+    let pipeline = Pipeline::new(registry.build().unwrap()).rules([rule.parse::<Rule>().unwrap()]);
+    for (what, action, unmatched) in [("x1", Action::Deny, 0), ("y", Action::Ask, 1)] {
+        let call = Call::new("put", json!({ "what": what }));
+        let checked = pipeline.check(&Session::new("s"), call).await.unwrap();
+        let found = (checked.decision.action, checked.unmatched_rules.len());
+        assert_eq!(found, (action, unmatched), "{what}");
+    }
+}
+
 // P4: the hint names a rule only where that rule would help.
 #[tokio::test]
 async fn what_nobody_can_answer_says_what_would_help() {

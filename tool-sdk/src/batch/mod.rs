@@ -1,6 +1,8 @@
 //! Many calls at once, as a model makes them in one message.
 //!
-//! Everything is judged and asked before anything runs. Then neighbours run side by side:
+//! Everything is judged and asked, in the order of the calls, before anything runs; only a call
+//! that turns out to repeat those before it is asked about in its turn. Then neighbours run side by
+//! side:
 //! shared calls, or calls with a key, those of one key one after the other; exclusive calls
 //! run alone. What a call changed is seen by those behind it, and a yes to one of them holds
 //! only where it is still the call that was shown. The outcomes come in the order of the
@@ -20,7 +22,7 @@ use tokio::sync::Notify;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::pipeline::{Facts, Permit, Pipeline, Stop, Turn};
+use crate::pipeline::{Facts, Line, Permit, Pipeline, Stop, Turn};
 use crate::tool::Parallel;
 
 /// Runs many calls of one session.
@@ -106,6 +108,10 @@ struct State {
     coming: usize,
     running: usize,
     stopped: Option<Stop>,
+    /// All calls before this one are decided, or wait for an answer.
+    decided_to: usize,
+    /// All calls before this one are decided, or their question was shown.
+    shown_to: usize,
 }
 
 /// How far one call is.
@@ -113,6 +119,10 @@ struct Standing {
     stage: Stage,
     class: Class,
     called: Arc<Notify>,
+    asks: bool,
+    is_shown: bool,
+    /// Told when all before it are decided, or asked.
+    in_line: Arc<Notify>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,10 +153,9 @@ impl Class {
 
 impl Hall {
     fn new(calls: usize, most: usize) -> Self {
-        let standing =
-            || Standing { stage: Stage::Coming, class: Class::Exclusive, called: Arc::default() };
-        let places = std::iter::repeat_with(standing).take(calls).collect();
-        let state = State { places, coming: calls, running: 0, stopped: None };
+        let places = std::iter::repeat_with(Standing::new).take(calls).collect();
+        let (running, stopped, decided_to, shown_to) = Default::default();
+        let state = State { places, coming: calls, running, stopped, decided_to, shown_to };
         Self { most, state: Mutex::new(state) }
     }
 
@@ -160,10 +169,41 @@ impl Hall {
         state.coming -= usize::from(stage == Stage::Coming && to != Stage::Coming);
         state.running -= usize::from(stage == Stage::Running);
         state.advance(self.most);
+        state.close_up();
+    }
+
+    /// Waits until all calls before the one at `at` are behind what `reached` says.
+    async fn come(&self, at: usize, reached: fn(&State) -> usize) {
+        let in_line = Arc::clone(&self.state().places[at].in_line);
+        while reached(&self.state()) < at {
+            in_line.notified().await;
+        }
+    }
+}
+
+impl Standing {
+    fn new() -> Self {
+        let (called, in_line) = Default::default();
+        let (stage, class) = (Stage::Coming, Class::Exclusive);
+        Self { stage, class, called, asks: false, is_shown: false, in_line }
     }
 }
 
 impl State {
+    /// Lets those come whose place in the line it is.
+    fn close_up(&mut self) {
+        let places = &self.places;
+        let close_up = |reached: &mut usize, is_past: fn(&Standing) -> bool| {
+            let is_past = |place: &&Standing| place.stage != Stage::Coming || is_past(place);
+            *reached += places[*reached..].iter().take_while(is_past).count();
+            if let Some(next) = places.get(*reached) {
+                next.in_line.notify_one();
+            }
+        };
+        close_up(&mut self.decided_to, |place| place.asks);
+        close_up(&mut self.shown_to, |place| place.is_shown);
+    }
+
     /// Calls whoever may run now, in the order of the calls: nobody overtakes one that it
     /// could not run beside.
     fn advance(&mut self, most: usize) {
@@ -206,6 +246,20 @@ struct Place {
 }
 
 impl Turn for Place {
+    fn in_line(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.hall.come(self.at, |state| state.decided_to))
+    }
+
+    fn asks(&self) {
+        let mut state = self.hall.state();
+        state.places[self.at].asks = true;
+        state.close_up();
+    }
+
+    fn line(&self) -> Arc<dyn Line> {
+        Arc::new(Spot { hall: Arc::clone(&self.hall), at: self.at })
+    }
+
     fn wait<'a>(
         &'a self,
         facts: &Facts,
@@ -238,6 +292,24 @@ impl Turn for Place {
 
     fn stopped(&self) -> Option<Stop> {
         self.hall.state().stopped
+    }
+}
+
+/// The same place, for the question of the call.
+struct Spot {
+    hall: Arc<Hall>,
+    at: usize,
+}
+
+impl Line for Spot {
+    fn come(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { self.hall.come(self.at, |state| state.shown_to).await })
+    }
+
+    fn shown(&self) {
+        let mut state = self.hall.state();
+        state.places[self.at].is_shown = true;
+        state.close_up();
     }
 }
 

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
 use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
 use crate::registry::Registry;
@@ -290,5 +291,101 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
         assert_eq!(time, PAUSE * rounds, "{keys:?}");
         let began = order.iter().map(|round| format!("{:?}", before + PAUSE * *round));
         assert_eq!(texts(&outcomes), began.collect::<Vec<_>>(), "{keys:?}");
+    }
+}
+
+/// How many of the outcomes are results, and the kinds of those that are none.
+fn told(outcomes: &[Outcome]) -> (usize, Vec<ErrorKind>) {
+    let kinds: Vec<_> = outcomes.iter().filter_map(|it| it.result.as_ref().err()).collect();
+    (outcomes.len() - kinds.len(), kinds.into_iter().map(ToolError::kind).collect())
+}
+
+fn guarded() -> Pipeline {
+    allowed().loop_guard(LoopGuard::default())
+}
+
+// F34: a batch is no way around the guard against loops.
+#[tokio::test(start_paused = true)]
+async fn identical_calls_of_a_batch_are_a_loop() {
+    use ErrorKind::{Aborted, Denied};
+    // Side by side nothing repeats a result, and the tenth is one too many.
+    let (outcomes, _) = run(&guarded(), vec![call("look", "x"); 12]).await;
+    assert_eq!(told(&outcomes), (9, vec![Denied; 3]));
+    assert!(texts(&outcomes)[9].contains("it is refused from now on"), "{}", texts(&outcomes)[9]);
+
+    // One after the other they are looked at like any others.
+    let (outcomes, _) = run(&guarded(), vec![call("change", "x"); 60]).await;
+    assert_eq!(told(&outcomes), (2, vec![Denied; 58]));
+    assert!(texts(&outcomes)[2].contains("was called 3 times in a row"), "{}", texts(&outcomes)[2]);
+    let rounds = ["a", "b"].repeat(6).into_iter().map(|text| call("change", text)).collect();
+    let (outcomes, _) = run(&guarded(), rounds).await;
+    assert_eq!(told(&outcomes), (5, vec![Denied; 7]));
+
+    let yes = Arc::new(Scripted::always(Reply::Once));
+    let pipeline = guarded().shared_approver(yes.clone());
+    let (outcomes, _) = run(&pipeline, vec![call("change", "x"); 60]).await;
+    assert_eq!(told(&outcomes), (9, vec![Denied; 51]));
+    assert_eq!(yes.asked().len(), 3);
+
+    let pipeline = guarded().approver(Scripted::new([Reply::Reject]));
+    let calls = [vec![call("change", "x"); 4], vec![call("change", "y")]].concat();
+    let (outcomes, _) = run(&pipeline, calls).await;
+    assert_eq!(told(&outcomes), (2, vec![Denied, Aborted, Aborted]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
+    let pipeline = allowed().loop_guard(LoopGuard::default().exempt("change"));
+    let (outcomes, _) = run(&pipeline, vec![call("change", "x"); 12]).await;
+    assert_eq!(told(&outcomes), (12, vec![]));
+    let calls = (0..60).map(|at| call("change", &at.to_string())).collect();
+    assert_eq!(told(&run(&guarded(), calls).await.0), (60, vec![]));
+}
+
+/// Takes longer over what comes first.
+struct Ponders;
+
+impl Hook for Ponders {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let is_first = call.value()["text"] == "z1";
+        Step::later(async move {
+            tokio::time::sleep(PAUSE * u32::from(is_first)).await;
+            Ok(Opinion::none())
+        })
+    }
+}
+
+// F48: whoever answers one question after the other answers them in the order of the calls.
+#[tokio::test(start_paused = true)]
+async fn questions_come_in_the_order_of_the_calls_whatever_takes_long() {
+    let scripted = Arc::new(Scripted::always(Reply::Once));
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, Ponders);
+    let pipeline = pipeline.shared_approver(scripted.clone());
+    let calls = ["z1", "z2", "z3"].map(|text| call("change", text));
+    let (outcomes, _) = run(&pipeline, calls.to_vec()).await;
+    assert_eq!(told(&outcomes), (3, vec![]));
+    let asked: Vec<_> = scripted.asked().iter().map(|ask| ask.arguments["text"].clone()).collect();
+    assert_eq!(asked, ["z1", "z2", "z3"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
+    for round in 0..300 {
+        let (approver, mut inbox) = crate::permission::ask_channel();
+        let pipeline = pipeline().approver(approver);
+        let session = Session::new("s");
+        let calls = ["z1", "z2", "z1", "z3"].map(|text| call("change", text));
+        let batch = Batch::new(&pipeline);
+        let answering = async {
+            let mut asked = Vec::new();
+            while asked.len() < 3 {
+                let pending = inbox.recv().await.unwrap();
+                asked.push(pending.ask().arguments["text"].as_str().unwrap().to_owned());
+                pending.reply(Reply::RejectWith { feedback: "not now".into() });
+            }
+            asked
+        };
+        let (_, asked) = tokio::join!(batch.run(&session, calls), answering);
+        assert_eq!(asked, ["z1", "z2", "z3"], "round {round}");
     }
 }

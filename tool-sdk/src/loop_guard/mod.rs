@@ -2,8 +2,10 @@
 //!
 //! The pipeline asks [`LoopGuard::begin`] before every call, after the hooks and before
 //! the decision, and tells the [`History`] of the session what became of it. A repeat counts
-//! only while the result stays the same, so that a poll whose answer changes is no loop, and a call
-//! that still runs or waits for an answer has none that it could repeat.
+//! only while the result stays the same, so that a poll whose answer changes is no loop. A call that
+//! still runs or waits for an answer has none that it could repeat, and counts towards the hard stop
+//! alone; a call of a batch that waited for those before it is [looked at again](LoopGuard::again)
+//! once they are over.
 //!
 //! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
 
@@ -26,7 +28,9 @@ const ENDINGS: usize = 64 * WINDOW;
 ///
 /// The third call in a row with the same tool, the same arguments and the same result so far
 /// is one; so is the third round of up to four calls. Somebody may allow it, and counting
-/// starts anew. Calls that are made at once are no loop: what still runs has no result. The tenth call of that kind within the last 64 is refused, whatever was allowed.
+/// starts anew. Calls that run at the same time are none: what still runs has no result. The tenth
+/// call of that kind within the last 64 is refused, whatever was allowed, and so is the tenth call or
+/// round in a row of calls that may all still run.
 ///
 /// Cheap to clone; the history belongs to the session.
 ///
@@ -94,7 +98,8 @@ impl LoopGuard {
 
     /// From which identical call on nothing but a change helps, other calls in between or not.
     ///
-    /// It holds for every tool that is not exempt, also where a threshold is higher. At
+    /// In a row, or in rounds of up to four calls, those count as well that still run or wait. It
+    /// holds for every tool that is not exempt, also where a threshold is higher. At
     /// least 2, and at most the 64 calls that are remembered.
     #[must_use]
     pub fn hard_stop(mut self, times: u32) -> Self {
@@ -171,11 +176,23 @@ impl LoopGuard {
     fn judge(&self, history: &History, tool: Caller<'_>, key: u64) -> (Ticket, Finding) {
         let mut recent = history.recent();
         let number = history.push(&mut recent, Past { key, end: End::Open });
-        let finding = match recent.newest().skip(1).any(|call| call.key == key) {
-            true => recent.judge(key, self.0.threshold_for(tool.name), &self.0),
+        let finding = match recent.before(number).any(|call| call.key == key) {
+            true => recent.judge(number, self.0.threshold_for(tool.name), &self.0),
             false => Finding::Fine,
         };
         (Ticket::Written(number), finding)
+    }
+
+    /// Says what a call repeats that was written down and then waited for those before it: they are
+    /// over by now, and have results. Those behind it do not count, and neither does one that is too
+    /// long ago.
+    pub(crate) fn again(&self, history: &History, tool: &str, ticket: &Ticket) -> Finding {
+        let Ticket::Written(number) = *ticket else { return Finding::Fine };
+        let mut recent = history.recent();
+        match recent.call(number) {
+            Some(_) => recent.judge(number, self.0.threshold_for(tool), &self.0),
+            None => Finding::Fine,
+        }
     }
 }
 
@@ -283,7 +300,9 @@ impl History {
     pub(crate) fn allow(&self, ticket: &Ticket) {
         if let Ticket::Written(number) = *ticket {
             let mut recent = self.recent();
-            recent.counted_from = recent.counted_from.max(number + 1);
+            let next = recent.next;
+            recent.allowed.retain(|allowed| next - allowed <= WINDOW as u64);
+            recent.allowed.push(number);
         }
     }
 
@@ -381,14 +400,15 @@ struct Recent {
     calls: [Past; WINDOW],
     /// The number of the next call.
     next: u64,
-    /// The number of the first call that counts towards a threshold.
-    counted_from: u64,
+    /// The numbers of the calls that somebody allowed: those up to it count towards no threshold
+    /// any more.
+    allowed: Vec<u64>,
 }
 
 impl Default for Recent {
     fn default() -> Self {
         let calls = [Past { key: 0, end: End::Open }; WINDOW];
-        Self { calls, next: 0, counted_from: 0 }
+        Self { calls, next: 0, allowed: Vec::new() }
     }
 }
 
@@ -443,28 +463,28 @@ impl Recent {
         (oldest..number).rev().map(|number| &self.calls[place_of(number)])
     }
 
-    /// The calls, newest first.
-    fn newest(&self) -> impl Iterator<Item = &Past> + Clone {
-        self.before(self.next)
-    }
-
-    /// The newest call, and those of the last `most` that are over.
-    fn counted(&self, most: usize) -> impl Iterator<Item = &Past> + Clone {
-        let calls = self.newest().take(most).enumerate();
+    /// The call of this number, and those of the `most` up to it that are over, newest first.
+    fn counted(&self, number: u64, most: usize) -> impl Iterator<Item = &Past> + Clone {
+        let calls = self.before(number + 1).take(most).enumerate();
         calls.filter(|(at, call)| *at == 0 || call.end != End::Open).map(|(_, call)| call)
     }
 
-    /// What the newest call, whose key is `key`, repeats.
+    /// What the call of this number repeats of those before it.
     #[cold]
-    fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
-        let identical = self.counted(usize::MAX).filter(|call| call.key == key);
-        let times = rounds(identical, 1);
+    fn judge(&self, number: u64, threshold: u32, settings: &Settings) -> Finding {
+        let key = self.calls[place_of(number)].key;
+        let identical = self.counted(number, usize::MAX).filter(|call| call.key == key);
+        // What still runs gives nothing that could be the same; but nobody needs so much of it.
+        let cycles = 1..=settings.max_cycle;
+        let in_flight = cycles.clone().map(|cycle| rounds(self.before(number + 1), cycle)).max();
+        let times = rounds(identical, 1).max(in_flight.unwrap_or(0));
         if times >= settings.hard_stop {
             return Finding::Stopped { times };
         }
-        let counted = usize::try_from(self.next - self.counted_from).unwrap_or(usize::MAX);
-        let in_a_row = self.counted(counted);
-        (1..=settings.max_cycle)
+        let allowed = self.allowed.iter().filter(|&&allowed| allowed <= number).max();
+        let counted = number + 1 - allowed.map_or(0, |allowed| allowed + 1);
+        let in_a_row = self.counted(number, usize::try_from(counted).unwrap_or(usize::MAX));
+        cycles
             .map(|cycle| (cycle, rounds(in_a_row.clone(), cycle)))
             .find(|&(_, times)| times >= threshold)
             .map_or(Finding::Fine, |(cycle, times)| Finding::Repeated { times, cycle })

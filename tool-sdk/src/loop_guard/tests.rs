@@ -24,7 +24,7 @@ enum Then {
 use Then::{AllowedGives, Fails, Gives, Pending, Refused};
 
 /// A call of a tool named `look`, with what it is asked for.
-type Step = (&'static str, Then, Finding);
+type Step<'s> = (&'s str, Then, Finding);
 
 const fn repeated(times: u32, cycle: usize) -> Finding {
     Finding::Repeated { times, cycle }
@@ -53,7 +53,7 @@ fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then:
 }
 
 #[track_caller]
-fn check(guard: &LoopGuard, steps: &[Step]) {
+fn check(guard: &LoopGuard, steps: &[Step<'_>]) {
     let history = History::default();
     for (at, &(what, then, expected)) in steps.iter().enumerate() {
         let arguments = format!(r#"{{"at": "{what}"}}"#);
@@ -167,14 +167,58 @@ fn a_poll_whose_answer_changes_is_no_loop() {
     );
 }
 
-// F34: what still runs or waits for an answer gave nothing that is repeated.
+// F34: what still runs or waits for an answer gave nothing that is repeated, and counts towards the
+// hard stop alone.
 #[test]
-fn calls_that_still_run_repeat_nothing() {
-    check(&LoopGuard::default(), &[("a", Pending, Fine); 12]);
+fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
+    let mut steps = vec![("a", Pending, Fine); 9];
+    steps.extend((10..80).map(|times: u32| ("a", Refused, Stopped { times: times.min(64) })));
+    check(&LoopGuard::default(), &steps);
+    let mut steps =
+        ["a", "b"].repeat(10).into_iter().map(|it| (it, Pending, Fine)).collect::<Vec<_>>();
+    steps[19].2 = Stopped { times: 10 };
+    check(&LoopGuard::default(), &steps);
+    // Others in between make other calls of them, unless these repeat as well.
+    let apart: Vec<String> = (0..20).map(|at| format!("x{at}")).collect();
+    let apart = apart.iter().flat_map(|other| ["a", other]).map(|it| (it, Pending, Fine));
+    check(&LoopGuard::default(), &apart.collect::<Vec<_>>());
     let (calm, waits) = (("a", Gives("1"), Fine), ("a", Pending, Fine));
     let found = repeated(3, 1);
     let steps = [waits, calm, waits, calm, ("a", Pending, found), ("a", Gives("1"), found)];
     check(&LoopGuard::default(), &steps);
+}
+
+// F34: calls that were made at once and run one after the other are looked at again in their turn.
+#[test]
+fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
+    let (guard, history) = (LoopGuard::default(), History::default());
+    let begun = |what: &str| {
+        let (mut ticket, finding) = guard.begin(&history, called("look"), what, None);
+        assert_eq!(finding, Fine);
+        history.write(&mut ticket);
+        ticket
+    };
+    let tickets = [begun("[1]"), begun("[1]"), begun("[1]"), begun("[1]"), begun("[2]")];
+    let expected = [Fine, Fine, repeated(3, 1), Fine, Fine];
+    // Of the second call nobody knows yet what it gives when that behind it is looked at.
+    assert_eq!(guard.again(&history, "look", &tickets[2]), Fine);
+    for (ticket, expected) in tickets.into_iter().zip(expected) {
+        assert_eq!(guard.again(&history, "look", &ticket), expected);
+        if expected != Fine {
+            history.allow(&ticket);
+            assert_eq!(guard.again(&history, "look", &ticket), Fine);
+        }
+        history.end(ticket, Ok("same"), "");
+    }
+    // What is allowed later allows nothing that came before it.
+    let tickets = ["[3]"; 4].map(begun);
+    let [.., last] = &tickets;
+    history.allow(last);
+    let expected = [Fine, Fine, repeated(3, 1), Fine];
+    for (ticket, expected) in tickets.into_iter().zip(expected) {
+        assert_eq!(guard.again(&history, "look", &ticket), expected);
+        history.end(ticket, Ok("same"), "");
+    }
 }
 
 #[test]

@@ -18,8 +18,8 @@ mod ruleset;
 mod session;
 mod written;
 
-pub(crate) use self::approvals::Approvals;
 pub use self::approvals::{ApprovalStore, Grant, GrantSource, Grantee, Loaded, StoredApproval};
+pub(crate) use self::approvals::{Approvals, Granted};
 pub(crate) use self::arguments::Arguments;
 #[cfg(feature = "mcp")]
 pub(crate) use self::ask::unanswered;

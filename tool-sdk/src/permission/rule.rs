@@ -137,8 +137,8 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// Fails when the text is empty, its parentheses do not match, the permission has blanks, or
-    /// the pattern stands in quotes.
+    /// Fails when the text is empty, its parentheses do not match, the permission has blanks, the
+    /// pattern is empty, or it stands in quotes.
     pub fn parse(action: Action, text: &str) -> Result<Self, InvalidRule> {
         let invalid = |why| InvalidRule::of(text, why);
         let text = text.trim();
@@ -166,7 +166,10 @@ impl Rule {
         if let Some(why) = quoted(pattern) {
             return Err(invalid(why));
         }
-        let pattern = if inside.trim().is_empty() { Pattern::any() } else { pattern.into() };
+        // Whoever wrote it may have had a variable there that was not set.
+        if pattern.is_empty() {
+            return Err(invalid("its pattern is empty, and `*` stands for everything"));
+        }
         let rule = Self::new(action, permission.trim(), pattern);
         Ok(Self { argument: argument.map(str::to_owned), ..rule })
     }
@@ -300,8 +303,7 @@ mod tests {
             Some("path")
         );
         assert!("allow fetch(https://a.b/*)".parse::<Rule>().unwrap().argument.is_none());
-        assert!(Rule::parse(Action::Deny, "run()").unwrap().pattern.is_any());
-        assert!(Rule::parse(Action::Deny, "run( )").unwrap().pattern.is_any());
+        assert!(Rule::parse(Action::Deny, "run(*)").unwrap().pattern.is_any());
     }
 
     // F72: nobody means the blanks around what they mean.
@@ -314,7 +316,6 @@ mod tests {
             ("deny edit(path:   secrets/*)", "deny edit(path: secrets/*)"),
             ("deny run(git push* )", "deny run(git push*)"),
             ("deny run(git push *)", "deny run(git push *)"),
-            ("deny run(cmd: )", "deny run(cmd: )"),
         ] {
             assert_eq!(text.parse::<Rule>().unwrap().to_string(), expected);
         }
@@ -342,6 +343,9 @@ mod tests {
             ("run(x", "must end in `)`"),
             ("(x)", "permission is missing"),
             ("run x)", "`(` is missing"),
+            ("run()", "pattern is empty"),
+            ("run( )", "pattern is empty"),
+            ("run(cmd: )", "pattern is empty"),
             ("deny run", "has no blanks"),
             ("deny run(rm *)", "has no blanks"),
             ("run(\"git push *\")", "without quotes"),

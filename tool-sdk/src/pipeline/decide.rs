@@ -2,10 +2,11 @@
 //!
 //! **Invariant:** the value that comes out is the very one that was judged and shown.
 
-use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Checked;
+use super::approved::Approved;
 use super::arguments::Given;
 use super::ask::{self, Answered};
 use super::frame::Frame;
@@ -18,7 +19,7 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
 use crate::permission::{
-    Action, By, Case, Decision, Floor, Grant, Grantee, Loaded, Modes, Pattern, definition_hash,
+    Action, By, Case, Decision, Floor, Grant, Grantee, Modes, Pattern, Rule, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 
@@ -149,12 +150,11 @@ pub(super) async fn check(
     // All that the call touches, not only what led to the answer.
     decision.subjects = touched;
     let fingerprint = frame.fingerprint_of(&*heard.prepared, &decision.subjects, &cx);
-    Ok(Checked {
-        decision,
-        suggestions,
-        fingerprint,
-        unmatched_rules: frame.core.toolset.view_for(frame.session).unmatched_rules().to_vec(),
-    })
+    let view = frame.core.toolset.view_for(frame.session);
+    // One that decides here may still pass over other tools; of this call it says something.
+    let is_unmatched = |rule: &&Rule| !decision.rules.contains(rule);
+    let unmatched_rules = view.unmatched_rules().iter().filter(is_unmatched).cloned().collect();
+    Ok(Checked { decision, suggestions, fingerprint, unmatched_rules })
 }
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.
@@ -268,7 +268,7 @@ fn judging(
             subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(given.ways()));
         }
         let dangerous = prepared.is_dangerous();
-        let stored = OnceCell::new();
+        let approved = Approved::new(frame, prepared, assumed.granted);
         let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
             elsewhere: &|permission| all.about(view.names_of(permission)),
@@ -278,9 +278,7 @@ fn judging(
             subjects: subjects.as_deref(),
             arguments: &given,
             required: prepared.approval_required(cx),
-            approved: &|subject| {
-                !dangerous && approved(frame, prepared, &stored, assumed.granted, subject)
-            },
+            approved: &|subject| !dangerous && approved.covers(subject),
             writable: frame.core.writable.as_deref(),
             kept: &|path| frame.core.keeps(path),
             opinions,
@@ -290,41 +288,6 @@ fn judging(
         decision
     }));
     judged.unwrap_or_else(|_| unknown())
-}
-
-/// Whether somebody approved of `subject` before: in this session, or for always; or would with
-/// what is `granted` now.
-fn approved(
-    frame: &Frame<'_>,
-    prepared: &dyn Prepared,
-    stored: &OnceCell<Option<Loaded>>,
-    granted: &[Grant],
-    subject: &Subject,
-) -> bool {
-    let to = grantee(frame.definition, subject);
-    let approvals = &frame.core.kept(frame.session).approvals;
-    let stored = stored.get_or_init(|| frame.core.stored(frame.session));
-    if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
-        frame.core.warn(frame.session, &frame.definition.name, frame.id, warning);
-    }
-    let covers = || {
-        approvals.covers(&to, subject)
-            || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject))
-            || granted.iter().any(|grant| grant.covers(&to, subject))
-    };
-    if subject.is_opaque() {
-        // Nobody knows what a pattern would cover, but one for everything.
-        return covers();
-    }
-    let mut patterns = approvals.patterns(&to);
-    patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
-    patterns.extend(granted.iter().filter(|it| it.to == to).map(|it| it.pattern.clone()));
-    let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
-    match patterns.iter().find_map(by_tool) {
-        // The tool knows better than plain matching what a pattern covers.
-        Some(_) => patterns.iter().any(|pattern| by_tool(pattern) == Some(true)),
-        None => covers(),
-    }
 }
 
 /// To whom an approval of `subject` is given.
@@ -357,6 +320,10 @@ fn strictly(arguments: &str) -> Result<(), ToolError> {
     is_strict(arguments).map_err(ToolError::invalid_args)
 }
 
+/// Of how many subjects at most an approval beyond the call is offered: nobody reads more, and a
+/// prompt that leaves some out offers none anyway.
+const MOST_OFFERED: usize = 256;
+
 /// The patterns that an approval could grant, from specific to general: with all of them granted
 /// the call would run. All that it touches is worked out anew where that is not known.
 pub(super) fn suggestions(
@@ -370,7 +337,8 @@ pub(super) fn suggestions(
     // What is granted is shown for one permission, and no approval lifts the first four.
     let grantees = grantees(frame.definition, &decision.subjects);
     let [to] = grantees.as_slice() else { return Vec::new() };
-    if matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
+    if decision.subjects.len() > MOST_OFFERED
+        || matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
         || prepared.is_dangerous()
         || decision.subjects.iter().any(Subject::is_opaque)
     {
@@ -466,19 +434,46 @@ fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
     if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
         return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
     }
-    let rule = |subject: &Subject| match subject.is_dangerous() {
-        true => format!("{}({})", of(subject), subject.text()),
-        false => of(subject),
+    let is_exact = |subject: &Subject| {
+        subject.is_dangerous() || !subject.is_opaque() && says_exactly(&of(subject), subject.text())
+    };
+    // Of which permissions everything has to be allowed, because no rule says less.
+    let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);
+    let whole: HashSet<String> = whole.collect();
+    let rule = |subject: &Subject| {
+        let permission = of(subject);
+        match subject.is_dangerous() || !whole.contains(&permission) {
+            true => format!("{permission}({})", subject.text()),
+            false => permission,
+        }
     };
     let mut rules: Vec<String> = decision.subjects.iter().map(rule).collect();
     rules.sort();
     rules.dedup();
-    match rules.as_slice() {
-        [] => "nobody can be asked here".to_owned(),
-        [one] => format!("nobody can be asked here; the rule `allow {one}` would allow it"),
-        all => format!(
-            "nobody can be asked here; the rules `allow {}` would allow it",
-            all.join("` and `allow ")
+    let (named, more) = rules.split_at(rules.len().min(MOST_NAMED));
+    let named = named.join("` and `allow ");
+    match (rules.len(), more.len()) {
+        (0, _) => "nobody can be asked here".to_owned(),
+        (1, _) => format!("nobody can be asked here; the rule `allow {named}` would allow it"),
+        (_, 0) => format!("nobody can be asked here; the rules `allow {named}` would allow it"),
+        (_, more) => format!(
+            "nobody can be asked here; the rules `allow {named}` and {more} more, one for each thing \
+             that it touches, would allow it"
         ),
     }
+}
+
+/// How many rules are written out of those that would allow a call.
+const MOST_NAMED: usize = 5;
+
+/// Whether a rule can be written that allows this text of the permission; as a pattern it may
+/// start in a home folder, or be the name of an argument.
+fn says_exactly(permission: &str, text: &str) -> bool {
+    let rule = Rule::parse(Action::Allow, &format!("{permission}({text})"));
+    rule.is_ok_and(|rule| {
+        rule.argument.is_none()
+            && !rule.pattern.is_any()
+            && rule.pattern.as_str() == text
+            && rule.pattern.matches_literally(text)
+    })
 }

@@ -144,6 +144,11 @@ async fn slowly(
     heard: Heard,
     way: &mut Way<'_>,
 ) -> Result<Output, ToolError> {
+    // What a batch asks is asked in the order of its calls.
+    if let Some(turn) = way.turn {
+        frame.in_line(turn).await?;
+    }
+
     // guard, decide, ask
     trace::stage(frame, way.is_traced, "guard");
     let found = frame.guard(&*heard.prepared);
@@ -160,6 +165,10 @@ async fn slowly(
     if let Some(turn) = way.turn {
         trace::stage(frame, way.is_traced, "turn");
         way.permit = Some(decide::in_turn(frame, turn, &mut *prepared).await?);
+        if frame.guard_in_turn() {
+            trace::stage(frame, way.is_traced, "decide");
+            prepared = decide::approve(frame, Heard::in_turn(prepared), way.turn).await?;
+        }
     }
 
     // run

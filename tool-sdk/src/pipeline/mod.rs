@@ -21,6 +21,7 @@
 //! **Invariant:** nothing here knows a surface, or any tool by its name, and no error on
 //! the way to `run` ends in running the tool.
 
+mod approved;
 mod arguments;
 mod ask;
 mod at_once;
@@ -57,7 +58,7 @@ use self::core::Core;
 use self::frame::Frame;
 use self::gates::Way;
 use self::hooks::Shown;
-pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
+pub(crate) use self::turn::{Facts, Line, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;

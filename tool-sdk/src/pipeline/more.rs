@@ -70,7 +70,7 @@ impl Wish {
         let Some(ask) = self.ask(&decision) else {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
         };
-        let mut vigil = Vigil::begin(core, ask, cx.session(), tool.definition(), &approver);
+        let mut vigil = Vigil::begin(core, ask, cx.session(), tool.definition(), &approver, None);
         let _thinking = core.kept(cx.session()).thoughts.begin(cx.call());
         let id = vigil.ask().id.clone();
         let tell = |kind| core.tell(cx.session(), cx.tool(), cx.call(), kind);

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::error::ToolError;
 use crate::permission::By;
@@ -19,6 +20,15 @@ pub(crate) type Permit = Box<dyn Any + Send>;
 
 /// What lets calls run in their turn.
 pub(crate) trait Turn: Send + Sync {
+    /// Waits until each call before this one is decided, or waits for an answer.
+    fn in_line(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+
+    /// Lets those behind it come: the call waits for an answer.
+    fn asks(&self);
+
+    /// Where its question stands among those of the others.
+    fn line(&self) -> Arc<dyn Line>;
+
     /// Waits until the call may run.
     fn wait<'a>(
         &'a self,
@@ -30,6 +40,15 @@ pub(crate) trait Turn: Send + Sync {
 
     /// Why no call begins any more.
     fn stopped(&self) -> Option<Stop>;
+}
+
+/// The order in which somebody is shown what a batch asks: that of its calls.
+pub(crate) trait Line: Send + Sync {
+    /// Waits until each call before this one is decided, or its question was shown.
+    fn come(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Lets those behind it come: its question is shown, or nobody will be shown it.
+    fn shown(&self);
 }
 
 /// Why calls that have not begun do not run.

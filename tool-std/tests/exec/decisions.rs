@@ -538,14 +538,18 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
     let host = Host::new(Mode::Auto, &[]);
     for (cmd, expected) in [
         ("rm -rf x", "the rule `allow exec_command(rm -rf x)` would"),
-        ("make && rm -rf x", "`allow exec_command` and `allow exec_command(rm -rf x)` would"),
+        ("make && rm -rf x", "`allow exec_command(make)` and `allow exec_command(rm -rf x)` would"),
+        ("./a && ./b 'x y'", "`allow exec_command(./a)` and `allow exec_command(./b 'x y')` would"),
         ("if true; then rm -rf x; fi", "no rule lifts this"),
     ] {
         let error = host.error("exec_command", json!({ "cmd": cmd })).await;
         assert!(error.to_string().contains(expected), "{error}");
     }
+    for allowed in ["exec_command", "exec_command(make)"] {
+        let rules = &[&*format!("allow {allowed}"), "allow exec_command(rm -rf x)"];
+        assert_eq!(decide(Mode::Auto, rules, "make && rm -rf x").await, Allow);
+    }
     let rules = &["allow exec_command", "allow exec_command(rm -rf x)"];
-    assert_eq!(decide(Mode::Auto, rules, "make && rm -rf x").await, Allow);
     assert_eq!(decide(Mode::Auto, rules, "if true; then rm -rf x; fi").await, Ask);
 }
 

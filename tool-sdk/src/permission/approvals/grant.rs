@@ -77,18 +77,19 @@ impl Grant {
         let is_meant = self.to.tool == to.tool
             && self.to.permission == permission
             && self.to.definition == to.definition;
-        is_meant && self.matches(subject)
+        is_meant && is_matched(&self.pattern, subject)
     }
+}
 
-    fn matches(&self, subject: &Subject) -> bool {
-        if subject.is_opaque() {
-            return self.pattern.is_any();
+/// Whether `pattern`, granted to whoever does it to `subject`, covers that.
+pub(super) fn is_matched(pattern: &Pattern, subject: &Subject) -> bool {
+    if subject.is_opaque() {
+        return pattern.is_any();
+    }
+    match subject.absolute() {
+        Some(_) => {
+            subject.spellings().any(|path| pattern.matches(path) || pattern.matches_path(path))
         }
-        match subject.absolute() {
-            Some(_) => subject
-                .spellings()
-                .any(|path| self.pattern.matches(path) || self.pattern.matches_path(path)),
-            None => self.pattern.matches_literally(subject.text()),
-        }
+        None => pattern.matches_literally(subject.text()),
     }
 }

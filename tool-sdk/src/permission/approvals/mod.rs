@@ -10,12 +10,14 @@
 mod file;
 mod format;
 mod grant;
+mod granted;
 mod identity;
 mod session;
 mod store;
 mod stored;
 
 pub use self::grant::{Grant, Grantee};
+pub(crate) use self::granted::Granted;
 pub(crate) use self::session::Approvals;
 pub use self::store::{ApprovalStore, Loaded};
 pub use self::stored::{GrantSource, StoredApproval};

@@ -132,7 +132,8 @@ impl State {
         if self.settled.len() > Self::REMEMBERED {
             self.settled.pop_front();
         }
-        Some(self.waiting.swap_remove(at))
+        // What stays keeps its order.
+        Some(self.waiting.remove(at))
     }
 }
 
@@ -176,7 +177,7 @@ impl Desk {
         };
         if let Some(entry) = state.waiting.iter_mut().find(same) {
             entry.askers += 1;
-            return self.waiting_for(entry);
+            return self.waiting_for(entry, true);
         }
         let verdict = watch::Sender::new(state.closed.then_some(Settled::Gone));
         let mut entry = Entry {
@@ -201,16 +202,17 @@ impl Desk {
             }
         };
         entry.driver = Some(tokio::spawn(driver).abort_handle());
-        let waiting = self.waiting_for(&entry);
+        let waiting = self.waiting_for(&entry, false);
         state.waiting.push(entry);
         waiting
     }
 
-    fn waiting_for(self: &Arc<Self>, entry: &Entry) -> Waiting {
+    fn waiting_for(self: &Arc<Self>, entry: &Entry, joined: bool) -> Waiting {
         Waiting {
             desk: Arc::clone(self),
             ask: Arc::clone(&entry.ask),
             verdict: entry.verdict.subscribe(),
+            joined,
         }
     }
 
@@ -308,9 +310,16 @@ pub(crate) struct Waiting {
     desk: Arc<Desk>,
     ask: Arc<Ask>,
     verdict: watch::Receiver<Option<Settled>>,
+    /// Whether somebody was asked already.
+    joined: bool,
 }
 
 impl Waiting {
+    /// Whether the ask is one with another call's.
+    pub(crate) const fn is_joined(&self) -> bool {
+        self.joined
+    }
+
     pub(crate) fn ask(&self) -> &Arc<Ask> {
         &self.ask
     }

@@ -75,6 +75,11 @@ impl Pattern {
         Self::exactly(text).is_some_and(|exact| exact.text == self.text)
     }
 
+    /// What it matches where that is one text, or one path in its usual spelling, and nothing else.
+    pub(crate) fn plain(&self) -> Option<&[u8]> {
+        (self.path.is_none() && !self.has(b"*?")).then_some(&self.parts)
+    }
+
     /// Whether it matches everything.
     #[must_use]
     pub fn is_any(&self) -> bool {

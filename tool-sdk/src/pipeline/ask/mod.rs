@@ -97,7 +97,12 @@ pub(super) async fn ask(
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
         return unasked(no, heard);
     }
-    let mut vigil = Vigil::begin(frame.shared, ask, frame.session, frame.definition, &approver);
+    let line = turn.map(Turn::line);
+    let mut vigil =
+        Vigil::begin(frame.shared, ask, frame.session, frame.definition, &approver, line);
+    if let Some(turn) = turn {
+        turn.asks();
+    }
     frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
     let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
     let (id, reply) = (vigil.ask().id.clone(), end.as_str());

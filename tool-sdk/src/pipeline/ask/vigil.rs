@@ -10,6 +10,7 @@ use super::front::behind_hooks;
 use crate::context::Session;
 use crate::permission::{Approver, Ask, Settled, Waiting};
 use crate::pipeline::core::Core;
+use crate::pipeline::turn::Line;
 use crate::tool::Definition;
 
 /// Waits for the answer to one ask.
@@ -21,16 +22,23 @@ pub(in crate::pipeline) struct Vigil<'a> {
 }
 
 impl<'a> Vigil<'a> {
-    /// Puts the ask up.
+    /// Puts the ask up; where it stands in a `line`, it is shown when its place has come.
     pub(in crate::pipeline) fn begin(
         core: &'a Arc<Core>,
         ask: Ask,
         session: &Session,
         tool: &Definition,
         approver: &Arc<dyn Approver>,
+        line: Option<Arc<dyn Line>>,
     ) -> Self {
-        let asked = behind_hooks(core, tool, approver);
+        let asked = behind_hooks(core, tool, approver, line.clone());
         let waiting = core.desk.put_up(ask, session, approver, asked, answering(core, session));
+        if waiting.is_joined()
+            && let Some(line) = line
+        {
+            // It is shown with the other one.
+            line.shown();
+        }
         let expires = Instant::now() + core.ask_timeout;
         Self { core, waiting, epoch: core.desk.epoch(), expires }
     }

@@ -285,6 +285,15 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Waits until those before it in its batch are decided, or wait for an answer.
+    pub(super) async fn in_line(&self, turn: &dyn Turn) -> Result<(), ToolError> {
+        tokio::select! {
+            biased;
+            () = self.given_up() => Err(aborted()),
+            () = turn.in_line() => Ok(()),
+        }
+    }
+
     /// Waits until the call may run beside others of its batch.
     pub(super) fn wait<'t>(
         &mut self,

@@ -7,7 +7,7 @@ use crate::content::Output;
 use crate::error::ToolError;
 use crate::loop_guard::{Caller, Finding, Ticket};
 use crate::pipeline::core::Kept;
-use crate::tool::Prepared;
+use crate::tool::{Parallel, Prepared};
 
 /// What the guard against loops found, and where it is told the end.
 pub(super) struct Guarded<'a> {
@@ -42,6 +42,26 @@ impl Frame<'_> {
             finding
         };
         catch_unwind(AssertUnwindSafe(look)).ok()
+    }
+
+    /// Lets the guard look once more at a call that waited for its turn, since those before it are
+    /// over by now; says whether it found anything. For calls that run one after the other: those
+    /// that run beside others repeat nothing that is over.
+    pub(in crate::pipeline) fn guard_in_turn(&mut self) -> bool {
+        let (Some(guard), Some(guarded)) = (&self.core.guard, &mut self.guarded) else {
+            return false;
+        };
+        if self.definition.parallel() == Parallel::Shared {
+            return false;
+        }
+        let name = self.definition.name.as_str();
+        let finding = guard.again(&guarded.kept.history, name, &guarded.ticket);
+        if finding == Finding::Fine {
+            return false;
+        }
+        guarded.finding = finding;
+        self.tell_finding(finding);
+        true
     }
 
     /// Lets the guard know of the call before it waits.

@@ -33,7 +33,7 @@ struct Words {
     /// The call as the model sent it, where a hook changed it.
     original: Option<Box<dyn Prepared>>,
     opinions: Vec<Floor>,
-    /// Whether a hook changed it in place of an answer to whoever asked.
+    /// Whether a hook changed it in place of an answer to whoever asked, or no hook may any more.
     was_changed: bool,
 }
 
@@ -42,6 +42,12 @@ impl Heard {
     #[inline]
     pub(super) fn new(prepared: Box<dyn Prepared>) -> Self {
         Self { prepared, said: None }
+    }
+
+    /// Of a call whose turn has come: hooks were heard, and none makes another call of it any more.
+    pub(super) fn in_turn(prepared: Box<dyn Prepared>) -> Self {
+        let said = Words { was_changed: true, ..Words::default() };
+        Self { prepared, said: Some(Box::new(said)) }
     }
 
     /// Whether no hook had a say: the call is as the model sent it.
@@ -59,7 +65,7 @@ impl Heard {
         self.said.as_ref().map_or(&[], |said| &said.opinions)
     }
 
-    /// Whether a hook changed the call in place of an answer to whoever asked.
+    /// Whether a hook changed the call in place of an answer to whoever asked, or none may any more.
     pub(super) fn was_changed(&self) -> bool {
         self.said.as_ref().is_some_and(|said| said.was_changed)
     }

@@ -1,0 +1,116 @@
+//! All that was granted to one tool, arranged for calls that touch as much as there are grants.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::grant::is_matched;
+use crate::permission::Pattern;
+use crate::tool::Subject;
+
+/// What was granted to one grantee: what has no wildcard is looked up, and only the rest is gone
+/// through.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    patterns: Vec<Pattern>,
+    /// The texts without wildcards.
+    texts: HashSet<Vec<u8>>,
+    /// The same as paths.
+    paths: HashSet<Vec<u8>>,
+    /// Where the patterns stand that mean more than their text.
+    others: Vec<usize>,
+    is_everything: bool,
+}
+
+impl Granted {
+    /// These patterns, all granted to the same.
+    pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
+        let (mut texts, mut paths, mut others) = (HashSet::new(), HashSet::new(), Vec::new());
+        for (at, pattern) in patterns.iter().enumerate() {
+            match pattern.plain() {
+                Some(text) => {
+                    paths.insert(slashed(text).into_owned());
+                    texts.insert(text.to_vec());
+                }
+                None => others.push(at),
+            }
+        }
+        let is_everything = patterns.iter().any(Pattern::is_any);
+        Self { patterns, texts, paths, others, is_everything }
+    }
+
+    /// The patterns, for tools that judge them on their own.
+    pub(crate) fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// Whether one of them covers `subject`, which is the grantee's.
+    pub(crate) fn covers(&self, subject: &Subject) -> bool {
+        if subject.is_opaque() {
+            return self.is_everything;
+        }
+        let is_plain = match subject.absolute() {
+            Some(_) => {
+                subject.spellings().any(|path| self.paths.contains(&*slashed(path.as_bytes())))
+            }
+            None => self.texts.contains(subject.text().as_bytes()),
+        };
+        is_plain || self.others.iter().any(|&at| is_matched(&self.patterns[at], subject))
+    }
+}
+
+/// The path as patterns compare it.
+fn slashed(path: &[u8]) -> Cow<'_, [u8]> {
+    match path.contains(&b'\\') {
+        true => path.iter().map(|&byte| if byte == b'\\' { b'/' } else { byte }).collect(),
+        false => path.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::ToolName;
+    use crate::permission::{Grant, Grantee};
+
+    // F76, F86: looked up together, grants cover what each of them covers.
+    #[test]
+    fn together_they_cover_what_each_of_them_covers() {
+        let patterns = [
+            "src/a.rs",
+            "src\\b.rs",
+            "/w/src/c.rs",
+            "src/",
+            "./d",
+            "a//b",
+            "git push",
+            "git *",
+            "npm:*",
+            "rm \\ x",
+            "*.md",
+            "?",
+            "",
+            "~/x",
+            "*",
+        ];
+        let subjects: Vec<Subject> = ["src/a.rs", "src/b.rs", "src\\a.rs", "d", "a/b", "x.md"]
+            .into_iter()
+            .chain(["git push", "git", "npm", "npm i", "rm / x", "rm \\ x", "y", "", "~/x", "?"])
+            .flat_map(|text| {
+                let plain = || Subject::new(text);
+                [plain(), plain().opaque(), Subject::path(text, format!("/w/{text}"))]
+            })
+            .chain([Subject::path("c", "/w/src/c.rs")])
+            .collect();
+        let to = Grantee::new(ToolName::from_static("any"), "any");
+        // Every pair, so that none hides what another one does.
+        for (one, other) in patterns.iter().flat_map(|one| patterns.map(|other| (one, other))) {
+            let both = [*one, other].map(Pattern::new);
+            let granted = Granted::new(both.to_vec());
+            let each = both.map(|pattern| Grant::new(to.clone(), pattern));
+            for subject in &subjects {
+                let expected = each.iter().any(|grant| grant.covers(&to, subject));
+                assert_eq!(granted.covers(subject), expected, "{one}, {other}: {subject:?}");
+            }
+        }
+    }
+}
