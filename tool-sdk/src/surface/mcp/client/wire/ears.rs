@@ -17,7 +17,7 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
     FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
-    ProgressToken, RootsCapabilities, SamplingCapability,
+    ProgressToken, ProtocolVersion, RootsCapabilities, SamplingCapability,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
@@ -206,7 +206,9 @@ impl Ears {
 impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        // Only what is met as an older server reads this; today's version goes with each request.
         ClientConfig::new(offered(&self.questions), name)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(
