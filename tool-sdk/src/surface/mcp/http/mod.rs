@@ -77,6 +77,8 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
+/// What is said where there is no room for another session.
+const CROWDED: &str = "all your sessions here have calls that run: end one, or come later";
 /// How long accepting rests when the system has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -145,7 +147,7 @@ pub(super) async fn serve(server: Arc<Server>, listener: Listener, http: Http) -
         loop {
             tokio::time::sleep(ROUND).await;
             lasting.forget(Instant::now());
-            sessions.forget(Instant::now());
+            sessions.forget(Instant::now()).await;
             tapes.forget(Instant::now());
         }
     };
@@ -214,7 +216,8 @@ impl Door {
             .with_max_request_body_bytes(MAX_BODY);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
-        manager.session_config.keep_alive = Some(sessions::KEPT);
+        // It cannot tell a session that waits for an answer from one that nobody uses.
+        manager.session_config.keep_alive = None;
         let manager = Arc::new(manager);
         let sessions = Arc::new(Sessions::new(Arc::clone(&manager)));
         let known = Arc::clone(&sessions);
@@ -243,7 +246,7 @@ impl Door {
             (head.origin.value().cloned(), admitted)
         };
         let mut answer = match admitted {
-            Ok(owner) => self.enter(request, owner, now).await.unwrap_or_else(|refused| refused),
+            Ok(owner) => self.enter(request, owner).await.unwrap_or_else(|refused| refused),
             Err(answer) => answer,
         };
         if let Some(site) = site {
@@ -277,16 +280,15 @@ impl Door {
         self: &Arc<Self>,
         request: Request<Incoming>,
         owner: Owner,
-        now: Instant,
     ) -> Result<Answer, Answer> {
         let (head, body) = whole(request).await?;
         if head.method == Method::POST && batch::is_one(&body) {
-            return Box::pin(self.together(head, body, owner, now)).await;
+            return Box::pin(self.together(head, body, owner)).await;
         }
         if head.method == Method::GET && head.headers.contains_key(again::LAST) {
             return Box::pin(self.again(head, body, owner)).await;
         }
-        self.single(head, body, owner, now, true).await
+        self.single(head, body, owner, true).await
     }
 
     /// Answers one message; `keeps` the answer for whoever loses it.
@@ -295,10 +297,9 @@ impl Door {
         mut head: Parts,
         body: Bytes,
         owner: Owner,
-        now: Instant,
         keeps: bool,
     ) -> Result<Answer, Answer> {
-        let ticket = match self.directly(&head, &body, now).await {
+        let ticket = match self.directly(&head, &body).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call, ticket) => {
                 head.extensions.insert(call);
@@ -345,25 +346,21 @@ impl Door {
                 silence::broken(coming).await
             }
         };
-        match id {
-            Some(id) if is_end => {
-                self.sessions.closed(&id);
-                // It is over by now; some clients warn of an end that is only accepted.
-                if answer.status() == StatusCode::ACCEPTED {
-                    *answer.status_mut() = StatusCode::NO_CONTENT;
-                }
+        if let Some(id) = id.filter(|_| is_end) {
+            self.sessions.closed(&id);
+            // It is over by now; some clients warn of an end that is only accepted.
+            if answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::NO_CONTENT;
             }
-            Some(id) if answer.status().is_success() => self.sessions.heard(&id, Instant::now()),
-            _ => {}
         }
         Ok(answer)
     }
 
     /// Answers a request of a session that is open, where nothing has to be waited for.
-    async fn directly(&self, parts: &Parts, body: &[u8], now: Instant) -> Told {
+    async fn directly(&self, parts: &Parts, body: &[u8]) -> Told {
         let head = Head::of(&parts.headers);
         let id = head.session.text().filter(|_| head.is_plain(&parts.method));
-        match id.and_then(|id| self.sessions.single(id, now)) {
+        match id.and_then(|id| self.sessions.single(id)) {
             Some(single) => single.answer(body).await,
             None => Told::Nothing,
         }
@@ -391,7 +388,9 @@ impl Door {
         let opening = tokio::spawn(async move {
             let answer = door.service.handle(request).await;
             if let Some(id) = session(answer.headers()) {
-                door.sessions.opened(id, owner, Instant::now()).await;
+                if door.sessions.opened(id, owner, Instant::now()).await.is_err() {
+                    return said(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
+                }
                 if with_batches {
                     door.sessions.take_batches(id);
                 }
