@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
     InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ServerConfig, SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams,
@@ -55,8 +55,8 @@ impl ServerHandler for Connection {
     }
 
     fn get_info(&self) -> ServerConfig {
-        let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
-        let mut config = ServerConfig::new(self.capabilities(Shows::Text)).with_server_info(info);
+        let mut config = ServerConfig::new(self.capabilities(Shows::Text));
+        config.server_info = self.identity();
         config.instructions = self.server.instructions.clone();
         config
     }
@@ -67,7 +67,8 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
         let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from)
+        let page = self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from);
+        page.map(|page| self.signed(era, page))
     }
 
     async fn call_tool(
@@ -75,7 +76,9 @@ impl ServerHandler for Connection {
         params: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse> {
-        Box::pin(call::call(self, params, cx)).await
+        let era = Era::of(cx.protocol_version().as_ref());
+        let told = Box::pin(call::call(self, params, cx)).await;
+        told.map(|told| self.signed(era, told))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -127,9 +130,10 @@ impl ServerHandler for Connection {
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult> {
-        self.server.list_prompts()
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_prompts().map(|listed| self.signed(era, listed))
     }
 
     async fn get_prompt(
@@ -137,11 +141,13 @@ impl ServerHandler for Connection {
         params: GetPromptRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse> {
-        let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
+        let era = Era::of(cx.protocol_version().as_ref());
+        let (session, modern) = match era {
             Era::Legacy => (self.legacy_session(&cx)?, None),
             Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
         };
-        self.server.get_prompt(params, session, modern).await
+        let told = self.server.get_prompt(params, session, modern).await;
+        told.map(|told| self.signed(era, told))
     }
 
     async fn list_resources(
@@ -149,15 +155,17 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult> {
-        self.server.list_resources(self.shows(&cx))
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_resources(self.shows(&cx)).map(|listed| self.signed(era, listed))
     }
 
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult> {
-        self.server.list_templates()
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_templates().map(|listed| self.signed(era, listed))
     }
 
     async fn read_resource(
@@ -165,8 +173,9 @@ impl ServerHandler for Connection {
         params: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse> {
-        let shows = self.shows(&cx);
-        Ok(self.server.read_resource(params.uri, shows).await?.into())
+        let (era, shows) = (Era::of(cx.protocol_version().as_ref()), self.shows(&cx));
+        let read = self.server.read_resource(params.uri, shows).await?;
+        Ok(self.signed(era, read).into())
     }
 
     async fn subscribe(
@@ -195,9 +204,10 @@ impl ServerHandler for Connection {
     async fn complete(
         &self,
         params: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<CompleteResult> {
-        self.server.complete(&params)
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.complete(&params).map(|found| self.signed(era, found))
     }
 }
 

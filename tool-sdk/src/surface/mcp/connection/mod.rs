@@ -4,6 +4,7 @@
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
 mod handler;
+mod signed;
 
 use std::io;
 use std::sync::atomic::AtomicBool;

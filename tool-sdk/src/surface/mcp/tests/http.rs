@@ -361,6 +361,7 @@ async fn modern_requests_of_one_owner_are_one_session() {
     for token in [ADA, ADA, BOB] {
         let answer = served.ask("POST", token, &head, &call).await;
         let id = answer.split(['<', '>']).nth(1).unwrap_or_else(|| panic!("{answer}"));
+        assert!(answer.contains("io.modelcontextprotocol/serverInfo"), "{answer}");
         ids.push(id.to_owned());
     }
     assert_eq!(ids[0], ids[1]);
