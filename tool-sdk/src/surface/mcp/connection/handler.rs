@@ -22,6 +22,7 @@ use super::super::library::Watched;
 use super::super::listing::{Era, FRESH_MS};
 use super::super::page::Shows;
 use super::super::relay::severity;
+use super::super::result::Blocks;
 use super::{Connection, Result, next, shows};
 
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
@@ -43,7 +44,7 @@ impl ServerHandler for Connection {
         let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
         result.capabilities = self.capabilities(shows);
         // Who begins like this is a legacy peer. What it says next may come at once.
-        self.open(&params, &cx);
+        self.open(&params, Blocks::of(Some(&result.protocol_version)), &cx);
         Ok(result)
     }
 

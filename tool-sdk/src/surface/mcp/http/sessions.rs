@@ -200,6 +200,7 @@ mod tests {
     use crate::pipeline::Pipeline;
     use crate::registry::Registry;
     use crate::surface::mcp::page::Shows;
+    use crate::surface::mcp::result::Blocks;
 
     fn sessions() -> Sessions {
         Sessions::new(Arc::default())
@@ -293,6 +294,7 @@ mod tests {
             session: Session::default(),
             user: None,
             shows: Shows::Text,
+            blocks: Blocks::All,
             level: Arc::default(),
             open,
         };

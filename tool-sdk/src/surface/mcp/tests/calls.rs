@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::http::{ADA, Served};
 use super::*;
 use crate::surface::mcp::{Resource, Resources, Work};
 use crate::tool::{Display, Icon};
@@ -331,4 +332,37 @@ async fn a_last_line_needs_no_end() {
     tokio::io::AsyncReadExt::read_to_string(&mut ours, &mut answer).await.unwrap();
     assert_eq!(answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     serving.await.unwrap().unwrap();
+}
+
+// Peers of a version that has no block of a kind are not sent one, whichever way it goes.
+#[tokio::test]
+async fn older_peers_are_sent_no_block_that_they_do_not_know() {
+    let tool = |_: Value, _: Context| async {
+        let link = Attachment::uri("text/html", "https://example.com/").named("home");
+        Output::default().attach(Attachment::bytes("audio/wav", vec![1])).attach(link)
+    };
+    let tool = DynamicTool::new(definition("ring", RiskClass::Read), tool);
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    for (version, expected) in [
+        ("2024-11-05", ["resource", "text"]),
+        ("2025-03-26", ["audio", "text"]),
+        ("2025-06-18", ["audio", "resource_link"]),
+    ] {
+        for server in [server.clone(), server.clone().answering_directly(false)] {
+            let mut peer = Peer::of(version, &server, json!({})).await;
+            let content = peer.call("ring", json!({})).await["content"].take();
+            assert_eq!([&content[0]["type"], &content[1]["type"]], expected, "{version}");
+            let served = Served::start(&server).await;
+            let id = served.open_as(version, ADA, json!({})).await;
+            let params = json!({ "name": "ring" });
+            let call = json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params,
+            });
+            let answer = served.post(ADA, Some(&id), &call).await;
+            for kind in expected {
+                assert!(answer.contains(&format!(r#""type":"{kind}""#)), "{version}: {answer}");
+            }
+        }
+    }
 }

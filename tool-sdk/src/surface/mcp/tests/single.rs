@@ -9,6 +9,7 @@ use super::http::{ADA, Served, status};
 use super::*;
 use crate::surface::mcp::direct::{Handed, Single, Told};
 use crate::surface::mcp::page::Shows;
+use crate::surface::mcp::result::Blocks;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -158,6 +159,7 @@ pub(super) async fn begun(server: &Server, name: &str) -> Handed {
         session: Session::default(),
         user: None,
         shows: Shows::Text,
+        blocks: Blocks::All,
         level: Arc::default(),
         open: Arc::default(),
     };
