@@ -5,12 +5,14 @@
 //! and then, whatever it made of that, as one of before 2026.
 
 mod asked;
+mod deep;
 mod ears;
 mod events;
 mod http;
 mod ids;
 mod lines;
 mod list;
+mod listed;
 mod news;
 mod pause;
 mod refusal;
