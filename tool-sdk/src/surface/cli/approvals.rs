@@ -4,9 +4,9 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{Failure, Result};
-use super::{Io, exit, grammar, place, style};
+use super::{Io, exit, grammar, mcp, place, style};
 use crate::error::ToolError;
-use crate::permission::{ApprovalStore, StoredApproval};
+use crate::permission::{ApprovalStore, Grantee, StoredApproval};
 use crate::store::StoreError;
 
 /// `top` holds the options before the command, `matches` those behind it.
@@ -22,13 +22,19 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
     })?;
     match command {
         "revoke" => revoke(&store, behind, io),
-        _ => list(&store, behind.get_flag(grammar::JSON), io),
+        _ => list(&store, mcp::voids(&levels, io), behind.get_flag(grammar::JSON), io),
     }
 }
 
-fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
+fn list(
+    store: &ApprovalStore,
+    is_void: impl Fn(&Grantee) -> bool,
+    json: bool,
+    io: &mut Io<'_>,
+) -> Result {
     let stored = store.list().map_err(unreadable)?;
     if json {
+        let entry = |approval| entry(approval, &is_void);
         let entries: Vec<Value> = stored.iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if stored.is_empty() {
@@ -36,8 +42,9 @@ fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
     } else {
         for approval in &stored {
             let to = &approval.grant.to;
+            let void = if is_void(to) { "  (void: the tool is another one now)" } else { "" };
             let line = format!(
-                "{}  {}({})  {}  in {}",
+                "{}  {}({})  {}  in {}{void}",
                 approval.id,
                 to.permission,
                 approval.grant.pattern,
@@ -51,7 +58,7 @@ fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
     Ok(0)
 }
 
-fn entry(approval: &StoredApproval) -> Value {
+fn entry(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value {
     json!({
         "id": approval.id,
         "tool": approval.grant.to.tool,
@@ -60,6 +67,7 @@ fn entry(approval: &StoredApproval) -> Value {
         "workspace": approval.workspace,
         "created": approval.created,
         "source": approval.source,
+        "void": is_void(&approval.grant.to),
     })
 }
 
