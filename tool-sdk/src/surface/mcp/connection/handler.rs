@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
-    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 
@@ -20,6 +21,7 @@ use super::super::call;
 use super::super::changes::Changes;
 use super::super::library::Watched;
 use super::super::listing::{Era, FRESH_MS};
+use super::super::message;
 use super::super::page::Shows;
 use super::super::relay::severity;
 use super::super::result::Blocks;
@@ -200,6 +202,21 @@ impl ServerHandler for Connection {
         }
         self.watched.remove(&params.uri);
         Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CustomResult> {
+        let can = self.capabilities(self.shows(&cx));
+        let is_there = match &*request.method {
+            "completion/complete" => can.completions.is_some(),
+            "prompts/get" => can.prompts.is_some(),
+            "resources/read" => can.resources.is_some(),
+            _ => self.tells_of_updates(),
+        };
+        Err(message::of_offered(&request.method, is_there))
     }
 
     async fn complete(

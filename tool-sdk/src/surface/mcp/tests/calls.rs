@@ -90,8 +90,10 @@ async fn a_long_list_comes_in_pages() {
     }
     assert_eq!(listed, names_of_tools);
     assert!(params["cursor"].is_null());
-    let wrong = peer.request("tools/list", json!({ "cursor": "no such cursor" })).await;
-    assert_eq!(wrong["error"]["code"], -32602);
+    for cursor in ["no such cursor", "t0500", "after:", "after: t0500"] {
+        let wrong = peer.request("tools/list", json!({ "cursor": cursor })).await;
+        assert_eq!(wrong["error"]["code"], -32602, "{cursor}");
+    }
 }
 
 // F132, F136
@@ -144,7 +146,16 @@ async fn a_peer_that_talks_nonsense_is_served_on() {
     }
     let unknown = peer.request("no/such/method", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32601);
-    for absent in ["prompts/list", "resources/list", "resources/templates/list"] {
+    // Also with parameters that would be none.
+    for absent in [
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "completion/complete",
+    ] {
         assert_eq!(peer.request(absent, json!({})).await["error"]["code"], -32601, "{absent}");
     }
     assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));

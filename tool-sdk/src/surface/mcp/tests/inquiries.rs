@@ -242,6 +242,8 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
         "ref": { "type": "ref/prompt", "name": "greet" },
         "argument": { "name": "how", "value": "warm" },
     });
+    let broken = peer.request("completion/complete", json!({ "ref": 5 })).await;
+    assert_eq!(broken["error"]["code"], -32602, "{broken}");
     let completed = peer.request("completion/complete", begun).await;
     assert_eq!(completed["result"]["completion"]["values"], json!(["warmly"]));
 

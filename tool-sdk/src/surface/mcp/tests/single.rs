@@ -37,7 +37,7 @@ async fn both_ways_give_the_same_answers() {
     let requests = [
         ("ping", json!({}), true),
         ("tools/list", json!({}), true),
-        ("tools/list", json!({ "cursor": "list" }), false),
+        ("tools/list", json!({ "cursor": "after:list" }), false),
         ("tools/call", call("add", json!({ "a": 2, "b": 3 })), true),
         ("tools/call", call("add", json!({ "a": "two" })), true),
         ("tools/call", call("list", json!({})), true),
