@@ -269,6 +269,9 @@ impl Door {
             return Err(Refused::Path);
         }
         let is_there = |id| self.sessions.enter(id, &owner, now);
+        if head::stands_alone(request.method(), request.headers()) {
+            return Ok(owner);
+        }
         if head.session.is_there() && !head.session.text().is_some_and(is_there) {
             return Err(Refused::Session);
         }
@@ -281,7 +284,10 @@ impl Door {
         request: Request<Incoming>,
         owner: Owner,
     ) -> Result<Answer, Answer> {
-        let (head, body) = whole(request).await?;
+        let (mut head, body) = whole(request).await?;
+        if head::stands_alone(&head.method, &head.headers) {
+            head.headers.remove(SESSION);
+        }
         if head.method == Method::POST && batch::is_one(&body) {
             return Box::pin(self.together(head, body, owner)).await;
         }

@@ -43,10 +43,7 @@ impl Door {
                         Some(id) if !open.has_room() || answers.bytes > batch::MOST_BYTES => {
                             Err(wrong(&Fault::crowded(Some(id))))
                         }
-                        _ => {
-                            Box::pin(self.single(head.clone(), body, owner.clone(), false))
-                                .await
-                        }
+                        _ => Box::pin(self.single(head.clone(), body, owner.clone(), false)).await,
                     };
                     (answer, is_request)
                 }
