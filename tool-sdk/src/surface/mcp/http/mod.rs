@@ -75,6 +75,9 @@ const MAX_BODY: usize = 1024 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take for the rest.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much is read of what is too long, and for how long, before it is refused.
+const MOST_OF_REST: usize = 8 * MAX_BODY;
+const REST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
 /// What is said where there is no room for another session.
@@ -414,22 +417,26 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads the whole of a request.
 async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
-    let (head, body) = request.into_parts();
-    let mut reading = pin!(pieces(Limited::new(body, MAX_BODY)));
-    // Most bodies come with their head, and need no timer.
-    let whole = match reading.as_mut().now_or_never() {
-        Some(whole) => whole,
-        None => match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(whole) => whole,
-            Err(_) => {
-                let late = "the message did not come in time";
-                return Err(said(StatusCode::REQUEST_TIMEOUT, late));
-            }
-        },
+    let (head, mut body) = request.into_parts();
+    let whole = {
+        let mut reading = pin!(pieces(Limited::new(&mut body, MAX_BODY)));
+        // Most bodies come with their head, and need no timer.
+        match reading.as_mut().now_or_never() {
+            Some(whole) => whole,
+            None => match tokio::time::timeout(BODY_TIMEOUT, reading).await {
+                Ok(whole) => whole,
+                Err(_) => {
+                    let late = "the message did not come in time";
+                    return Err(said(StatusCode::REQUEST_TIMEOUT, late));
+                }
+            },
+        }
     };
     match whole {
         Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
+            // A peer that still writes when the connection ends may never read why.
+            let _ = tokio::time::timeout(REST_TIMEOUT, leave(&mut body)).await;
             Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
         Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
@@ -437,7 +444,7 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
 }
 
 /// All of a body, which mostly comes in one piece.
-async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
+async fn pieces(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
     let (mut first, mut all) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
@@ -451,6 +458,17 @@ async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
         all.extend_from_slice(&piece);
     }
     Ok(if all.is_empty() { first } else { all.into() })
+}
+
+/// Reads on, and keeps nothing of it.
+async fn leave(body: &mut Incoming) {
+    let mut read = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > MOST_OF_REST {
+            return;
+        }
+    }
 }
 
 /// A request as rmcp reads it, with whose it is and what was written there.

@@ -481,6 +481,10 @@ async fn what_is_no_message_does_not_come_in() {
     }
     let long = format!("\"{}\"", "x".repeat(1024 * 1024));
     assert_eq!(status(&served.ask("POST", ADA, &named, &long).await), "413");
+    let longer = long.repeat(5);
+    for _ in 0..5 {
+        assert_eq!(status(&served.ask("POST", ADA, &named, &longer).await), "413");
+    }
 }
 
 /// The value of a header, in an answer.
