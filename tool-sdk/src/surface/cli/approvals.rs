@@ -91,6 +91,10 @@ mod tests {
     use serde_json::Value;
 
     use super::super::toy::Setting;
+    #[cfg(feature = "mcp")]
+    use crate::name::ToolName;
+    #[cfg(feature = "mcp")]
+    use crate::permission::{ApprovalStore, Grant, GrantSource, Grantee};
 
     // F76: what was approved can be seen and taken back, and holds until then.
     #[test]
@@ -115,6 +119,31 @@ mod tests {
         assert_eq!(setting.run(&args).code, 0);
         assert_eq!(setting.run(&with(&["call", "kinds"])).code, 3);
         assert_eq!(setting.run(&args).code, 2, "it is gone");
+    }
+
+    // MC2: what was approved of a tool before it changed stands beside what was approved since.
+    #[cfg(feature = "mcp")]
+    #[test]
+    fn an_approval_that_a_change_made_void_says_so() {
+        let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let pins = state.path().join("mcp");
+        crate::store::place::create_private(&pins).unwrap();
+        let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
+        std::fs::write(pins.join("pins.json"), seen).unwrap();
+        let store = ApprovalStore::open(state.path().join("approvals"), workspace.path());
+        for definition in ["old", "new"] {
+            let mut to = Grantee::new(ToolName::from_static("mcp__s__t"), "mcp");
+            to.definition = Some(definition.to_owned());
+            store.grant(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();
+        }
+        let setting = Setting::default();
+        let list = ["approvals", "list", "--state-dir", state.path().to_str().unwrap()];
+        let lines = setting.run(&list).out;
+        assert_eq!((lines.lines().count(), lines.matches("(void: ").count()), (2, 1), "{lines}");
+        let listed = setting.run(&[&list[..], &["--json"]].concat()).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let is_void = |at: usize| listed[at]["void"].as_bool().unwrap();
+        assert_ne!(is_void(0), is_void(1), "{listed}");
     }
 
     #[test]
