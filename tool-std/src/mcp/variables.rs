@@ -150,6 +150,12 @@ fn one(variable: &str) -> Result<(&str, &str), ToolError> {
     ChildEnv::default()
         .with_untrusted(name, value)
         .map_err(|error| by_user(ToolError::invalid("env", error)))?;
+    if variable.contains('\0') {
+        return Err(ToolError::invalid(
+            "env",
+            "no program can be given a variable with a NUL in it",
+        ));
+    }
     if leads_elsewhere(name) {
         let why = format_args!("`{name}` may make another program of it; leave it out");
         return Err(by_user(ToolError::invalid("env", why)));
@@ -229,6 +235,8 @@ mod tests {
             assert!(checked(&variable).is_err(), "{variable:?}");
             assert!(!shown(&variable)[0].contains('='));
         }
-        assert!(checked(&["novalue".to_owned()]).is_err());
+        for none in ["novalue", "FOO=1\0", "F\0OO=1"] {
+            assert!(checked(&[none.to_owned()]).is_err(), "{none:?}");
+        }
     }
 }

@@ -4,9 +4,9 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{Failure, Result};
-use super::{Io, exit, grammar, place, style};
+use super::{Io, exit, grammar, mcp, place, style};
 use crate::error::ToolError;
-use crate::permission::{ApprovalStore, StoredApproval};
+use crate::permission::{ApprovalStore, Grantee, StoredApproval};
 use crate::store::StoreError;
 
 /// `top` holds the options before the command, `matches` those behind it.
@@ -22,13 +22,19 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
     })?;
     match command {
         "revoke" => revoke(&store, behind, io),
-        _ => list(&store, behind.get_flag(grammar::JSON), io),
+        _ => list(&store, mcp::voids(&levels, io), behind.get_flag(grammar::JSON), io),
     }
 }
 
-fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
+fn list(
+    store: &ApprovalStore,
+    is_void: impl Fn(&Grantee) -> bool,
+    json: bool,
+    io: &mut Io<'_>,
+) -> Result {
     let stored = store.list().map_err(unreadable)?;
     if json {
+        let entry = |approval| entry(approval, &is_void);
         let entries: Vec<Value> = stored.iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if stored.is_empty() {
@@ -36,8 +42,9 @@ fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
     } else {
         for approval in &stored {
             let to = &approval.grant.to;
+            let void = if is_void(to) { "  (void: the tool is another one now)" } else { "" };
             let line = format!(
-                "{}  {}({})  {}  in {}",
+                "{}  {}({})  {}  in {}{void}",
                 approval.id,
                 to.permission,
                 approval.grant.pattern,
@@ -51,7 +58,7 @@ fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
     Ok(0)
 }
 
-fn entry(approval: &StoredApproval) -> Value {
+fn entry(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value {
     json!({
         "id": approval.id,
         "tool": approval.grant.to.tool,
@@ -60,6 +67,7 @@ fn entry(approval: &StoredApproval) -> Value {
         "workspace": approval.workspace,
         "created": approval.created,
         "source": approval.source,
+        "void": is_void(&approval.grant.to),
     })
 }
 
@@ -83,6 +91,10 @@ mod tests {
     use serde_json::Value;
 
     use super::super::toy::Setting;
+    #[cfg(feature = "mcp")]
+    use crate::name::ToolName;
+    #[cfg(feature = "mcp")]
+    use crate::permission::{ApprovalStore, Grant, GrantSource, Grantee};
 
     // F76: what was approved can be seen and taken back, and holds until then.
     #[test]
@@ -107,6 +119,31 @@ mod tests {
         assert_eq!(setting.run(&args).code, 0);
         assert_eq!(setting.run(&with(&["call", "kinds"])).code, 3);
         assert_eq!(setting.run(&args).code, 2, "it is gone");
+    }
+
+    // MC2: what was approved of a tool before it changed stands beside what was approved since.
+    #[cfg(feature = "mcp")]
+    #[test]
+    fn an_approval_that_a_change_made_void_says_so() {
+        let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let pins = state.path().join("mcp");
+        crate::store::place::create_private(&pins).unwrap();
+        let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
+        std::fs::write(pins.join("pins.json"), seen).unwrap();
+        let store = ApprovalStore::open(state.path().join("approvals"), workspace.path());
+        for definition in ["old", "new"] {
+            let mut to = Grantee::new(ToolName::from_static("mcp__s__t"), "mcp");
+            to.definition = Some(definition.to_owned());
+            store.grant(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();
+        }
+        let setting = Setting::default();
+        let list = ["approvals", "list", "--state-dir", state.path().to_str().unwrap()];
+        let lines = setting.run(&list).out;
+        assert_eq!((lines.lines().count(), lines.matches("(void: ").count()), (2, 1), "{lines}");
+        let listed = setting.run(&[&list[..], &["--json"]].concat()).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let is_void = |at: usize| listed[at]["void"].as_bool().unwrap();
+        assert_ne!(is_void(0), is_void(1), "{listed}");
     }
 
     #[test]

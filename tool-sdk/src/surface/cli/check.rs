@@ -6,6 +6,7 @@
 use std::io;
 
 use clap::ArgMatches;
+use serde::Serialize;
 
 use super::exit::Failure;
 use super::grammar::{self, Verb};
@@ -40,12 +41,27 @@ pub(super) fn run(
     let checked = checked.map_err(|error| Failure::new(exit::code(error.kind()), error))?;
     // For programs, unless somebody looks at it.
     if parsed.has(grammar::JSON) || !io.terminal {
-        let document = serde_json::to_string(&checked).map_err(io::Error::from)?;
+        let document = Document { permissions: permissions(&checked), checked };
+        let document = serde_json::to_string(&document).map_err(io::Error::from)?;
         writeln!(io.stdout, "{document}")?;
     } else {
         print(&checked, io)?;
     }
     Ok(0)
+}
+
+/// What programs read: beside each subject the permission that it asks for, where it has another
+/// one than its tool.
+#[derive(Serialize)]
+struct Document {
+    #[serde(flatten)]
+    checked: Checked,
+    permissions: Vec<Option<String>>,
+}
+
+fn permissions(checked: &Checked) -> Vec<Option<String>> {
+    let subjects = checked.decision.subjects.iter();
+    subjects.map(|subject| subject.permission().map(str::to_owned)).collect()
 }
 
 fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
@@ -55,7 +71,10 @@ fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
         "" => format!("rule: {rule}"),
         origin => format!("rule: {rule} ({origin})"),
     }));
-    lines.extend(decision.subjects.iter().map(|subject| format!("touches: {}", subject.text())));
+    lines.extend(decision.subjects.iter().map(|subject| match subject.permission() {
+        Some(permission) => format!("touches: {} ({permission})", subject.text()),
+        None => format!("touches: {}", subject.text()),
+    }));
     lines.extend(checked.suggestions.iter().map(|pattern| format!("could be allowed: {pattern}")));
     lines.push(format!("fingerprint: {}", checked.fingerprint));
     for line in lines {
@@ -105,7 +124,9 @@ mod tests {
     #[test]
     fn the_document_has_every_key() {
         let checked = check_decision(&["check", "kinds", "--ask", "kinds"], "ask", "rule");
-        for key in ["decision", "reason", "rules", "subjects", "suggestions", "fingerprint"] {
+        for key in
+            ["decision", "reason", "rules", "subjects", "suggestions", "fingerprint", "permissions"]
+        {
             assert!(checked.get(key).is_some(), "{key}: {checked}");
         }
         assert_eq!(checked["rules"][0]["origin"], "--ask");

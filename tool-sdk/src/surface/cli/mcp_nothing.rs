@@ -7,6 +7,7 @@ use super::exit::{Failure, Result};
 use super::request::Request;
 use super::stage::Stage;
 use super::{App, Io};
+use crate::permission::Grantee;
 use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
@@ -39,6 +40,10 @@ impl Foreign {
     pub(super) fn join(&self, stage: &mut Stage, _: Need<'_>, io: &mut Io<'_>) {
         stage.spoken().warn(|_| false, io);
     }
+}
+
+pub(super) fn voids(_: &[&ArgMatches], _: &Io<'_>) -> impl Fn(&Grantee) -> bool + use<> {
+    |_| false
 }
 
 pub(super) fn servers(mcp: Part<'_, '_>) {

@@ -17,7 +17,7 @@ use super::input::{Abilities, Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
 use super::relay::{Audience, Relay, severity};
-use super::result::result;
+use super::result::{Blocks, result};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::event::Events;
@@ -192,7 +192,8 @@ impl Talk<'_> {
         match view.definition(&self.request.name) {
             Some(definition) => {
                 let shows = self.connection.shows(&self.cx);
-                Ok(result(outcome, definition, self.era, shows).into())
+                let blocks = Blocks::of(self.cx.protocol_version().as_ref());
+                Ok(result(outcome, definition, (self.era, blocks), shows).into())
             }
             None => Err(ErrorData::invalid_params(outcome.text().into_owned(), None)),
         }

@@ -40,6 +40,9 @@ impl Era {
 /// ask for a second page, so the first holds all that a message can well hold.
 const PAGE: usize = 1024 * 1024;
 
+/// What tells a cursor from the name of a tool, which nobody was told to send.
+const AFTER: &str = "after:";
+
 /// For how long a modern peer may take a list for current without asking again. Those that
 /// listen are told of a change at once.
 pub(super) const FRESH_MS: u64 = 60_000;
@@ -114,7 +117,7 @@ impl Listing {
         let end = tools.page_end(start);
         let page = &tools.all[start..end];
         let more = end < tools.all.len();
-        let last = page.last().filter(|_| more).map(|tool| tool.name.clone().into_owned());
+        let last = page.last().filter(|_| more).map(|tool| format!("{AFTER}{}", tool.name));
         let mut result = ListToolsResult::with_all_items(page.to_vec());
         result.next_cursor = last;
         Ok(match era {
@@ -182,16 +185,13 @@ impl Listing {
     }
 }
 
-/// Where a page begins. A cursor is the name of the last tool on the page before: tools may
+/// Where a page begins. A cursor has the name of the last tool on the page before: tools may
 /// come and go between two pages, and none is missed.
 fn start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
-    match cursor {
-        Some(last) if ToolName::new(last.to_owned()).is_ok() => {
-            Ok(tools.partition_point(|tool| *tool.name <= *last))
-        }
-        Some(_) => Err(ErrorData::invalid_params("there is no such cursor", None)),
-        None => Ok(0),
-    }
+    let Some(cursor) = cursor else { return Ok(0) };
+    let last = cursor.strip_prefix(AFTER).filter(|last| ToolName::new((*last).to_owned()).is_ok());
+    let last = last.ok_or_else(|| ErrorData::invalid_params("there is no such cursor", None))?;
+    Ok(tools.partition_point(|tool| *tool.name <= *last))
 }
 
 /// About how many bytes a tool is in the protocol's words.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
     Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent,
-    Resource, ResourceContents, TextContent,
+    ProtocolVersion, Resource, ResourceContents, TextContent,
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -19,18 +19,42 @@ use crate::content::{Attachment, Data, Output};
 use crate::surface::provider;
 use crate::tool::{Definition, Source};
 
+/// Which kinds of blocks a peer knows. It takes an unknown one for a result that is broken; members
+/// that it does not know it leaves alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Blocks {
+    /// Texts, images and resources.
+    First,
+    /// Sounds as well.
+    Sounds,
+    /// Links as well, which is all of them.
+    #[default]
+    All,
+}
+
+impl Blocks {
+    /// Those of a version.
+    pub(super) fn of(version: Option<&ProtocolVersion>) -> Self {
+        match version {
+            Some(version) if *version < ProtocolVersion::V_2025_03_26 => Self::First,
+            Some(version) if *version < ProtocolVersion::V_2025_06_18 => Self::Sounds,
+            _ => Self::All,
+        }
+    }
+}
+
 /// The result of a call of a tool that there is. A failure is a result too: its words are
 /// for the model.
 pub(super) fn result(
     outcome: Outcome,
     definition: &Definition,
-    era: Era,
+    (era, blocks): (Era, Blocks),
     shows: Shows,
 ) -> CallToolResult {
     let shortened = outcome.truncated().is_some();
     match outcome.result {
         Ok(output) => {
-            let mut result = CallToolResult::success(content(&output, &definition.source));
+            let mut result = CallToolResult::success(content(&output, &definition.source, blocks));
             result.structured_content = structured(&output, shortened, definition, era);
             result.meta = shows.of_result(definition);
             result
@@ -39,7 +63,7 @@ pub(super) fn result(
             let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
             if let Some(output) = error.output() {
                 let said = said(output, &definition.source);
-                result.content.extend(attachments(output, &said));
+                result.content.extend(attachments(output, &said, blocks));
                 // Some clients hold what comes with an error against the schema of results, and
                 // then nobody reads the error. What comes from another server was held against it.
                 let is_judged = matches!(definition.source, Source::Mcp { .. });
@@ -52,12 +76,12 @@ pub(super) fn result(
     }
 }
 
-fn content(output: &Output, source: &Source) -> Vec<ContentBlock> {
+fn content(output: &Output, source: &Source, blocks: Blocks) -> Vec<ContentBlock> {
     let said = said(output, source);
     // An empty text beside an image says nothing; alone it says that there is nothing.
     let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
     let texts = if is_said { texts(output.as_text(), &said) } else { Vec::new() };
-    texts.into_iter().chain(attachments(output, &said)).collect()
+    texts.into_iter().chain(attachments(output, &said, blocks)).collect()
 }
 
 /// Whether another server says something of its blocks.
@@ -110,14 +134,17 @@ fn annotations(said: &Value) -> Option<Annotations> {
 fn attachments<'o>(
     output: &'o Output,
     said: &[&'o Value],
+    blocks: Blocks,
 ) -> impl Iterator<Item = ContentBlock> + use<'o> {
     let at = |one: &&'o Value| one.get("attachment")?.as_u64().map(|at| (at, *one));
     let said: HashMap<u64, &Value> = said.iter().filter_map(at).collect();
     let each = (0_u64..).zip(output.attachments());
-    each.map(move |(at, one)| attachment(at, one, said.get(&at).copied().unwrap_or(&Value::Null)))
+    each.map(move |(at, one)| {
+        attachment(at, one, said.get(&at).copied().unwrap_or(&Value::Null), blocks)
+    })
 }
 
-fn attachment(at: u64, attachment: &Attachment, said: &Value) -> ContentBlock {
+fn attachment(at: u64, attachment: &Attachment, said: &Value, blocks: Blocks) -> ContentBlock {
     let mime = &attachment.mime;
     let is_known = said.get("mimeType").is_none_or(|said| !said.is_null());
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
@@ -129,7 +156,11 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value) -> ContentBlock {
             image.annotations = annotations;
             ContentBlock::Image(image)
         }
-        Data::Bytes(bytes) if mime.starts_with("audio/") && attachment.origin.is_none() => {
+        Data::Bytes(bytes)
+            if mime.starts_with("audio/")
+                && attachment.origin.is_none()
+                && blocks != Blocks::First =>
+        {
             let mut audio = AudioContent::new(STANDARD.encode(bytes), mime);
             audio.annotations = annotations;
             ContentBlock::Audio(audio)
@@ -142,6 +173,14 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value) -> ContentBlock {
             let mut resource = EmbeddedResource::new(blob);
             resource.annotations = annotations;
             ContentBlock::Resource(resource)
+        }
+        Data::Uri(uri) if blocks != Blocks::All => {
+            let name = attachment.title.as_ref().unwrap_or(&name);
+            let about = attachment.description.as_ref().map(|about| format!(" ({about})"));
+            let link = format!("{name}: {uri}{}", about.unwrap_or_default());
+            let mut text = TextContent::new(link);
+            text.annotations = annotations;
+            ContentBlock::Text(text)
         }
         Data::Uri(uri) => {
             let mut link = Resource::new(uri, name);
@@ -205,7 +244,7 @@ mod tests {
             .attach(Attachment::uri("text/html", "https://example.com/"))
             .attach(Attachment::bytes("font/ttf", vec![4]).copied_from("mem://b").named("b"));
         assert_eq!(
-            json!(content(&output, &Source::Native)),
+            json!(content(&output, &Source::Native, Blocks::All)),
             json!([
                 { "type": "text", "text": "see" },
                 { "type": "image", "data": "AQ==", "mimeType": "image/png" },
@@ -225,15 +264,37 @@ mod tests {
             .attach(Attachment::bytes(said, vec![1]).named("b"))
             .attach(Attachment::uri(said, "mem://c").named("c"));
         assert_eq!(
-            json!(content(&output, &Source::Native)),
+            json!(content(&output, &Source::Native, Blocks::All)),
             json!([
                 { "type": "resource",
                   "resource": { "uri": "attachment:b", "mimeType": said, "blob": "AQ==" } },
                 { "type": "resource_link", "uri": "mem://c", "name": "c", "mimeType": said },
             ])
         );
-        let nothing = content(&Output::default(), &Source::Native);
+        let nothing = content(&Output::default(), &Source::Native, Blocks::All);
         assert_eq!(json!(nothing), json!([{ "type": "text", "text": "" }]));
+    }
+
+    // A block that its version does not have breaks a peer.
+    #[test]
+    fn older_peers_get_the_blocks_that_they_know() {
+        let link = Attachment::uri("text/html", "https://example.com/").named("home");
+        let output = Output::text("see").attach(Attachment::bytes("audio/wav", vec![2]));
+        let output = output.attach(link);
+        let told = |version: &ProtocolVersion| {
+            let told = json!(content(&output, &Source::Native, Blocks::of(Some(version))));
+            (told[1].clone(), told[2].clone())
+        };
+        let text = json!({ "type": "text", "text": "home: https://example.com/" });
+        let blob = json!({ "type": "resource", "resource": {
+            "uri": "attachment:attachment-1", "mimeType": "audio/wav", "blob": "Ag==",
+        } });
+        assert_eq!(told(&ProtocolVersion::V_2024_11_05), (blob, text.clone()));
+        let (sound, link) = told(&ProtocolVersion::V_2025_03_26);
+        assert_eq!((&sound["type"], link), (&json!("audio"), text));
+        for version in [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2026_07_28] {
+            assert_eq!(told(&version).1["type"], "resource_link", "{version}");
+        }
     }
 
     // F8: what another server says of its blocks is for whoever reads them here, too.
@@ -265,9 +326,9 @@ mod tests {
             ("one, two\nlines", json!([text("one, two\nlines"), link])),
             ("one\ntwo\nlines3", json!([text("one\ntwo\nlines3"), link])),
         ] {
-            assert_eq!(json!(content(&output(words), &source)), expected);
+            assert_eq!(json!(content(&output(words), &source, Blocks::All)), expected);
         }
-        let native = json!(content(&output("one\ntwo\nlines"), &Source::Native));
+        let native = json!(content(&output("one\ntwo\nlines"), &Source::Native, Blocks::All));
         assert_eq!(native[0], text("one\ntwo\nlines"));
         assert_eq!(native[1].get("annotations"), None);
     }
@@ -282,7 +343,7 @@ mod tests {
             let failed = ToolError::failed("no luck").giving(given.clone());
             let outcome =
                 Outcome { call: CallId::next(), result: Err(failed), aside: Seldom::default() };
-            let told = json!(result(outcome, &tool, era, Shows::Text));
+            let told = json!(result(outcome, &tool, (era, Blocks::All), Shows::Text));
             assert_eq!(told["content"][0]["text"], "no luck");
             assert_eq!(told["content"][1]["mimeType"], "image/png");
             assert_eq!(
@@ -300,7 +361,7 @@ mod tests {
         let given = Output::default().structured(json!({ "n": 1 }));
         let failed = Err(ToolError::failed("no luck").giving(given));
         let outcome = Outcome { call: CallId::next(), result: failed, aside: Seldom::default() };
-        let told = json!(result(outcome, &tool, Era::Legacy, Shows::Text));
+        let told = json!(result(outcome, &tool, (Era::Legacy, Blocks::All), Shows::Text));
         assert_eq!(told.get("structuredContent"), None, "{told}");
     }
 

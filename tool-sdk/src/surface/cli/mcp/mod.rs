@@ -28,7 +28,7 @@ use super::request::Request;
 use super::stage::{Spoken, Stage};
 use super::{Io, config, place, style};
 use crate::error::ToolError;
-use crate::permission::Rule;
+use crate::permission::{Grantee, Rule};
 use crate::surface::mcp::client::{PERMISSIONS, namespace, server_of};
 use crate::surface::mcp::{Pins, RemoteError, Upstream, Upstreams};
 use crate::toolset::Toolset;
@@ -251,6 +251,15 @@ fn pins(levels: &[&ArgMatches], io: &Io<'_>) -> Pins {
     let roots = place::roots(levels, io);
     let kept = |dir: PathBuf| Pins::in_folder(dir.join("mcp")).not_inside(&roots);
     place::state_dir(levels, io).map_or_else(Pins::in_memory, kept)
+}
+
+/// Says of approvals whether they are void because a tool became another one.
+pub(super) fn voids(levels: &[&ArgMatches], io: &Io<'_>) -> impl Fn(&Grantee) -> bool + use<> {
+    let pins = pins(levels, io);
+    move |to| {
+        let definition = to.definition.as_deref();
+        definition.is_some_and(|definition| pins.is_void(to.tool.as_str(), definition))
+    }
 }
 
 fn names(servers: &Servers) -> Vec<String> {

@@ -107,6 +107,12 @@ fn model_name(server: &str, tool: &str, is_shared: bool) -> String {
     name
 }
 
+/// Whether models may call this tool so.
+#[cfg(feature = "cli")]
+pub(super) fn is_called(server: &str, tool: &str, name: &str) -> bool {
+    [false, true].iter().any(|is_shared| model_name(server, tool, *is_shared) == name)
+}
+
 /// Whether a name ends as those do that have a hash: another tool could be called so here.
 fn ends_in_digits(name: &str) -> bool {
     let digits = name.len().checked_sub(DIGITS + 1).and_then(|at| name.get(at..));

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -245,7 +246,8 @@ impl Tool for ForeignTool {
                     .unwrap_or_else(|| Err(contract.too_long(name)))?
             }
         };
-        Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes }))
+        let was_shown = AtomicBool::new(false);
+        Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes, was_shown }))
     }
 }
 
@@ -254,11 +256,14 @@ struct PreparedCall {
     tool: ForeignTool,
     arguments: Map<String, Value>,
     notes: Vec<Note>,
+    /// Whether somebody was asked about it, and so saw the tool.
+    was_shown: AtomicBool,
 }
 
 impl Prepared for PreparedCall {
     fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
-        Box::pin(call(self.tool, self.arguments, approved.context()))
+        let was_shown = self.was_shown.into_inner();
+        Box::pin(call(self.tool, self.arguments, was_shown, approved.context()))
     }
 
     fn summary(&self) -> Option<String> {
@@ -269,6 +274,8 @@ impl Prepared for PreparedCall {
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let Inner { line, raw, sight, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
+        // Whatever is decided, what was approved of another tool of this name is void from now on.
+        line.pins().shown((line.name(), raw), sight);
         let is_seen = line.pins().is_seen(cx.session().seer(), (line.name(), raw), sight);
         let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
@@ -277,13 +284,14 @@ impl Prepared for PreparedCall {
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
         let Inner { line, raw, sight, .. } = &*self.tool.0;
         line.pins().shown((line.name(), raw), sight);
+        self.was_shown.store(true, Ordering::Relaxed);
         let difference = line.pins().difference(cx.session().seer(), (line.name(), raw), sight);
         let Some(difference) = difference else { return Ok(None) };
         let warnings = self.tool.oddities(&line.strangers());
         let about = if difference.is_first {
-            "nobody has let this tool run before; this is all that its server says of it"
+            "nobody has seen this tool before; this is all that its server says of it"
         } else {
-            "the server says something else of this tool than when it was let run"
+            "the server says something else of this tool than when it was seen"
         };
         Ok(Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff })))
     }
@@ -316,6 +324,7 @@ async fn broken(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
 async fn call(
     tool: ForeignTool,
     arguments: Map<String, Value>,
+    was_shown: bool,
     cx: Context,
 ) -> Result<Output, ToolError> {
     let Inner { line, raw, .. } = &*tool.0;
@@ -327,8 +336,8 @@ async fn call(
         ))
         .hint("look at the tool as it is now, then call it again"));
     }
-    // Whoever let this run has seen it.
-    let user = cx.session().seer();
+    // Whoever was asked and let this run has seen it; a rule or a mode sees nothing.
+    let user = was_shown.then(|| cx.session().seer());
     line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
     if !tool.is_current() {
         line.renew(&tool);

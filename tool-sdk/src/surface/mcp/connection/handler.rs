@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestMethod,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 
@@ -20,8 +21,10 @@ use super::super::call;
 use super::super::changes::Changes;
 use super::super::library::Watched;
 use super::super::listing::{Era, FRESH_MS};
+use super::super::message;
 use super::super::page::Shows;
 use super::super::relay::severity;
+use super::super::result::Blocks;
 use super::{Connection, Result, next, shows};
 
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
@@ -43,7 +46,7 @@ impl ServerHandler for Connection {
         let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
         result.capabilities = self.capabilities(shows);
         // Who begins like this is a legacy peer. What it says next may come at once.
-        self.open(&params, &cx);
+        self.open(&params, Blocks::of(Some(&result.protocol_version)), &cx);
         Ok(result)
     }
 
@@ -55,8 +58,8 @@ impl ServerHandler for Connection {
     }
 
     fn get_info(&self) -> ServerConfig {
-        let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
-        let mut config = ServerConfig::new(self.capabilities(Shows::Text)).with_server_info(info);
+        let mut config = ServerConfig::new(self.capabilities(Shows::Text));
+        config.server_info = self.identity();
         config.instructions = self.server.instructions.clone();
         config
     }
@@ -67,7 +70,8 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
         let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from)
+        let page = self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from);
+        page.map(|page| self.signed(era, page))
     }
 
     async fn call_tool(
@@ -75,7 +79,9 @@ impl ServerHandler for Connection {
         params: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse> {
-        Box::pin(call::call(self, params, cx)).await
+        let era = Era::of(cx.protocol_version().as_ref());
+        let told = Box::pin(call::call(self, params, cx)).await;
+        told.map(|told| self.signed(era, told))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -127,9 +133,10 @@ impl ServerHandler for Connection {
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult> {
-        self.server.list_prompts()
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_prompts().map(|listed| self.signed(era, listed))
     }
 
     async fn get_prompt(
@@ -137,11 +144,13 @@ impl ServerHandler for Connection {
         params: GetPromptRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse> {
-        let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
+        let era = Era::of(cx.protocol_version().as_ref());
+        let (session, modern) = match era {
             Era::Legacy => (self.legacy_session(&cx)?, None),
             Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
         };
-        self.server.get_prompt(params, session, modern).await
+        let told = self.server.get_prompt(params, session, modern).await;
+        told.map(|told| self.signed(era, told))
     }
 
     async fn list_resources(
@@ -149,15 +158,17 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult> {
-        self.server.list_resources(self.shows(&cx))
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_resources(self.shows(&cx)).map(|listed| self.signed(era, listed))
     }
 
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult> {
-        self.server.list_templates()
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.list_templates().map(|listed| self.signed(era, listed))
     }
 
     async fn read_resource(
@@ -165,8 +176,9 @@ impl ServerHandler for Connection {
         params: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse> {
-        let shows = self.shows(&cx);
-        Ok(self.server.read_resource(params.uri, shows).await?.into())
+        let (era, shows) = (Era::of(cx.protocol_version().as_ref()), self.shows(&cx));
+        let read = self.server.read_resource(params.uri, shows).await?;
+        Ok(self.signed(era, read).into())
     }
 
     async fn subscribe(
@@ -192,12 +204,28 @@ impl ServerHandler for Connection {
         Ok(())
     }
 
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CustomResult> {
+        let can = self.capabilities(self.shows(&cx));
+        let is_there = match &*request.method {
+            "completion/complete" => can.completions.is_some(),
+            "prompts/get" => can.prompts.is_some(),
+            "resources/read" => can.resources.is_some(),
+            _ => self.tells_of_updates(),
+        };
+        Err(message::of_offered(&request.method, is_there))
+    }
+
     async fn complete(
         &self,
         params: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<CompleteResult> {
-        self.server.complete(&params)
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.complete(&params).map(|found| self.signed(era, found))
     }
 }
 

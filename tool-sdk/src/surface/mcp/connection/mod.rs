@@ -4,6 +4,7 @@
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
 mod handler;
+mod signed;
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,7 @@ use super::library::Watched;
 use super::listing::Era;
 use super::message::Written;
 use super::page::Shows;
+use super::result::Blocks;
 use super::user::{Cause, User};
 use super::{Principal, Server};
 use crate::context::{Client, Session};
@@ -181,10 +183,15 @@ impl Connection {
 
     /// Lets calls of a legacy peer be answered without rmcp from now on. Over HTTP its session
     /// has no name yet.
-    fn open(&self, info: &InitializeRequestParams, cx: &RequestContext<RoleServer>) {
+    fn open(
+        &self,
+        info: &InitializeRequestParams,
+        blocks: Blocks,
+        cx: &RequestContext<RoleServer>,
+    ) {
         let Some(opened) = &self.opened else { return };
         let (user, session, shows) = self.greeted(info, &cx.peer, &cx.extensions);
-        opened.open(user.join(session), shows);
+        opened.open(user.join(session), shows, blocks);
     }
 
     /// The same over HTTP, where the session has its name by now.
@@ -195,12 +202,14 @@ impl Connection {
         let session = user.clone().join(session);
         let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
         let (level, user) = (Arc::clone(&self.level), Some(user).filter(User::answers));
+        let blocks = Blocks::of(Some(&info.protocol_version));
         sessions.answer(head, |open| Single {
             pipeline,
             listing,
             session,
             user,
             shows,
+            blocks,
             level,
             open,
         });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::listing::Era;
 use super::super::page::Shows;
-use super::super::result::{result, says_of_blocks};
+use super::super::result::{Blocks, result, says_of_blocks};
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
@@ -26,7 +26,7 @@ pub(super) fn outcome(
     id: &str,
     outcome: Outcome,
     definition: &Definition,
-    shows: Shows,
+    (shows, blocks): (Shows, Blocks),
 ) {
     let is_bare = shows == Shows::Text || definition.display.ui.is_none();
     begin(out, id);
@@ -34,7 +34,7 @@ pub(super) fn outcome(
         Err(error) if error.output().is_none() => failure(out, error),
         Ok(output) if is_bare && is_plain(output, &outcome, definition) => plain(out, output),
         _ => {
-            let mut result = result(outcome, definition, Era::Legacy, shows);
+            let mut result = result(outcome, definition, (Era::Legacy, blocks), shows);
             // Peers of this era do not know it.
             result.result_type = None;
             value(out, &result);

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use super::super::listing::Listing;
 use super::super::message::{self, Fault, Kind};
 use super::super::page::Shows;
+use super::super::result::Blocks;
 use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::open::{Open, Request, written};
@@ -90,7 +91,8 @@ impl Desk {
             Some(Simple::Call { id, call }) => {
                 let view = talk.view();
                 let Some(tool) = view.find(&call.name) else { return false };
-                let asked = Asked { batch: batch.cloned(), view, tool, shows: talk.shows };
+                let asked =
+                    Asked { batch: batch.cloned(), view, tool, told: (talk.shows, talk.blocks) };
                 self.call(talk, id, asked, &call);
             }
             Some(Simple::Cancelled { id }) => return self.open.cancel(id),
@@ -191,14 +193,15 @@ struct Asked {
     view: Arc<View>,
     /// The place of the tool among them.
     tool: usize,
-    shows: Shows,
+    /// What the peer shows, and the blocks that it knows.
+    told: (Shows, Blocks),
 }
 
 impl Asked {
     fn tell(&self, out: &Out, id: &str, outcome: Outcome) {
         if let Some(definition) = self.view.told(self.tool) {
             let answer = |queue: &mut Vec<u8>| {
-                answer::outcome(queue, id, outcome, definition, self.shows);
+                answer::outcome(queue, id, outcome, definition, self.told);
             };
             say(out, self.batch.as_deref(), answer);
         }

@@ -63,6 +63,7 @@ use super::batch;
 use super::listing::Listing;
 use super::message::Fault;
 use super::page::Shows;
+use super::result::Blocks;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 
@@ -90,6 +91,7 @@ struct Talk {
     pipeline: Pipeline,
     session: Session,
     shows: Shows,
+    blocks: Blocks,
 }
 
 impl Opened {
@@ -99,10 +101,11 @@ impl Opened {
     }
 
     /// From now on calls are answered here.
-    pub(super) fn open(&self, session: Session, shows: Shows) {
+    pub(super) fn open(&self, session: Session, shows: Shows, blocks: Blocks) {
         let heard = Heard { out: Arc::clone(&self.out), level: Arc::clone(&self.level) };
         let session = session.with_listener(Arc::new(heard));
-        let _ = self.talk.set(Arc::new(Talk { pipeline: self.pipeline.clone(), session, shows }));
+        let pipeline = self.pipeline.clone();
+        let _ = self.talk.set(Arc::new(Talk { pipeline, session, shows, blocks }));
     }
 }
 

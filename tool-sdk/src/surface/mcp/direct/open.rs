@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use rmcp::model::RequestId;
 
@@ -30,6 +31,7 @@ pub(in super::super) struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        self.open.state().ended = Some(Instant::now());
         self.open.end(&self.id);
     }
 }
@@ -40,6 +42,8 @@ struct State {
     requests: Vec<Request>,
     /// Who waits for room.
     waker: Option<Waker>,
+    /// When a request ended that had a [`Ticket`], for the last time.
+    ended: Option<Instant>,
 }
 
 /// A request that is open.
@@ -140,6 +144,15 @@ impl Open {
         drop(state);
         cancel.token().cancel();
         true
+    }
+
+    /// When the last request ended; nothing where none has.
+    pub(in super::super) fn ended(&self) -> Option<Instant> {
+        self.state().ended
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.count() == 0
     }
 
     pub(in super::super) fn has_room(&self) -> bool {

@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::super::listing::Listing;
 use super::super::page::Shows;
 use super::super::relay::is_logged;
+use super::super::result::Blocks;
 use super::super::user::{Cause, User};
 use super::answer;
 use super::envelope::{Simple, ToolCall};
@@ -42,6 +43,7 @@ pub(in super::super) struct Single {
     /// Who is asked, where anybody is.
     pub(in super::super) user: Option<User>,
     pub(in super::super) shows: Shows,
+    pub(in super::super) blocks: Blocks,
     pub(in super::super) level: Arc<Level>,
     /// The requests of the session that have no answer yet.
     pub(in super::super) open: Arc<Open>,
@@ -96,7 +98,7 @@ impl Single {
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
             Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
                 let mut out = Vec::with_capacity(USUAL);
-                answer::outcome(&mut out, id, outcome, definition, self.shows);
+                answer::outcome(&mut out, id, outcome, definition, (self.shows, self.blocks));
                 return Told::Whole(out);
             }
             Poll::Ready(outcome) => running = Box::pin(future::ready(outcome)),

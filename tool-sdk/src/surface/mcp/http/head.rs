@@ -93,6 +93,14 @@ pub(super) fn is_older(headers: &HeaderMap) -> bool {
     version.is_none_or(|version| version < ProtocolVersion::V_2025_11_25.as_str())
 }
 
+/// Whether a request stands for itself: whatever session it names is none.
+pub(super) fn stands_alone(method: &Method, headers: &HeaderMap) -> bool {
+    let mut versions = headers.get_all(VERSION).iter();
+    let only = versions.next().filter(|_| *method == Method::POST && versions.next().is_none());
+    let version = only.and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
 fn is_legacy(version: &str) -> bool {
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version);
     known.is_some_and(|known| Era::of(Some(known)) == Era::Legacy)
@@ -131,6 +139,22 @@ mod tests {
         check(&[json.clone(), (header::ACCEPT, JSON.as_bytes())], None, false);
         check(&[json], None, false);
         check(&[both], None, false);
+    }
+
+    #[test]
+    fn only_requests_of_today_stand_alone() {
+        let alone = |versions: &[&str], method| {
+            let mut map = HeaderMap::new();
+            for version in versions {
+                map.append(VERSION, HeaderValue::from_str(version).unwrap());
+            }
+            stands_alone(&method, &map)
+        };
+        assert!(alone(&["2026-07-28"], Method::POST));
+        for versions in [&[][..], &["2025-11-25"], &["2026-07-28", "2026-07-28"]] {
+            assert!(!alone(versions, Method::POST), "{versions:?}");
+        }
+        assert!(!alone(&["2026-07-28"], Method::GET) && !alone(&["2026-07-28"], Method::DELETE));
     }
 
     #[test]

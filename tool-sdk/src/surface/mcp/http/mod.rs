@@ -75,8 +75,13 @@ const MAX_BODY: usize = 1024 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take for the rest.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much is read of what is too long, and for how long, before it is refused.
+const MOST_OF_REST: usize = 8 * MAX_BODY;
+const REST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
+/// What is said where there is no room for another session.
+const CROWDED: &str = "all your sessions here have calls that run: end one, or come later";
 /// How long accepting rests when the system has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -145,7 +150,7 @@ pub(super) async fn serve(server: Arc<Server>, listener: Listener, http: Http) -
         loop {
             tokio::time::sleep(ROUND).await;
             lasting.forget(Instant::now());
-            sessions.forget(Instant::now());
+            sessions.forget(Instant::now()).await;
             tapes.forget(Instant::now());
         }
     };
@@ -214,7 +219,8 @@ impl Door {
             .with_max_request_body_bytes(MAX_BODY);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
-        manager.session_config.keep_alive = Some(sessions::KEPT);
+        // It cannot tell a session that waits for an answer from one that nobody uses.
+        manager.session_config.keep_alive = None;
         let manager = Arc::new(manager);
         let sessions = Arc::new(Sessions::new(Arc::clone(&manager)));
         let known = Arc::clone(&sessions);
@@ -243,7 +249,7 @@ impl Door {
             (head.origin.value().cloned(), admitted)
         };
         let mut answer = match admitted {
-            Ok(owner) => self.enter(request, owner, now).await.unwrap_or_else(|refused| refused),
+            Ok(owner) => self.enter(request, owner).await.unwrap_or_else(|refused| refused),
             Err(answer) => answer,
         };
         if let Some(site) = site {
@@ -266,6 +272,9 @@ impl Door {
             return Err(Refused::Path);
         }
         let is_there = |id| self.sessions.enter(id, &owner, now);
+        if head::stands_alone(request.method(), request.headers()) {
+            return Ok(owner);
+        }
         if head.session.is_there() && !head.session.text().is_some_and(is_there) {
             return Err(Refused::Session);
         }
@@ -277,16 +286,18 @@ impl Door {
         self: &Arc<Self>,
         request: Request<Incoming>,
         owner: Owner,
-        now: Instant,
     ) -> Result<Answer, Answer> {
-        let (head, body) = whole(request).await?;
+        let (mut head, body) = whole(request).await?;
+        if head::stands_alone(&head.method, &head.headers) {
+            head.headers.remove(SESSION);
+        }
         if head.method == Method::POST && batch::is_one(&body) {
-            return Box::pin(self.together(head, body, owner, now)).await;
+            return Box::pin(self.together(head, body, owner)).await;
         }
         if head.method == Method::GET && head.headers.contains_key(again::LAST) {
             return Box::pin(self.again(head, body, owner)).await;
         }
-        self.single(head, body, owner, now, true).await
+        self.single(head, body, owner, true).await
     }
 
     /// Answers one message; `keeps` the answer for whoever loses it.
@@ -295,10 +306,9 @@ impl Door {
         mut head: Parts,
         body: Bytes,
         owner: Owner,
-        now: Instant,
         keeps: bool,
     ) -> Result<Answer, Answer> {
-        let ticket = match self.directly(&head, &body, now).await {
+        let ticket = match self.directly(&head, &body).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call, ticket) => {
                 head.extensions.insert(call);
@@ -345,25 +355,21 @@ impl Door {
                 silence::broken(coming).await
             }
         };
-        match id {
-            Some(id) if is_end => {
-                self.sessions.closed(&id);
-                // It is over by now; some clients warn of an end that is only accepted.
-                if answer.status() == StatusCode::ACCEPTED {
-                    *answer.status_mut() = StatusCode::NO_CONTENT;
-                }
+        if let Some(id) = id.filter(|_| is_end) {
+            self.sessions.closed(&id);
+            // It is over by now; some clients warn of an end that is only accepted.
+            if answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::NO_CONTENT;
             }
-            Some(id) if answer.status().is_success() => self.sessions.heard(&id, Instant::now()),
-            _ => {}
         }
         Ok(answer)
     }
 
     /// Answers a request of a session that is open, where nothing has to be waited for.
-    async fn directly(&self, parts: &Parts, body: &[u8], now: Instant) -> Told {
+    async fn directly(&self, parts: &Parts, body: &[u8]) -> Told {
         let head = Head::of(&parts.headers);
         let id = head.session.text().filter(|_| head.is_plain(&parts.method));
-        match id.and_then(|id| self.sessions.single(id, now)) {
+        match id.and_then(|id| self.sessions.single(id)) {
             Some(single) => single.answer(body).await,
             None => Told::Nothing,
         }
@@ -391,7 +397,9 @@ impl Door {
         let opening = tokio::spawn(async move {
             let answer = door.service.handle(request).await;
             if let Some(id) = session(answer.headers()) {
-                door.sessions.opened(id, owner, Instant::now()).await;
+                if door.sessions.opened(id, owner, Instant::now()).await.is_err() {
+                    return said(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
+                }
                 if with_batches {
                     door.sessions.take_batches(id);
                 }
@@ -409,22 +417,26 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads the whole of a request.
 async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
-    let (head, body) = request.into_parts();
-    let mut reading = pin!(pieces(Limited::new(body, MAX_BODY)));
-    // Most bodies come with their head, and need no timer.
-    let whole = match reading.as_mut().now_or_never() {
-        Some(whole) => whole,
-        None => match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(whole) => whole,
-            Err(_) => {
-                let late = "the message did not come in time";
-                return Err(said(StatusCode::REQUEST_TIMEOUT, late));
-            }
-        },
+    let (head, mut body) = request.into_parts();
+    let whole = {
+        let mut reading = pin!(pieces(Limited::new(&mut body, MAX_BODY)));
+        // Most bodies come with their head, and need no timer.
+        match reading.as_mut().now_or_never() {
+            Some(whole) => whole,
+            None => match tokio::time::timeout(BODY_TIMEOUT, reading).await {
+                Ok(whole) => whole,
+                Err(_) => {
+                    let late = "the message did not come in time";
+                    return Err(said(StatusCode::REQUEST_TIMEOUT, late));
+                }
+            },
+        }
     };
     match whole {
         Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
+            // A peer that still writes when the connection ends may never read why.
+            let _ = tokio::time::timeout(REST_TIMEOUT, leave(&mut body)).await;
             Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
         Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
@@ -432,7 +444,7 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
 }
 
 /// All of a body, which mostly comes in one piece.
-async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
+async fn pieces(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
     let (mut first, mut all) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
@@ -446,6 +458,17 @@ async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
         all.extend_from_slice(&piece);
     }
     Ok(if all.is_empty() { first } else { all.into() })
+}
+
+/// Reads on, and keeps nothing of it.
+async fn leave(body: &mut Incoming) {
+    let mut read = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > MOST_OF_REST {
+            return;
+        }
+    }
 }
 
 /// A request as rmcp reads it, with whose it is and what was written there.

@@ -1,6 +1,7 @@
 //! The sessions that are open, and whose they are.
 //!
 //! rmcp keeps sessions; who may use one, for how long and how many there are is decided here.
+//! One with a request that has no answer yet is in use, and makes room for nobody.
 //!
 //! **Invariant:** for anybody but its owner, a session does not exist.
 
@@ -18,10 +19,8 @@ use super::{Principal, session};
 const ROOM: usize = 256;
 /// How long a session lives that nobody uses.
 pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
-/// How much of that may pass before a request goes to rmcp, which hears nothing of the others.
-const UNHEARD: Duration = Duration::from_secs(15 * 60);
-/// After how long rmcp may end a session of which it hears nothing: not before nobody uses it.
-pub(super) const KEPT: Duration = IDLE.saturating_add(UNHEARD);
+/// How long one lives with a request that is never answered: whoever sent it may be gone.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Nobody in particular is somebody too: whoever has the token that all share.
 pub(in super::super) type Owner = Option<Arc<Principal>>;
@@ -33,12 +32,14 @@ pub(in super::super) struct Sessions {
     open: Mutex<Vec<Open>>,
 }
 
+/// There is no room for another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crowded;
+
 struct Open {
     id: Arc<str>,
     owner: Owner,
     used: Instant,
-    /// When rmcp heard of it for the last time.
-    heard: Instant,
     /// Its requests that have no answer yet.
     asked: Arc<Requests>,
     /// What answers its requests.
@@ -50,7 +51,15 @@ struct Open {
 impl Open {
     /// Whether nobody has used it for too long.
     fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.used) > IDLE
+        let since = |used| now.saturating_duration_since(used);
+        if self.is_in_use() {
+            return since(self.used) > LONGEST;
+        }
+        since(self.used) > IDLE && self.asked.ended().is_none_or(|ended| since(ended) > IDLE)
+    }
+
+    fn is_in_use(&self) -> bool {
+        !self.asked.is_empty()
     }
 
     /// Ends its calls: rmcp waits for them for a while, and nobody else does.
@@ -76,35 +85,45 @@ impl Sessions {
         true
     }
 
-    /// Writes down a new session; ends those that give way to it.
-    pub(super) async fn opened(&self, id: &str, owner: Owner, now: Instant) {
-        for id in self.note(id, owner, now) {
-            self.end(&id).await;
+    /// Writes down a new session, and ends the one that gives way to it. Where all others are in
+    /// use it ends itself, and this says so.
+    pub(super) async fn opened(&self, id: &str, owner: Owner, now: Instant) -> Result<(), Crowded> {
+        self.forget(now).await;
+        match self.note(id, owner, now) {
+            Ok(None) => Ok(()),
+            Ok(Some(other)) => {
+                self.end(&other).await;
+                Ok(())
+            }
+            Err(crowded) => {
+                self.end(&id.into()).await;
+                Err(crowded)
+            }
         }
     }
 
-    /// Gives the sessions that have to end.
-    fn note(&self, id: &str, owner: Owner, now: Instant) -> Vec<Arc<str>> {
+    /// Gives the session that has to end.
+    fn note(&self, id: &str, owner: Owner, now: Instant) -> Result<Option<Arc<str>>, Crowded> {
         let mut open = self.open();
-        let mut own = open.iter().filter(|session| session.owner == owner).count();
-        let ended = open.extract_if(.., |session| {
-            let crowded = session.owner == owner && own >= ROOM;
-            own -= usize::from(crowded);
-            crowded || session.is_over(now)
-        });
-        let ended: Vec<_> = ended.collect();
+        let mut gone = None;
+        if open.iter().filter(|session| session.owner == owner).count() >= ROOM {
+            let is_idle = |session: &Open| session.owner == owner && !session.is_in_use();
+            let at = open.iter().position(is_idle).ok_or(Crowded)?;
+            gone = Some(open.remove(at));
+        }
         open.push(Open {
             id: id.into(),
             owner,
             used: now,
-            heard: now,
             asked: Arc::default(),
             single: None,
             takes_batches: false,
         });
         drop(open);
-        ended.iter().for_each(Open::end_calls);
-        ended.into_iter().map(|session| session.id).collect()
+        Ok(gone.map(|session| {
+            session.end_calls();
+            session.id
+        }))
     }
 
     /// Lets requests of the session that is named be answered without rmcp.
@@ -137,30 +156,23 @@ impl Sessions {
         Some(Arc::clone(&open.iter().rfind(|session| *session.id == *id)?.asked))
     }
 
-    /// What answers requests of a session. Now and then rmcp has to hear of it as well, which
-    /// ends those of which it hears nothing.
-    pub(super) fn single(&self, id: &str, now: Instant) -> Option<Arc<Single>> {
-        let open = self.open();
-        let session = open.iter().rfind(|session| *session.id == *id)?;
-        let is_heard = now.saturating_duration_since(session.heard) <= UNHEARD;
-        session.single.clone().filter(|_| is_heard)
+    /// What answers requests of a session.
+    pub(super) fn single(&self, id: &str) -> Option<Arc<Single>> {
+        self.open().iter().rfind(|session| *session.id == *id)?.single.clone()
     }
 
-    /// Writes down that rmcp has heard of a session.
-    pub(super) fn heard(&self, id: &str, now: Instant) {
-        if let Some(session) = self.open().iter_mut().rfind(|session| *session.id == *id) {
-            session.heard = now;
+    /// Ends the sessions that nobody uses any more.
+    pub(super) async fn forget(&self, now: Instant) {
+        for id in self.over(now) {
+            self.end(&id).await;
         }
     }
 
-    /// Lets go of what answered requests of sessions of which nobody hears.
-    pub(super) fn forget(&self, now: Instant) {
-        let mut open = self.open();
-        let old = open.iter_mut().filter(|session| session.is_over(now));
-        let ended: Vec<_> = old.filter_map(|session| session.single.take()).collect();
-        drop(open);
+    fn over(&self, now: Instant) -> Vec<Arc<str>> {
+        let ended: Vec<_> = self.open().extract_if(.., |session| session.is_over(now)).collect();
+        ended.iter().for_each(Open::end_calls);
         // What ends with a session may take its time, and nobody waits for it here.
-        drop(ended);
+        ended.into_iter().map(|session| session.id).collect()
     }
 
     /// Forgets a session that its owner has ended.
@@ -188,6 +200,7 @@ mod tests {
     use crate::pipeline::Pipeline;
     use crate::registry::Registry;
     use crate::surface::mcp::page::Shows;
+    use crate::surface::mcp::result::Blocks;
 
     fn sessions() -> Sessions {
         Sessions::new(Arc::default())
@@ -201,8 +214,8 @@ mod tests {
     #[test]
     fn a_session_is_there_for_its_owner_alone() {
         let (sessions, now) = (sessions(), Instant::now());
-        sessions.note("a", owner("ada"), now);
-        sessions.note("n", None, now);
+        sessions.note("a", owner("ada"), now).unwrap();
+        sessions.note("n", None, now).unwrap();
         assert!(sessions.enter("a", &owner("ada"), now));
         assert!(sessions.enter("n", &None, now));
         assert!(!sessions.enter("a", &owner("bob"), now));
@@ -216,12 +229,12 @@ mod tests {
     #[test]
     fn the_least_recently_used_session_of_the_same_owner_gives_way() {
         let (sessions, now) = (sessions(), Instant::now());
-        sessions.note("bob", owner("bob"), now);
+        sessions.note("bob", owner("bob"), now).unwrap();
         for n in 0..ROOM {
-            assert!(sessions.note(&format!("a{n}"), owner("ada"), now).is_empty());
+            assert_eq!(sessions.note(&format!("a{n}"), owner("ada"), now), Ok(None));
         }
         assert!(sessions.enter("a0", &owner("ada"), now));
-        assert_eq!(sessions.note("more", owner("ada"), now), ["a1".into()]);
+        assert_eq!(sessions.note("more", owner("ada"), now), Ok(Some("a1".into())));
         assert!(sessions.enter("a0", &owner("ada"), now));
         assert!(sessions.enter("bob", &owner("bob"), now));
     }
@@ -229,17 +242,51 @@ mod tests {
     #[test]
     fn a_session_of_which_nobody_hears_ends() {
         let (sessions, now) = (sessions(), Instant::now());
-        sessions.note("old", None, now);
-        sessions.note("used", None, now);
+        sessions.note("old", None, now).unwrap();
+        sessions.note("used", None, now).unwrap();
         assert!(sessions.enter("used", &None, now + IDLE));
         let later = now + IDLE + Duration::from_secs(1);
         assert!(!sessions.enter("old", &None, later));
-        assert_eq!(sessions.note("new", owner("ada"), later), ["old".into()]);
+        assert_eq!(sessions.over(later), ["old".into()]);
     }
 
-    // rmcp ends sessions of which it hears nothing.
     #[test]
-    fn now_and_then_a_request_goes_to_rmcp() {
+    fn a_session_in_use_gives_way_to_nobody() {
+        let (sessions, now) = (sessions(), Instant::now());
+        for n in 0..ROOM {
+            sessions.note(&format!("a{n}"), None, now).unwrap();
+        }
+        let ask = |n: usize| sessions.asked(&format!("a{n}")).unwrap().ticket("1").unwrap();
+        let first = ask(0);
+        assert_eq!(sessions.note("more", None, now), Ok(Some("a1".into())));
+        let _all: Vec<_> = (2..ROOM).map(ask).collect();
+        let last = sessions.asked("more").unwrap().ticket("1").unwrap();
+        assert_eq!(sessions.note("none", None, now), Err(Crowded));
+        assert!(!sessions.enter("none", &None, now));
+        assert_eq!(sessions.note("bob", owner("bob"), now), Ok(None), "they have their own room");
+        drop((first, last));
+        assert_eq!(sessions.note("one", None, now), Ok(Some("a0".into())));
+    }
+
+    #[test]
+    fn a_session_in_use_lives_on_and_half_an_hour_after_that() {
+        let (sessions, now) = (sessions(), Instant::now());
+        sessions.note("a", None, now).unwrap();
+        let second = Duration::from_secs(1);
+        let request = sessions.asked("a").unwrap().ticket("1");
+        assert!(sessions.over(now + LONGEST).is_empty());
+        drop(request);
+        let ended = Instant::now();
+        assert!(sessions.over(now + IDLE).is_empty());
+        assert_eq!(sessions.over(ended + IDLE + second), ["a".into()]);
+
+        sessions.note("b", None, now).unwrap();
+        let _never = sessions.asked("b").unwrap().ticket("1");
+        assert_eq!(sessions.over(now + LONGEST + second), ["b".into()], "nobody waits so long");
+    }
+
+    #[test]
+    fn an_open_session_is_answered_until_it_ends() {
         let (sessions, now) = (sessions(), Instant::now());
         let single = |open| Single {
             pipeline: Pipeline::new(Registry::builder().build().unwrap()),
@@ -247,24 +294,17 @@ mod tests {
             session: Session::default(),
             user: None,
             shows: Shows::Text,
+            blocks: Blocks::All,
             level: Arc::default(),
             open,
         };
         let head = hyper::Request::builder().header("mcp-session-id", "a").body(()).unwrap();
         let (head, ()) = head.into_parts();
-        sessions.note("a", None, now);
-        assert!(sessions.single("a", now).is_none(), "it is not open yet");
+        sessions.note("a", None, now).unwrap();
+        assert!(sessions.single("a").is_none(), "it is not open yet");
         sessions.answer(&head, single);
-        assert!(sessions.single("b", now).is_none());
-        let late = now + UNHEARD + Duration::from_secs(1);
-        let direct = |at| sessions.single("a", at).is_some();
-        assert_eq!([now, now + UNHEARD, late, late].map(direct), [true, true, false, false]);
-        sessions.heard("a", late);
-        assert!(direct(late));
-        assert!(sessions.enter("a", &None, late));
-        sessions.forget(late + IDLE);
-        assert!(direct(late));
-        sessions.forget(late + IDLE + Duration::from_secs(1));
-        assert!(!direct(late), "nobody has heard of it");
+        assert!(sessions.single("a").is_some() && sessions.single("b").is_none());
+        sessions.over(now + IDLE + Duration::from_secs(1));
+        assert!(sessions.single("a").is_none(), "nobody has used it");
     }
 }

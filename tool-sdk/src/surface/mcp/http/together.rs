@@ -4,7 +4,6 @@
 
 use std::future;
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
@@ -26,7 +25,6 @@ impl Door {
         mut head: Parts,
         body: Bytes,
         owner: Owner,
-        now: Instant,
     ) -> Result<Answer, Answer> {
         let id = session(&head.headers).map(str::to_owned).unwrap_or_default();
         let open = self.sessions.asked(&id).filter(|_| self.sessions.takes_batches(&id));
@@ -45,10 +43,7 @@ impl Door {
                         Some(id) if !open.has_room() || answers.bytes > batch::MOST_BYTES => {
                             Err(wrong(&Fault::crowded(Some(id))))
                         }
-                        _ => {
-                            Box::pin(self.single(head.clone(), body, owner.clone(), now, false))
-                                .await
-                        }
+                        _ => Box::pin(self.single(head.clone(), body, owner.clone(), false)).await,
                     };
                     (answer, is_request)
                 }

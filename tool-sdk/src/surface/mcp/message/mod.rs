@@ -243,7 +243,8 @@ pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item =
     })
 }
 
-fn is_too_deep(text: &str) -> bool {
+/// Whether a JSON text is nested deeper than any that is meant.
+pub(in super::super::mcp) fn is_too_deep(text: &str) -> bool {
     let mut depth = 0_usize;
     outside_strings(text).any(|byte| {
         match byte {
@@ -289,12 +290,32 @@ const METHODS: &[&str] = &[
 const REMOVED: &[&str] =
     &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
+/// Those of them that not every server has: what is wrong with their parameters matters only
+/// where there are any.
+const OFFERED: &[&str] = &[
+    "completion/complete",
+    "prompts/get",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+
+/// What is wrong with a request of which the library knows the method or the parameters not: the
+/// latter where a server has the former.
+pub(super) fn of_offered(method: &str, is_there: bool) -> ErrorData {
+    match is_there && OFFERED.contains(&method) {
+        true => ErrorData::invalid_params(misfits(method, ""), None),
+        false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None),
+    }
+}
+
 /// Refuses a request whose method is known and whose parameters are not: the library takes it
 /// for one that it does not know.
 pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
         && METHODS.contains(&&*custom.method)
+        && !OFFERED.contains(&&*custom.method)
     {
         let odd = custom.params.as_ref().filter(|_| custom.method == "initialize").and_then(odd);
         return Err(misfit(&custom.method, odd, request.id.clone()));
@@ -315,8 +336,11 @@ fn odd(params: &Value) -> Option<String> {
 
 fn misfit(method: &str, odd: Option<String>, id: RequestId) -> Fault {
     let odd = odd.map(|odd| format!(": {odd}")).unwrap_or_default();
-    let words = format!("the `params` of `{method}` are not those of the protocol{odd}");
-    Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(id))
+    Fault::new(ErrorCode::INVALID_PARAMS, misfits(method, &odd)).of(Some(id))
+}
+
+fn misfits(method: &str, odd: &str) -> String {
+    format!("the `params` of `{method}` are not those of the protocol{odd}")
 }
 
 /// The message as the library can read it. It knows no arguments that are no object; those are

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::http::{ADA, Served};
 use super::*;
 use crate::surface::mcp::{Resource, Resources, Work};
 use crate::tool::{Display, Icon};
@@ -89,8 +90,10 @@ async fn a_long_list_comes_in_pages() {
     }
     assert_eq!(listed, names_of_tools);
     assert!(params["cursor"].is_null());
-    let wrong = peer.request("tools/list", json!({ "cursor": "no such cursor" })).await;
-    assert_eq!(wrong["error"]["code"], -32602);
+    for cursor in ["no such cursor", "t0500", "after:", "after: t0500"] {
+        let wrong = peer.request("tools/list", json!({ "cursor": cursor })).await;
+        assert_eq!(wrong["error"]["code"], -32602, "{cursor}");
+    }
 }
 
 // F132, F136
@@ -143,7 +146,16 @@ async fn a_peer_that_talks_nonsense_is_served_on() {
     }
     let unknown = peer.request("no/such/method", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32601);
-    for absent in ["prompts/list", "resources/list", "resources/templates/list"] {
+    // Also with parameters that would be none.
+    for absent in [
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "completion/complete",
+    ] {
         assert_eq!(peer.request(absent, json!({})).await["error"]["code"], -32601, "{absent}");
     }
     assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
@@ -331,4 +343,37 @@ async fn a_last_line_needs_no_end() {
     tokio::io::AsyncReadExt::read_to_string(&mut ours, &mut answer).await.unwrap();
     assert_eq!(answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     serving.await.unwrap().unwrap();
+}
+
+// Peers of a version that has no block of a kind are not sent one, whichever way it goes.
+#[tokio::test]
+async fn older_peers_are_sent_no_block_that_they_do_not_know() {
+    let tool = |_: Value, _: Context| async {
+        let link = Attachment::uri("text/html", "https://example.com/").named("home");
+        Output::default().attach(Attachment::bytes("audio/wav", vec![1])).attach(link)
+    };
+    let tool = DynamicTool::new(definition("ring", RiskClass::Read), tool);
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    for (version, expected) in [
+        ("2024-11-05", ["resource", "text"]),
+        ("2025-03-26", ["audio", "text"]),
+        ("2025-06-18", ["audio", "resource_link"]),
+    ] {
+        for server in [server.clone(), server.clone().answering_directly(false)] {
+            let mut peer = Peer::of(version, &server, json!({})).await;
+            let content = peer.call("ring", json!({})).await["content"].take();
+            assert_eq!([&content[0]["type"], &content[1]["type"]], expected, "{version}");
+            let served = Served::start(&server).await;
+            let id = served.open_as(version, ADA, json!({})).await;
+            let params = json!({ "name": "ring" });
+            let call = json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params,
+            });
+            let answer = served.post(ADA, Some(&id), &call).await;
+            for kind in expected {
+                assert!(answer.contains(&format!(r#""type":"{kind}""#)), "{version}: {answer}");
+            }
+        }
+    }
 }

@@ -15,7 +15,7 @@ async fn both_ways_give_the_same_answers() {
     let requests = [
         ("ping", json!({})),
         ("tools/list", json!({})),
-        ("tools/list", json!({ "cursor": "list" })),
+        ("tools/list", json!({ "cursor": "after:list" })),
         ("tools/list", json!({ "cursor": "no such cursor" })),
         ("tools/call", call("add", json!({ "a": 2, "b": 3 }))),
         ("tools/call", call("add", json!({ "a": "two" }))),

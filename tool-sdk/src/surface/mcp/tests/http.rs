@@ -358,9 +358,12 @@ async fn modern_requests_of_one_owner_are_one_session() {
     call["params"]["_meta"] = modern();
     let call = call.to_string();
     let mut ids = Vec::new();
-    for token in [ADA, ADA, BOB] {
-        let answer = served.ask("POST", token, &head, &call).await;
+    // There is no session that it could name.
+    let named = format!("{head}Mcp-Session-Id: none\r\n");
+    for (token, head) in [(ADA, &head), (ADA, &named), (BOB, &head)] {
+        let answer = served.ask("POST", token, head, &call).await;
         let id = answer.split(['<', '>']).nth(1).unwrap_or_else(|| panic!("{answer}"));
+        assert!(answer.contains("io.modelcontextprotocol/serverInfo"), "{answer}");
         ids.push(id.to_owned());
     }
     assert_eq!(ids[0], ids[1]);
@@ -478,6 +481,10 @@ async fn what_is_no_message_does_not_come_in() {
     }
     let long = format!("\"{}\"", "x".repeat(1024 * 1024));
     assert_eq!(status(&served.ask("POST", ADA, &named, &long).await), "413");
+    let longer = long.repeat(5);
+    for _ in 0..5 {
+        assert_eq!(status(&served.ask("POST", ADA, &named, &longer).await), "413");
+    }
 }
 
 /// The value of a header, in an answer.

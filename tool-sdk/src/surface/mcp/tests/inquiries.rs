@@ -242,6 +242,8 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
         "ref": { "type": "ref/prompt", "name": "greet" },
         "argument": { "name": "how", "value": "warm" },
     });
+    let broken = peer.request("completion/complete", json!({ "ref": 5 })).await;
+    assert_eq!(broken["error"]["code"], -32602, "{broken}");
     let completed = peer.request("completion/complete", begun).await;
     assert_eq!(completed["result"]["completion"]["values"], json!(["warmly"]));
 
@@ -252,4 +254,41 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
     answered["inputResponses"] = json!({ "name": ada() });
     let got = modern.request("prompts/get", answered).await;
     assert!(got["result"]["messages"].is_array(), "{got}");
+}
+
+// Who hears no greeting is told by each result who it is of.
+#[tokio::test]
+async fn a_modern_result_says_of_which_server_it_is() {
+    let server = curious().named("toys", "7");
+    let begun = json!({
+        "ref": { "type": "ref/prompt", "name": "greet" },
+        "argument": { "name": "how", "value": "warm" },
+    });
+    let greet = json!({ "name": "greet", "arguments": { "how": "warmly" } });
+    let mut answered = greet.clone();
+    answered["inputResponses"] = json!({ "name": ada() });
+    let requests = [
+        ("server/discover", json!({})),
+        ("tools/list", json!({})),
+        ("tools/call", json!({ "name": "greet", "arguments": {} })),
+        ("tools/call", json!({ "name": "greet", "arguments": { "no": "such" } })),
+        ("prompts/list", json!({})),
+        ("prompts/get", greet),
+        ("prompts/get", answered),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({ "uri": "shelf://motto" })),
+        ("completion/complete", begun),
+    ];
+    let mut modern = Peer::modern(&server, able());
+    for (method, params) in &requests {
+        let answer = modern.request(method, params.clone()).await;
+        let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+        assert_eq!(info, &json!({ "name": "toys", "version": "7" }), "{method}: {answer}");
+    }
+    let mut legacy = Peer::legacy(&server, json!({})).await;
+    for (method, params) in requests.iter().filter(|(method, _)| method.ends_with("/list")) {
+        let answer = legacy.request(method, params.clone()).await;
+        assert!(answer["result"]["_meta"].is_null(), "{method}: {answer}");
+    }
 }

@@ -178,3 +178,22 @@ async fn what_belongs_to_no_request_is_taken_up_behind_its_last_event() {
     assert_eq!(next(&mut lines).await["method"], CHANGED);
     assert!(!names.contains(&name(&mut lines).await));
 }
+
+// A session that waits for an answer is in use, however many others their owner opens.
+#[tokio::test]
+async fn a_call_that_runs_makes_room_for_no_other_session() {
+    const ROOM: usize = 256;
+    let (server, gate, _) = gate();
+    let served = Served::start(&server).await;
+    let id = served.open(ADA).await;
+    let mut lines = served.begin(ADA, &id, &call(1, &json!({ "name": "wait" }))).await;
+    let first = name(&mut lines).await;
+    for _ in 0..=ROOM {
+        served.open(ADA).await;
+    }
+    gate.add_permits(1);
+    let answer = tokio::time::timeout(LIMIT, next(&mut lines)).await.expect("there is an answer");
+    assert_eq!(text(&answer["result"]), "it went on", "{first}");
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+    assert_eq!(status(&served.post(ADA, Some(&id), &ping).await), "200");
+}

@@ -9,6 +9,7 @@ use super::http::{ADA, Served, status};
 use super::*;
 use crate::surface::mcp::direct::{Handed, Single, Told};
 use crate::surface::mcp::page::Shows;
+use crate::surface::mcp::result::Blocks;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -36,7 +37,7 @@ async fn both_ways_give_the_same_answers() {
     let requests = [
         ("ping", json!({}), true),
         ("tools/list", json!({}), true),
-        ("tools/list", json!({ "cursor": "list" }), false),
+        ("tools/list", json!({ "cursor": "after:list" }), false),
         ("tools/call", call("add", json!({ "a": 2, "b": 3 })), true),
         ("tools/call", call("add", json!({ "a": "two" })), true),
         ("tools/call", call("list", json!({})), true),
@@ -158,6 +159,7 @@ pub(super) async fn begun(server: &Server, name: &str) -> Handed {
         session: Session::default(),
         user: None,
         shows: Shows::Text,
+        blocks: Blocks::All,
         level: Arc::default(),
         open: Arc::default(),
     };

@@ -29,6 +29,8 @@ use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
 use self::file::{Folder, Found};
+#[cfg(feature = "cli")]
+use super::name::is_called;
 use super::remote::RemoteTool;
 use crate::store::StoreError;
 use crate::store::version::Version;
@@ -152,10 +154,7 @@ impl Seen {
 
     /// What tells a tool as it is now from all that it was while somebody let it run.
     fn revision(&self, id: Id<'_>, now: &Sight) -> String {
-        match self.turn(id, now) {
-            0 => now.digest.clone(),
-            turn => format!("{}.{turn}", now.digest),
-        }
+        written(&now.digest, self.turn(id, now))
     }
 
     /// Takes over what is known of turns: they are not undone by a file that does not tell.
@@ -188,6 +187,14 @@ impl Seen {
         }
         let last = self.last.entry(server.to_owned()).or_default();
         last.insert(tool.to_owned(), now.digest.clone());
+    }
+}
+
+/// A revision as it is written.
+fn written(digest: &str, turn: u64) -> String {
+    match turn {
+        0 => digest.to_owned(),
+        turn => format!("{digest}.{turn}"),
     }
 }
 
@@ -282,13 +289,30 @@ impl Pins {
         self.with(|seen| seen.revision(id, now))
     }
 
+    /// Whether what was approved of this tool, which models call `name`, is void: it was another one
+    /// then.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn is_void(&self, name: &str, revision: &str) -> bool {
+        self.with(|seen| {
+            let all = seen.last.iter().flat_map(|(server, tools)| {
+                tools.iter().map(move |(tool, last)| (server.as_str(), tool.as_str(), last))
+            });
+            let mut own = all.filter(|(server, tool, _)| is_called(server, tool, name)).peekable();
+            own.peek().is_some()
+                && own.all(|(server, tool, last)| {
+                    let turns = seen.turns.get(server).and_then(|tools| tools.get(tool)).copied();
+                    written(last, turns.unwrap_or_default()) != revision
+                })
+        })
+    }
+
     /// Whether that is its revision still, as far as the last look at the file told.
     pub(super) fn is_revision(&self, revision: &str, id: Id<'_>, now: &Sight) -> bool {
         self.lock().seen.revision(id, now) == revision
     }
 
-    /// Notes that somebody is asked about the tool as it is now. Whatever they answer, nothing
-    /// that was approved of what it was before counts any more.
+    /// Notes that a call of the tool as it is now is decided. Whatever comes of that, nothing that
+    /// was approved of what it was before counts any more.
     pub(super) fn shown(&self, id: Id<'_>, now: &Sight) {
         if !self.with(|seen| seen.has_turned(id, now)) {
             return;
@@ -299,16 +323,23 @@ impl Pins {
         }
     }
 
-    /// Takes the tool as seen by whoever lets it run, unless that is known.
+    /// Takes the tool as seen by whoever was asked and lets it run, unless that is known; where
+    /// nobody was asked only what it is now is noted.
     pub(super) fn let_run(
         &self,
-        user: Option<&str>,
+        asked: Option<Option<&str>>,
         id: Id<'_>,
         now: &Sight,
     ) -> Result<(), StoreError> {
-        let is_known =
-            self.with(|seen| seen.by(user, id) == Some(&now.said) && !seen.has_turned(id, now));
-        if is_known { Ok(()) } else { self.pin(user, id, now) }
+        let (is_seen, has_turned) = self.with(|seen| {
+            let is_seen = asked.is_none_or(|user| seen.by(user, id) == Some(&now.said));
+            (is_seen, seen.has_turned(id, now))
+        });
+        match asked {
+            Some(user) if !is_seen || has_turned => self.pin(user, id, now),
+            None if has_turned => self.change(|seen| seen.note(id, now)),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the tool as seen, by the host where it is no user.

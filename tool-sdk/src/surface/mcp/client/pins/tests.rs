@@ -42,7 +42,7 @@ fn what_comes_back_is_not_what_was_forgotten() {
             let revision = pins.revision(tool, &now);
             assert!(!revisions.contains(&revision), "{revisions:?}");
             pins.shown(tool, &now);
-            pins.let_run(user, tool, &now).unwrap();
+            pins.let_run(Some(user), tool, &now).unwrap();
             assert_eq!(pins.revision(tool, &now), revision, "it was let run as it was listed");
             assert_eq!(of().revision(tool, &now), revision);
             revisions.push(revision);
@@ -120,13 +120,13 @@ fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
         for user in others {
             pins.pin(*user, tool, &first).unwrap();
         }
-        pins.let_run(Some("ada"), tool, &first).unwrap();
+        pins.let_run(Some(Some("ada")), tool, &first).unwrap();
         let mut revisions = vec![pins.revision(tool, &first)];
-        pins.let_run(Some("carol"), tool, &second).unwrap();
+        pins.let_run(Some(Some("carol")), tool, &second).unwrap();
         for now in [&first, &second, &first, &second] {
             let revision = pins.revision(tool, now);
             assert!(!revisions.contains(&revision), "{others:?}: {revisions:?}");
-            pins.let_run(Some("ada"), tool, now).unwrap();
+            pins.let_run(Some(Some("ada")), tool, now).unwrap();
             assert_eq!(pins.revision(tool, now), revision, "it was let run as it was listed");
             assert_eq!(pins.difference(Some("ada"), tool, now), None);
             revisions.push(revision);
@@ -270,4 +270,35 @@ fn what_nobody_understands_is_not_written_over() {
         let mut kept = files.map(|file| std::fs::read_to_string(file).unwrap());
         assert!(kept.any(|text| text == later), "{later}");
     }
+}
+
+// MC2: what only a rule or a mode let run nobody has seen; that it changed counts all the same.
+#[test]
+fn what_nobody_was_asked_about_is_not_seen() {
+    let (pins, tool) = (Pins::in_memory(), ("s", "t"));
+    let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
+    pins.let_run(None, tool, &first).unwrap();
+    assert!(!pins.is_seen(None, tool, &first));
+    pins.let_run(Some(None), tool, &first).unwrap();
+    assert!(pins.is_seen(None, tool, &first));
+    let before = pins.revision(tool, &first);
+    pins.let_run(None, tool, &second).unwrap();
+    assert!(pins.is_seen(None, tool, &first) && !pins.is_seen(None, tool, &second));
+    assert_ne!(pins.revision(tool, &first), before);
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn what_was_approved_of_another_tool_is_void() {
+    let (pins, tool) = (Pins::in_memory(), ("s", "t"));
+    let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
+    let before = pins.revision(tool, &first);
+    assert!(!pins.is_void("mcp__s__t", &before), "nothing is known of it");
+    pins.pin(None, tool, &first).unwrap();
+    assert!(!pins.is_void("mcp__s__t", &before));
+    pins.shown(tool, &second);
+    assert!(pins.is_void("mcp__s__t", &before) && !pins.is_void("mcp__s__u", &before));
+    assert!(!pins.is_void("mcp__s__t", &pins.revision(tool, &second)));
+    pins.forget("s").unwrap();
+    assert!(pins.is_void("mcp__s__t", &pins.revision(("s", "x"), &second)));
 }

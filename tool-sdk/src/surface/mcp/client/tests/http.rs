@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::web::{Asked, Reply, Web, said, status};
 use super::*;
 use crate::error::ErrorKind;
-use crate::surface::mcp::Address;
+use crate::surface::mcp::{Address, ErrorClass};
 
 /// A pipeline in which the tools of the server at an address may run.
 fn at(web: &Web) -> Setting {
@@ -102,6 +102,33 @@ async fn an_older_server_is_met_whatever_it_answers_first() {
         let connected = setting.upstreams.connect("s").await;
         let status = connected.unwrap_or_else(|error| panic!("{odd:?}: {error}"));
         assert_eq!(status.tools, ["mcp__s__echo"], "{odd:?}");
+        // Today's version has no such beginning.
+        for asked in web.asked().iter().filter(|asked| !asked.is("server/discover")) {
+            let params = &asked.message["params"];
+            let version = &params["protocolVersion"];
+            assert!(!asked.is("initialize") || version == "2025-11-25", "{odd:?}: {asked:?}");
+            assert!(!asked.has("mcp-protocol-version: 2026-07-28"), "{odd:?}: {asked:?}");
+            let modern = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+            assert!(modern.is_null(), "{odd:?}: {asked:?}");
+        }
+    }
+}
+
+// What begins in a version that is not known is not gone on with.
+#[tokio::test]
+async fn a_server_of_an_unknown_version_is_left() {
+    for version in ["2042-01-01", "2026-07-28", "1"] {
+        let web = Web::start(move |asked| match asked.is("initialize") {
+            true => Reply::Result(json!({
+                "protocolVersion": version, "capabilities": { "tools": {} },
+                "serverInfo": { "name": "web", "version": "1" },
+            })),
+            false => Reply::Usual,
+        });
+        let error = at(&web).upstreams.connect("s").await.unwrap_err();
+        assert_eq!(error.class, ErrorClass::Protocol, "{error}");
+        assert!(error.message.contains(&format!("version {version} of the protocol")), "{error}");
+        assert_eq!(web.count("tools/list"), 0, "{version}");
     }
 }
 

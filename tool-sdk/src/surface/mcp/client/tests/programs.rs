@@ -3,16 +3,21 @@
 use super::*;
 use crate::error::ErrorKind;
 
-/// A server with one tool; `on_call` is what its script does about a call.
+/// A server with one tool; `on_call` is what its script does about a call. It begins in a
+/// version of its own, and says `$met` when it is met as one of today.
 fn launch(begin: &str, on_call: &str) -> Launch {
     let script = format!(
-        r#"{begin}
+        r#"met='"error":{{"code":-32601,"message":"no"}}'
+        {begin}
         while read -r line; do
             id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
             say() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
             case "$line" in
+            *'"initialize"'*'"2026-'* | *'"2026-'*'"initialize"'*) say '"error":{{"code":-32602,"message":"unknown version"}}' ;;
             *'"initialize"'*) say '"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}' ;;
-            *server/discover*) say '"error":{{"code":-32601,"message":"no"}}' ;;
+            *server/discover*)
+                [ "$met" != exit ] || exit 1
+                say "$met" ;;
             *tools/list*) say '"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}]}}' ;;
             *tools/call*) {on_call} ;;
             esac
@@ -29,6 +34,24 @@ fn setting(launch: Launch) -> Setting {
 }
 
 const HELLO: &str = r#"say '"result":{"content":[{"type":"text","text":"hello"}]}'"#;
+
+// However a program of before 2026 takes a question that it does not know, it is met in a
+// version that it can know.
+#[tokio::test]
+async fn an_older_program_is_met_whatever_it_answers_first() {
+    for met in [
+        r#"met='"result":{}'"#,
+        r#"met='"result":"what?"'"#,
+        r#"met='"result":{"supportedVersions":["2042-01-01"]}'"#,
+        r#"met='"error":{"code":-32022,"message":"no","data":{"supported":["2025-11-25"]}}'"#,
+        "met=exit",
+    ] {
+        let setting = setting(launch(met, HELLO));
+        let connected = setting.upstreams.connect("s").await;
+        let status = connected.unwrap_or_else(|error| panic!("{met}: {error}"));
+        assert_eq!(status.tools, ["mcp__s__echo"], "{met}");
+    }
+}
 
 // fault 10: crash at start. F126: what a server says of its troubles is read by people and models.
 #[tokio::test]

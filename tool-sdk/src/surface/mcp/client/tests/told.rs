@@ -1,8 +1,10 @@
 //! What a server says of a call beside its result, as it goes on to others.
 
+use super::web::{Reply as Answer, Web};
 use super::*;
 use crate::event::EventKind;
 use crate::permission::{Approver, Ask};
+use crate::surface::mcp::Address;
 
 /// Has the shape of a secret.
 const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
@@ -134,4 +136,50 @@ async fn no_patience_is_too_long() {
     setting.upstreams.connect("patient").await.unwrap();
     let call = Call::new("mcp__patient__echo", r#"{"text": "hi"}"#);
     assert_eq!(setting.pipeline.call(&setting.session, call).await.text(), "hi");
+}
+
+// MC1: one tool that nobody can read costs the others nothing.
+#[tokio::test]
+async fn a_tool_that_is_too_deep_is_left_out_alone() {
+    let setting = Setting::trusting(|message: &Value| match message["method"].as_str() {
+        Some("tools/list") => {
+            let schema = format!("{}true{}", r#"{"not":"#.repeat(300), "}".repeat(300));
+            let deep = format!(r#"{{"name":"deep","inputSchema":{schema}}}"#);
+            let tools = format!("[{deep},{}]", tool("echo", "Says it."));
+            let id = &message["id"];
+            let list = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#);
+            vec![Act::Write(format!("{list}\n").into_bytes())]
+        }
+        _ => echo(message),
+    });
+    let status = setting.connect().await;
+    assert_eq!(status.tools, ["mcp__s__echo"]);
+    assert_eq!(status.warnings, ["deep: left out, it is nested too deep"]);
+}
+
+// MC1: the library leaves out what it cannot call, and says so to nobody.
+#[tokio::test]
+async fn a_tool_with_a_header_that_cannot_be_is_told() {
+    let web = Web::start(|asked| match asked.message["method"].as_str() {
+        Some("server/discover") => Answer::Result(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
+        })),
+        Some("tools/list") => {
+            let mut bad = tool("bad", "Has no name for its header.");
+            bad["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("");
+            let tools = [tool("echo", "Says it."), bad];
+            Answer::Result(json!({
+                "resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private",
+            }))
+        }
+        _ => Answer::Usual,
+    });
+    let setting = Setting::trusting(|_| Vec::new());
+    setting.upstreams.remove("s");
+    let address = Address::new(&web.url()).unwrap();
+    setting.upstreams.add(Upstream::new("s", address).unwrap()).unwrap();
+    let status = setting.connect().await;
+    assert_eq!(status.tools, ["mcp__s__echo"]);
+    assert_eq!(status.warnings, ["bad: left out, its `x-mcp-header` cannot be followed"]);
 }

@@ -399,3 +399,54 @@ async fn hints_of_a_server_lower_no_decision() {
         assert_eq!(unhinted == Action::Allow, mode == Mode::Bypass, "{mode}");
     }
 }
+
+// MC2: any change makes approvals void, also one that nobody was asked about.
+#[tokio::test]
+async fn a_change_that_was_only_denied_makes_approvals_void() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let approver =
+        Arc::new(Scripted::new([Reply::Session { patterns: vec!["s/echo".to_owned()] }]));
+    let rules = [Rule::parse(Action::Deny, "mcp_definition").unwrap()];
+    let pipeline = Pipeline::new(Registry::default()).rules(rules);
+    let pipeline = pipeline.shared_approver(Arc::clone(&approver) as _);
+    let setting = Setting::with(pipeline, changing(Arc::clone(&version)));
+    setting.connect().await;
+    setting.upstreams.trust("s").unwrap();
+    for _ in 0..2 {
+        setting.call("echo", "{}").await.result.unwrap();
+    }
+    assert_eq!(approver.asked().len(), 1);
+    let mut changes = setting.pipeline.toolset().changes();
+    for (now, asked) in [(2, 1), (1, 2)] {
+        version.store(now, Ordering::Relaxed);
+        changes.mark_unchanged();
+        setting
+            .script
+            .say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        changes.changed().await.unwrap();
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, asked), "{now}");
+    }
+}
+
+// MC2: a mode sees no definition.
+#[tokio::test]
+async fn what_a_mode_let_run_is_shown_to_whoever_is_asked_later() {
+    let pins = Pins::in_memory();
+    let with = |pipeline: Pipeline| {
+        let setting = Setting::with(pipeline, Script::new(echo));
+        let upstreams = Upstreams::of(&setting.pipeline).with_pins(pins.clone());
+        setting.upstreams.remove("s");
+        upstreams.add(setting.upstream("s")).unwrap();
+        Setting { upstreams, ..setting }
+    };
+    let bypass = with(Pipeline::new(Registry::default()).mode(Mode::Bypass));
+    bypass.connect().await;
+    bypass.call("echo", "{}").await.result.unwrap();
+    let approver = yes();
+    let pipeline = Pipeline::new(Registry::default());
+    let asked = with(pipeline.shared_approver(Arc::clone(&approver) as _));
+    asked.connect().await;
+    asked.call("echo", "{}").await.result.unwrap();
+    assert!(preview(&approver.asked()[0]).contains("nobody has seen this tool before"));
+}

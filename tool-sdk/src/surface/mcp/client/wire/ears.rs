@@ -16,8 +16,9 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
-    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
-    ProgressToken, RootsCapabilities, SamplingCapability,
+    FormElicitationCapability, Implementation, JsonRpcMessage, ListRootsResult,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RootsCapabilities,
+    SamplingCapability, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
@@ -40,6 +41,8 @@ pub(super) struct Ears {
     expects_news: AtomicBool,
     calls: Arc<Calls>,
     running: Arc<Mutex<Vec<Call>>>,
+    /// The names in the last list of tools, where the library may leave some out.
+    listed: Mutex<Vec<String>>,
 }
 
 /// A call that runs.
@@ -186,6 +189,21 @@ impl Ears {
         }
     }
 
+    /// Notes the names in a list of tools, if it is one.
+    pub(super) fn heard_list(&self, answer: &ServerJsonRpcMessage) {
+        if let JsonRpcMessage::Response(answer) = answer
+            && let ServerResult::ListToolsResult(list) = &answer.result
+        {
+            let names = list.tools.iter().map(|tool| tool.name.clone().into_owned()).collect();
+            *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        }
+    }
+
+    /// Those names, once.
+    pub(super) fn take_listed(&self) -> Vec<String> {
+        std::mem::take(&mut self.listed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Tells whoever wants to know how far a call is.
     pub(super) fn heard_of_progress(&self, said: ProgressNotificationParam) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +224,9 @@ impl Ears {
 impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        // Only what is met as an older server reads this; today's version goes with each request.
         ClientConfig::new(offered(&self.questions), name)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(

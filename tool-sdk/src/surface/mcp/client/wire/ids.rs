@@ -6,6 +6,7 @@
 //!
 //! A server that says nothing for too long when it is met as one of today is taken for one that
 //! knows no such question, so that older ones do not cost the library's patience at every start.
+//! One that is met as an older one and names a version that has no such beginning is left.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcMessage,
-    RequestId, ServerNotification, ServerResult,
+    ProtocolVersion, RequestId, ServerNotification, ServerResult,
 };
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -37,6 +38,9 @@ const MOST_UNANSWERED: usize = 64;
 /// From how many on whoever answers has its turn before the next message is read.
 const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
 
+/// How much is told of the name of a version.
+const MOST_OF_NAME: usize = 40;
+
 /// What a request waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -56,6 +60,8 @@ pub(super) struct Guarded<T> {
     patience: Option<Duration>,
     /// The request that meets it so, and until when it is answered.
     meeting: Option<(i64, Instant)>,
+    /// The request that meets it as an older one.
+    greeting: Option<i64>,
     /// The server's requests without an answer.
     unanswered: Arc<Mutex<Vec<RequestId>>>,
     overflow: Overflow,
@@ -79,8 +85,19 @@ impl<T> Guarded<T> {
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
         let (open, unanswered) = (Mutex::default(), Arc::default());
-        let meeting = None;
-        Ok(Self { inner, start, open, patience, meeting, unanswered, overflow, ears, closed })
+        let (meeting, greeting) = (None, None);
+        Ok(Self {
+            inner,
+            start,
+            open,
+            patience,
+            meeting,
+            greeting,
+            unanswered,
+            overflow,
+            ears,
+            closed,
+        })
     }
 
     /// An id of the library as the server sees it.
@@ -109,6 +126,9 @@ impl<T> Guarded<T> {
                     let until = self.patience.map(|patience| Instant::now() + patience);
                     self.meeting = number.zip(until);
                 }
+                if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                    self.greeting = number;
+                }
                 let waits = match request.request {
                     ClientRequest::SubscriptionsListenRequest(_) => Waits::News,
                     _ => Waits::Answer,
@@ -125,6 +145,16 @@ impl<T> Guarded<T> {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
+    }
+
+    /// The version that an older server names, where it is none in which it can be talked to so.
+    fn misfit<'a>(&self, message: &'a RxJsonRpcMessage<RoleClient>) -> Option<&'a str> {
+        let JsonRpcMessage::Response(answer) = message else { return None };
+        let ServerResult::InitializeResult(begun) = &answer.result else { return None };
+        let is_first = self.greeting.is_some() && self.known(&answer.id) == self.greeting;
+        let version = &begun.protocol_version;
+        let fits = version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(version);
+        (is_first && !fits).then_some(version.as_str())
     }
 
     /// Reads an incoming message as the library wants it; whether it counts at all.
@@ -272,6 +302,14 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
             }
             match self.next().await {
                 Some(mut message) => {
+                    if let Some(version) = self.misfit(&message) {
+                        let version: String = version.escape_debug().take(MOST_OF_NAME).collect();
+                        self.overflow.note(format_args!(
+                            "version {version} of the protocol, which is not spoken here"
+                        ));
+                        self.closed.cancel();
+                        return None;
+                    }
                     let counts = self.incoming(&mut message);
                     if locked(&self.unanswered).len() > MOST_UNANSWERED {
                         let most = format_args!("more than {MOST_UNANSWERED} requests at once");

@@ -22,7 +22,7 @@ use super::super::super::batch::{self, List};
 use super::super::remote::RemoteError;
 use super::{MAX_MESSAGE, unread};
 
-/// What a server sent too much of, if anything.
+/// What a server sent too much of, or should not have sent, if anything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overflow(Arc<OnceLock<String>>);
 

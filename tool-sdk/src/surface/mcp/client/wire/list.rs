@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::cost;
 use super::super::remote::{RemoteError, RemoteTool};
-use super::{Wire, gone, recast};
+use super::{Wire, deep, gone, recast};
 
 /// How many pages a list may have.
 const MOST_PAGES: usize = 1000;
@@ -32,6 +32,9 @@ impl Wire {
         let (mut cursor, mut seen, mut bytes, mut parts) = (None, HashSet::new(), 0, 0);
         let left_out = 'pages: loop {
             let page = self.page(cursor.take()).await?;
+            remarks.extend(page.left_out.iter().map(|name| {
+                format!("{}: left out, its `x-mcp-header` cannot be followed", shown(name))
+            }));
             for tool in page.tools {
                 bytes += tool.to_string().len().max(LEAST_BYTES);
                 if bytes > MOST_BYTES {
@@ -40,6 +43,10 @@ impl Wire {
                 parts += cost::parts(&tool);
                 if parts > MOST_PARTS {
                     break 'pages Some(format!("only {MOST_PARTS} parts of its list count"));
+                }
+                if deep::was(&tool) {
+                    remarks.push(format!("{}: left out, it is nested too deep", name(&tool)));
+                    continue;
                 }
                 match RemoteTool::deserialize(&tool) {
                     Ok(tool) => tools.push(tool),
@@ -64,13 +71,20 @@ impl Wire {
     async fn page(&self, cursor: Option<String>) -> Result<Page, RemoteError> {
         let from = PaginatedRequestParams::default().with_cursor(cursor);
         let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(from));
+        self.ears.take_listed();
         let mut asked = self.send(request).await?;
         let Some(handle) = &mut asked.handle else { return Err(gone()) };
         let answer = (&mut handle.rx).await;
         asked.handle = None;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+        let told = self.ears.take_listed();
         match answer.map_err(|error| self.failed(error))? {
-            ServerResult::ListToolsResult(page) => recast(&page),
+            ServerResult::ListToolsResult(page) => {
+                let kept: HashSet<_> = page.tools.iter().map(|tool| &*tool.name).collect();
+                let is_missing = |name: &String| !kept.contains(name.as_str());
+                let left_out = told.into_iter().filter(is_missing).collect();
+                recast(&page).map(|page: Page| Page { left_out, ..page })
+            }
             // The library knows no page with anything else in it.
             ServerResult::CustomResult(page) => serde_json::from_value(page.0).ok(),
             _ => None,
@@ -85,10 +99,16 @@ impl Wire {
 struct Page {
     tools: Vec<Value>,
     next_cursor: Option<String>,
+    /// The names of those that the library has left out.
+    #[serde(skip)]
+    left_out: Vec<String>,
 }
 
 /// What a server calls something that it takes for a tool.
 fn name(tool: &Value) -> String {
-    let name = tool["name"].as_str().unwrap_or("without a name");
+    shown(tool["name"].as_str().unwrap_or("without a name"))
+}
+
+fn shown(name: &str) -> String {
     name.escape_debug().take(80).collect()
 }

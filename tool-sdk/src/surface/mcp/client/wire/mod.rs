@@ -5,12 +5,14 @@
 //! and then, whatever it made of that, as one of before 2026.
 
 mod asked;
+mod deep;
 mod ears;
 mod events;
 mod http;
 mod ids;
 mod lines;
 mod list;
+mod listed;
 mod news;
 mod pause;
 mod refusal;
@@ -92,7 +94,7 @@ where
 fn today() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     }
 }
 

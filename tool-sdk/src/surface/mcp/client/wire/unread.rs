@@ -14,6 +14,7 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::remote::RemoteError;
+use super::deep;
 
 /// The code of what was made here.
 const OURS: ErrorCode = ErrorCode(i32::MIN);
@@ -33,6 +34,9 @@ pub(super) fn instead_of(
     let whole = with_whole_letters(message);
     let mended = without_nothing(whole.as_deref().unwrap_or(message)).or(whole);
     if let Some(message) = mended.and_then(|it| serde_json::from_slice(&it).ok()) {
+        return Some(message);
+    }
+    if let Some(message) = deep::without(message).and_then(|it| serde_json::from_slice(&it).ok()) {
         return Some(message);
     }
     let mut known = Known::default();

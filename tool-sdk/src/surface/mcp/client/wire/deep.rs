@@ -1,0 +1,85 @@
+//! Lists of tools of which one is nested deeper than anything is read here.
+//!
+//! The whole message cannot be read then. Such a tool is taken out of it, so that it costs the
+//! others nothing; its name stays, so that it can be told.
+//!
+//! **Invariant:** of what is too deep nothing but the name is kept.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::super::super::message::is_too_deep;
+
+/// What stands in the place of a tool that is too deep.
+const KEY: &str = "io.tool-sdk/tooDeep";
+
+/// The members of an object, as they are written.
+type Members<'a> = BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>;
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+/// The same list without the tools that are too deep; nothing where it is none, or has none.
+pub(super) fn without(message: &[u8]) -> Option<Vec<u8>> {
+    let mut message: Members<'_> = serde_json::from_slice(message).ok()?;
+    let result = message.get("result")?.clone();
+    let mut result: Members<'_> = serde_json::from_str(result.get()).ok()?;
+    let tools = result.get("tools")?.clone();
+    let mut tools: Vec<Cow<'_, RawValue>> = serde_json::from_str(tools.get()).ok()?;
+    let mut has_deep = false;
+    for tool in tools.iter_mut().filter(|tool| is_too_deep(tool.get())) {
+        let name = serde_json::from_str::<Named<'_>>(tool.get()).map(|it| it.name);
+        let instead = json!({ "name": name.unwrap_or_default(), KEY: true });
+        *tool = Cow::Owned(to_raw_value(&instead).ok()?);
+        has_deep = true;
+    }
+    if !has_deep {
+        return None;
+    }
+    let tools = to_raw_value(&tools).ok()?;
+    result.insert("tools".into(), Cow::Owned(tools));
+    let result = to_raw_value(&result).ok()?;
+    message.insert("result".into(), Cow::Owned(result));
+    serde_json::to_vec(&message).ok()
+}
+
+/// Whether it stands in the place of one.
+pub(super) fn was(tool: &Value) -> bool {
+    tool.get(KEY).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(tools: &[&str]) -> String {
+        let tools = tools.join(",");
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"nextCursor":"a","tools":[{tools}]}}}}"#)
+    }
+
+    #[test]
+    fn only_what_is_too_deep_is_taken_out() {
+        let deep =
+            format!(r#"{{"inputSchema":{}1{},"name":"deep"}}"#, "[".repeat(300), "]".repeat(300));
+        let flat = r#"{"name":"flat","inputSchema":{"type":"object"}}"#;
+        let rest = without(list(&[&deep, flat]).as_bytes()).unwrap();
+        let rest: Value = serde_json::from_slice(&rest).unwrap();
+        let tools = rest["result"]["tools"].as_array().unwrap();
+        assert_eq!((tools.len(), &tools[0]["name"]), (2, &json!("deep")));
+        assert_eq!([&tools[0], &tools[1]].map(was), [true, false]);
+        assert_eq!((&rest["id"], &rest["result"]["nextCursor"]), (&json!(1), &json!("a")));
+        assert_eq!(tools[1]["inputSchema"]["type"], "object");
+
+        assert!(without(list(&[flat]).as_bytes()).is_none());
+        for other in [r#"{"id":1,"result":[]}"#, r#"{"id":1}"#, "[]", "{"] {
+            assert!(without(other.as_bytes()).is_none(), "{other}");
+        }
+    }
+}
