@@ -24,7 +24,7 @@ pub(super) enum Left<'a> {
     /// Behind its hooks.
     Heard(Heard),
     /// In its tool, which waits for something.
-    Running(Waiting),
+    Running(Waiting<'static, Output>),
     /// Before the hooks that look at its result, if it has some.
     Done(Result<Output, ToolError>),
     /// At the only hook that looks at its result, which stays in its place.
@@ -136,7 +136,7 @@ fn watched<'a: 'r, 'r>(
         _ if row.asked == 0 => {}
         [only] => {
             frame.is_done(seen);
-            if let Some(looked) = hooks::look(seen, &*only.hook, call, result.as_mut()?) {
+            if let Some(looked) = hooks::look(seen, only, call, result.as_mut()?) {
                 return Some(Left::Looked(seen, looked));
             }
             frame.heed(seen.halted());

@@ -5,19 +5,20 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::task::{self, Poll};
 
 use super::frame::Frame;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::tool::{Approved, Prepared, Running};
+use crate::tool::{Approved, Prepared};
 
 type Result = std::result::Result<Output, ToolError>;
 
 /// What the first poll of a call gives.
 pub(super) enum First {
     Done(Result),
-    Waiting(Waiting),
+    Waiting(Waiting<'static, Output>),
 }
 
 /// Begins to run `prepared`, for who contains panics; most calls are done then, and their result
@@ -28,7 +29,7 @@ pub(super) fn begin(
     prepared: Box<dyn Prepared>,
     task: &mut task::Context<'_>,
     result: &mut Option<Result>,
-) -> Option<Waiting> {
+) -> Option<Waiting<'static, Output>> {
     let mut context = || frame.context_to_run();
     let mut running = prepared.run(Approved::by_pipeline(&mut context));
     match running.as_mut().poll(task) {
@@ -36,7 +37,7 @@ pub(super) fn begin(
             *result = Some(done);
             None
         }
-        Poll::Pending => Some(Waiting(Some(running))),
+        Poll::Pending => Some(Waiting::on(running)),
     }
 }
 
@@ -63,7 +64,7 @@ fn begun_twice() -> ToolError {
 }
 
 /// Waits for a call that was not done at once, while it has time and somebody wants it.
-pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result {
+pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting<'static, Output>) -> Result {
     frame.begun();
     frame.write_repeat();
     let thoughts = &frame.core.kept(frame.session).thoughts;
@@ -86,11 +87,20 @@ pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result 
     }
 }
 
-/// A tool's future whose panics end only its own call, also those of its destructors.
-pub(super) struct Waiting(Option<Running>);
+/// A future of a tool or a hook whose panics are its own failure, also those of its destructors.
+pub(super) struct Waiting<'a, T>(Option<Running<'a, T>>);
 
-impl Waiting {
-    fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<Result> {
+type Running<'a, T> = Pin<Box<dyn Future<Output = std::result::Result<T, ToolError>> + Send + 'a>>;
+
+impl<'a, T> Waiting<'a, T> {
+    pub(super) fn on(running: Running<'a, T>) -> Self {
+        Self(Some(running))
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        task: &mut task::Context<'_>,
+    ) -> Poll<std::result::Result<T, ToolError>> {
         let Some(running) = &mut self.0 else {
             return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
         };
@@ -98,7 +108,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl<T> Drop for Waiting<'_, T> {
     fn drop(&mut self) {
         let running = self.0.take();
         // What a destructor panics with is of no use to anybody any more.
