@@ -240,8 +240,8 @@ fn heed(
     if opinion.verdict == Verdict::Halt {
         frame.aside().halted = Some(opinion.reason.clone());
     }
+    let name = &registered.name;
     if let Some(action) = action {
-        let name = &registered.name;
         let reason = match (opinion.sentence, opinion.reason.as_str()) {
             (Some(sentence), _) => sentence,
             (None, "") => format!("the hook `{name}` says so"),
@@ -253,8 +253,11 @@ fn heed(
         return Ok(false);
     }
     if let Some(arguments) = opinion.arguments {
-        let name = opinion.changed_by.map_or(Cow::Borrowed(&*registered.name), Cow::Owned);
-        rewrite(frame, arguments, &name, heard)?;
+        let (name, names) = match opinion.changed_by {
+            None => (Cow::Borrowed(&**name), vec![name.to_string()]),
+            Some(by) => (Cow::Owned(by), opinion.changers),
+        };
+        rewrite(frame, arguments, &name, names, heard)?;
         if action == Some(Action::Allow) {
             heard.add(Floor::allow_made_by(&name));
         }
@@ -269,14 +272,14 @@ pub(super) async fn change(
     change: Change,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
-    let Change { patch, by, thinks } = change;
+    let Change { patch, by, changers, thinks } = change;
     let mut arguments: Map<String, Value> =
         serde_json::from_str(frame.arguments()).map_err(|error| {
             let message = format!("the hook `{by}` changed arguments that are no object");
             ToolError::denied(message).source(error)
         })?;
     arguments.extend(patch);
-    rewrite(frame, Value::Object(arguments).to_string(), &by, heard)?;
+    rewrite(frame, Value::Object(arguments).to_string(), &by, changers, heard)?;
     frame.guard_anew();
     let said = heard.said.get_or_insert_default();
     said.was_changed = true;
@@ -287,14 +290,16 @@ pub(super) async fn change(
     before(frame, heard).await
 }
 
-/// Makes another call of this one, whose arguments the hook `name` changed.
+/// Makes another call of this one, whose arguments the hook `name` changed: in the record, those
+/// with these `names`.
 fn rewrite(
     frame: &mut Frame<'_>,
     arguments: String,
     name: &str,
+    names: Vec<String>,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
-    frame.rewrite(arguments);
+    frame.rewrite(arguments, names);
     let rewritten = frame.prepare().map_err(|error| {
         let why = error.message();
         let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");

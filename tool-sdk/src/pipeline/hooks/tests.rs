@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::audit::{Audit, AuditRecord};
 use crate::call::Call;
 use crate::content::Output;
 use crate::context::{Context, Session};
@@ -384,4 +385,63 @@ fn a_hook_without_a_name_is_called_so() {
     let outcome = pipeline.call(&session, Call::new("look", "{}")).now_or_never().unwrap();
     assert_eq!(outcome.text(), "`look` may not run: the hook `nameless` says: no");
     assert!(format!("{pipeline:?}").contains("nameless(*, 100)"));
+}
+
+/// Gives the records of the one call that is made, without what is not about hooks.
+#[derive(Clone, Default)]
+struct Records(Arc<Mutex<Vec<Value>>>);
+
+impl Audit for Records {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        let record = serde_json::to_value(record)?;
+        self.0.lock().unwrap().push(json!([record["what"], record["changed_by"]]));
+        Ok(())
+    }
+}
+
+/// Gives every call these arguments.
+struct Writes(&'static str, Value);
+
+impl Hook for Writes {
+    fn name(&self) -> Cow<'_, str> {
+        self.0.into()
+    }
+
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(Opinion::none().rewrite(&self.1)))
+    }
+}
+
+// The record says who changed a call: each who did, in order, and not who only wrote it otherwise.
+#[tokio::test]
+async fn the_record_says_who_changed_a_call() {
+    let (a, b) = (json!({ "at": "a", "n": 1 }), json!({ "at": "b", "n": 1 }));
+    let first = ("first", b.clone());
+    for (hooks, expected) in [
+        (vec![], Value::Null),
+        (vec![("same", a.clone())], Value::Null),
+        (vec![first.clone(), ("again", b.clone())], json!(["first"])),
+        (vec![first.clone(), ("back", a.clone())], json!(["first", "back"])),
+        (vec![("wrong", json!("text"))], json!(["wrong"])),
+    ] {
+        let schema = json!({ "type": "object", "properties": { "at": {}, "n": {} } });
+        let schema = Schema::from_value(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("look"), "Looks.", schema)
+            .risk(Risk::new(RiskClass::Read));
+        let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "seen" });
+        let records = Records::default();
+        let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap());
+        let pipeline = hooks.into_iter().fold(pipeline, |pipeline, (name, arguments)| {
+            pipeline.hook("*", Priority::DEFAULT, Writes(name, arguments))
+        });
+        let call = Call::new("look", r#"{"n": 1, "at": "\u0061"}"#);
+        let pipeline = pipeline.audit(records.clone());
+        let outcome = pipeline.call(&Session::default(), call).await;
+        let records = records.0.lock().unwrap().clone();
+        let mut told = vec![json!(["decided", expected])];
+        if outcome.result.is_ok() {
+            told.push(json!(["ran", expected]));
+        }
+        assert_eq!(records, told);
+    }
 }
