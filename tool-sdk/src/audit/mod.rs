@@ -97,6 +97,9 @@ pub struct AuditRecord<'a> {
     pub permission: &'a str,
     /// Identifies the call as it was judged, or as it ran.
     pub fingerprint: &'a Fingerprint,
+    /// The hooks that changed the arguments, one for each change, in order.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub changed_by: &'a [String],
     /// What happened.
     #[serde(flatten)]
     pub what: Audited<'a>,
@@ -151,7 +154,7 @@ pub struct Answer<'a> {
 }
 
 impl<'a> AuditRecord<'a> {
-    /// A record of what happens now.
+    /// A record of what happens now, to a call that no hook changed.
     #[must_use]
     pub fn new(
         session: &'a Session,
@@ -170,6 +173,7 @@ impl<'a> AuditRecord<'a> {
             source: &definition.source,
             permission: definition.permission(),
             fingerprint,
+            changed_by: &[],
             what,
         }
     }

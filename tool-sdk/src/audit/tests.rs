@@ -104,6 +104,27 @@ fn records_say_what_was_decided_and_what_ran() {
     assert_eq!(lines(&path), expected);
 }
 
+// Who changed a call is written down, in every record of it, and nothing where nobody did.
+#[test]
+fn records_say_who_changed_the_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::open(&path, Redactor::new(["open-sesame-42"])).unwrap();
+    let (session, definition, call) = (Session::new("s"), definition(), CallId::given("1"));
+    let fingerprint = Fingerprint::of(&definition, "{}", &[]);
+    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None };
+    let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, ran);
+    log.record(&record).unwrap();
+    let names = ["Trim".to_owned(), "open-sesame-42 (PreToolUse[0].hooks[0])".to_owned()];
+    record.changed_by = &names;
+    log.record(&record).unwrap();
+    let lines = lines(&path);
+    assert_eq!(lines[0].get("changed_by"), None);
+    assert_eq!(lines[1]["changed_by"][0], "Trim");
+    let second = lines[1]["changed_by"][1].as_str().unwrap();
+    assert!(second.ends_with("(PreToolUse[0].hooks[0])") && !second.contains("sesame"), "{second}");
+}
+
 // LG1
 #[test]
 fn secrets_are_not_written() {

@@ -35,7 +35,9 @@ use crate::tool::Definition;
 
 /// Something that a host adds to every call.
 ///
-/// Each method does nothing by default.
+/// Each method does nothing by default. What a hook says of itself (its name, what an error means,
+/// how long it may take, whether it may allow) is asked once, when it is added; one that panics
+/// then counts as the strictest: it denies when it fails, has the usual time, and allows nothing.
 ///
 /// # Examples
 ///
@@ -96,7 +98,7 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Whether `after` wants to know [how long the tool ran](HookedCall::elapsed), which takes
-    /// looks at the clock; asked when the hook is added.
+    /// looks at the clock.
     fn wants_elapsed(&self) -> bool {
         false
     }
@@ -122,7 +124,7 @@ pub trait Hook: Send + Sync + 'static {
     ///
     /// A step that is not done by then is dropped, and has failed.
     fn time_limit(&self) -> Option<Duration> {
-        Some(Duration::from_secs(10))
+        Some(registered::TIME_LIMIT)
     }
 
     /// Whether the host trusts it to allow what would otherwise be asked; it lifts no

@@ -30,6 +30,8 @@ pub(crate) struct Spoken {
     pub(crate) arguments: Option<String>,
     /// Who changed the arguments, where that is not the hook itself.
     pub(crate) changed_by: Option<String>,
+    /// The same for the record: each of them, in order.
+    pub(crate) changers: Vec<String>,
     pub(crate) context: Vec<String>,
 }
 

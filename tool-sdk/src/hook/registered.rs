@@ -1,13 +1,20 @@
-//! A hook in its place: which tools it looks at, and when.
+//! A hook in its place: which tools it looks at, when, and what it says of itself.
+//!
+//! **Invariant:** what a hook says of itself is asked once, when it is added. One that panics then
+//! is as strict as a hook can be, and panics in no call.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Hook, Priority};
+use super::{Hook, OnError, Priority};
 use crate::context::Session;
 use crate::name::matches_in_any_case;
 use crate::tool::Definition;
+
+/// The limit of a hook that does not say.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A hook with where and when it runs.
 #[derive(Clone)]
@@ -15,9 +22,29 @@ pub(crate) struct Registered {
     pub(crate) pattern: String,
     pub(crate) priority: Priority,
     pub(crate) hook: Arc<dyn Hook>,
+    /// Its name in events, logs and denials.
+    pub(crate) name: Arc<str>,
+    pub(crate) on_error: OnError,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) wants_elapsed: bool,
+    may_allow: bool,
 }
 
 impl Registered {
+    /// Puts `hook` in its place, and asks it about itself.
+    pub(crate) fn new(pattern: impl Into<String>, priority: Priority, hook: Arc<dyn Hook>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            priority,
+            name: said(|| Arc::from(&*hook.name()), || "nameless".into()),
+            on_error: said(|| hook.on_error(), || OnError::Deny),
+            time_limit: said(|| hook.time_limit(), || Some(TIME_LIMIT)),
+            wants_elapsed: said(|| hook.wants_elapsed(), || false),
+            may_allow: said(|| hook.may_allow(), || false),
+            hook,
+        }
+    }
+
     /// Whether it is the same hook for the same tools.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.pattern == other.pattern && Arc::ptr_eq(&self.hook, &other.hook)
@@ -40,12 +67,17 @@ impl Registered {
     /// Whether it may allow calls of this tool: it may, and speaks of a name that the tool has.
     pub(crate) fn may_allow(&self, definition: &Definition) -> bool {
         let has = |name| matches_in_any_case(&self.pattern, name);
-        self.hook.may_allow() && (self.pattern == "*" || definition.names().any(has))
+        self.may_allow && (self.pattern == "*" || definition.names().any(has))
     }
+}
+
+/// What a hook says of itself; where it panics instead, the strictest.
+fn said<T>(ask: impl FnOnce() -> T, strictest: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| strictest())
 }
 
 impl fmt::Debug for Registered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({}, {})", self.hook.name(), self.pattern, self.priority.0)
+        write!(f, "{}({}, {})", self.name, self.pattern, self.priority.0)
     }
 }

@@ -11,6 +11,7 @@ use std::task;
 use super::frame::{Frame, Seen};
 use super::hooks::{self, Asked, Heard, Looked, Row, Shown};
 use super::run::{self, Waiting};
+use super::trace::{self, Traced};
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::tool::Prepared;
@@ -24,7 +25,7 @@ pub(super) enum Left<'a> {
     /// Behind its hooks.
     Heard(Heard),
     /// In its tool, which waits for something.
-    Running(Waiting),
+    Running(Waiting<'static, Output>),
     /// Before the hooks that look at its result, if it has some.
     Done(Result<Output, ToolError>),
     /// At the only hook that looks at its result, which stays in its place.
@@ -40,19 +41,19 @@ pub(super) type Place = Option<Result<Output, ToolError>>;
 ///
 /// A panic on the way is the call's failure.
 #[inline(always)]
-pub(super) fn go<'a: 'r, 'r>(
+pub(super) fn go<'a: 'r, 'r, T: Traced>(
     frame: &mut Frame<'a>,
     is_slow: bool,
     task: &mut task::Context<'_>,
     shown: &'r mut Shown<'r>,
     result: &'r mut Place,
 ) -> Option<Left<'r>> {
-    run::contained(|| straight(frame, is_slow, task, shown, result))
+    run::contained(|| straight::<T>(frame, is_slow, task, shown, result))
         .unwrap_or_else(|error| Some(Left::Done(Err(error))))
 }
 
 #[inline(always)]
-fn straight<'a: 'r, 'r>(
+fn straight<'a: 'r, 'r, T: Traced>(
     frame: &mut Frame<'a>,
     is_slow: bool,
     task: &mut task::Context<'_>,
@@ -65,6 +66,7 @@ fn straight<'a: 'r, 'r>(
     }
 
     // prepare
+    trace::stage(frame, T::IS_ON, "prepare");
     let prepared = match frame.decode() {
         Ok(prepared) => prepared,
         Err(error) => return failed(frame.in_vain(error), result),
@@ -136,7 +138,7 @@ fn watched<'a: 'r, 'r>(
         _ if row.asked == 0 => {}
         [only] => {
             frame.is_done(seen);
-            if let Some(looked) = hooks::look(seen, &*only.hook, call, result.as_mut()?) {
+            if let Some(looked) = hooks::look(seen, only, call, result.as_mut()?) {
                 return Some(Left::Looked(seen, looked));
             }
             frame.heed(seen.halted());

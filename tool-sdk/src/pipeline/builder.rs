@@ -150,12 +150,12 @@ impl Pipeline {
         priority: Priority,
         hook: Arc<dyn Hook>,
     ) -> Self {
-        let hook = Registered { pattern: pattern.into(), priority, hook };
+        let hook = Registered::new(pattern, priority, hook);
         self.with(|core| {
             let toolset = (*core.toolset).clone().with_registered(hook.clone());
             core.toolset = Arc::new(toolset);
             let mut hooks = core.hooks.to_vec();
-            core.wants_elapsed |= hook.hook.wants_elapsed();
+            core.wants_elapsed |= hook.wants_elapsed;
             hooks.push(hook);
             hooks.sort_by_key(|hook| hook.priority);
             core.hooks = hooks.into();

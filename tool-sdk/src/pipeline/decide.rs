@@ -91,6 +91,7 @@ async fn gates(
             return Err(frame.refused(&*heard.prepared, error));
         }
         frame.pass_on_halt(turn);
+        trace::stage(frame, trace::is_on(), "decide");
     };
     let shown = heard.prepared;
     if let Some(reason) = halted {

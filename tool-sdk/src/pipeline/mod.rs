@@ -58,6 +58,7 @@ use self::core::Core;
 use self::frame::Frame;
 use self::gates::Way;
 use self::hooks::Shown;
+use self::trace::Traced;
 pub(crate) use self::turn::{Facts, Line, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -248,7 +249,7 @@ impl Pipeline {
         session: &'a Session,
         call: Call<'a>,
     ) -> impl Future<Output = Outcome> + Send + 'a {
-        self.through_the_gates(session, call, None, Spanned::No)
+        self.through_the_gates(session, call, None, trace::Off)
     }
 
     /// Runs one call, which waits for its turn between being approved and being run.
@@ -258,7 +259,7 @@ impl Pipeline {
         call: &'a Call<'a>,
         turn: &'a dyn Turn,
     ) -> impl Future<Output = Outcome> + Send + 'a {
-        self.through_the_gates(session, call, Some(turn), Spanned::No)
+        self.through_the_gates(session, call, Some(turn), trace::Off)
     }
 
     /// The same inside a span.
@@ -273,27 +274,30 @@ impl Pipeline {
             let mut call = call.clone();
             let id = call.id.get_or_insert_with(CallId::next).clone();
             let view = self.core.toolset.view_for(session);
-            let span = view.definition(&call.name).map(|it| trace::call_span(session, it, &id));
-            let running = self.through_the_gates(session, &call, turn, Spanned::Yes);
-            trace::traced(span.unwrap_or_else(tracing::Span::none), running).await
+            let span = match view.definition(&call.name) {
+                Some(it) => trace::call_span(session, &it.name, Some(it), &id),
+                None => trace::call_span(session, &unknown::told(&call.name), None, &id),
+            };
+            let resolving = trace::On::resolving(&span);
+            let running = self.through_the_gates(session, &call, turn, resolving);
+            trace::traced(span, running).await
         })
     }
 
-    /// The whole way of a call, whoever owns it. One future from beginning to end: each that
-    /// stands in another copies the outcome once more.
+    /// The whole way of a call, whoever owns it, which may have its span already. One future from
+    /// beginning to end: each that stands in another copies the outcome once more. And one function
+    /// for those who trace and one for those who do not: these pay for nothing but one look.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call once more")]
-    fn through_the_gates<'a>(
+    fn through_the_gates<'a, T: Traced + 'a>(
         &'a self,
         session: &'a Session,
         call: impl Borrow<Call<'a>> + Send + 'a,
         turn: Option<&'a dyn Turn>,
-        spanned: Spanned,
+        resolving: T,
     ) -> impl Future<Output = Outcome> + Send + 'a {
         async move {
             let call = call.borrow();
-            // Whoever traces pays for the span; nobody else does.
-            let is_traced = trace::is_on();
-            if is_traced && spanned == Spanned::No {
+            if !T::IS_ON && trace::is_on() {
                 return self.spanned(session, call, turn).await;
             }
 
@@ -301,15 +305,16 @@ impl Pipeline {
             let id = call.known_as();
             let view = self.core.toolset.view_for(session);
             let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
-                return self.unresolved(session, call);
+                return self.unresolved(session, call, resolving);
             };
+            drop(resolving);
             let mut shown = Shown::default();
             let mut frame = Frame::new(&self.core, session, call, &id, &**tool, policy, &view);
 
             // admit, prepare, and for most calls all the rest
             let mut result = None;
-            trace::stage(&mut frame, is_traced, "prepare");
-            let is_slow = turn.is_some() || is_traced;
+            trace::stage(&mut frame, T::IS_ON, "admit");
+            let is_slow = turn.is_some() || T::IS_ON;
             let instead = {
                 let mut left = None;
                 let (on_its_way, room) = (&mut frame, (&mut shown, &mut result, &mut left));
@@ -317,7 +322,8 @@ impl Pipeline {
                 let go = move |task: &mut task::Context<'_>| {
                     // Most leave nothing, and then there is nothing to write.
                     if let Some((shown, result, left)) = room.take()
-                        && let Some(here) = at_once::go(on_its_way, is_slow, task, shown, result)
+                        && let Some(here) =
+                            at_once::go::<T>(on_its_way, is_slow, task, shown, result)
                     {
                         *left = Some(here);
                     }
@@ -327,7 +333,7 @@ impl Pipeline {
                 match left {
                     None => None,
                     Some(left) => {
-                        let mut way = Way { turn, is_traced, permit: None };
+                        let mut way = Way { turn, is_traced: T::IS_ON, permit: None };
                         let mut passing = pin!(gates::pass(&mut frame, left, &mut way));
                         poll_fn(|task| apart(passing.as_mut(), task)).await
                     }
@@ -338,8 +344,7 @@ impl Pipeline {
             }
 
             // fit, finish
-            trace::stage(&mut frame, is_traced, "fit");
-            frame.end(&mut result)
+            frame.end::<T>(&mut result)
         }
     }
 
@@ -368,13 +373,6 @@ impl Pipeline {
 #[inline(never)]
 fn apart<F: Future>(future: Pin<&mut F>, task: &mut task::Context<'_>) -> Poll<F::Output> {
     future.poll(task)
-}
-
-/// Whether a call has its span already.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spanned {
-    No,
-    Yes,
 }
 
 /// What would become of a call.

@@ -5,13 +5,14 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Duration;
 
 use super::frame::Frame;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::tool::{Approved, Prepared, Running};
+use crate::tool::{Approved, Prepared};
 
 /// How long a call that is over waits for work that is held.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -24,7 +25,7 @@ type Result = std::result::Result<Output, ToolError>;
 /// What the first poll of a call gives.
 pub(super) enum First {
     Done(Result),
-    Waiting(Waiting),
+    Waiting(Waiting<'static, Output>),
 }
 
 /// Begins to run `prepared`, for who contains panics; most calls are done then, and their result
@@ -35,7 +36,7 @@ pub(super) fn begin(
     prepared: Box<dyn Prepared>,
     task: &mut task::Context<'_>,
     result: &mut Option<Result>,
-) -> Option<Waiting> {
+) -> Option<Waiting<'static, Output>> {
     let mut context = || frame.context_to_run();
     let mut running = prepared.run(Approved::by_pipeline(&mut context));
     match running.as_mut().poll(task) {
@@ -43,7 +44,7 @@ pub(super) fn begin(
             *result = Some(done);
             None
         }
-        Poll::Pending => Some(Waiting(Some(running))),
+        Poll::Pending => Some(Waiting::on(running)),
     }
 }
 
@@ -70,7 +71,7 @@ fn begun_twice() -> ToolError {
 }
 
 /// Waits for a call that was not done at once, while it has time and somebody wants it.
-pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result {
+pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting<'static, Output>) -> Result {
     frame.begun();
     frame.write_repeat();
     let thoughts = &frame.core.kept(frame.session).thoughts;
@@ -96,7 +97,11 @@ pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result 
 
 /// The result of a call that is over: it `ended` so, unless work of it is held that tells what it
 /// did.
-async fn settled(frame: &mut Frame<'_>, mut running: Waiting, ended: ToolError) -> Result {
+async fn settled(
+    frame: &mut Frame<'_>,
+    mut running: Waiting<'static, Output>,
+    ended: ToolError,
+) -> Result {
     let works = &frame.core.kept(frame.session).works;
     let (id, started) = (frame.id, frame.started());
     let is_held = || works.stop(id, started);
@@ -114,11 +119,20 @@ async fn settled(frame: &mut Frame<'_>, mut running: Waiting, ended: ToolError) 
     }
 }
 
-/// A tool's future whose panics end only its own call, also those of its destructors.
-pub(super) struct Waiting(Option<Running>);
+/// A future of a tool or a hook whose panics are its own failure, also those of its destructors.
+pub(super) struct Waiting<'a, T>(Option<Running<'a, T>>);
 
-impl Waiting {
-    fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<Result> {
+type Running<'a, T> = Pin<Box<dyn Future<Output = std::result::Result<T, ToolError>> + Send + 'a>>;
+
+impl<'a, T> Waiting<'a, T> {
+    pub(super) fn on(running: Running<'a, T>) -> Self {
+        Self(Some(running))
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        task: &mut task::Context<'_>,
+    ) -> Poll<std::result::Result<T, ToolError>> {
         let Some(running) = &mut self.0 else {
             return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
         };
@@ -126,7 +140,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl<T> Drop for Waiting<'_, T> {
     fn drop(&mut self) {
         let running = self.0.take();
         // What a destructor panics with is of no use to anybody any more.

@@ -2,6 +2,7 @@
 
 use super::Pipeline;
 use super::frame::Frame;
+use super::trace::Traced;
 use crate::call::{Call, Outcome, RawArgs};
 use crate::context::Session;
 use crate::error::ToolError;
@@ -23,20 +24,28 @@ impl Tool for Nothing {
     }
 }
 
+/// What is told of a tool that there is not: a name that none can have does not go into an event
+/// either.
+pub(super) fn told(name: &str) -> ToolName {
+    ToolName::new(name.to_owned()).unwrap_or(const { ToolName::from_static("_") })
+}
+
 impl Pipeline {
-    /// Ends a call of a tool that there is not.
+    /// Ends a call of a tool that there is not, which was only just found out.
     #[cold]
-    pub(super) fn unresolved(&self, session: &Session, call: &Call<'_>) -> Outcome {
-        let error = self.unknown(session, &call.name);
-        // A name that no tool can have does not go into an event either.
-        let name = ToolName::new(call.name.clone().into_owned());
-        let name = name.unwrap_or(const { ToolName::from_static("_") });
-        let nothing = Nothing(Definition::new(name, "", Schema::default()));
+    pub(super) fn unresolved<T: Traced>(
+        &self,
+        session: &Session,
+        call: &Call<'_>,
+        resolving: T,
+    ) -> Outcome {
+        let mut result = Some(Err(self.unknown(session, &call.name)));
+        drop(resolving);
+        let nothing = Nothing(Definition::new(told(&call.name), "", Schema::default()));
         let policy = Policy::of_nothing();
         let view = self.core.toolset.view_for(session);
         let id = call.known_as();
-        Frame::new(&self.core, session, call, &id, &nothing, &policy, &view)
-            .end(&mut Some(Err(error)))
+        Frame::new(&self.core, session, call, &id, &nothing, &policy, &view).end::<T>(&mut result)
     }
 
     #[cold]

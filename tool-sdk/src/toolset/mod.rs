@@ -235,7 +235,7 @@ impl Toolset {
         pattern: impl Into<String>,
         hook: Arc<dyn Hook>,
     ) -> Self {
-        self.with_registered(Registered { pattern: pattern.into(), priority, hook })
+        self.with_registered(Registered::new(pattern, priority, hook))
     }
 
     /// The same for a hook that may be there already.

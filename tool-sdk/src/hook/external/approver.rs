@@ -93,7 +93,8 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
                 }
                 _ => None,
             };
-            return ask.backstage.change(Change { patch, by, thinks });
+            let changers = opinion.changers;
+            return ask.backstage.change(Change { patch, by, changers, thinks });
         }
         Verdict::Allow if !ask.backstage.is_liftable => return None,
         Verdict::None | Verdict::Ask => return None,

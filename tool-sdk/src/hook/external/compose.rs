@@ -47,7 +47,8 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
     }
     let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
     let changed_by = said.iter().filter(|(_, said)| changes.is_some() && !said.patch.is_empty());
-    let changed_by: Vec<_> = changed_by.map(|(entry, _)| entry.command.label()).collect();
+    let (changed_by, changers): (Vec<_>, Vec<_>) =
+        changed_by.map(|(entry, _)| (entry.command.label(), entry.name())).unzip();
     let speakers = || said.iter().filter(|(_, said)| gave(said, verdict));
     let reasons: Vec<_> = speakers().filter_map(|(_, said)| said.why()).collect();
     let sentences: Vec<_> = speakers().filter_map(|(entry, said)| sentence(entry, said)).collect();
@@ -57,6 +58,7 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
         sentence: (!sentences.is_empty()).then(|| sentences.join("\n")),
         arguments: changes,
         changed_by: (!changed_by.is_empty()).then(|| changed_by.join("` and `")),
+        changers,
         context: said.into_iter().filter_map(|(_, said)| said.context).collect(),
     })
 }

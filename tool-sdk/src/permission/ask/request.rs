@@ -157,6 +157,8 @@ pub(crate) struct Change {
     pub(crate) patch: Map<String, Value>,
     /// Who says so.
     pub(crate) by: String,
+    /// The same for the record: each of them, in order.
+    pub(crate) changers: Vec<String>,
     /// What it thinks of what it made of the call.
     pub(crate) thinks: Option<Floor>,
 }

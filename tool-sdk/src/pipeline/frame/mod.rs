@@ -69,6 +69,8 @@ pub(super) struct Frame<'a> {
 pub(super) struct Extra {
     /// The arguments, where a hook changed them.
     rewritten: Option<RawArgs<'static>>,
+    /// The hooks that changed them, for the record.
+    changed_by: Vec<String>,
     /// What hooks want the model to read with the result.
     pub(super) context: Vec<String>,
     /// What the audit knows the call by.
@@ -217,8 +219,9 @@ impl<'a> Frame<'a> {
         self.raw().text()
     }
 
-    /// Replaces the arguments.
-    pub(super) fn rewrite(&mut self, arguments: String) {
+    /// Replaces the arguments, which hooks with these `names` changed.
+    pub(super) fn rewrite(&mut self, arguments: String, names: Vec<String>) {
+        self.note_changes(&arguments, names);
         // What was sent has been looked at before; what a hook writes is the host's word.
         let lenient = self.call.arguments.lenient.hidden();
         self.extra().rewritten = Some(RawArgs::from(arguments).lenient(lenient));

@@ -118,13 +118,25 @@ impl Frame<'_> {
         }
     }
 
+    /// Keeps for the record who changed the arguments, unless they only wrote them otherwise.
+    pub(super) fn note_changes(&mut self, arguments: &str, names: Vec<String>) {
+        if self.core.audit.is_none() {
+            return;
+        }
+        let of = |arguments: &str| Fingerprint::of(self.definition, arguments, &[]);
+        if of(self.arguments()) != of(arguments) {
+            self.extra().changed_by.extend(names);
+        }
+    }
+
     fn write_down(&self, what: Audited<'_>) -> io::Result<()> {
         let fingerprint = self.extra.as_ref().and_then(|extra| extra.fingerprint.as_ref());
         let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
             return Ok(());
         };
         let (session, definition) = (self.session, self.definition);
-        let record = AuditRecord::new(session, definition, self.id, fingerprint, what);
+        let mut record = AuditRecord::new(session, definition, self.id, fingerprint, what);
+        record.changed_by = self.extra.as_ref().map_or(&[], |extra| &extra.changed_by);
         audit::keep(&**audit, &record)
     }
 

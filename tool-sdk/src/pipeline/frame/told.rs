@@ -13,6 +13,7 @@ use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
 use crate::pipeline::fit;
+use crate::pipeline::trace::{self, Traced};
 use crate::tool::Prepared;
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
@@ -84,15 +85,20 @@ impl Frame<'_> {
 
     /// The end of every call: its text is cut, exactly one terminal event goes out.
     #[inline]
-    pub(in crate::pipeline) fn end(
+    pub(in crate::pipeline) fn end<T: Traced>(
         &mut self,
         result: &mut Option<Result<Output, ToolError>>,
     ) -> Outcome {
+        // fit
+        trace::stage(self, T::IS_ON, "fit");
         let done = result.get_or_insert_with(|| Err(no_result()));
         self.conclude(done);
         if let Some(truncated) = fit::fit(self, done) {
             self.aside().truncated = Some(truncated);
         }
+
+        // finish
+        trace::stage(self, T::IS_ON, "finish");
         self.record_run(done);
         if self.is_heard() {
             self.tell_end(done);

@@ -16,7 +16,7 @@ use super::frame::{Frame, Seen};
 use super::run::aborted;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::hook::{Hook, Hooked as _, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
+use crate::hook::{Hooked as _, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
 use crate::permission::{Action, By, Change, Floor};
 use crate::tool::Prepared;
 
@@ -127,7 +127,7 @@ fn hear(
 ) -> Result<bool, ToolError> {
     let spoken = match opinion {
         Ok(opinion) => opinion.spoken(),
-        Err(error) => failed(&*registered.hook, error)?,
+        Err(error) => failed(registered, error)?,
     };
     spoken.map_or(Ok(true), |spoken| heed(frame, registered, *spoken, heard))
 }
@@ -198,7 +198,7 @@ pub(super) fn ask<'a, 'c: 'a>(
         }
         row.asked += 1;
         let hook = &*registered.hook;
-        match begun(seen, hook, || hook.before(call)) {
+        match begun(seen, registered, || hook.before(call)) {
             None => {}
             Some(Begun::Done(Ok(opinion))) if opinion.is_none() => {}
             Some(answer) => return Some(Asked { registered, answer }),
@@ -210,8 +210,8 @@ pub(super) fn ask<'a, 'c: 'a>(
 /// A hook failed that was to look at the call: unless that is to be ignored, the call does
 /// not run.
 #[cold]
-fn failed<T>(hook: &dyn Hook, error: ToolError) -> Result<Option<T>, ToolError> {
-    if hook.on_error() == OnError::Ignore {
+fn failed<T>(hook: &Registered, error: ToolError) -> Result<Option<T>, ToolError> {
+    if hook.on_error == OnError::Ignore {
         return Ok(None);
     }
     let reason = format!("{}, so the call is refused", broke(hook, &error));
@@ -219,12 +219,12 @@ fn failed<T>(hook: &dyn Hook, error: ToolError) -> Result<Option<T>, ToolError> 
 }
 
 /// How a hook failed.
-fn broke(hook: &dyn Hook, error: &ToolError) -> String {
+fn broke(hook: &Registered, error: &ToolError) -> String {
     let how = match error.kind() {
         ErrorKind::Timeout => "did not answer in time",
         _ => "failed",
     };
-    format!("the hook `{}` {how}", hook.name())
+    format!("the hook `{}` {how}", hook.name)
 }
 
 /// Takes a hook's opinion in; says whether the next hook is asked too.
@@ -246,8 +246,8 @@ fn heed(
     if opinion.verdict == Verdict::Halt {
         frame.aside().halted = Some(opinion.reason.clone());
     }
+    let name = &registered.name;
     if let Some(action) = action {
-        let name = registered.hook.name();
         let reason = match (opinion.sentence, opinion.reason.as_str()) {
             (Some(sentence), _) => sentence,
             (None, "") => format!("the hook `{name}` says so"),
@@ -259,8 +259,11 @@ fn heed(
         return Ok(false);
     }
     if let Some(arguments) = opinion.arguments {
-        let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
-        rewrite(frame, arguments, &name, heard)?;
+        let (name, names) = match opinion.changed_by {
+            None => (Cow::Borrowed(&**name), vec![name.to_string()]),
+            Some(by) => (Cow::Owned(by), opinion.changers),
+        };
+        rewrite(frame, arguments, &name, names, heard)?;
         if action == Some(Action::Allow) {
             heard.add(Floor::allow_made_by(&name));
         }
@@ -275,14 +278,14 @@ pub(super) async fn change(
     change: Change,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
-    let Change { patch, by, thinks } = change;
+    let Change { patch, by, changers, thinks } = change;
     let mut arguments: Map<String, Value> =
         serde_json::from_str(frame.arguments()).map_err(|error| {
             let message = format!("the hook `{by}` changed arguments that are no object");
             ToolError::denied(message).source(error)
         })?;
     arguments.extend(patch);
-    rewrite(frame, Value::Object(arguments).to_string(), &by, heard)?;
+    rewrite(frame, Value::Object(arguments).to_string(), &by, changers, heard)?;
     frame.guard_anew();
     let said = heard.said.get_or_insert_default();
     said.was_changed = true;
@@ -293,14 +296,16 @@ pub(super) async fn change(
     before(frame, heard).await
 }
 
-/// Makes another call of this one, whose arguments the hook `name` changed.
+/// Makes another call of this one, whose arguments the hook `name` changed: in the record, those
+/// with these `names`.
 fn rewrite(
     frame: &mut Frame<'_>,
     arguments: String,
     name: &str,
+    names: Vec<String>,
     heard: &mut Heard,
 ) -> Result<(), ToolError> {
-    frame.rewrite(arguments);
+    frame.rewrite(arguments, names);
     let rewritten = frame.prepare().map_err(|error| {
         let why = error.message();
         let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");
@@ -316,9 +321,9 @@ fn rewrite(
 
 /// The hooks that look at the call.
 #[inline(always)]
-pub(super) fn of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a dyn Hook> + use<'a> {
+pub(super) fn of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a Registered> + use<'a> {
     let (core, definition) = (frame.core, frame.definition);
-    core.hooks.iter().filter(|hook| hook.sees(definition)).map(|hook| &*hook.hook)
+    core.hooks.iter().filter(|hook| hook.sees(definition))
 }
 
 /// Lets an after-hook look at the result; gives what becomes of it where that is not nothing, or
@@ -326,11 +331,11 @@ pub(super) fn of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a dyn Hook> + 
 #[inline(always)]
 pub(super) fn look<'a>(
     seen: &'a Seen<'a>,
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     call: &'a HookedCall<'a>,
     result: &'a mut Result<Output, ToolError>,
 ) -> Option<Looked<'a>> {
-    match hook.on_error() {
+    match hook.on_error {
         OnError::Deny => look_with(seen, hook, call, result, || Before::Withheld),
         OnError::Ignore => {
             let before = Before::copied(result);
@@ -342,18 +347,19 @@ pub(super) fn look<'a>(
 #[inline(always)]
 fn look_with<'a>(
     seen: &'a Seen<'a>,
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     call: &'a HookedCall<'a>,
     result: &'a mut Result<Output, ToolError>,
     before: impl FnOnce() -> Before,
 ) -> Option<Looked<'a>> {
-    let answer = begun(seen, hook, || hook.after(call, result))?;
+    let looks = &*hook.hook;
+    let answer = begun(seen, hook, || looks.after(call, result))?;
     Some(Looked { hook, before: before(), answer })
 }
 
 /// An after-hook that failed, takes its time, or is told of.
 pub(super) struct Looked<'a> {
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     before: Before,
     answer: Begun<'a, ()>,
 }

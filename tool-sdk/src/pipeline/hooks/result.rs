@@ -4,7 +4,7 @@
 use super::broke;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::hook::Hook;
+use crate::hook::Registered;
 
 /// What is shown where the hook that looks at the result now fails.
 pub(super) enum Before {
@@ -21,7 +21,7 @@ impl Before {
     }
 
     #[cold]
-    pub(super) fn instead(self, hook: &dyn Hook, error: ToolError) -> Result<Output, ToolError> {
+    pub(super) fn instead(self, hook: &Registered, error: ToolError) -> Result<Output, ToolError> {
         match self {
             Self::Stands(result) => *result,
             Self::Withheld => {

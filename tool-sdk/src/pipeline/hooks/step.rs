@@ -3,18 +3,17 @@
 //! **Invariant:** a panic of a hook, and an answer that comes too late, are failures of the hook
 //! and of nothing else.
 
-use std::borrow::Cow;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use crate::error::ToolError;
 use crate::event::{EventKind, millis};
-use crate::hook::{Hook, HookRun, Later, Opinion, Step};
+use crate::hook::{HookRun, Later, Opinion, Registered, Step};
 use crate::pipeline::frame::Seen;
-use crate::pipeline::run::{aborted, panicked};
+use crate::pipeline::run::{Waiting, aborted, panicked};
 
 /// What becomes of a hook that was asked.
 pub(super) enum Begun<'a, T> {
@@ -59,9 +58,9 @@ impl Told for () {
 /// A hook that takes its time.
 pub(super) struct Waits<'a, T> {
     seen: &'a Seen<'a>,
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     run: Option<Box<Run<'a>>>,
-    later: Later<'a, Answer<T>>,
+    later: Waiting<'a, T>,
 }
 
 /// Asks a hook; gives nothing where nothing comes of that, at once. A panic is a failure of the
@@ -69,7 +68,7 @@ pub(super) struct Waits<'a, T> {
 #[inline(always)]
 pub(super) fn begun<'a, T: Told>(
     seen: &'a Seen<'a>,
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     step: impl FnOnce() -> Step<'a, Answer<T>>,
 ) -> Option<Begun<'a, T>> {
     let run = Run::begin(seen, hook);
@@ -90,13 +89,16 @@ pub(super) fn begun<'a, T: Told>(
 #[inline(never)]
 fn heard<'a, T: Told>(
     seen: &'a Seen<'a>,
-    hook: &'a dyn Hook,
+    hook: &'a Registered,
     run: Option<Box<Run<'a>>>,
     answer: Result<Answer<T>, Later<'a, Answer<T>>>,
 ) -> Begun<'a, T> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(later) => return Begun::Waits(Box::new(Waits { seen, hook, run, later })),
+        Err(later) => {
+            let later = Waiting::on(later);
+            return Begun::Waits(Box::new(Waits { seen, hook, run, later }));
+        }
     };
     if let Some(run) = run {
         run.finish(&answer);
@@ -107,13 +109,11 @@ fn heard<'a, T: Told>(
 /// Waits for a hook, while anybody wants the result of the call. A panic is a failure of the
 /// hook, and so is taking longer than it may.
 pub(super) async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>, ToolError> {
-    let Waits { seen, hook, run, later } = *waits;
-    let limit = hook.time_limit().unwrap_or(Duration::MAX);
+    let Waits { seen, hook, run, mut later } = *waits;
+    let limit = hook.time_limit.unwrap_or(Duration::MAX);
     let answer = tokio::select! {
         biased;
-        answer = AssertUnwindSafe(later).catch_unwind() => {
-            answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
-        }
+        answer = poll_fn(|task| later.poll(task)) => answer,
         () = seen.given_up() => {
             if let Some(run) = run {
                 run.finish(&Answer::<T>::Err(aborted()));
@@ -133,22 +133,21 @@ pub(super) async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>,
 /// One hook at work, told to subscribers when it begins and when it is done.
 struct Run<'a> {
     seen: &'a Seen<'a>,
-    name: Cow<'a, str>,
+    hook: &'a Registered,
     began: Instant,
 }
 
 impl<'a> Run<'a> {
     /// Nothing where nobody listens.
     #[inline]
-    fn begin(seen: &'a Seen<'a>, hook: &'a dyn Hook) -> Option<Box<Self>> {
+    fn begin(seen: &'a Seen<'a>, hook: &'a Registered) -> Option<Box<Self>> {
         seen.is_heard().then(|| Self::told(seen, hook))
     }
 
     #[inline(never)]
-    fn told(seen: &'a Seen<'a>, hook: &'a dyn Hook) -> Box<Self> {
-        let name = hook.name();
-        seen.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
-        Box::new(Self { seen, name, began: Instant::now() })
+    fn told(seen: &'a Seen<'a>, hook: &'a Registered) -> Box<Self> {
+        seen.event(|| EventKind::HookStarted { hook: hook.name.to_string() });
+        Box::new(Self { seen, hook, began: Instant::now() })
     }
 
     #[inline(never)]
@@ -158,7 +157,7 @@ impl<'a> Run<'a> {
             Err(error) => format!("failed: {error}"),
         };
         let elapsed_ms = millis(self.began.elapsed());
-        let run = HookRun { hook: self.name.into_owned(), outcome, elapsed_ms };
+        let run = HookRun { hook: self.hook.name.to_string(), outcome, elapsed_ms };
         self.seen.event(|| EventKind::HookFinished(run));
     }
 }

@@ -1,18 +1,23 @@
 //! Hooks of every kind: those that wait, that never answer, and that change what holds.
 
-use std::sync::{Arc, OnceLock};
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::audit::{Audit, AuditRecord};
 use crate::call::Call;
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::effect::{Risk, RiskClass};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::EventKind;
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, OnError, Opinion, Priority, Step};
 use crate::name::ToolName;
 use crate::permission::{Action, Rule, Ruleset};
 use crate::pipeline::Pipeline;
@@ -22,10 +27,20 @@ use crate::tool::{Definition, DynamicTool};
 
 /// A pipeline around one harmless tool that everything allows.
 fn pipeline() -> Pipeline {
+    counted(false, &Arc::default())
+}
+
+/// The same, or around one that is asked about; it counts how often it `ran`.
+fn counted(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
     let schema = Schema::from_value(json!({ "type": "object", "properties": {} })).unwrap();
-    let definition = Definition::new(ToolName::from_static("look"), "Looks.", schema)
-        .risk(Risk::new(RiskClass::Read));
-    let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "seen" });
+    let class = if asks { RiskClass::Write } else { RiskClass::Read };
+    let definition =
+        Definition::new(ToolName::from_static("look"), "Looks.", schema).risk(Risk::new(class));
+    let ran = Arc::clone(ran);
+    let tool = DynamicTool::new(definition, move |_: Value, _: Context| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        async { "seen" }
+    });
     Pipeline::new(Registry::builder().add(tool).build().unwrap())
 }
 
@@ -223,4 +238,210 @@ async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
         matches!(rest.as_slice(), [EventKind::HookFinished(_), EventKind::Aborted(_)]),
         "{rest:?}"
     );
+}
+
+/// Does one thing, and panics when it is asked for one thing about itself.
+#[derive(Clone, Copy)]
+struct Defect {
+    asked: &'static str,
+    does: &'static str,
+}
+
+impl Defect {
+    fn ask<T>(self, asked: &str, answer: T) -> T {
+        assert_ne!(self.asked, asked, "a defect");
+        answer
+    }
+
+    fn step<'a, T: Send + 'a>(self, when: &str, answer: T) -> Step<'a, Result<T, ToolError>> {
+        match self.does.strip_prefix(when).unwrap_or_default() {
+            " fails" => Step::now(Err(ToolError::failed("no idea"))),
+            " panics" => panic!("a defect"),
+            " hangs" => Step::later(async {
+                let _bomb = Bomb;
+                std::future::pending().await
+            }),
+            " waits" => Step::later(async {
+                tokio::task::yield_now().await;
+                Ok(answer)
+            }),
+            _ => Step::now(Ok(answer)),
+        }
+    }
+}
+
+/// Panics when it goes away.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a defect");
+    }
+}
+
+impl Hook for Defect {
+    fn name(&self) -> Cow<'_, str> {
+        self.ask("name", "defect".into())
+    }
+
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let opinion = match self.does {
+            "denies" => Opinion::deny("no"),
+            "allows" => Opinion::allow("yes"),
+            "changes" => Opinion::none().rewrite(&json!({})),
+            _ => Opinion::none(),
+        };
+        self.step("before", opinion)
+    }
+
+    fn after<'a>(
+        &'a self,
+        _: &'a HookedCall<'_>,
+        _: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        self.step("after", ())
+    }
+
+    fn on_error(&self) -> OnError {
+        self.ask("on_error", OnError::Deny)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.ask("time_limit", Some(Duration::from_secs(1)))
+    }
+
+    fn wants_elapsed(&self) -> bool {
+        self.ask("wants_elapsed", true)
+    }
+
+    fn may_allow(&self) -> bool {
+        self.ask("may_allow", true)
+    }
+}
+
+// Whatever a hook says of itself is asked when it is added; who panics then is taken for strict.
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_when_asked_about_itself_ends_no_call_and_lets_none_run() {
+    for asked in ["nothing", "name", "on_error", "time_limit", "wants_elapsed", "may_allow"] {
+        for does in [
+            "nothing",
+            "changes",
+            "denies",
+            "allows",
+            "before fails",
+            "before panics",
+            "before hangs",
+            "before waits",
+            "after fails",
+            "after panics",
+            "after hangs",
+            "after waits",
+        ] {
+            for others in [0, 1] {
+                check_defect(Defect { asked, does }, others).await;
+            }
+        }
+    }
+}
+
+async fn check_defect(hook: Defect, others: usize) {
+    let how = format!("{} of a hook that {}, {others}", hook.asked, hook.does);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let asks = hook.does == "allows";
+    let hooked = counted(asks, &ran).hook("*", Priority::DEFAULT, hook);
+    let hooked = (0..others).fold(hooked, |pipeline, _| {
+        pipeline.hook("*", Priority::LOGGING, Defect { asked: hook.asked, does: "nothing" })
+    });
+    for is_heard in [false, true] {
+        let mut events = is_heard.then(|| hooked.subscribe());
+        let session = Session::default();
+        let call = AssertUnwindSafe(hooked.call(&session, Call::new("look", "{}")));
+        let result = call.catch_unwind().await.expect(&how).result;
+        let runs = ran.swap(0, Ordering::Relaxed);
+        let kind = result.as_ref().map(Output::as_text).map_err(ToolError::kind);
+        match hook.does {
+            "nothing" | "changes" | "before waits" | "after waits" => {
+                assert_eq!((kind, runs), (Ok("seen"), 1), "{how}");
+            }
+            "allows" if hook.asked != "may_allow" => {
+                assert_eq!((kind, runs), (Ok("seen"), 1), "{how}");
+            }
+            does if does.starts_with("after") => {
+                assert_eq!((kind, runs), (Err(ErrorKind::Failed), 1), "{how}");
+            }
+            _ => assert_eq!((kind, runs), (Err(ErrorKind::Denied), 0), "{how}"),
+        }
+        let told = events.iter_mut().flat_map(|it| std::iter::from_fn(|| it.try_recv()));
+        let ends = told.filter(|event| event.kind.is_terminal()).count();
+        assert_eq!(ends, usize::from(is_heard), "{how}");
+    }
+}
+
+#[test]
+fn a_hook_without_a_name_is_called_so() {
+    let hook = Defect { asked: "name", does: "denies" };
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let session = Session::default();
+    let outcome = pipeline.call(&session, Call::new("look", "{}")).now_or_never().unwrap();
+    assert_eq!(outcome.text(), "`look` may not run: the hook `nameless` says: no");
+    assert!(format!("{pipeline:?}").contains("nameless(*, 100)"));
+}
+
+/// Gives the records of the one call that is made, without what is not about hooks.
+#[derive(Clone, Default)]
+struct Records(Arc<Mutex<Vec<Value>>>);
+
+impl Audit for Records {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        let record = serde_json::to_value(record)?;
+        self.0.lock().unwrap().push(json!([record["what"], record["changed_by"]]));
+        Ok(())
+    }
+}
+
+/// Gives every call these arguments.
+struct Writes(&'static str, Value);
+
+impl Hook for Writes {
+    fn name(&self) -> Cow<'_, str> {
+        self.0.into()
+    }
+
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(Opinion::none().rewrite(&self.1)))
+    }
+}
+
+// The record says who changed a call: each who did, in order, and not who only wrote it otherwise.
+#[tokio::test]
+async fn the_record_says_who_changed_a_call() {
+    let (a, b) = (json!({ "at": "a", "n": 1 }), json!({ "at": "b", "n": 1 }));
+    let first = ("first", b.clone());
+    for (hooks, expected) in [
+        (vec![], Value::Null),
+        (vec![("same", a.clone())], Value::Null),
+        (vec![first.clone(), ("again", b.clone())], json!(["first"])),
+        (vec![first.clone(), ("back", a.clone())], json!(["first", "back"])),
+        (vec![("wrong", json!("text"))], json!(["wrong"])),
+    ] {
+        let schema = json!({ "type": "object", "properties": { "at": {}, "n": {} } });
+        let schema = Schema::from_value(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("look"), "Looks.", schema)
+            .risk(Risk::new(RiskClass::Read));
+        let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "seen" });
+        let records = Records::default();
+        let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap());
+        let pipeline = hooks.into_iter().fold(pipeline, |pipeline, (name, arguments)| {
+            pipeline.hook("*", Priority::DEFAULT, Writes(name, arguments))
+        });
+        let call = Call::new("look", r#"{"n": 1, "at": "\u0061"}"#);
+        let pipeline = pipeline.audit(records.clone());
+        let outcome = pipeline.call(&Session::default(), call).await;
+        let records = records.0.lock().unwrap().clone();
+        let mut told = vec![json!(["decided", expected])];
+        if outcome.result.is_ok() {
+            told.push(json!(["ran", expected]));
+        }
+        assert_eq!(records, told);
+    }
 }

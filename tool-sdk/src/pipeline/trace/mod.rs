@@ -1,6 +1,4 @@
-//! What `tracing` hears of calls: a span for each, and in it one for each stage. A name is
-//! resolved before there is a call to speak of, and finishing belongs to `fit`, whose span ends
-//! with the call's.
+//! What `tracing` hears of calls: a span for each, and in it one for each stage.
 //!
 //! It is for whoever looks at a whole program; what happens in one call is told by the
 //! pipeline's own events. With the feature `otel` the span carries the attributes that
@@ -44,6 +42,34 @@ pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> O
     outcome
 }
 
+/// Whether a call is traced: a type, so that the way of one that is not has no trace of it.
+pub(super) trait Traced: Send {
+    const IS_ON: bool;
+}
+
+/// A call that nobody traces.
+pub(super) struct Off;
+
+/// A call that is traced, with the span of the stage before there is a frame to keep it.
+pub(super) struct On {
+    _resolving: Span,
+}
+
+impl Traced for Off {
+    const IS_ON: bool = false;
+}
+
+impl Traced for On {
+    const IS_ON: bool = true;
+}
+
+impl On {
+    /// Lets the call with this span be resolved.
+    pub(super) fn resolving(call: &Span) -> Self {
+        Self { _resolving: call.in_scope(|| span_of("resolve")) }
+    }
+}
+
 /// Says that a call that is traced goes into a stage: its span lasts until the next stage, or
 /// the end.
 #[inline]
@@ -62,6 +88,7 @@ fn enter(frame: &mut Frame<'_>, stage: &'static str) {
 
 /// The span of a stage, inside of that of the call. Nothing enters it: it only has a beginning
 /// and an end, so that it may stay open across waits.
+#[cold]
 fn span_of(stage: &'static str) -> Span {
     tracing::debug_span!(target: TARGET, "tool.stage", stage)
 }

@@ -6,19 +6,21 @@ use tracing::field::Empty;
 use super::TARGET;
 use crate::call::CallId;
 use crate::context::Session;
+use crate::name::ToolName;
 use crate::tool::Definition;
 
-/// The span of a call.
+/// The span of a call of `tool`, which may be one that there is not.
 #[inline]
 pub(in crate::pipeline) fn call_span(
     session: &Session,
-    definition: &Definition,
+    tool: &ToolName,
+    _: Option<&Definition>,
     call: &CallId,
 ) -> Span {
     tracing::info_span!(
         target: TARGET,
         "tool.call",
-        tool = definition.name.as_str(),
+        tool = tool.as_str(),
         call = %call,
         session = session.id(),
         outcome = Empty,

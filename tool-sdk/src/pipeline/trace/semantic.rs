@@ -10,16 +10,18 @@ use tracing::field::Empty;
 use super::TARGET;
 use crate::call::CallId;
 use crate::context::Session;
+use crate::name::ToolName;
 use crate::tool::{Definition, Source};
 
-/// The span of a call.
+/// The span of a call of `tool`, which may be one that there is not.
 #[inline]
 pub(in crate::pipeline) fn call_span(
     session: &Session,
-    definition: &Definition,
+    tool: &ToolName,
+    definition: Option<&Definition>,
     call: &CallId,
 ) -> Span {
-    let name = definition.name.as_str();
+    let name = tool.as_str();
     tracing::info_span!(
         target: TARGET,
         "tool.call",
@@ -33,8 +35,8 @@ pub(in crate::pipeline) fn call_span(
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = name,
         gen_ai.tool.call.id = %call,
-        gen_ai.tool.type = kind(&definition.source),
-        gen_ai.tool.description = &*definition.description,
+        gen_ai.tool.type = definition.map(|it| kind(&it.source)),
+        gen_ai.tool.description = definition.map(|it| &*it.description),
         gen_ai.conversation.id = session.conversation(),
         gen_ai.agent.name = session.agent(),
     )

@@ -13,12 +13,17 @@ use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 use super::*;
-use crate::call::CallId;
+use crate::batch::Batch;
+use crate::call::{Call, CallId};
 use crate::context::Session;
+use crate::hook::{Hook, Priority};
 use crate::name::ToolName;
+use crate::permission::{Mode, Reply, Scripted};
+use crate::pipeline::Pipeline;
+use crate::registry::Registry;
 use crate::schema::Schema;
 use crate::seldom::Seldom;
-use crate::tool::Definition;
+use crate::tool::{Definition, DynamicTool};
 
 /// Writes down every field of every span and event.
 #[derive(Clone, Default)]
@@ -92,7 +97,7 @@ fn span() -> Span {
     let schema = Schema::from_value(json!({ "type": "object" })).unwrap();
     let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
     let session = Session::new("s1").with_conversation("c1");
-    call_span(&session, &definition, &id())
+    call_span(&session, &definition.name, Some(&definition), &id())
 }
 
 fn id() -> CallId {
@@ -146,9 +151,24 @@ fn without_a_subscriber_there_is_no_span() {
     listening(NoSubscriber::default(), || assert!(span().is_disabled()));
 }
 
-/// Writes down when spans begin and end.
+/// Writes down when spans begin and end, and in which other.
 #[derive(Clone, Default)]
-struct Spans(Arc<Mutex<(Vec<String>, Vec<String>)>>);
+struct Spans(Arc<Mutex<Written>>);
+
+#[derive(Default)]
+struct Written {
+    /// Of every span, the first of which has the id 1.
+    names: Vec<String>,
+    /// The spans that what happens now stands in.
+    within: Vec<u64>,
+    heard: Vec<String>,
+}
+
+impl Written {
+    fn name(&self, id: u64) -> &str {
+        &self.names[usize::try_from(id).unwrap() - 1]
+    }
+}
 
 impl Subscriber for Spans {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -160,29 +180,41 @@ impl Subscriber for Spans {
         span.record(&mut Fields(&fields));
         let stage = fields.into_inner().unwrap().remove("stage");
         let name = stage.unwrap_or_else(|| span.metadata().name().to_owned());
-        let (names, heard) = &mut *self.0.lock().unwrap();
-        heard.push(format!("{name} begins"));
-        names.push(name);
-        Id::from_u64(names.len() as u64)
+        assert!(span.is_contextual());
+        let mut written = self.0.lock().unwrap();
+        let name = match written.within.last() {
+            Some(&outer) => format!("{} > {name}", written.name(outer)),
+            None => name,
+        };
+        written.heard.push(format!("{name} begins"));
+        written.names.push(name);
+        Id::from_u64(written.names.len() as u64)
     }
 
     fn try_close(&self, id: Id) -> bool {
-        let (names, heard) = &mut *self.0.lock().unwrap();
-        heard.push(format!("{} ends", names[usize::try_from(id.into_u64()).unwrap() - 1]));
+        let mut written = self.0.lock().unwrap();
+        let ends = format!("{} ends", written.name(id.into_u64()));
+        written.heard.push(ends);
         true
+    }
+
+    fn enter(&self, id: &Id) {
+        self.0.lock().unwrap().within.push(id.into_u64());
+    }
+
+    fn exit(&self, id: &Id) {
+        assert_eq!(self.0.lock().unwrap().within.pop(), Some(id.into_u64()));
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, _: &Event<'_>) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
 }
 
 impl Spans {
     /// What was written down; each clone of a span says that it ends.
     fn taken(&self) -> Vec<String> {
-        let mut heard = std::mem::take(&mut self.0.lock().unwrap().1);
+        let mut heard = std::mem::take(&mut self.0.lock().unwrap().heard);
         heard.dedup();
         heard
     }
@@ -191,50 +223,110 @@ impl Spans {
 /// What is heard of a call that goes through these stages.
 fn expected(stages: &[&str]) -> Vec<String> {
     let stages = stages.iter();
-    let stages = stages.flat_map(|stage| ["begins", "ends"].map(|it| format!("{stage} {it}")));
+    let stages =
+        stages.flat_map(|stage| ["begins", "ends"].map(|it| format!("tool.call > {stage} {it}")));
     std::iter::once("tool.call begins".to_owned())
         .chain(stages)
         .chain(["tool.call ends".to_owned()])
         .collect()
 }
 
-// F36: who traces closely sees which stage takes the time.
-#[test]
-fn every_stage_has_its_span_inside_of_that_of_the_call() {
+/// A pipeline around one tool, with a hook.
+fn pipeline() -> Pipeline {
     struct Looks;
-    impl crate::hook::Hook for Looks {}
+    impl Hook for Looks {}
 
     let schema = Schema::from_value(json!({ "type": "object" })).unwrap();
     let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
-    let tool = crate::tool::DynamicTool::new(definition, |_: serde_json::Value, _| async { "dug" });
-    let registry = crate::registry::Registry::builder().add(tool).build().unwrap();
-    let pipeline = crate::pipeline::Pipeline::new(registry)
-        .mode(crate::permission::Mode::Bypass)
-        .hook("*", crate::hook::Priority::DEFAULT, Looks);
-    let spans = Spans::default();
-    listening(spans.clone(), || {
-        let session = Session::default();
-        let call = crate::call::Call::new("dig", "{}");
-        pipeline.call(&session, call).now_or_never().unwrap().result.unwrap();
-    });
-    assert_eq!(
-        spans.taken(),
-        expected(&["prepare", "hooks", "guard", "decide", "run", "after", "fit"])
-    );
+    let tool = DynamicTool::new(definition, |_: serde_json::Value, _| async { "dug" });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    Pipeline::new(registry).mode(Mode::Bypass).hook("*", Priority::DEFAULT, Looks)
+}
 
-    // What somebody thinks about is not what it takes to decide.
-    let asking = pipeline
-        .mode(crate::permission::Mode::Auto)
-        .approver(crate::permission::Scripted::new([crate::permission::Reply::Once]));
+/// The spans of a call of `tool`.
+fn spans_of(pipeline: &Pipeline, tool: &str) -> Vec<String> {
+    spans_within(async { drop(pipeline.call(&Session::default(), Call::new(tool, "{}")).await) })
+}
+
+fn spans_within(work: impl Future<Output = ()>) -> Vec<String> {
     let spans = Spans::default();
     listening(spans.clone(), || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let session = Session::default();
-        let outcome = runtime.block_on(asking.call(&session, crate::call::Call::new("dig", "{}")));
+        runtime.block_on(work);
+    });
+    spans.taken()
+}
+
+// F36: who traces closely sees which stage takes the time.
+#[test]
+fn every_stage_has_its_span_inside_of_that_of_the_call() {
+    let before = ["resolve", "admit", "prepare", "hooks", "guard", "decide"];
+    let behind = ["run", "after", "fit", "finish"];
+    assert_eq!(spans_of(&pipeline(), "dig"), expected(&[&before[..], &behind].concat()));
+
+    // What somebody thinks about is not what it takes to decide.
+    let asking = pipeline().mode(Mode::Auto).approver(Scripted::new([Reply::Once]));
+    assert_eq!(spans_of(&asking, "dig"), expected(&[&before[..], &["ask"], &behind].concat()));
+
+    let pipeline = pipeline();
+    let in_turn = spans_within(async {
+        Batch::new(&pipeline).run(&Session::default(), [Call::new("dig", "{}")]).await;
+    });
+    assert_eq!(in_turn, expected(&[&before[..], &["turn"], &behind].concat()));
+}
+
+#[test]
+fn a_call_has_the_spans_of_the_stages_that_it_came_to() {
+    let pipeline = pipeline();
+    assert_eq!(spans_of(&pipeline, "dug"), expected(&["resolve", "fit", "finish"]));
+    pipeline.close();
+    let refused = spans_of(&pipeline, "dig");
+    assert_eq!(refused, expected(&["resolve", "admit", "fit", "finish"]));
+}
+
+#[test]
+fn a_call_of_a_tool_that_there_is_not_has_its_span() {
+    for (name, told) in [("dug", "dug"), ("secret words", "_")] {
+        let listener = Listener::default();
+        listening(listener.clone(), || {
+            let (pipeline, session) = (pipeline(), Session::new("s1"));
+            let call = Call::new(name, "{}").id("call-7");
+            pipeline.call(&session, call).now_or_never().unwrap().result.unwrap_err();
+        });
+        let heard = listener.fields.lock().unwrap().clone();
+        check(&heard, &[("tool", told), ("call", "call-7"), ("session", "s1")]);
+        check(&heard, &[("outcome", "not_found")]);
+        assert!(!heard.values().any(|value| value.contains("secret")), "{heard:?}");
+        assert!(!heard.contains_key("gen_ai.tool.description"), "{heard:?}");
+    }
+}
+
+#[test]
+fn who_listens_to_whole_calls_alone_hears_of_no_stage() {
+    /// Does not want to know what stands within.
+    struct Whole(Spans);
+
+    impl Subscriber for Whole {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() <= Level::INFO && self.0.enabled(metadata)
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            self.0.new_span(span)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, _: &Event<'_>) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    let spans = Spans::default();
+    listening(Whole(spans.clone()), || {
+        let (pipeline, session) = (pipeline(), Session::default());
+        let outcome = pipeline.call(&session, Call::new("dig", "{}")).now_or_never().unwrap();
         outcome.result.unwrap();
     });
-    assert_eq!(
-        spans.taken(),
-        expected(&["prepare", "hooks", "guard", "decide", "ask", "run", "after", "fit"])
-    );
+    assert_eq!(spans.taken(), ["tool.call begins"]);
 }

@@ -15,7 +15,12 @@ async fn before(hooks: &[Value]) -> Opinion {
 /// The opinion without the sentence that names its hooks.
 fn unnamed(opinion: Opinion) -> Opinion {
     match opinion.spoken() {
-        Some(spoken) => Opinion::saying(Spoken { sentence: None, changed_by: None, ..*spoken }),
+        Some(spoken) => Opinion::saying(Spoken {
+            sentence: None,
+            changed_by: None,
+            changers: Vec::new(),
+            ..*spoken
+        }),
         None => Opinion::none(),
     }
 }
@@ -285,6 +290,8 @@ async fn every_change_names_its_command() {
     let hooks = hooks.map(|hook| (Event::PreToolUse, hook));
     let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
     assert_eq!(spoken.changed_by.as_deref(), Some("echo` and `printf"));
+    let places = ["echo (PreToolUse[0].hooks[0])", "printf (PreToolUse[2].hooks[0])"];
+    assert_eq!(spoken.changers, places);
 }
 
 // F67: what a command reads; twice the same command is two runs.

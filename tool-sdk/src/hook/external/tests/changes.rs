@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::*;
+use crate::audit::{Audit, AuditRecord};
 use crate::batch::Batch;
 use crate::call::{Call, Outcome};
 use crate::context::Context;
@@ -238,4 +239,44 @@ async fn an_answer_goes_before_a_change() {
     };
     let (outcome, replied) = tokio::join!(pipeline.call(&session, call()), reply);
     assert_eq!((ran_with(&outcome)["title"].as_str(), replied), (Some("a"), Ok(())));
+}
+
+/// Who changed the call by each record of it.
+#[derive(Clone, Default)]
+struct Changers(Arc<Mutex<Vec<Value>>>);
+
+impl Audit for Changers {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        self.0.lock().unwrap().push(serde_json::to_value(record)?["changed_by"].clone());
+        Ok(())
+    }
+}
+
+// Commands are in the record with their places, whenever they changed the call.
+#[tokio::test]
+async fn the_record_names_the_commands_that_changed_a_call() {
+    let input = |title: &str| {
+        says(&json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "updatedInput": { "title": title },
+        } }))
+    };
+    let before = |hook: Value| (Event::PreToolUse, hook);
+    let asked = |title: &str| (Event::PermissionRequest, makes(&json!({ "title": title })));
+    let (first, second) = ("cat (PreToolUse[0].hooks[0])", "cat (PreToolUse[1].hooks[0])");
+    let request = "cat (PermissionRequest[0].hooks[0])";
+    for (hooks, expected) in [
+        (vec![before(says(&json!({})))], Value::Null),
+        (vec![before(input("a"))], Value::Null),
+        (vec![before(input("b"))], json!([first])),
+        (vec![before(input("b")), before(input("c"))], json!([first, second])),
+        (vec![asked("b")], json!([request])),
+        // It is asked again when the other has changed the call, and then the first again.
+        (vec![before(input("b")), asked("c")], json!([first, request, first])),
+    ] {
+        let changers = Changers::default();
+        let (outcome, _) = write(pipeline(&hooks).audit(changers.clone())).await;
+        outcome.result.unwrap();
+        let changers = changers.0.lock().unwrap().clone();
+        assert_eq!(changers, [expected.clone(), expected], "{hooks:?}");
+    }
 }
