@@ -4,6 +4,7 @@
 
 mod arguments;
 mod events;
+mod held;
 mod hub;
 mod queue;
 mod redacted;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 pub use self::arguments::Arguments;
 pub use self::events::Events;
+pub(crate) use self::held::Held;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
 use crate::content::Attachment;

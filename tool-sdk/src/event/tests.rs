@@ -163,7 +163,7 @@ fn what_a_redactor_finds_is_in_no_event() {
         EventKind::TimedOut(failed()),
     ] {
         assert!(format!("{kind:?}").contains(secret));
-        kind.redact(&redactor);
+        kind.redact(&redactor, &[]);
         let shown = format!("{kind:?}{}", serde_json::to_string(&kind).unwrap());
         assert!(!shown.contains(secret), "{shown}");
         assert!(shown.contains("[redacted]"));
@@ -179,7 +179,7 @@ fn a_secret_that_was_cut_is_in_no_event() {
         summary: Some("Saying some words and hunter2-sec…".to_owned()),
         notes: Box::default(),
     };
-    kind.redact(&Redactor::new(["hunter2-secret"]));
+    kind.redact(&Redactor::new(["hunter2-secret"]), &[]);
     let shown = serde_json::to_string(&kind).unwrap();
     assert!(!shown.contains("hunter") && shown.contains("words and [redacted]…"), "{shown}");
 }

@@ -124,7 +124,9 @@ impl Frame<'_> {
             return Ok(());
         };
         let (session, definition) = (self.session, self.definition);
-        let record = AuditRecord::new(session, definition, self.id, fingerprint, what);
+        let made_of = self.made_of();
+        let mut record = AuditRecord::new(session, definition, self.id, fingerprint, what);
+        record.made_of = &made_of;
         audit::keep(&**audit, &record)
     }
 
