@@ -5,9 +5,10 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Audit, AuditRecord};
-use crate::redact::Redactor;
+use super::{Audit, AuditRecord, Audited};
+use crate::redact::{Redactor, Spotted};
 use crate::store::place;
+use crate::tool::Subject;
 
 /// Keeps records as JSON lines in a file that only its owner may read.
 ///
@@ -53,8 +54,13 @@ impl AuditLog {
 impl Audit for AuditLog {
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()> {
         let mut value = serde_json::to_value(record)?;
+        let mut spotted = Spotted::in_arguments(&self.redactor, record.made_of);
+        if let Audited::Decided { subjects, .. } = record.what {
+            let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
+            texts.for_each(|text| spotted.look_at(&self.redactor, text));
+        }
         // Before it becomes text: a secret with a quote would be another text in JSON.
-        self.redactor.redact_value(&mut value);
+        self.redactor.scrub_told_value(&mut value, &spotted);
         let mut line = value.to_string();
         line.push('\n');
         if self.cut.swap(false, Ordering::Relaxed) {

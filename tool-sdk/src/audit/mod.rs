@@ -103,6 +103,10 @@ pub struct AuditRecord<'a> {
     /// What happened.
     #[serde(flatten)]
     pub what: Audited<'a>,
+    /// The arguments of the call, as they were at any time: of secrets in them, nothing may be
+    /// left in what is written.
+    #[serde(skip)]
+    pub(crate) made_of: &'a [&'a str],
 }
 
 /// What happened to a call.
@@ -175,6 +179,7 @@ impl<'a> AuditRecord<'a> {
             fingerprint,
             changed_by: &[],
             what,
+            made_of: &[],
         }
     }
 }

@@ -386,7 +386,9 @@ impl Outcome {
 
 /// How much of a text was left out, in exact numbers.
 ///
-/// What the tool lost before there was a text counts as left out, and is in no file.
+/// What the tool lost before there was a text counts as left out, and is in no file. The heading
+/// and the footing of an [`Output`](crate::Output) are never left out: the file has them, and the
+/// numbers are of what stands between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Truncated {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Context, Inquiring, Sight, Stop, ToolFacts};
 use crate::name::ToolName;
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Spotted};
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,7 +114,10 @@ impl Signal {
     /// The same without what `redactor` finds.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         match &mut self {
-            Self::Progress { message: text, .. } | Self::Output { text } => redactor.scrub(text),
+            Self::Progress { message, .. } => {
+                redactor.scrub_told(message, &Spotted::default());
+            }
+            Self::Output { text } => redactor.scrub(text),
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
                 redactor.redact_value(value);
             }

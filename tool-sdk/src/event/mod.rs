@@ -4,6 +4,7 @@
 
 mod arguments;
 mod events;
+mod held;
 mod hub;
 mod queue;
 mod redacted;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 pub use self::arguments::Arguments;
 pub use self::events::Events;
+pub(crate) use self::held::Held;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
 use crate::content::Attachment;
@@ -79,9 +81,12 @@ impl Serialize for ToolEvent {
         #[derive(Serialize)]
         struct Written<'a> {
             seq: u64,
-            call: &'a CallId,
-            tool: &'a ToolName,
-            session: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            call: Option<&'a CallId>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tool: Option<&'a ToolName>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            session: Option<&'a str>,
             severity: Severity,
             #[serde(skip_serializing_if = "Option::is_none")]
             display: Option<&'a Display>,
@@ -91,12 +96,14 @@ impl Serialize for ToolEvent {
             kind: &'a EventKind,
         }
         let label = &*self.tool;
+        // An ask says itself of what it is, and no key may stand twice in an object.
+        let is_named = !matches!(self.kind, EventKind::PermissionAsked(_));
         let is_labelled = self.kind.is_beginning() || self.kind.is_terminal();
         Written {
             seq: self.seq,
-            call: &self.call,
-            tool: &label.name,
-            session: &self.session,
+            call: is_named.then_some(&self.call),
+            tool: is_named.then_some(&label.name),
+            session: is_named.then_some(&*self.session),
             severity: self.kind.severity(),
             display: is_labelled.then_some(&*label.display),
             source: is_labelled.then_some(&label.source),
@@ -285,6 +292,7 @@ impl EventKind {
             | Self::Looped { .. }
             | Self::Warned { .. }
             | Self::Lost { .. } => Severity::Warning,
+            Self::HookFinished(run) if run.has_failed() => Severity::Warning,
             _ => Severity::Info,
         }
     }

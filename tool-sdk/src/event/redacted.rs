@@ -7,41 +7,51 @@ use std::sync::Arc;
 
 use super::{Arguments, Ending, EventKind};
 use crate::permission::{Ask, Decision, Rule};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Spotted};
 use crate::tool::Subject;
 
 impl EventKind {
-    /// Takes out of every text what `redactor` finds.
+    /// Takes out of every text what `redactor` finds, and what is left in it of secrets in the
+    /// `arguments` of the call, as they were at any time.
     #[cold]
-    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+    pub(crate) fn redact(&mut self, redactor: &Redactor, arguments: &[&str]) {
+        let spotted = || Spotted::in_arguments(redactor, arguments);
         match self {
             Self::Pending { arguments, summary, .. } => {
                 if let Some(summary) = summary {
-                    redactor.scrub_cut(summary, arguments);
+                    let mut spotted = Spotted::default();
+                    spotted.look_into(redactor, arguments);
+                    redactor.scrub_told(summary, &spotted);
                 }
                 *arguments = arguments.redacted(redactor);
             }
             Self::Started { arguments } => {
                 *arguments = arguments.take().map(|arguments| arguments.redacted(redactor));
             }
-            Self::HookFinished(run) => redactor.scrub(&mut run.outcome),
-            Self::PermissionAsked(ask) => redact_ask(Arc::make_mut(ask), redactor),
-            Self::Denied(decision) => redact_decision(decision, redactor),
-            Self::Warned { message } | Self::Progress { message, .. } => redactor.scrub(message),
+            Self::HookFinished(run) => redactor.scrub_told(&mut run.outcome, &spotted()),
+            Self::PermissionAsked(ask) => redact_ask(Arc::make_mut(ask), redactor, spotted()),
+            Self::Denied(decision) => redact_decision(decision, redactor, spotted()),
+            Self::Warned { message } | Self::Progress { message, .. } => {
+                redactor.scrub_told(message, &spotted());
+            }
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
                 redactor.redact_value(Arc::make_mut(value));
             }
             Self::Output { text } => redactor.scrub(text),
             Self::Completed { title, data, artifacts, .. } => {
-                redactor.scrub_each(title);
-                if let Some(data) = data {
-                    redactor.redact_value(Arc::make_mut(data));
+                let names = artifacts.iter_mut().filter_map(|artifact| artifact.name.as_mut());
+                let mut texts = title.iter_mut().chain(names).peekable();
+                if texts.peek().is_some() || data.is_some() {
+                    let spotted = spotted();
+                    texts.for_each(|text| redactor.scrub_told(text, &spotted));
+                    if let Some(data) = data {
+                        redactor.scrub_told_value(Arc::make_mut(data), &spotted);
+                    }
                 }
-                artifacts.iter_mut().for_each(|artifact| redactor.scrub_each(&mut artifact.name));
             }
             Self::Failed(Ending { message, .. })
             | Self::Aborted(Ending { message, .. })
-            | Self::TimedOut(Ending { message, .. }) => redactor.scrub(message),
+            | Self::TimedOut(Ending { message, .. }) => redactor.scrub_told(message, &spotted()),
             Self::HookStarted { .. }
             | Self::PermissionReplied { .. }
             | Self::Looped { .. }
@@ -59,34 +69,46 @@ impl Arguments {
     }
 }
 
-fn redact_ask(ask: &mut Ask, redactor: &Redactor) {
-    if let Some(summary) = &mut ask.summary {
-        redactor.scrub_cut(summary, &ask.arguments);
+fn redact_ask(ask: &mut Ask, redactor: &Redactor, mut spotted: Spotted) {
+    for value in ask.original.iter().chain([&ask.arguments]) {
+        spotted.look_into(redactor, value);
     }
+    look_at_subjects(&mut spotted, &ask.subjects, redactor);
     redactor.redact_value(&mut ask.arguments);
-    for value in ask.original.iter_mut().chain(&mut ask.preview) {
-        redactor.redact_value(value);
+    if let Some(original) = &mut ask.original {
+        redactor.redact_value(original);
     }
-    redactor.scrub_each(&mut ask.suggestions);
-    redactor.scrub(&mut ask.reason);
-    redact_subjects(&mut ask.subjects, redactor);
-    redact_rules(&mut ask.rules, redactor);
+    if let Some(preview) = &mut ask.preview {
+        redactor.scrub_told_value(preview, &spotted);
+    }
+    let told = ask.summary.iter_mut().chain(&mut ask.suggestions).chain([&mut ask.reason]);
+    told.for_each(|text| redactor.scrub_told(text, &spotted));
+    redact_subjects(&mut ask.subjects, redactor, &spotted);
+    redact_rules(&mut ask.rules, redactor, &spotted);
 }
 
-fn redact_decision(decision: &mut Decision, redactor: &Redactor) {
-    redactor.scrub(decision.reason.to_mut());
-    redact_subjects(&mut decision.subjects, redactor);
-    redact_rules(&mut decision.rules, redactor);
+fn redact_decision(decision: &mut Decision, redactor: &Redactor, mut spotted: Spotted) {
+    look_at_subjects(&mut spotted, &decision.subjects, redactor);
+    redactor.scrub_told(decision.reason.to_mut(), &spotted);
+    redact_subjects(&mut decision.subjects, redactor, &spotted);
+    redact_rules(&mut decision.rules, redactor, &spotted);
 }
 
-fn redact_subjects(subjects: &mut [Subject], redactor: &Redactor) {
+fn look_at_subjects(spotted: &mut Spotted, subjects: &[Subject], redactor: &Redactor) {
+    let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
+    texts.for_each(|text| spotted.look_at(redactor, text));
+}
+
+fn redact_subjects(subjects: &mut [Subject], redactor: &Redactor, spotted: &Spotted) {
     for subject in subjects {
-        *subject = subject.clone().redacted(redactor);
+        *subject = subject.clone().redacted(redactor, spotted);
     }
 }
 
-fn redact_rules(rules: &mut [Rule], redactor: &Redactor) {
+fn redact_rules(rules: &mut [Rule], redactor: &Redactor, spotted: &Spotted) {
     for rule in rules {
-        rule.pattern = redactor.redact(rule.pattern.as_str()).into_owned().into();
+        let mut pattern = rule.pattern.as_str().to_owned();
+        redactor.scrub_told(&mut pattern, spotted);
+        rule.pattern = pattern.into();
     }
 }

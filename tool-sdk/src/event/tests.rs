@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use futures_util::FutureExt as _;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::json;
 
 use super::*;
+use crate::effect::{Risk, RiskClass};
+use crate::permission::{Action, Backstage, By};
 use crate::redact::Redactor;
 
 fn pending() -> EventKind {
@@ -130,8 +134,7 @@ fn what_a_redactor_finds_is_in_no_event() {
     let secret = "hunter2hunter2";
     let value = || json!({ "a": [secret] });
     let text = || secret.to_owned();
-    let mut decision =
-        Decision::new(crate::permission::Action::Deny, crate::permission::By::Rule, text());
+    let mut decision = Decision::new(Action::Deny, By::Rule, text());
     decision.subjects = vec![crate::tool::Subject::path("a", format!("/{secret}"))];
     decision.rules = vec![format!("deny t({secret})").parse().unwrap()];
     let failed = || Ending { message: text(), ..ending() };
@@ -163,10 +166,149 @@ fn what_a_redactor_finds_is_in_no_event() {
         EventKind::TimedOut(failed()),
     ] {
         assert!(format!("{kind:?}").contains(secret));
-        kind.redact(&redactor);
+        kind.redact(&redactor, &[]);
         let shown = format!("{kind:?}{}", serde_json::to_string(&kind).unwrap());
         assert!(!shown.contains(secret), "{shown}");
         assert!(shown.contains("[redacted]"));
+    }
+}
+
+/// JSON in whose objects no key stands twice.
+struct Strict;
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Strict;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("JSON")
+            }
+
+            fn visit_unit<E>(self) -> Result<Strict, E> {
+                Ok(Strict)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Strict, E> {
+                Ok(Strict)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Strict, E> {
+                Ok(Strict)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Strict, E> {
+                Ok(Strict)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Strict, A::Error> {
+                while items.next_element::<Strict>()?.is_some() {}
+                Ok(Strict)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Strict, A::Error> {
+                let mut seen = HashSet::new();
+                while let Some((key, Strict)) = members.next_entry::<String, Strict>()? {
+                    if !seen.insert(key.clone()) {
+                        return Err(de::Error::custom(format_args!("`{key}` stands twice")));
+                    }
+                }
+                Ok(Strict)
+            }
+        }
+        from.deserialize_any(Any)
+    }
+}
+
+fn asked() -> EventKind {
+    EventKind::PermissionAsked(Arc::new(Ask {
+        id: AskId::from("1"),
+        call: CallId::given("c"),
+        session: "s".into(),
+        agent: Some("a".to_owned()),
+        tool: ToolName::from_static("t"),
+        display: Arc::default(),
+        source: Source::Native,
+        risk: Risk::new(RiskClass::Execute),
+        permission: "t".to_owned(),
+        arguments: json!({ "a": 1 }),
+        original: Some(json!({ "a": 2 })),
+        summary: Some("it".to_owned()),
+        subjects: vec!["it".into()],
+        suggestions: vec!["*".to_owned()],
+        grantees: Vec::new(),
+        backstage: Backstage::default(),
+        by: By::Default,
+        reason: "no rule speaks of it".to_owned(),
+        rules: vec!["ask t(it)".parse().unwrap()],
+        preview: Some(json!("x")),
+        dangerous: false,
+        fingerprint: "f".to_owned(),
+        expires_in: Duration::from_secs(60),
+    }))
+}
+
+// F41: readers of JSON differ in what they make of a key that stands twice.
+#[test]
+fn no_key_stands_twice_in_an_event() {
+    let run = HookRun { hook: "h".to_owned(), outcome: "none".to_owned(), elapsed_ms: 0 };
+    let truncated = Truncated {
+        original_lines: 2,
+        original_bytes: 2,
+        omitted_lines: 1,
+        omitted_bytes: 1,
+        dropped_lines: 0,
+        dropped_bytes: 0,
+        unprintable_bytes: 0,
+        full_output_path: Some("/f".into()),
+    };
+    for kind in [
+        pending(),
+        EventKind::HookStarted { hook: "h".to_owned() },
+        EventKind::HookFinished(run),
+        asked(),
+        EventKind::PermissionReplied { ask: AskId::from("1"), reply: "once".into() },
+        EventKind::Warned { message: "w".to_owned() },
+        EventKind::Denied(Decision::new(Action::Deny, By::Rule, "no").into()),
+        EventKind::Looped { times: 3, cycle: 1, stopped: true },
+        EventKind::Started { arguments: Some(Arguments::new("{}", &Display::default())) },
+        EventKind::Progress { done: 1, total: Some(2), message: "m".to_owned() },
+        EventKind::Metadata { key: "k".to_owned(), value: Arc::new(json!(1)) },
+        EventKind::Emitted { kind: "k".to_owned(), data: Arc::new(json!(1)) },
+        EventKind::Output { text: "o".to_owned() },
+        EventKind::Truncated(truncated.into()),
+        EventKind::Completed {
+            elapsed_ms: 1,
+            title: Some("t".to_owned()),
+            data: Some(Arc::new(json!(1))),
+            artifacts: [Artifact { mime: "text/plain".to_owned(), name: None }].into(),
+        },
+        EventKind::Failed(ending()),
+        EventKind::Aborted(ending()),
+        EventKind::TimedOut(ending()),
+        EventKind::Lost { count: 1 },
+    ] {
+        let (call, session) = (CallId::given("c"), "s".into());
+        let tool = Arc::new(Label::named(ToolName::from_static("t")));
+        let event = ToolEvent { seq: 1, call, tool, session, kind };
+        let text = serde_json::to_string(&event).unwrap();
+        serde_json::from_str::<Strict>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!([&value["call"], &value["session"], &value["tool"]], ["c", "s", "t"], "{text}");
+    }
+}
+
+// The failure of a hook that is ignored is no denial, and is told all the same.
+#[test]
+fn the_failure_of_a_hook_matters() {
+    for (outcome, severity) in [
+        ("none", Severity::Info),
+        ("deny: failed: no", Severity::Info),
+        ("failed: it exited with 1", Severity::Warning),
+    ] {
+        let run = HookRun { hook: "h".to_owned(), outcome: outcome.to_owned(), elapsed_ms: 0 };
+        assert_eq!(EventKind::HookFinished(run).severity(), severity);
     }
 }
 
@@ -179,7 +321,7 @@ fn a_secret_that_was_cut_is_in_no_event() {
         summary: Some("Saying some words and hunter2-sec…".to_owned()),
         notes: Box::default(),
     };
-    kind.redact(&Redactor::new(["hunter2-secret"]));
+    kind.redact(&Redactor::new(["hunter2-secret"]), &[]);
     let shown = serde_json::to_string(&kind).unwrap();
     assert!(!shown.contains("hunter") && shown.contains("words and [redacted]…"), "{shown}");
 }

@@ -185,3 +185,10 @@ pub struct HookRun {
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
 }
+
+impl HookRun {
+    /// Whether the hook failed, whatever became of the call.
+    pub(crate) const fn has_failed(&self) -> bool {
+        matches!(self.outcome.as_bytes(), [b'f', b'a', b'i', b'l', b'e', b'd', b':', ..])
+    }
+}

@@ -37,9 +37,11 @@ pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 #[cfg(feature = "cli")]
 pub(crate) use self::prompt::framed;
-pub use self::prompt::{Extent, Prompt};
 #[cfg(feature = "mcp")]
-pub(crate) use self::prompt::{mixed, spelt};
+pub(crate) use self::prompt::mixed;
+#[cfg(any(feature = "mcp", feature = "cli"))]
+pub(crate) use self::prompt::spelt;
+pub use self::prompt::{Extent, Prompt};
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub(crate) use self::ruleset::Names;
 pub use self::ruleset::Ruleset;

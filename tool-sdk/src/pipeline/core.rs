@@ -16,12 +16,12 @@ use super::works::Works;
 use crate::audit::{self, Audit};
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
-use crate::event::{About, EventKind, Hub};
+use crate::event::{About, EventKind, Held, Hub};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Spotted};
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
@@ -45,6 +45,8 @@ pub(super) struct Core {
     pub(super) audit: Option<Arc<dyn Audit>>,
     /// What takes secrets out of events.
     pub(super) redactor: Option<Arc<Redactor>>,
+    /// The output that waits for what comes behind it.
+    held: Arc<Held>,
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
@@ -68,6 +70,7 @@ impl Core {
             guard: None,
             audit: None,
             redactor: None,
+            held: Arc::default(),
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
@@ -78,7 +81,7 @@ impl Core {
     /// Sends an event to whoever listens.
     pub(super) fn tell(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
         let tool = &self.label(session, tool);
-        self.tell_of(0, About { session, tool, call }, kind);
+        self.tell_of(0, About { session, tool, call }, kind, &[]);
     }
 
     /// Tells whoever listens, and whoever made the call, what they should know.
@@ -87,7 +90,11 @@ impl Core {
         if let Some(listener) = session.listener() {
             match &self.redactor {
                 None => listener.warn(tool, &message),
-                Some(redactor) => listener.warn(tool, &redactor.redact(&message)),
+                Some(redactor) => {
+                    let mut message = message.clone();
+                    redactor.scrub_told(&mut message, &Spotted::default());
+                    listener.warn(tool, &message);
+                }
             }
         }
         self.tell(session, tool, call, EventKind::Warned { message });
@@ -102,12 +109,39 @@ impl Core {
         }
     }
 
-    /// The same of a call whose beginning has the number `begun`; gives the number of this.
-    pub(super) fn tell_of(&self, begun: u64, about: About<'_>, mut kind: EventKind) -> u64 {
+    /// The same of a call whose beginning has the number `begun`, and whose `arguments` were these
+    /// at any time; gives the number of this.
+    pub(super) fn tell_of(
+        &self,
+        begun: u64,
+        about: About<'_>,
+        mut kind: EventKind,
+        arguments: &[&str],
+    ) -> u64 {
         if let Some(redactor) = &self.redactor {
-            kind.redact(redactor);
+            kind.redact(redactor, arguments);
         }
         self.hub.send(begun, about, kind)
+    }
+
+    /// Tells what waits of the output of a call that ends.
+    pub(super) fn release(&self, session: &Session, tool: &ToolName, call: &CallId) {
+        if let Some(redactor) = &self.redactor
+            && let Some(text) = self.held.rest(redactor, session, call)
+        {
+            self.say(session, tool, call, Signal::Output { text });
+        }
+    }
+
+    /// Tells what a tool says, in which there are no secrets any more.
+    fn say(&self, session: &Session, tool: &ToolName, call: &CallId, signal: Signal) {
+        if let Some(listener) = session.listener() {
+            listener.hear(tool, &signal);
+        }
+        if self.hub.is_near() {
+            let tool = &self.label(session, tool);
+            self.hub.send(0, About { session, tool, call }, signal.into());
+        }
     }
 
     /// How much the session does without asking.
@@ -197,15 +231,16 @@ impl Sink for Core {
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {
-        if let Some(listener) = cx.session().listener() {
-            match &self.redactor {
-                None => listener.hear(cx.tool(), &signal),
-                Some(redactor) => listener.hear(cx.tool(), &signal.clone().redacted(redactor)),
+        let (session, call) = (cx.session(), cx.call());
+        let signal = match (&self.redactor, signal) {
+            (None, signal) => signal,
+            (Some(redactor), Signal::Output { text }) => {
+                let Some(text) = self.held.next(redactor, session, call, text) else { return };
+                Signal::Output { text }
             }
-        }
-        if self.hub.is_near() {
-            self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
-        }
+            (Some(redactor), signal) => signal.redacted(redactor),
+        };
+        self.say(session, cx.tool(), call, signal);
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

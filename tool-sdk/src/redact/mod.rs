@@ -2,20 +2,23 @@
 //!
 //! Two kinds of secrets are found: values that the host knows, wherever they stand, and
 //! texts that have the shape of a secret. A secret in neither list passes: this lowers the
-//! harm of a leak, it does not make one impossible.
+//! harm of a leak, it does not make one impossible. Of texts that were cut or written with
+//! escapes before anybody looked for secrets in them, see [`pieces`].
+
+mod pieces;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// What stands where a text was cut.
-const CUT: char = '…';
+pub(crate) use self::pieces::Spotted;
+use self::pieces::forms;
 
 /// What stands for a secret.
 const MARK: &str = "[redacted]";
@@ -37,7 +40,18 @@ const SHORTEST: usize = 8;
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Option<AhoCorasick>,
+    known: Option<Arc<Known>>,
+}
+
+/// The secrets that are known, and how they are found.
+struct Known {
+    /// Each secret, its lines, and how these are written with escapes.
+    secrets: Vec<String>,
+    finder: AhoCorasick,
+    /// Finds the beginnings and the ends of secrets that are left at cuts.
+    ends: AhoCorasick,
+    /// The bytes of the longest.
+    longest: usize,
 }
 
 impl Redactor {
@@ -50,11 +64,14 @@ impl Redactor {
             .flat_map(|secret| with_lines(secret.as_ref()))
             // One that is part of the mark would be found again in what was redacted.
             .filter(|secret| secret.len() >= SHORTEST && !MARK.contains(secret.as_str()))
+            .flat_map(|secret| forms(&secret))
             .collect();
-        let known = (!secrets.is_empty()).then(|| {
-            AhoCorasick::new(secrets).expect("the secrets of a host are less than a gigabyte")
-        });
-        Self { known }
+        let Some(longest) = secrets.iter().map(String::len).max() else { return Self::default() };
+        let ends = secrets.iter().flat_map(|secret| pieces::ends(secret));
+        let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
+        let few = "the secrets of a host are less than a gigabyte";
+        let (ends, finder) = (ends.expect(few), finder.expect(few));
+        Self { known: Some(Arc::new(Known { secrets, finder, ends, longest })) }
     }
 
     /// Knows the values of environment variables whose names sound secret, such as
@@ -74,70 +91,16 @@ impl Redactor {
     /// `text` with its secrets replaced; borrowed when there are none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut found = self.found(text);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
+        match self.found(text) {
+            found if found.is_empty() => Cow::Borrowed(text),
+            found => Cow::Owned(marked(text, found)),
         }
-        found.sort_unstable_by_key(|found| found.start);
-        let mut out = String::with_capacity(text.len());
-        let mut done = 0;
-        for Range { start, end } in found {
-            if start >= done {
-                out.push_str(&text[done..start]);
-                out.push_str(MARK);
-            }
-            done = done.max(end);
-        }
-        out.push_str(&text[done..]);
-        Cow::Owned(out)
     }
 
     /// Where in `text` secrets are, in no order. They may overlap; of each, nothing may be left.
     fn found(&self, text: &str) -> Vec<Range<usize>> {
-        let known = self.known.iter().flat_map(|known| known.find_overlapping_iter(text));
+        let known = self.known.iter().flat_map(|known| known.finder.find_overlapping_iter(text));
         shapes(text).chain(known.map(|found| found.range())).collect()
-    }
-
-    /// Replaces the secrets in a text that was cut where a `…` stands, also those of `whole`, from
-    /// which it was made, of which only the beginning is left.
-    pub(crate) fn scrub_cut(&self, text: &mut String, whole: &Value) {
-        /// Less of a secret tells nothing.
-        const TOLD: usize = 4;
-        self.scrub(text);
-        if !text.contains(CUT) {
-            return;
-        }
-        let mut secrets = Vec::new();
-        self.collect(whole, &mut secrets);
-        for secret in secrets {
-            let mut from = 0;
-            while let Some(at) = text[from..].find(CUT).map(|at| from + at) {
-                let end = text[..at].trim_end_matches(' ').len();
-                let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8());
-                let is_left = |&len: &usize| len >= TOLD && text[..end].ends_with(&secret[..len]);
-                from = match ends.take_while(|&len| len <= end).filter(is_left).last() {
-                    Some(len) => {
-                        text.replace_range(end - len..end, MARK);
-                        at - len + MARK.len() + CUT.len_utf8()
-                    }
-                    None => at + CUT.len_utf8(),
-                };
-            }
-        }
-    }
-
-    /// Adds the secrets in every text of `value`.
-    fn collect<'v>(&self, value: &'v Value, secrets: &mut Vec<&'v str>) {
-        match value {
-            Value::String(text) => {
-                secrets.extend(self.found(text).into_iter().map(|found| &text[found]));
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.collect(item, secrets)),
-            Value::Object(members) => {
-                members.values().for_each(|value| self.collect(value, secrets));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
     }
 
     /// Replaces the secrets in `text`.
@@ -145,11 +108,6 @@ impl Redactor {
         if let Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }
-    }
-
-    /// Replaces the secrets in each of the texts.
-    pub(crate) fn scrub_each<'t>(&self, texts: impl IntoIterator<Item = &'t mut String>) {
-        texts.into_iter().for_each(|text| self.scrub(text));
     }
 
     /// Replaces the secrets in every text of `value`, and every text that stands under a
@@ -175,6 +133,22 @@ impl Redactor {
     }
 }
 
+/// `text` with a mark for each of the `secrets` that are in it, and for those that overlap one.
+fn marked(text: &str, mut secrets: Vec<Range<usize>>) -> String {
+    secrets.sort_unstable_by_key(|found| found.start);
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for Range { start, end } in secrets {
+        if start >= done {
+            out.push_str(&text[done..start]);
+            out.push_str(MARK);
+        }
+        done = done.max(end);
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
 /// A secret and its lines: a diff, or a program that numbers lines, has something before each.
 fn with_lines(secret: &str) -> Vec<String> {
     let (whole, lines) = (secret.trim(), secret.trim().lines().map(str::trim));
@@ -184,7 +158,7 @@ fn with_lines(secret: &str) -> Vec<String> {
 /// The secrets themselves are not for a log.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known.as_ref().map_or(0, AhoCorasick::patterns_len);
+        let known = self.known.as_ref().map_or(0, |known| known.secrets.len());
         f.debug_struct("Redactor").field("known", &known).finish()
     }
 }

@@ -194,7 +194,51 @@ fn of_a_secret_that_was_cut_nothing_is_left() {
         ("…", "…"),
     ] {
         let mut text = text.to_owned();
-        redactor.scrub_cut(&mut text, &whole);
+        let mut spotted = Spotted::default();
+        spotted.look_into(&redactor, &whole);
+        redactor.scrub_told(&mut text, &spotted);
         assert_eq!(text, expected);
     }
+}
+
+// LG1: what was cut from an output or an error is known by its value alone.
+#[test]
+fn the_ends_of_known_secrets_are_found_at_cuts() {
+    let redactor = Redactor::new(["Zx9q8w7e6r5t4y3u2i1o0p", "tab\tand\u{202e}mark"]);
+    for (text, expected) in [
+        ("a Zx9q8w7e6... b", "a [redacted]... b"),
+        ("a Zx9q8w7e6\nb", "a [redacted]\nb"),
+        ("a\n4y3u2i1o0p b", "a\n[redacted] b"),
+        ("a …4y3u2i1o0p", "a …[redacted]"),
+        ("a Zx9q8w7e6 b", "a Zx9q8w7e6 b"),
+        (r"a tab\tand\u{202e}mark b", "a [redacted] b"),
+        ("a ghp_a1B2c3D4e5… b", "a [redacted]… b"),
+        ("Bearer a1B2c3... b", "Bearer [redacted]... b"),
+        ("a ghp_a1B2c3D4e5 b", "a ghp_a1B2c3D4e5 b"),
+        ("a task-loading… b", "a task-loading… b"),
+        ("a tab\\tand\u{202e}mark b", "a [redacted] b"),
+    ] {
+        let mut text = text.to_owned();
+        redactor.scrub_told(&mut text, &Spotted::default());
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
+fn what_may_go_on_as_a_secret_is_not_settled() {
+    let redactor = Redactor::new(["abcdefgh12abcdefgh", "größe-geheim"]);
+    for (text, settled) in [
+        ("plain", 5),
+        ("x abcdefg", 2),
+        ("x abcdefgh12abcdefg", 2),
+        // It may be the beginning of another one.
+        ("x abcdefgh12abcdefgh", 2),
+        ("x grö", 2),
+        ("x größe-geheim", 16),
+        ("xa", 1),
+        ("", 0),
+    ] {
+        assert_eq!(redactor.settled(text), settled, "{text}");
+    }
+    assert_eq!(Redactor::default().settled("abcdefg"), 7);
 }

@@ -50,9 +50,21 @@ impl Event {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// Whether `name` is most likely one that decides, mistyped.
+    /// The event that `name` most likely is, mistyped.
+    fn close_to(name: &str) -> Option<Self> {
+        let mut all: Vec<_> =
+            Self::ALL.into_iter().map(|it| (distance(name, it.as_str()), it)).collect();
+        all.sort_by_key(|(distance, _)| *distance);
+        all.first().filter(|(distance, _)| *distance <= CLOSE).map(|(_, event)| *event)
+    }
+
+    /// Whether `name` is most likely one that decides, mistyped or as others call it.
     fn is_meant(name: &str) -> bool {
+        let letters = letters(name);
+        let is_before = ["pre", "before"].iter().any(|it| letters.contains(it));
         Self::ALL.iter().any(|event| event.decides() && is_like(name, event.as_str()))
+            || is_before && letters.contains("tool")
+            || letters.contains("permission")
     }
 
     const fn timeout(self) -> Duration {
@@ -188,7 +200,7 @@ fn is_guard(name: &str, written: &Value) -> bool {
     match Event::named(name) {
         Some(event) => event.decides() || is_bound(written),
         None if ELSEWHERE.contains(&name) => false,
-        None => Event::is_meant(name) || has_commands(written),
+        None => Event::is_meant(name) || is_bound(written),
     }
 }
 
@@ -217,11 +229,20 @@ fn holds(value: &Value, is_such: &dyn Fn(&str, &Value) -> bool) -> bool {
 
 /// Whether `name` is `known` in another spelling, or mistyped.
 fn is_like(name: &str, known: &str) -> bool {
-    let letters = |text: &str| -> String {
-        let letters = text.chars().filter(char::is_ascii_alphanumeric);
-        letters.map(|c| c.to_ascii_lowercase()).collect()
-    };
-    strsim::damerau_levenshtein(&letters(name), &letters(known)) <= 2
+    distance(name, known) <= CLOSE
+}
+
+/// So many letters may be wrong in a name that is mistyped.
+const CLOSE: usize = 2;
+
+/// How many letters of two names differ.
+fn distance(name: &str, known: &str) -> usize {
+    strsim::damerau_levenshtein(&letters(name), &letters(known))
+}
+
+fn letters(text: &str) -> String {
+    let letters = text.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 struct Reader {
@@ -247,8 +268,13 @@ impl Reader {
 
     fn event(&mut self, name: &str, groups: &Value) {
         let Some(event) = Event::named(name) else {
-            let known = Event::ALL.map(Event::as_str).join(", ");
-            let message = format!("unknown event; expected one of {known}");
+            let message = match Event::close_to(name) {
+                Some(close) => format!("unknown event; did you mean `{}`?", close.as_str()),
+                None => {
+                    let known = Event::ALL.map(Event::as_str).join(", ");
+                    format!("unknown event; expected one of {known}")
+                }
+            };
             return self.add(is_guard(name, groups), name, message);
         };
         let Some(list) = groups.as_array() else {
@@ -467,7 +493,13 @@ mod tests {
             (json!({ "pre-tool-use": "x" }), true),
             (json!({ "PreTool": group(&good) }), true),
             (json!({ "BeforeTool": [good] }), true),
-            (json!({ "PostToolUze": group(&good) }), true),
+            (json!({ "BeforeTool": "x" }), true),
+            (json!({ "ToolPermission": group(&good) }), true),
+            // One that nobody knows costs none that is known.
+            (json!({ "Foo": group(&good) }), false),
+            (json!({ "Foo": group(&binding) }), true),
+            (json!({ "PostToolUze": group(&good) }), false),
+            (json!({ "PostToolUze": group(&binding) }), true),
             (json!({ "model": "x" }), false),
             // What was to be taken out of a result is shown.
             (json!({ "PostToolUse": group(&strips) }), true),
@@ -487,6 +519,22 @@ mod tests {
             let (entries, errors) = read(&config);
             assert_eq!(errors.iter().map(|it| it.fatal).collect::<Vec<_>>(), [fatal], "{config}");
             assert_eq!(entries.is_empty(), config["PreToolUse"] != group(&strange), "{config}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_mistyped_is_told_its_name() {
+        for (name, expected) in [
+            ("preToolUse", "unknown event; did you mean `PreToolUse`?"),
+            ("PostToolUze", "unknown event; did you mean `PostToolUse`?"),
+            (
+                "Foo",
+                "unknown event; expected one of PreToolUse, PostToolUse, PostToolUseFailure, \
+                 PermissionRequest",
+            ),
+        ] {
+            let (_, errors) = read(&json!({ name: [] }));
+            assert_eq!(errors[0].message, expected);
         }
     }
 

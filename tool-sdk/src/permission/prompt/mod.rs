@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 #[cfg(feature = "mcp")]
 pub(crate) use self::lookalike::mixed;
 use self::page::Page;
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "cli"))]
 pub(crate) use self::visible::spelt;
-use self::visible::{quoted, quoted_os, visible};
+use self::visible::{quoted, quoted_os, visible, worded};
 use super::{Ask, Rule};
 use crate::effect::Risk;
 use crate::tool::{Source, Subject};
@@ -91,7 +91,7 @@ impl Ask {
         }
         let subjects: Vec<_> = self.subjects.iter().map(subject).collect();
         page.section("touches", &subjects, "subjects");
-        page.section("asked because", &[visible(&self.reason).into_owned()], "reasons");
+        page.section("asked because", &[worded(&self.reason).into_owned()], "reasons");
         let rules: Vec<_> = self.rules.iter().map(rule).collect();
         page.section("rules", &rules, "rules");
         if let Some(preview) = &self.preview {
@@ -158,10 +158,10 @@ impl Ask {
         page.section(allow, &grants, "patterns");
         let withheld = if self.dangerous {
             "the tool calls this dangerous"
-        } else if grants.is_empty() {
-            "there is no pattern for it"
         } else if page.cut {
             "not everything is shown"
+        } else if grants.is_empty() {
+            "there is no pattern for it"
         } else {
             return;
         };

@@ -197,6 +197,9 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
         &ask(json!({"cmd": &long}), &[]),
         "`session` and `always` are not offered: not everything is shown\n",
     );
+    // Also where nothing would be offered because of that.
+    let unoffered = Ask { suggestions: Vec::new(), ..ask(json!({"cmd": &long}), &[]) };
+    check_says(&unoffered, "are not offered: not everything is shown\n");
 }
 
 #[test]

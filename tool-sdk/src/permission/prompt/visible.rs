@@ -32,9 +32,20 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, escape)
 }
 
+/// As [`visible`], for a sentence in which names were made visible already: their escapes by
+/// number stay as they are.
+pub(super) fn worded(text: &str) -> Cow<'_, str> {
+    static SPECIAL_OR_SPELT: LazyLock<Regex> =
+        LazyLock::new(|| fixed(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{HIDDEN}]")));
+    SPECIAL_OR_SPELT.replace_all(text, |found: &Captures<'_>| match &found[0] {
+        spelt if spelt.starts_with(r"\u") => spelt.to_owned(),
+        _ => escape(found),
+    })
+}
+
 /// `text` with what does not show spelt out; line ends, tabs and backslashes stay, so that a
 /// model reads it as it was meant.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "cli"))]
 pub(crate) fn spelt(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, |found: &Captures<'_>| match &found[0] {
         plain @ ("\\" | "\n" | "\t") => plain.to_owned(),
@@ -122,6 +133,7 @@ pub(super) mod tests {
             assert_eq!(quoted(text), expected);
         }
         assert_eq!(visible("it's a\\b\u{202e}"), r"it's a\\b\u{202e}");
+        assert_eq!(worded("`\\u{1b}a\u{1b}` \\n\\u\n"), "`\\u{1b}a\\x1b` \\\\n\\\\u\\n\n");
         assert_eq!(
             pieces("a\\\\\\n\n\\u{202e}\\x1bé"),
             ["a", r"\\", "\\n\n", r"\u{202e}", r"\x1b", "é"]

@@ -114,7 +114,8 @@ impl<'a> Seen<'a> {
         if self.is_heard() {
             let tool = self.policy.label(self.definition);
             let about = About { session: self.session, tool, call: self.id };
-            self.core.tell_of(0, about, kind());
+            let arguments = [self.call.arguments.text(), self.arguments.text()];
+            self.core.tell_of(0, about, kind(), &arguments);
         }
     }
 

@@ -135,8 +135,10 @@ impl Frame<'_> {
             return Ok(());
         };
         let (session, definition) = (self.session, self.definition);
+        let made_of = self.made_of();
         let mut record = AuditRecord::new(session, definition, self.id, fingerprint, what);
         record.changed_by = self.extra.as_ref().map_or(&[], |extra| &extra.changed_by);
+        record.made_of = &made_of;
         audit::keep(&**audit, &record)
     }
 

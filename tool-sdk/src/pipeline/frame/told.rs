@@ -100,6 +100,7 @@ impl Frame<'_> {
         // finish
         trace::stage(self, T::IS_ON, "finish");
         self.record_run(done);
+        self.release();
         if self.is_heard() {
             self.tell_end(done);
         }
@@ -107,6 +108,14 @@ impl Frame<'_> {
         let aside = self.extra.as_mut().map(|extra| take(&mut extra.aside)).unwrap_or_default();
         let result = result.take().unwrap_or_else(|| Err(no_result()));
         Outcome { call: self.id.clone(), result, aside }
+    }
+
+    /// Tells what waits of the call's output.
+    #[inline]
+    fn release(&self) {
+        if self.core.redactor.is_some() {
+            self.core.release(self.session, &self.definition.name, self.id);
+        }
     }
 
     /// Apart, so that calls that nobody listens to do not carry it.
@@ -124,6 +133,7 @@ impl Frame<'_> {
 
     #[cold]
     fn dropped(&self, begun: u64) {
+        self.release();
         let dropped = ToolError::aborted("the call was dropped");
         self.event_of(begun, || self.terminal(&Err(dropped)));
     }
@@ -173,7 +183,12 @@ impl Frame<'_> {
     /// Apart, so that calls that nobody listens to do not carry it.
     #[inline(never)]
     fn tell(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
-        self.core.tell_of(begun, self.about(), kind())
+        self.core.tell_of(begun, self.about(), kind(), &self.made_of())
+    }
+
+    /// The arguments as they were sent, and as they are now.
+    pub(super) fn made_of(&self) -> [&str; 2] {
+        [self.call.arguments.text(), self.arguments()]
     }
 
     #[inline]

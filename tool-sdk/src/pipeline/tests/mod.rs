@@ -1,6 +1,7 @@
 //! The pipeline from outside, over tools made of closures.
 
 mod ending;
+mod secrets;
 
 use std::future::{Future, pending};
 use std::sync::Mutex;

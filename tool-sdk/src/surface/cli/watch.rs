@@ -10,6 +10,7 @@ use super::style;
 use super::terminal::Floor;
 use crate::call::CallId;
 use crate::event::{EventKind, Events, ToolEvent};
+use crate::permission::spelt;
 
 /// Whoever is told of events.
 pub(super) struct Watch {
@@ -180,7 +181,7 @@ const MAX_LINE: usize = 70;
 
 /// As much of a text as is `width` wide, on one line that it cannot leave.
 fn one_line(text: &str, width: usize) -> String {
-    let line = style::plain(text.lines().next().unwrap_or_default()).replace('\t', " ");
+    let line = spelt(text.lines().next().unwrap_or_default()).replace('\t', " ");
     let end_of = |(at, c): (usize, char)| (at + c.len_utf8(), columns_of(c));
     let mut used = 0;
     let fits = |&(_, columns): &(usize, usize)| {
@@ -261,8 +262,8 @@ mod tests {
 
     #[test]
     fn nothing_in_a_headline_moves_the_cursor() {
-        let screen = watched(&["call", "echo", "--text", "\x1b[2J\u{7}ab"]);
-        assert_eq!(kept(&screen), ["✓ echo(text: \u{fffd}[2J\u{fffd}ab)"]);
+        let screen = watched(&["call", "echo", "--text", "\x1b[2J\u{7}a\u{3164}\u{a0}b"]);
+        assert_eq!(kept(&screen), [r"✓ echo(text: \x1b[2J\x07a\u{3164}\u{a0}b)"]);
     }
 
     // A line that is longer than the terminal is wide could not be drawn over.

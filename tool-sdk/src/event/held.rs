@@ -1,0 +1,127 @@
+//! Output that waits for what comes behind it, since it may be the beginning of a secret.
+//!
+//! **Invariant:** what waits is no longer than a few secrets, and goes out before its call ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::call::CallId;
+use crate::context::Session;
+use crate::redact::Redactor;
+
+/// The output of calls that waits. Where no secret is known by its value, none does.
+#[derive(Default)]
+pub(crate) struct Held(Mutex<HashMap<Of, String>>);
+
+/// A session and a call.
+type Of = (Arc<str>, CallId);
+
+impl Held {
+    /// Of how many calls output waits at most. One that speaks after its end would leave its last
+    /// words here for good.
+    const MOST: usize = 1 << 10;
+
+    /// What of a call's output may be told now that `text` has come, without secrets; nothing
+    /// where all of it waits.
+    pub(crate) fn next(
+        &self,
+        redactor: &Redactor,
+        session: &Session,
+        call: &CallId,
+        mut text: String,
+    ) -> Option<String> {
+        if !redactor.is_knowing() || text.is_empty() {
+            redactor.scrub(&mut text);
+            return Some(text);
+        }
+        let of = (Arc::clone(session.shared_id()), call.clone());
+        let mut held = self.lock();
+        if let Some(before) = held.remove(&of) {
+            text.insert_str(0, &before);
+        }
+        let settled = redactor.settled(&text);
+        if settled < text.len() {
+            if held.len() >= Self::MOST
+                && let Some(other) = held.keys().next().cloned()
+            {
+                held.remove(&other);
+            }
+            held.insert(of, text.split_off(settled));
+        }
+        drop(held);
+        redactor.scrub(&mut text);
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// What waits of the output of a call that ends.
+    pub(crate) fn rest(
+        &self,
+        redactor: &Redactor,
+        session: &Session,
+        call: &CallId,
+    ) -> Option<String> {
+        if !redactor.is_knowing() {
+            return None;
+        }
+        let mut held = self.lock();
+        if held.is_empty() {
+            return None;
+        }
+        let mut text = held.remove(&(Arc::clone(session.shared_id()), call.clone()))?;
+        drop(held);
+        redactor.scrub(&mut text);
+        Some(text)
+    }
+
+    /// Nothing here panics half-way.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Of, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(held: &Held, redactor: &Redactor, call: &str, texts: &[&str]) -> Vec<Option<String>> {
+        let (session, call) = (Session::new("s"), CallId::given(call));
+        let next = |text: &&str| held.next(redactor, &session, &call, (*text).to_owned());
+        texts.iter().map(next).collect()
+    }
+
+    // F62: what a program prints comes as it comes.
+    #[test]
+    fn a_secret_that_comes_in_pieces_is_not_told() {
+        let redactor = Redactor::new(["Zx9q8w7e6r5t4"]);
+        let (held, session) = (Held::default(), Session::new("s"));
+        let texts = ["a Zx9q", "8w7e", "6r5t4 b", "Zx9", "y", "end Z"];
+        let expected = [Some("a "), None, Some("[redacted] b"), None, Some("Zx9y"), Some("end ")];
+        let expected = expected.map(|text| text.map(str::to_owned));
+        assert_eq!(told(&held, &redactor, "1", &texts), expected);
+        // Another call has nothing to do with it.
+        assert_eq!(told(&held, &redactor, "2", &["x9q"]), [Some("x9q".to_owned())]);
+        let rest = || held.rest(&redactor, &session, &CallId::given("1"));
+        assert_eq!((rest(), rest()), (Some("Z".to_owned()), None));
+        assert!(held.lock().is_empty());
+    }
+
+    #[test]
+    fn nothing_waits_without_secrets() {
+        let held = Held::default();
+        let expected = [Some("a Zx9q".to_owned()), Some(String::new())];
+        assert_eq!(told(&held, &Redactor::default(), "1", &["a Zx9q", ""]), expected);
+        assert!(held.lock().is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let (held, redactor) = (Held::default(), Redactor::new(["aaaaaaaaaaaa"]));
+        for call in 0..3000 {
+            told(&held, &redactor, &call.to_string(), &["a"]);
+        }
+        told(&held, &redactor, "1", &["a"; 1000]);
+        let held = held.lock();
+        assert_eq!(held.len(), Held::MOST);
+        assert!(held.values().all(|text| text.len() <= 48));
+    }
+}

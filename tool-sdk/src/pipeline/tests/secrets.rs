@@ -1,0 +1,156 @@
+//! That of secrets nothing is told, wherever what is told of a call was cut or made visible.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::audit::AuditLog;
+use crate::call::RawArgs;
+use crate::error::ToolError;
+use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::redact::Redactor;
+use crate::tool::{Approved, InvalidArgs, Prepared, Running, Subject};
+
+/// A tool that touches each part of its text, as a shell does.
+struct Shell(Definition);
+
+struct Line(String);
+
+impl Tool for Shell {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        let args: Value = serde_json::from_str(args.text()).unwrap();
+        Ok(Box::new(Line(args["text"].as_str().unwrap().to_owned())))
+    }
+}
+
+/// A text as a title has it: on one line, and not for long.
+fn title(text: &str) -> String {
+    let start: String = text.chars().take(60).collect();
+    format!("{}…", start.escape_debug())
+}
+
+impl Prepared for Line {
+    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+        approved.context().progress(1, None, title(&self.0));
+        Box::pin(async move { Err(ToolError::failed(format!("cannot run {}", title(&self.0)))) })
+    }
+
+    fn summary(&self) -> Option<String> {
+        Some(title(&self.0))
+    }
+
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+        let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+        let parts = self.0.split("&&").flat_map(|part| [words(part), part.trim().to_owned()]);
+        Some(parts.map(Subject::from).collect())
+    }
+}
+
+/// Says of a call what it is about, in its own words.
+struct Chatty;
+
+impl Hook for Chatty {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let text = call.value()["text"].as_str().unwrap_or_default().to_owned();
+        Step::now(Ok(Opinion::ask(format!("look at {}", title(&text)))))
+    }
+}
+
+/// Every text in `value`.
+fn texts_of(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| texts_of(item, texts)),
+        Value::Object(members) => members.values().for_each(|value| texts_of(value, texts)),
+        _ => {}
+    }
+}
+
+/// What is told and what is written down of a call that is refused, and of one that runs.
+fn told_of(redactor: &Redactor, text: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut texts = Vec::new();
+    for policy in ["ask t", "allow t"] {
+        let shell = Shell(definition("t").risk(Risk::new(RiskClass::Execute)));
+        let pipeline = Pipeline::new(Registry::builder().add(shell).build().unwrap())
+            .rules([policy.parse().unwrap()])
+            .redact_events(redactor.clone())
+            .audit(AuditLog::open(&path, redactor.clone()).unwrap());
+        let pipeline = match policy {
+            "ask t" => pipeline.hook("*", Priority::DEFAULT, Chatty),
+            _ => pipeline,
+        };
+        let mut events = pipeline.subscribe();
+        let arguments = json!({ "text": text }).to_string();
+        let outcome = runtime.block_on(call(&pipeline, Call::new("t", &*arguments)));
+        let expected = if policy == "ask t" { ErrorKind::Denied } else { ErrorKind::Failed };
+        assert_eq!(outcome.result.unwrap_err().kind(), expected);
+        for event in drain(&mut events) {
+            texts_of(&serde_json::to_value(&event).unwrap(), &mut texts);
+        }
+    }
+    for line in fs::read_to_string(&path).unwrap().lines() {
+        texts_of(&serde_json::from_str(line).unwrap(), &mut texts);
+    }
+    texts
+}
+
+/// Whether so much of a secret is left that it tells something.
+fn is_left(secret: &str, text: &str) -> bool {
+    let chars: Vec<char> = secret.chars().collect();
+    chars.windows(8).any(|piece| text.contains(&piece.iter().collect::<String>()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    // LG1, F91: nothing of a secret is left where it was cut or written with escapes.
+    #[test]
+    fn no_piece_of_a_secret_is_told(
+        secret in "[A-Za-z0-9äλ😀\t\n\"'\\\\ \u{202e}]{12,40}",
+        token in any::<bool>(),
+        before in 0_usize..110,
+    ) {
+        let (redactor, secret) = match token {
+            true => (Redactor::default(), format!("ghp_{}", "a1B2c3D4e5".repeat(3))),
+            false => (Redactor::new([&secret]), secret.trim().to_owned()),
+        };
+        // Shorter ones are no secrets.
+        prop_assume!(secret.chars().count() >= 12);
+        let text = format!("touch {} {secret} tail && echo {secret}", "-".repeat(before));
+        for told in told_of(&redactor, &text) {
+            prop_assert!(!is_left(&secret, &told), "{told:?}");
+        }
+    }
+}
+
+// F62: what is printed piece by piece is one text.
+#[tokio::test]
+async fn a_secret_is_not_told_in_two_pieces() {
+    let tool = tool("t", |_, cx: Context| async move {
+        for piece in ["a Zx9q8w7e6r5t4", "y3u2i1o0p b", " Zx9q"] {
+            cx.output(piece);
+        }
+        "done"
+    });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let redactor = Redactor::new(["Zx9q8w7e6r5t4y3u2i1o0p"]);
+    let pipeline = Pipeline::new(registry).redact_events(redactor);
+    let mut events = pipeline.subscribe();
+    call(&pipeline, Call::new("t", "{}")).await;
+    let events = drain(&mut events);
+    let output = |event: &ToolEvent| match &event.kind {
+        EventKind::Output { text } => Some(text.clone()),
+        _ => None,
+    };
+    let told: Vec<String> = events.iter().filter_map(output).collect();
+    assert_eq!(told, ["a ", "[redacted] b", " ", "Zx9q"]);
+    assert!(events.last().unwrap().kind.is_terminal());
+}
