@@ -13,6 +13,7 @@ mod lines;
 mod list;
 mod news;
 mod pause;
+mod post;
 mod refusal;
 mod stdio;
 mod steady;
