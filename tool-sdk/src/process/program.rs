@@ -60,6 +60,7 @@ impl Program {
 pub(super) struct Confinement {
     /// Nothing where nothing was wanted.
     pub(super) status: Option<Status>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no process is kept"))]
     pub(super) stand_ins: StandIns,
     pub(super) planted: Planted,
 }

@@ -41,6 +41,7 @@ impl Tree {
         Ok((Self { running: Some(Running { child, group, mark }), grace }, streams))
     }
 
+    #[cfg(unix)]
     pub(super) fn group(&self) -> Option<Group> {
         self.running.as_ref().map(|running| running.group.clone())
     }

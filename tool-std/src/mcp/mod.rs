@@ -1,6 +1,7 @@
 //! Tools about servers of the Model Context Protocol: one to use another server, one to look
 //! at those that are used.
 
+mod confinement;
 mod debug;
 mod register;
 mod variables;

@@ -8,6 +8,7 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::process::sandbox::Policy;
 use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
 
+use super::confinement::{self, Wish};
 use super::variables;
 
 /// Use the tools of another server of the Model Context Protocol.
@@ -30,6 +31,7 @@ use super::variables;
     timeout = "90s",
     example = r#"{"name": "time", "command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}"#
 )]
+#[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
 pub async fn register_mcp_server(
     /// What it shall be called here: 1 to 32 of a-z 0-9 _ -.
     #[arg(length = 1..=32)]
@@ -44,6 +46,15 @@ pub async fn register_mcp_server(
     /// Where it listens, for a server that is not started here.
     #[arg(sensitive)]
     url: Option<String>,
+    /// What confines the program: `required` starts it in a sandbox or not at all, `best_effort`
+    /// as far as this system can. Without it the program is confined as commands are.
+    #[arg(choices("best_effort", "required"))]
+    sandbox: Option<String>,
+    /// What the confined program may write: nothing, or folders for temporary files only.
+    #[arg(choices("read_only", "workspace_write"))]
+    sandbox_level: Option<String>,
+    /// Whether the confined program reaches networks; unless said, only where the host has it so.
+    sandbox_network: Option<bool>,
     upstreams: State<Upstreams>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
@@ -53,6 +64,11 @@ pub async fn register_mcp_server(
         args: args.as_deref().unwrap_or_default(),
         env: env.as_deref().unwrap_or_default(),
         url: url.as_deref(),
+        wish: Wish {
+            mode: sandbox.as_deref(),
+            level: sandbox_level.as_deref(),
+            network: sandbox_network,
+        },
     };
     upstreams.add(plan.upstream(cx)?).map_err(wrong)?;
     match upstreams.connect(&name).await {
@@ -88,6 +104,7 @@ struct Plan<'a> {
     args: &'a [String],
     env: &'a [String],
     url: Option<&'a str>,
+    wish: Wish<'a>,
 }
 
 impl<'a> Plan<'a> {
@@ -98,14 +115,31 @@ impl<'a> Plan<'a> {
             args: args.args.as_deref().unwrap_or_default(),
             env: args.env.as_deref().unwrap_or_default(),
             url: args.url.as_deref(),
+            wish: Wish {
+                mode: args.sandbox.as_deref(),
+                level: args.sandbox_level.as_deref(),
+                network: args.sandbox_network,
+            },
         }
+    }
+
+    /// What confines the program. Who asks for it is a model, so it is confined as commands are,
+    /// at least.
+    fn policy(&self, cx: &Context) -> Result<Policy, ToolError> {
+        self.wish.within(&Policy::of(cx.session()))
     }
 
     /// The server, if it may be one.
     fn upstream(&self, cx: &Context) -> Result<Upstream, ToolError> {
         let reach = match (self.command, self.url) {
             (Some(command), None) => self.launch(command, cx)?,
-            (None, Some(url)) => Address::new(url).map_err(wrong)?.into(),
+            (None, Some(url)) => match self.wish.said() {
+                Some(name) => {
+                    let words = format_args!("`{name}` does nothing beside `url`");
+                    return Err(ToolError::invalid_args(words));
+                }
+                None => Address::new(url).map_err(wrong)?.into(),
+            },
             _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
         };
         let upstream = Upstream::new(self.name, reach).map_err(wrong)?;
@@ -122,9 +156,9 @@ impl<'a> Plan<'a> {
     /// A program that sees nothing but what every child sees, and what is harmless beside it.
     fn launch(&self, command: &str, cx: &Context) -> Result<Reach, ToolError> {
         let program = Program::of(command);
-        // Who asks for it is a model, so it is confined like any command.
-        let launch = Launch::new(program.or(command), self.args.iter().cloned())
-            .sandbox(Policy::of(cx.session()));
+        let policy = self.policy(cx)?;
+        confinement::is_held(&policy)?;
+        let launch = Launch::new(program.or(command), self.args.iter().cloned()).sandbox(policy);
         let add = |launch: Launch, (name, value)| launch.env(name, value);
         Ok(variables::checked(self.env)?.into_iter().fold(launch, add).into())
     }
@@ -215,17 +249,19 @@ fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
     vec![Subject::new(argv.join(" ")).opaque().under("exec_command")]
 }
 
-/// The command word by word, the file that it starts, and its variables: all that decides what
-/// runs.
-fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Result<Option<Value>, ToolError> {
+/// The command word by word, the file that it starts, its variables and what confines it: all that
+/// decides what runs.
+fn shown(args: &RegisterMcpServerArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let plan = Plan::of(args);
     let program = plan.command.map(Program::of);
+    let policy = plan.command.map(|_| plan.policy(cx)).transpose()?;
     Ok(Some(json!({
         "command": plan.command,
         "args": plan.args,
         "program": program.as_ref().and_then(Program::file),
         "env": variables::shown(plan.env),
         "url": plan.address(),
+        "sandbox": policy.as_ref().map(confinement::shown),
     })))
 }
 
@@ -317,6 +353,9 @@ mod tests {
             args: None,
             env: None,
             url: None,
+            sandbox: None,
+            sandbox_level: None,
+            sandbox_network: None,
         }
     }
 
@@ -331,6 +370,65 @@ mod tests {
         assert_eq!(shown["env"], json!(["RUST_LOG=debug", "PATH"]));
         let program = shown["program"].as_str().unwrap();
         assert!(program.starts_with('/') && program.ends_with("/sh"), "{program}");
+    }
+
+    // What is shown is what confines it.
+    #[cfg(unix)]
+    #[test]
+    fn whoever_is_asked_sees_what_confines_it() {
+        let cx = tool_sdk::testing::context();
+        let asked = |mode: Option<&str>, level: Option<&str>| {
+            let owned = |word: Option<&str>| word.map(str::to_owned);
+            let args = RegisterMcpServerArgs {
+                command: Some("sh".to_owned()),
+                sandbox: owned(mode),
+                sandbox_level: owned(level),
+                ..nothing()
+            };
+            shown(&args, &cx).unwrap().unwrap()["sandbox"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(asked(None, None), "off");
+        let words = asked(Some("best_effort"), None);
+        assert!(words.starts_with("best_effort, workspace_write: "), "{words}");
+        let words = asked(Some("required"), Some("read_only"));
+        assert!(words.starts_with("required, read_only: "), "{words}");
+        let url = Some("https://a.example/".to_owned());
+        let args = RegisterMcpServerArgs { url, ..nothing() };
+        assert!(shown(&args, &cx).unwrap().unwrap()["sandbox"].is_null());
+    }
+
+    // No helper can be started here, so nothing is held.
+    #[tokio::test]
+    async fn a_server_starts_as_far_confined_as_was_asked_for() {
+        let server = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
+        let with = |more: Value| {
+            let mut args = server.clone();
+            args.as_object_mut().unwrap().append(&mut more.as_object().unwrap().clone());
+            args
+        };
+        let best = with(json!({
+            "sandbox": "best_effort", "sandbox_level": "read_only", "sandbox_network": true,
+        }));
+        let added = harness().ok("register_mcp_server", best).await;
+        let reach = &added.display_data().unwrap()["reach"];
+        let expected = json!({ "mode": "best_effort", "level": "read_only", "network": true });
+        assert_eq!(reach["sandbox"], expected, "{reach}");
+
+        let required = with(json!({ "sandbox": "required" }));
+        let error = harness().error("register_mcp_server", required.clone()).await;
+        assert!(error.to_string().contains("the sandbox cannot hold what is required"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+
+        for (more, words) in [
+            (json!({ "sandbox": "off" }), "best_effort"),
+            (json!({ "sandbox": "auto" }), "required"),
+            (json!({ "sandbox": "required", "sandbox_level": "full" }), "workspace_write"),
+            (json!({ "sandbox_network": false }), "nothing without `sandbox`"),
+        ] {
+            let error = harness().error("register_mcp_server", with(more.clone())).await;
+            assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{more}: {error}");
+            assert!(error.to_string().contains(words), "{more}: {error}");
+        }
     }
 
     // What is refused anyway is refused before anybody is asked.
@@ -354,6 +452,10 @@ mod tests {
             (json!({ "name": "x", "command": "sh", "env": ["PATH=/tmp/evil"] }), Action::Deny),
             (json!({ "name": "x", "command": "sh", "url": "https://a/" }), Action::Deny),
             (json!({ "name": "x", "url": "http://a.example/" }), Action::Deny),
+            (json!({ "name": "x", "command": "sh", "sandbox": "best_effort" }), Action::Ask),
+            (json!({ "name": "x", "command": "sh", "sandbox": "required" }), Action::Deny),
+            (json!({ "name": "x", "command": "sh", "sandbox_network": true }), Action::Deny),
+            (json!({ "name": "x", "url": "https://a/", "sandbox": "required" }), Action::Deny),
         ] {
             let call = Call::new("register_mcp_server", args.to_string());
             let decision = pipeline.check(&session, call).await.unwrap().decision;

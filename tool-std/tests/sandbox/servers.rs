@@ -100,6 +100,59 @@ fn a_server_writes_where_its_sandbox_lets_it() {
     assert!(shown.contains("\"mode\": \"required\"") && !shown.contains("gaps"), "{shown}");
 }
 
+// MC5: what a server does at its start counts, too, and it starts before it is written down.
+#[test]
+fn a_server_is_confined_when_it_is_looked_at_first() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let shelf = Shelf::new();
+    let (inside, outside) = (shelf.root.path(), shelf.outside.path());
+    let script = outside.join("server.sh");
+    fs::write(&script, format!("echo x >\"$1/made\" 2>/dev/null\n{SERVER}"))
+        .expect("it is written");
+    let script = script.to_str().expect("it is text");
+    fs::write(shelf.config(), "").expect("it is written");
+    for (folder, options, keys, is_made) in [
+        (outside, &[][..], "", true),
+        (outside, &["--sandbox", "off"], "sandbox = \"off\"\n", true),
+        (outside, &["--sandbox", "required"], "sandbox = \"required\"\n", false),
+        (inside, &["--sandbox", "required"], "sandbox = \"required\"\n", true),
+        (
+            inside,
+            &["--sandbox", "required", "--sandbox-level", "read_only", "--sandbox-network"],
+            "sandbox = \"required\"\nsandbox_level = \"read_only\"\nsandbox_network = true\n",
+            false,
+        ),
+    ] {
+        let place = folder.to_str().expect("it is text");
+        let add = [&["--yes", "mcp", "add", "shelf"], options, &["--", "sh", script, place]];
+        let added = shelf.run(&add.concat());
+        assert!(added.status.success(), "{options:?}: {}", text(&added.stderr));
+        let made = folder.join("made");
+        assert_eq!(made.exists(), is_made, "{options:?}");
+        let _ = fs::remove_file(made);
+        let written = fs::read_to_string(shelf.config()).expect("it is written");
+        assert!(written.ends_with(&format!("]\n{keys}")), "{options:?}: {written}");
+        assert!(shelf.run(&["mcp", "remove", "shelf"]).status.success());
+    }
+
+    let asked = |folder: &Path, more: &str| {
+        let arguments = format!(
+            "{{\"name\": \"shelf\", \"command\": \"sh\", \"args\": [{script:?}, {folder:?}]{more}}}"
+        );
+        let made = folder.join("made");
+        let added = shelf.run(&["--yes", "call", "register_mcp_server", &arguments]);
+        assert!(added.status.success(), "{more}: {}", text(&added.stderr));
+        let is_made = made.exists();
+        let _ = fs::remove_file(made);
+        is_made
+    };
+    assert!(asked(outside, ""));
+    assert!(!asked(outside, ", \"sandbox\": \"required\""));
+    assert!(!asked(inside, ", \"sandbox\": \"required\", \"sandbox_level\": \"read_only\""));
+}
+
 // The configuration that says so is not for the server to change, wherever it lies.
 #[test]
 fn a_server_cannot_lift_its_sandbox() {

@@ -151,13 +151,13 @@ pub(super) fn attached(_pid: i32) -> Option<super::kept::Attached> {
 }
 
 /// Whether the process that leads a group is all that lives of it: here nobody tells.
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn is_alone(_group: i32) -> bool {
     false
 }
 
 /// Whether one of a group may ignore it when it is interrupted.
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn ignores_interrupts(_group: i32) -> bool {
     true
 }
@@ -177,6 +177,12 @@ const ROUNDS: usize = 32;
 
 #[derive(Clone, Copy)]
 enum Ending {
-    Gently { group: Option<i32> },
+    Gently {
+        #[cfg_attr(
+            not(target_os = "linux"),
+            expect(dead_code, reason = "nothing is found beside the group")
+        )]
+        group: Option<i32>,
+    },
     AtOnce,
 }

@@ -41,8 +41,11 @@ impl Planted {
 
 /// What holds the places of what is protected and not there, until the last clone is gone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::process) struct StandIns(Arc<[system::StandIn]>);
+pub(in crate::process) struct StandIns(
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no process is kept"))] Arc<[system::StandIn]>,
+);
 
+#[cfg(unix)]
 impl StandIns {
     pub(in crate::process) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -134,6 +134,13 @@ impl Policy {
         session.lent().get::<Self>().map(|lent| (*lent).clone()).unwrap_or_default()
     }
 
+    /// Sets what happens where it cannot be enforced.
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Sets the level.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {

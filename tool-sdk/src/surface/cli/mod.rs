@@ -17,7 +17,9 @@
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
 //!   serve   mcp [--http ADDR | --http unix:PATH]
-//!   mcp     list [--json] | add NAME [--url URL | -- COMMAND …] | remove NAME | inspect NAME [--json]
+//!   mcp     list [--json] | inspect NAME [--json] | remove NAME
+//!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
+//!           add NAME --url URL
 //!   doctor  [--self-test] [--json]
 //! ```
 //!

@@ -23,6 +23,7 @@ const COMMAND: &str = "command";
 const URL: &str = "url";
 const BEARER: &str = "bearer-env";
 const ENV: &str = "env";
+const NETWORK: &str = "sandbox-network";
 
 /// `mcp list | add | remove | inspect`.
 pub(in super::super) fn command(program: &str) -> Option<Command> {
@@ -43,7 +44,8 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
     let add = Command::new("add")
         .about("Start a server, show its tools, and write it into the configuration")
         .override_usage(format!(
-            "{program} mcp add NAME [--env NAME]… -- COMMAND [ARG]…\n       \
+            "{program} mcp add NAME [--env NAME]… [--sandbox MODE] [--sandbox-level LEVEL] \
+             [--sandbox-network] -- COMMAND [ARG]…\n       \
              {program} mcp add NAME --url URL [--bearer-env NAME]"
         ))
         .args([
@@ -53,6 +55,11 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
             value(ENV, "NAME")
                 .help("A variable of the environment that the program is handed; repeatable")
                 .action(ArgAction::Append),
+            Arg::new(NETWORK)
+                .long(NETWORK)
+                .help("Let the confined program reach networks")
+                .action(ArgAction::SetTrue)
+                .overrides_with(NETWORK),
             words.help("The program and its arguments").required_unless_present(URL),
         ]);
     Some(
@@ -60,8 +67,16 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
             .about("Use the tools of servers of the Model Context Protocol")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommands([list, inspect, remove, add].map(grammar::with_globals)),
+            .subcommands([list, inspect, remove].map(grammar::with_globals))
+            .subcommand(confining(grammar::with_globals(add))),
     )
+}
+
+/// The options that confine commands elsewhere confine the program here: nothing else is run.
+fn confining(add: Command) -> Command {
+    let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
+    add.mut_arg(grammar::SANDBOX, meant("Confine the program, now and whenever it is started"))
+        .mut_arg(grammar::SANDBOX_LEVEL, meant("What the confined program may do"))
 }
 
 pub(in super::super) fn run(
@@ -189,12 +204,12 @@ fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>)
 }
 
 fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let (server, matches) = (name(levels), levels[1]);
+    let server = name(levels);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
     // What cannot be read cannot be changed either, and nothing is started for it.
     Document::read(&path)?;
-    let entry = entry(server, matches)?;
+    let entry = entry(server, levels)?;
     let others = config::load(levels, io)?.servers;
     if others.iter().any(|other| other.name == server) {
         return Err(there_already(server));
@@ -236,7 +251,8 @@ fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> 
 }
 
 /// The server that the options describe.
-fn entry(server: &str, matches: &ArgMatches) -> Result<Entry> {
+fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
+    let matches = levels[1];
     let words = |id: &str| -> Vec<String> {
         matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
     };
@@ -248,7 +264,18 @@ fn entry(server: &str, matches: &ArgMatches) -> Result<Entry> {
     described.env_from = words(ENV);
     described.url = one(URL);
     described.bearer_env = one(BEARER);
+    // What is said of commands in front of it is no mistake where nothing is started.
+    let confining = if described.url.is_some() { &levels[1..] } else { levels };
+    described.sandbox = last(confining, grammar::SANDBOX);
+    described.sandbox_level = last(confining, grammar::SANDBOX_LEVEL);
+    described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
     described.named(server).map_err(Failure::usage)
+}
+
+/// One of several words, wherever it stands; the environment and the configuration speak of
+/// commands.
+fn last<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
+    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).copied()
 }
 
 fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {

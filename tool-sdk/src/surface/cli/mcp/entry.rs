@@ -48,9 +48,9 @@ pub(in super::super) struct Entry {
     pub(super) env_from: Vec<String>,
     pub(super) cwd: Option<PathBuf>,
     /// What confines the program; nothing unless this says so.
-    sandbox: Option<Mode>,
-    sandbox_level: Option<Level>,
-    sandbox_network: Option<bool>,
+    pub(super) sandbox: Option<Mode>,
+    pub(super) sandbox_level: Option<Level>,
+    pub(super) sandbox_network: Option<bool>,
     pub(super) url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     /// The variable of the environment that holds the token.
@@ -254,6 +254,18 @@ impl Entry {
         if let Some(folder) = &self.cwd {
             table["cwd"] = value(folder.to_string_lossy().into_owned());
         }
+        let words = [
+            ("sandbox", self.sandbox.map(Mode::as_str)),
+            ("sandbox_level", self.sandbox_level.map(Level::as_str)),
+        ];
+        for (key, word) in words {
+            if let Some(word) = word {
+                table[key] = value(word);
+            }
+        }
+        if let Some(network) = self.sandbox_network {
+            table["sandbox_network"] = value(network);
+        }
         for (key, given) in [("env", &self.env), ("headers", &self.headers)] {
             if !given.is_empty() {
                 table[key] = value(given.iter().collect::<InlineTable>());
@@ -315,6 +327,9 @@ mod tests {
             env: BTreeMap::from([("A B".to_owned(), "1".to_owned())]),
             env_from: vec!["TOKEN".to_owned()],
             cwd: Some("/x y".into()),
+            sandbox: Some(Mode::BestEffort),
+            sandbox_level: Some(Level::ReadOnly),
+            sandbox_network: Some(true),
             ..Entry::default()
         };
         let written = entry.named("s").unwrap();

@@ -213,6 +213,104 @@ fn a_server_that_cannot_be_confined_is_not_started_where_that_is_required() {
     }
 }
 
+// MC5: nothing is started before it is known how.
+#[test]
+fn a_server_is_confined_from_the_first_start_on() {
+    let shelf = Shelf::new("mode = \"auto\"\n");
+    let script = shelf.setting.file("server.sh", &greeter());
+    let written = || std::fs::read_to_string(&shelf.config).unwrap();
+    let add = |options: &[&str]| {
+        let server = ["--", "sh", &script];
+        shelf.run(&[&["--yes", "mcp", "add", "greeter"], options, &server].concat())
+    };
+    // Nothing here could be the helper that confines it.
+    let refused = add(&["--sandbox", "required"]);
+    assert!(refused.code == 1 && refused.err.contains("cannot hold"), "{}", refused.err);
+    assert_eq!(written(), "mode = \"auto\"\n");
+
+    for (options, keys, shown) in [
+        (
+            &["--sandbox", "best_effort", "--sandbox-level=read_only", "--sandbox-network"][..],
+            "sandbox = \"best_effort\"\nsandbox_level = \"read_only\"\nsandbox_network = true\n",
+            "  (sandbox: best_effort, read_only, with networks)",
+        ),
+        (
+            &["--sandbox", "best_effort"],
+            "sandbox = \"best_effort\"\n",
+            "  (sandbox: best_effort, workspace_write)",
+        ),
+        (&["--sandbox=off"], "sandbox = \"off\"\n", ""),
+        (&[], "", ""),
+    ] {
+        let added = add(options);
+        assert_eq!(added.code, 0, "{options:?}: {}", added.err);
+        assert!(written().ends_with(&format!("]\n{keys}")), "{}", written());
+        assert_eq!(added.err.contains("its sandbox has gaps"), !shown.is_empty(), "{}", added.err);
+        let inspected = shelf.run(&["mcp", "inspect", "greeter"]).out;
+        for page in [&added.err, &inspected, &shelf.run(&["mcp", "list"]).out] {
+            let first = page.lines().next().unwrap_or_default();
+            assert!(first.ends_with(&format!("server.sh{shown}")), "{options:?}: {page}");
+        }
+        // What was started is what is started from now on: nobody has to look again.
+        let call = ["--no-input", "--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "{}"];
+        assert_eq!(shelf.run(&call).out, "hello\n", "{options:?}");
+        assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
+    }
+}
+
+// Wherever it stands, an option is about the program that is started; what is set for commands
+// without a word here is not.
+#[test]
+fn what_confines_commands_confines_a_server_only_where_that_is_said() {
+    let mut shelf = Shelf::new("sandbox = \"required\"\n");
+    shelf.setting.env.push(("TOOL_SDK_SANDBOX_LEVEL", "read_only".into()));
+    assert_eq!(shelf.add().code, 0);
+    assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
+    let script = shelf.setting.file("server.sh", &greeter());
+    let before = ["--yes", "--sandbox", "best_effort", "mcp", "add", "greeter"];
+    assert_eq!(shelf.run(&[&before[..], &["--", "sh", &script]].concat()).code, 0);
+    let listed = shelf.run(&["mcp", "list"]).out;
+    assert!(listed.ends_with("(sandbox: best_effort, workspace_write)\n"), "{listed}");
+
+    let web = Web::start(|_| Reply::Usual);
+    let before = ["--yes", "--sandbox", "required", "mcp", "add", "web", "--url"];
+    let added = shelf.run(&[&before[..], &[&web.url()]].concat());
+    assert_eq!(added.code, 0, "{}", added.err);
+}
+
+#[test]
+fn a_server_that_is_confined_in_no_known_way_is_not_added() {
+    let shelf = Shelf::new("");
+    let touched = shelf.setting.file("touched", "");
+    std::fs::remove_file(&touched).unwrap();
+    let url = ["--url", "https://a.example/"];
+    let start = ["--", "touch", &touched];
+    for (options, how, words) in [
+        (&["--sandbox", "auto"][..], &start[..], "possible values: off, best_effort, required"),
+        (&["--sandbox", ""], &start, "possible values: off, best_effort, required"),
+        (
+            &["--sandbox=required", "--sandbox-level", "write"],
+            &start,
+            "possible values: read_only, workspace_write, full",
+        ),
+        (&["--sandbox-level", "read_only"], &start, "does nothing without `sandbox`"),
+        (&["--sandbox-network"], &start, "does nothing without `sandbox`"),
+        (&["--sandbox=required", "--sandbox-network=no"], &start, "--sandbox-network"),
+        (&["--sandbox", "required"], &url, "`sandbox` does nothing beside `url`"),
+        (&["--sandbox-network"], &url, "`sandbox_network` does nothing beside `url`"),
+    ] {
+        let ran = shelf.run(&[&["--yes", "mcp", "add", "x"], options, how].concat());
+        assert_eq!(ran.code, 2, "{options:?}: {}", ran.err);
+        assert!(ran.err.contains(words), "{options:?}: {}", ran.err);
+    }
+    assert_eq!(std::fs::read_to_string(&shelf.config).unwrap(), "");
+    assert!(!std::path::Path::new(&touched).exists(), "nothing was started");
+    let help = shelf.run(&["mcp", "add", "--help"]).out;
+    for part in ["--sandbox-network", "Confine the program", "best_effort"] {
+        assert!(help.contains(part), "{help}");
+    }
+}
+
 // MC2: who let a confined server run has not seen one that may do everything.
 #[test]
 fn a_server_that_is_confined_otherwise_is_another_one() {

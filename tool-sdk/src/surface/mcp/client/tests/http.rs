@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::surface::mcp::{Address, ErrorClass};
 
 /// A pipeline in which the tools of the server at an address may run.
-fn at(web: &Web) -> Setting {
+pub(super) fn at(web: &Web) -> Setting {
     to(Address::new(&web.url()).unwrap())
 }
 
@@ -25,7 +25,7 @@ fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Web {
     Web::start(move |asked| if asked.is("tools/call") { reply(asked) } else { Reply::Usual })
 }
 
-async fn failed(setting: &Setting) -> (ErrorKind, String) {
+pub(super) async fn failed(setting: &Setting) -> (ErrorKind, String) {
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     (error.kind(), error.to_string())
 }

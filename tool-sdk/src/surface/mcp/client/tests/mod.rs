@@ -1,5 +1,6 @@
 //! Foreign tools through the pipeline, against servers that do as a test tells them.
 
+mod bodies;
 mod calls;
 mod faults;
 mod http;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,6 +36,9 @@ pub(in crate::surface) enum Reply {
     Result(Value),
     /// These bytes after `HTTP/1.1 `: status, head and body.
     Raw(String),
+    /// These bytes, and then 1 GiB for as long as the client reads it; how much of it that was is
+    /// counted.
+    Flood(String, Arc<AtomicUsize>),
     /// Nothing, for as long as the client waits.
     Hang,
     /// What servers usually do.
@@ -129,6 +132,16 @@ fn answer(stream: TcpStream, act: &Acting, heard: &Mutex<Vec<Asked>>) -> io::Res
         Reply::Result(result) => said(&json!({
             "jsonrpc": "2.0", "id": asked.message["id"], "result": result,
         })),
+        Reply::Flood(head, count) => {
+            let stream = stream.get_mut();
+            stream.write_all(format!("HTTP/1.1 {head}").as_bytes())?;
+            let part = [b'x'; 1 << 16];
+            while count.load(Ordering::Relaxed) < 1 << 30 {
+                stream.write_all(&part)?;
+                count.fetch_add(part.len(), Ordering::Relaxed);
+            }
+            return Ok(());
+        }
         Reply::Hang | Reply::Usual => {
             // Until the client hangs up.
             return stream.read(&mut [0]).map(drop);

@@ -1,11 +1,11 @@
 //! What a server over HTTP says in its answers, most of which are streams of events.
 //!
-//! The library reads them, and passes over an event that it cannot read or that is too long.
-//! Where that was an answer, an answer that says so takes its place, see
+//! The library reads the messages, and passes over an event that it cannot read or that is too
+//! long. Where that was an answer, an answer that says so takes its place, see
 //! [`unread`](super::unread). It knows no event with several messages either, as servers of
 //! 2025-03-26 may send them; they are given to it one by one. And until a server has said who
 //! it is, the library takes every event for a message, whatever type it has: what is of
-//! another type is kept from it.
+//! another type is kept from it. An answer that is no stream is read in the same way.
 //!
 //! **Invariant:** a request that got an answer of HTTP is not waited for in vain: a no that names
 //! no request is to the one that it answers.
@@ -25,13 +25,16 @@ use sse_stream::Sse;
 
 use super::super::super::batch::{self, List};
 use super::ears::Ears;
-use super::{steady, unread};
+use super::post::{self, Answer, Envelope, post};
+use super::{MAX_MESSAGE, steady, unread};
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
 
 /// How soon a server may have a stream that it ended begun again, in milliseconds.
 const SOONEST: u64 = 100;
+
+const NO_ANSWER: &str = "the server says something else in the place of an answer";
 
 /// A client that misses no answer.
 #[derive(Clone)]
@@ -51,7 +54,9 @@ impl StreamableHttpClient for Attentive {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse> {
-        self.client.post_message(uri, message, session, token, headers).await
+        let limit = MAX_MESSAGE;
+        self.post_message_with_max_sse_event_size(uri, message, session, token, headers, limit)
+            .await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -67,24 +72,22 @@ impl StreamableHttpClient for Attentive {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let posted = self
-            .client
-            .post_message_with_max_sse_event_size(uri, message, session, token, headers, longest);
-        Ok(match posted.await? {
-            StreamableHttpPostResponse::Sse(events, session) => {
+        let envelope = Envelope { session, token, headers };
+        Ok(match post(&self.client, &uri, &message, envelope, longest).await? {
+            Answer::Events(events, session) => {
                 StreamableHttpPostResponse::Sse(readable(events, id, longest), session)
             }
-            StreamableHttpPostResponse::Json(answer, session) => {
-                StreamableHttpPostResponse::Json(own(answer, id), session)
+            Answer::Whole(body, session) => whole(&body, id, session)?,
+            Answer::Refused(error, session) => {
+                StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, id), session)
             }
-            StreamableHttpPostResponse::Accepted => match id {
+            Answer::Accepted => match id {
                 Some(id) => {
                     let why = "the server takes the message and gives no answer to it";
                     StreamableHttpPostResponse::Json(unread::answer(id, why), None)
                 }
                 None => StreamableHttpPostResponse::Accepted,
             },
-            other => other,
         })
     }
 
@@ -137,12 +140,36 @@ impl StreamableHttpClient for Attentive {
     }
 }
 
+/// What a body says that is no stream: a message, or several of a server of 2025-03-26.
+fn whole(
+    body: &[u8],
+    id: Option<RequestId>,
+    session: Option<String>,
+) -> Result<StreamableHttpPostResponse> {
+    let body = unread::without_mark(body);
+    let is_one = !batch::is_one(body);
+    match (id, str::from_utf8(body)) {
+        (Some(id), Ok(list)) if !is_one => {
+            let mut events = heard(Sse::default().data(list), Some(&id));
+            events.push(Sse::default().data(text(&unread::answer(id, NO_ANSWER))));
+            let events = stream::iter(events.into_iter().map(Ok)).boxed();
+            Ok(StreamableHttpPostResponse::Sse(events, session))
+        }
+        (id, _) => match unread::read(body) {
+            Ok(message) => Ok(StreamableHttpPostResponse::Json(own(message, id), session)),
+            // Nobody waits for anything to be in it.
+            Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
 /// The same events, each of which the library can read; `id` is that of the request that they
 /// answer.
 fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> BoxedSseResponse {
     let readable = move |event: std::result::Result<Sse, SseError>| match (event, &id) {
         (Ok(event), id) => heard(event, id.as_ref()).into_iter().map(Ok).collect(),
-        (Err(error), Some(id)) if is_too_long(&error) => {
+        (Err(error), Some(id)) if post::is_too_long(&error) => {
             let why = format_args!("the server sent a message of more than {longest} bytes");
             vec![Ok(Sse::default().data(text(&unread::answer(id.clone(), why))))]
         }
@@ -159,6 +186,7 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
         event.data = None;
     }
     let Some(data) = &event.data else { return vec![event] };
+    let data = data.strip_prefix(unread::MARK).unwrap_or(data);
     if !batch::is_one(data.as_bytes()) {
         event.data = heard_as(data, id);
         return vec![event];
@@ -228,16 +256,11 @@ fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpc
             return unread::answer(id, "the server gives a result of something else");
         }
         (_, Some(id)) => {
-            return unread::answer(id, "the server says something else in the place of an answer");
+            return unread::answer(id, NO_ANSWER);
         }
         (_, None) => {}
     }
     answer
-}
-
-/// What the library calls it is known to itself alone.
-fn is_too_long(error: &SseError) -> bool {
-    matches!(error, SseError::Body(error) if error.to_string().contains("exceeded the maximum size"))
 }
 
 /// A message of ours is always JSON.

@@ -90,10 +90,9 @@ struct Messages {
 impl Messages {
     /// The first message of a line.
     fn first(&mut self, line: &[u8]) -> io::Result<Option<RxJsonRpcMessage<RoleClient>>> {
-        // Some systems begin a stream with a mark.
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let line = unread::without_mark(line);
         if !batch::is_one(line) {
-            return Ok(message(line));
+            return Ok(unread::read(line).ok());
         }
         let Ok(List { messages, is_longer }) = serde_json::from_slice(line) else {
             return Ok(None);
@@ -102,7 +101,8 @@ impl Messages {
             self.overflow.note(format_args!("more than {} messages at once", batch::MOST));
             return Err(io::ErrorKind::InvalidData.into());
         }
-        self.more = messages.iter().filter_map(|one| message(one.get().as_bytes())).collect();
+        let messages = messages.iter().map(|one| unread::read(one.get().as_bytes()));
+        self.more = messages.filter_map(Result::ok).collect();
         Ok(self.more.pop_front())
     }
 }
@@ -131,8 +131,4 @@ impl Decoder for Messages {
             }
         }
     }
-}
-
-fn message(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
-    serde_json::from_slice(line).or_else(|error| unread::instead_of(line, &error).ok_or(error)).ok()
 }

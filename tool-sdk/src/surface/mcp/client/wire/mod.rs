@@ -15,6 +15,7 @@ mod list;
 mod listed;
 mod news;
 mod pause;
+mod post;
 mod refusal;
 mod stdio;
 mod steady;

@@ -106,13 +106,9 @@ fn over_http(error: &DynamicTransportError) -> Option<RemoteError> {
         StreamableHttpError::AuthRequired(_) => status(401, None),
         StreamableHttpError::InsufficientScope(_) => status(403, None),
         StreamableHttpError::HttpStatus(said) => status(said.status, said.retry_after.as_deref()),
-        StreamableHttpError::UnexpectedServerResponse(said) => match status_in(said) {
-            Some(code) => status(code, None),
-            None => unread_answer(),
-        },
-        StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::Deserialize(_) => {
-            unread_answer()
-        }
+        StreamableHttpError::UnexpectedServerResponse(_)
+        | StreamableHttpError::UnexpectedContentType(_)
+        | StreamableHttpError::Deserialize(_) => unread_answer(),
         StreamableHttpError::ResponseBodyTooLarge { max_size } => RemoteError::protocol(
             format_args!("the server sent a message of more than {max_size} bytes"),
         ),
@@ -123,11 +119,6 @@ fn over_http(error: &DynamicTransportError) -> Option<RemoteError> {
 
 fn unread_answer() -> RemoteError {
     RemoteError::protocol("the server's answer is no message of the protocol")
-}
-
-/// The status that the library begins its words with.
-fn status_in(words: &str) -> Option<u16> {
-    words.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
 
 /// What a server means with a status in the place of an answer.

@@ -24,6 +24,19 @@ pub(super) fn answer(id: RequestId, why: impl fmt::Display) -> RxJsonRpcMessage<
     JsonRpcMessage::error(ErrorData::new(OURS, why.to_string(), None), Some(id))
 }
 
+/// The mark with which some systems begin a text.
+pub(super) const MARK: char = '\u{feff}';
+
+/// The same text without a mark at its beginning.
+pub(super) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// A message, or what is heard in its place.
+pub(super) fn read(message: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClient>> {
+    serde_json::from_slice(message).or_else(|error| instead_of(message, &error).ok_or(error))
+}
+
 /// What is heard in the place of a message that cannot be read; nothing where that is no
 /// answer. Of half letters, which some write who cut a text, each becomes one that is none, and
 /// what is `null` beside the rest of a message is not there.

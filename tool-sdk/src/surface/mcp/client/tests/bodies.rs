@@ -1,0 +1,176 @@
+//! Answers of servers over HTTP, as others write them: whole ones and streams of events are read
+//! like those of servers over pipes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::http::{at, failed};
+use super::web::{Asked, Reply, Web, status};
+use super::*;
+use crate::error::ErrorKind;
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+fn body(status: &str, kind: &str, body: &str) -> Reply {
+    Reply::Raw(format!(
+        "{status}\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+/// The members of an answer of a server of before 2026, without braces; nothing to what it knows
+/// no answer to.
+fn members(asked: &Asked) -> Option<String> {
+    let result = match asked.message["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": "2025-03-26", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "web", "version": "1" },
+        }),
+        "tools/list" => {
+            json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] })
+        }
+        "tools/call" => json!({ "content": [{ "type": "text", "text": "heard" }] }),
+        _ => return None,
+    };
+    Some(format!(r#""jsonrpc":"2.0","id":{},"result":{result}"#, asked.message["id"]))
+}
+
+/// A server that writes all its answers so.
+fn writing(write: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Web {
+    Web::start(move |asked| members(asked).map_or(Reply::Usual, |members| write(&members)))
+}
+
+async fn check(web: &Web, what: &str) {
+    let setting = at(web);
+    let connected = setting.upstreams.connect("s").await;
+    let met = connected.unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(met.tools, ["mcp__s__echo"], "{what}");
+    assert_eq!(setting.call("echo", "{}").await.text(), "heard", "{what}");
+}
+
+// F117: no way of writing an answer is one for a single transport.
+#[tokio::test]
+async fn answers_are_heard_as_others_write_them() {
+    let log =
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+    for (before, after) in [
+        ("{", "}"),
+        ("{", r#","error":null}"#),
+        (r#"{"error": null,"method":null,"params":null,"#, "}"),
+        ("\u{feff}{", "}"),
+        ("\u{feff}{", r#","error":null}"#),
+        (r#"{"extra":"\ud83d","#, "}"),
+        ("[{", "}]"),
+        ("\u{feff} [{", r#","error":null}]"#),
+        (&*format!("[{log},{{"), r#"},5,{"id":1}]"#),
+        (r#"[{"jsonrpc":"2.0","id":4711,"result":{}},{"#, "}]"),
+    ] {
+        for kind in [
+            JSON,
+            "application/json; charset=utf-8",
+            "application/json;charset=\"UTF-8\"",
+            "Application/JSON",
+            EVENTS,
+            "text/event-stream; charset=utf-8",
+            "Text/Event-Stream",
+        ] {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            let what = format!("{kind}: {before}..{after}");
+            let is_stream = kind.eq_ignore_ascii_case(EVENTS) || kind.starts_with(EVENTS);
+            let web = writing(move |members| match is_stream {
+                true => body("200 OK", kind, &format!("data: {before}{members}{after}\n\n")),
+                false => body("200 OK", kind, &format!("{before}{members}{after}")),
+            });
+            check(&web, &what).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_said_to_what_wants_no_answer_is_no_fault() {
+    let open = |kind: &str, body: &str| {
+        Reply::Raw(format!("200 OK\r\n{kind}Connection: close\r\n\r\n{body}"))
+    };
+    for reply in [
+        status("202 Accepted"),
+        status("204 No Content"),
+        status("200 OK"),
+        open("", ""),
+        open("Content-Type: application/json\r\n", ""),
+        body("200 OK", JSON, ""),
+        body("200 OK", JSON, "null"),
+        body("200 OK", JSON, "{}"),
+        body("200 OK", JSON, "[]"),
+        body("200 OK", JSON, r#"{"jsonrpc":"2.0","id":null,"result":null,"error":null}"#),
+        body("200 OK", "text/html", "<p>it is here"),
+        body("202 Accepted", "text/plain", "Accepted"),
+    ] {
+        let what = format!("{reply:?}");
+        let web = Web::start(move |asked| {
+            match (members(asked), asked.method.as_str(), asked.message["id"].is_null()) {
+                (Some(members), ..) => body("200 OK", JSON, &format!("{{{members}}}")),
+                (None, "POST", true) => reply.clone(),
+                _ => Reply::Usual,
+            }
+        });
+        check(&web, &what).await;
+        assert_eq!(web.count("notifications/initialized"), 1, "{what}");
+    }
+}
+
+// fault 10
+#[tokio::test]
+async fn a_whole_answer_that_cannot_be_read_is_called_so() {
+    for (said, words) in [
+        (r#"{"jsonrpc":"2.0","id":ID,"error":"boom"}"#, "the server's answer cannot be read"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#, "the server's answer cannot be read"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"#, "the server's answer cannot be read"),
+        (r#"{"jsonrpc":"2.0","id":ID}"#, "the server's answer cannot be read"),
+        ("nonsense", "no message of the protocol"),
+        ("", "no message of the protocol"),
+        ("[]", "something else in the place of an answer"),
+        ("[nonsense]", "something else in the place of an answer"),
+        (r#"[{"jsonrpc":"2.0","id":4711,"result":{}}]"#, "something else in the place"),
+        (r#"[{"jsonrpc":"2.0","id":ID,"error":5}]"#, "the server's answer cannot be read"),
+    ] {
+        let web = Web::start(move |asked| match asked.is("tools/call") {
+            true => body("200 OK", JSON, &said.replace("ID", &asked.message["id"].to_string())),
+            false => Reply::Usual,
+        });
+        let setting = at(&web);
+        setting.connect().await;
+        let (kind, told) = failed(&setting).await;
+        assert!(kind == ErrorKind::Failed && told.contains(words), "{said}: {told}");
+        assert!(setting.upstreams.status("s").unwrap().connected, "others may still be answered");
+    }
+}
+
+// fault 10: what is too long is left where it is.
+#[tokio::test]
+async fn nobody_reads_a_gigabyte() {
+    const MOST_READ: usize = 64 << 20;
+    let ok = "200 OK\r\nConnection: close\r\nContent-Type:";
+    let broken = "500 Internal Server Error\r\nConnection: close\r\nContent-Type:";
+    let length = "Content-Length: 1073741824\r\n";
+    for (head, words) in [
+        (format!("{ok} {JSON}\r\n\r\n{{\"x\":\""), "a message of more than 4194304 bytes"),
+        (format!("{ok} {JSON}\r\n{length}\r\n"), "a message of more than 4194304 bytes"),
+        (format!("{ok} {EVENTS}\r\n\r\ndata: "), "a message of more than 4194304 bytes"),
+        (format!("{ok} {EVENTS}\r\n\r\n: "), "a message of more than 4194304 bytes"),
+        (format!("{broken} {JSON}\r\n\r\n{{\"x\":\""), "out of order (HTTP 500)"),
+        (format!("{broken} text/plain\r\n\r\n"), "out of order (HTTP 500)"),
+    ] {
+        let count = Arc::new(AtomicUsize::new(0));
+        let flood = Reply::Flood(head.clone(), Arc::clone(&count));
+        let web = Web::start(move |asked| match asked.is("tools/call") {
+            true => flood.clone(),
+            false => Reply::Usual,
+        });
+        let setting = at(&web);
+        setting.connect().await;
+        let (_, told) = failed(&setting).await;
+        assert!(told.contains(words), "{head}: {told}");
+        let read = count.load(Ordering::Relaxed);
+        assert!(read < MOST_READ, "{head}: {read}");
+    }
+}

@@ -1,0 +1,152 @@
+//! How a server is confined that a model asks for.
+//!
+//! **Invariant:** what is asked for makes what the host sets narrower, and never wider.
+
+use std::str::FromStr;
+
+use tool_sdk::ToolError;
+use tool_sdk::process::sandbox::{InvalidName, Level, Mode, Policy};
+
+/// What a call says of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish<'a> {
+    pub(super) mode: Option<&'a str>,
+    pub(super) level: Option<&'a str>,
+    pub(super) network: Option<bool>,
+}
+
+impl Wish<'_> {
+    /// The first argument that says something.
+    pub(super) fn said(&self) -> Option<&'static str> {
+        let said = [
+            ("sandbox", self.mode.is_some()),
+            ("sandbox_level", self.level.is_some()),
+            ("sandbox_network", self.network.is_some()),
+        ];
+        said.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name)
+    }
+
+    /// What the host sets, as narrow as is wished.
+    pub(super) fn within(&self, host: &Policy) -> Result<Policy, ToolError> {
+        let mode = word::<Mode>(self.mode)?;
+        let level = word::<Level>(self.level)?;
+        if host.is_off() {
+            return match (mode, self.said()) {
+                (Some(mode), _) => {
+                    let policy = host.clone().with_mode(mode).with_level(level.unwrap_or_default());
+                    Ok(policy.network(self.network.unwrap_or(false)))
+                }
+                (None, None) => Ok(host.clone()),
+                (None, Some(name)) => Err(ToolError::invalid_args(format_args!(
+                    "`{name}` does nothing without `sandbox`"
+                ))),
+            };
+        }
+        let wider = |name: &str, host: &str| {
+            Err(ToolError::invalid_args(format_args!("`{name}` would be wider than the host's"))
+                .hint(format_args!("leave it out; the host says {host}")))
+        };
+        if host.mode() == Mode::Required && mode.is_some_and(|mode| mode != Mode::Required) {
+            return wider("sandbox", "`required`");
+        }
+        if host.level() == Level::ReadOnly && level.is_some_and(|level| level != Level::ReadOnly) {
+            return wider("sandbox_level", "`read_only`");
+        }
+        if !host.has_network() && self.network == Some(true) {
+            return wider("sandbox_network", "that no networks are reached");
+        }
+        Ok(host
+            .clone()
+            .with_mode(mode.unwrap_or(host.mode()))
+            .with_level(level.unwrap_or(host.level()))
+            .network(self.network.unwrap_or(host.has_network())))
+    }
+}
+
+/// A word of the sandbox that confines something.
+fn word<T>(text: Option<&str>) -> Result<Option<T>, ToolError>
+where
+    T: FromStr<Err = InvalidName>,
+{
+    text.map(str::parse).transpose().map_err(|error: InvalidName| ToolError::invalid_args(error))
+}
+
+/// What whoever is asked reads, and how far it would hold.
+pub(super) fn shown(policy: &Policy) -> String {
+    if policy.is_off() {
+        return Mode::Off.to_string();
+    }
+    let network = if policy.has_network() { ", with networks" } else { "" };
+    format!("{}, {}{network}: {}", policy.mode(), policy.level(), policy.status())
+}
+
+/// Whether a server may be started so; nobody is asked about one that would not be.
+pub(super) fn is_held(policy: &Policy) -> Result<(), ToolError> {
+    if policy.is_off() || policy.is_met_by(&policy.status()) {
+        return Ok(());
+    }
+    let held = policy.status();
+    Err(ToolError::unavailable(format_args!("the sandbox cannot hold what is required: {held}"))
+        .hint("it is not started without one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A policy in at most three words.
+    fn policy(text: &str) -> Policy {
+        let mut words = text.split(' ');
+        let mode = words.next().unwrap().parse().unwrap();
+        let level = words.next().map(|level| level.parse().unwrap()).unwrap_or_default();
+        Policy::new(mode, level).network(words.next() == Some("net"))
+    }
+
+    fn wish(text: &str) -> Wish<'_> {
+        let mut wish = Wish::default();
+        for word in text.split(' ') {
+            match word {
+                "best_effort" | "required" => wish.mode = Some(word),
+                "read_only" | "workspace_write" => wish.level = Some(word),
+                "net" => wish.network = Some(true),
+                "no_net" => wish.network = Some(false),
+                _ => {}
+            }
+        }
+        wish
+    }
+
+    #[test]
+    fn a_wish_is_granted_where_it_is_no_wider() {
+        for (set, wished, expected) in [
+            ("off", "", "off"),
+            ("off", "best_effort", "best_effort workspace_write"),
+            ("off", "required read_only", "required read_only"),
+            ("off", "required workspace_write net", "required workspace_write net"),
+            ("required full", "best_effort", "best_effort workspace_write"),
+            ("required full", "", "required full"),
+            ("best_effort workspace_write net", "", "best_effort workspace_write net"),
+            ("best_effort workspace_write net", "required", "required workspace_write net"),
+            ("best_effort workspace_write net", "no_net", "best_effort workspace_write"),
+            ("best_effort workspace_write", "read_only", "best_effort read_only"),
+            ("required read_only", "required read_only no_net", "required read_only"),
+        ] {
+            let granted = wish(wished).within(&policy(set)).unwrap();
+            assert_eq!(granted, policy(expected), "{set}: {wished}");
+        }
+    }
+
+    #[test]
+    fn what_is_wider_or_does_nothing_is_told() {
+        for (set, wished, words) in [
+            ("off", "read_only", "`sandbox_level` does nothing without `sandbox`"),
+            ("off", "net", "`sandbox_network` does nothing without `sandbox`"),
+            ("required workspace_write", "best_effort", "`sandbox` would be wider"),
+            ("best_effort read_only", "workspace_write", "`sandbox_level` would be wider"),
+            ("best_effort workspace_write", "net", "`sandbox_network` would be wider"),
+        ] {
+            let error = wish(wished).within(&policy(set)).unwrap_err();
+            assert!(error.to_string().contains(words), "{set}: {wished}: {error}");
+        }
+    }
+}
