@@ -200,7 +200,10 @@ async fn programs_get_the_lines_around_a_match() {
     };
     let around = |numbers: &[u64], of: &Value| {
         let lines: Vec<_> = of["context"].as_array().unwrap().iter().collect();
-        assert!(lines.iter().all(|line| line["content"] == line["line"].to_string()), "{of}");
+        assert!(
+            lines.iter().all(|line| line["content"].as_str() == Some(&*line["line"].to_string())),
+            "{of}"
+        );
         assert_eq!(lines.iter().map(|line| line["line"].clone()).collect::<Vec<_>>(), numbers);
     };
     let found = shown(2).await;
