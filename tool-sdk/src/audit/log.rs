@@ -5,6 +5,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::Value;
+
 use super::{Audit, AuditRecord, Audited};
 use crate::redact::{Redactor, Spotted};
 use crate::store::place;
@@ -60,7 +62,11 @@ impl Audit for AuditLog {
             texts.for_each(|text| spotted.look_at(&self.redactor, text));
         }
         // Before it becomes text: a secret with a quote would be another text in JSON.
-        self.redactor.scrub_told_value(&mut value, &spotted);
+        self.redactor.redact_value(&mut value);
+        // All else is told whole, so that no piece of a secret is in it.
+        if let Some(Value::String(reason)) = value.get_mut("reason") {
+            self.redactor.scrub_told(reason, &spotted);
+        }
         let mut line = value.to_string();
         line.push('\n');
         if self.cut.swap(false, Ordering::Relaxed) {

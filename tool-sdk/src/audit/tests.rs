@@ -147,6 +147,36 @@ fn secrets_are_not_written() {
     assert_eq!(lines(&path).len(), 2);
 }
 
+// P6: whoever makes a call hides nothing of it by what they write beside it.
+#[test]
+fn a_call_does_not_hide_what_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::open(&path, Redactor::new(["Zx9q8w7e6r5t4"])).unwrap();
+    for shape in ["Authorization: Bearer precious-data", "sk-0precious-data-precious-data"] {
+        let command = format!("rm -rf precious-data # {shape}");
+        let arguments = json!({ "cmd": command, "why": "Authorization: Bearer run/2023-11-14T22" });
+        let arguments = arguments.to_string();
+        let mut decision = decision();
+        decision.subjects = vec![command.clone().into()];
+        decision.reason = format!("`{command}` is asked about").into();
+        let session = Session::new("s");
+        let (definition, call) = (definition(), CallId::given("1"));
+        let fingerprint = Fingerprint::of(&definition, &arguments, &[]);
+        let what = Audited::decided(&decision, None);
+        let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, what);
+        record.time = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        let made_of = [arguments.as_str()];
+        record.made_of = &made_of;
+        log.record(&record).unwrap();
+        let line = lines(&path).pop().unwrap();
+        assert!(line["subjects"][0].to_string().contains("rm -rf precious-data"), "{line}");
+        assert!(line["reason"].to_string().contains("rm -rf precious-data"), "{line}");
+        assert_eq!((&line["tool"], &line["permission"]), (&json!("run"), &json!("run")));
+        assert!(line["time"].as_str().unwrap().starts_with("2023-11-14T22"), "{line}");
+    }
+}
+
 #[test]
 fn lines_stay_whole_however_many_write() {
     const WRITERS: usize = 8;

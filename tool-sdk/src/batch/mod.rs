@@ -12,7 +12,7 @@
 //! the turn, stop what has not begun yet.
 
 use std::collections::HashSet;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -175,8 +175,14 @@ impl Hall {
     /// Waits until all calls before the one at `at` are behind what `reached` says.
     async fn come(&self, at: usize, reached: fn(&State) -> usize) {
         let in_line = Arc::clone(&self.state().places[at].in_line);
-        while reached(&self.state()) < at {
-            in_line.notified().await;
+        loop {
+            let mut told = pin!(in_line.notified());
+            // What is told from here on is heard, by all who wait for this place.
+            told.as_mut().enable();
+            if reached(&self.state()) >= at {
+                return;
+            }
+            told.await;
         }
     }
 }
@@ -195,10 +201,11 @@ impl State {
         let places = &self.places;
         let close_up = |reached: &mut usize, is_past: fn(&Standing) -> bool| {
             let is_past = |place: &&Standing| place.stage != Stage::Coming || is_past(place);
-            *reached += places[*reached..].iter().take_while(is_past).count();
-            if let Some(next) = places.get(*reached) {
-                next.in_line.notify_one();
-            }
+            let from = *reached;
+            *reached += places[from..].iter().take_while(is_past).count();
+            // Also one that is past may wait again, with another question.
+            let up_to = places.len().min(*reached + 1);
+            places[from.min(up_to)..up_to].iter().for_each(|place| place.in_line.notify_waiters());
         };
         close_up(&mut self.decided_to, |place| place.asks);
         close_up(&mut self.shown_to, |place| place.is_shown);
@@ -257,6 +264,12 @@ impl Turn for Place {
     }
 
     fn line(&self) -> Arc<dyn Line> {
+        let mut state = self.hall.state();
+        if state.shown_to <= self.at {
+            // It has another question than the one that was shown.
+            state.places[self.at].is_shown = false;
+        }
+        drop(state);
         Arc::new(Spot { hall: Arc::clone(&self.hall), at: self.at })
     }
 

@@ -389,3 +389,25 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
         assert_eq!(asked, ["z1", "z2", "z3"], "round {round}");
     }
 }
+
+// F48: a call that a hook changed has another question, which comes in its turn and does come.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_takes_the_place_of_another_is_shown() {
+    let hall = Arc::new(Hall::new(3, 4));
+    let spot = |at| Arc::new(Spot { hall: Arc::clone(&hall), at });
+    let places: Vec<_> = (0..3).map(|at| Place { hall: Arc::clone(&hall), at }).collect();
+    places.iter().for_each(Place::asks);
+    spot(1).shown();
+    spot(2).shown();
+    let again = places[1].line();
+    let mut waiting = (again.clone().come(), again.clone().come(), spot(2).come());
+    let soon = Duration::from_secs(1);
+    assert!(tokio::time::timeout(soon, &mut waiting.0).await.is_err(), "the first was not shown");
+    assert!(tokio::time::timeout(soon, &mut waiting.1).await.is_err());
+    assert!(tokio::time::timeout(soon, &mut waiting.2).await.is_err());
+    spot(0).shown();
+    tokio::time::timeout(soon, &mut waiting.0).await.expect("it is its turn");
+    tokio::time::timeout(soon, &mut waiting.1).await.expect("whoever waits for it hears it");
+    again.shown();
+    tokio::time::timeout(soon, &mut waiting.2).await.expect("nothing is before it");
+}

@@ -83,15 +83,15 @@ fn redact_ask(ask: &mut Ask, redactor: &Redactor, mut spotted: Spotted) {
     }
     let told = ask.summary.iter_mut().chain(&mut ask.suggestions).chain([&mut ask.reason]);
     told.for_each(|text| redactor.scrub_told(text, &spotted));
-    redact_subjects(&mut ask.subjects, redactor, &spotted);
-    redact_rules(&mut ask.rules, redactor, &spotted);
+    redact_subjects(&mut ask.subjects, redactor);
+    redact_rules(&mut ask.rules, redactor);
 }
 
 fn redact_decision(decision: &mut Decision, redactor: &Redactor, mut spotted: Spotted) {
     look_at_subjects(&mut spotted, &decision.subjects, redactor);
     redactor.scrub_told(decision.reason.to_mut(), &spotted);
-    redact_subjects(&mut decision.subjects, redactor, &spotted);
-    redact_rules(&mut decision.rules, redactor, &spotted);
+    redact_subjects(&mut decision.subjects, redactor);
+    redact_rules(&mut decision.rules, redactor);
 }
 
 fn look_at_subjects(spotted: &mut Spotted, subjects: &[Subject], redactor: &Redactor) {
@@ -99,16 +99,17 @@ fn look_at_subjects(spotted: &mut Spotted, subjects: &[Subject], redactor: &Reda
     texts.for_each(|text| spotted.look_at(redactor, text));
 }
 
-fn redact_subjects(subjects: &mut [Subject], redactor: &Redactor, spotted: &Spotted) {
+/// What a call touches is told whole, so that no piece of a secret is in it.
+fn redact_subjects(subjects: &mut [Subject], redactor: &Redactor) {
     for subject in subjects {
-        *subject = subject.clone().redacted(redactor, spotted);
+        *subject = subject.clone().redacted(redactor);
     }
 }
 
-fn redact_rules(rules: &mut [Rule], redactor: &Redactor, spotted: &Spotted) {
+fn redact_rules(rules: &mut [Rule], redactor: &Redactor) {
     for rule in rules {
         let mut pattern = rule.pattern.as_str().to_owned();
-        redactor.scrub_told(&mut pattern, spotted);
+        redactor.scrub(&mut pattern);
         rule.pattern = pattern.into();
     }
 }

@@ -48,6 +48,8 @@ struct Known {
     /// Each secret, its lines, and how these are written with escapes.
     secrets: Vec<String>,
     finder: AhoCorasick,
+    /// Those of which pieces are looked for.
+    in_pieces: Vec<String>,
     /// Finds the beginnings and the ends of secrets that are left at cuts.
     ends: AhoCorasick,
     /// The bytes of the longest.
@@ -67,11 +69,13 @@ impl Redactor {
             .flat_map(|secret| forms(&secret))
             .collect();
         let Some(longest) = secrets.iter().map(String::len).max() else { return Self::default() };
-        let ends = secrets.iter().flat_map(|secret| pieces::ends(secret));
+        let in_pieces = secrets.iter().filter(|secret| pieces::is_in_pieces(secret));
+        let in_pieces: Vec<String> = in_pieces.cloned().collect();
+        let ends = in_pieces.iter().flat_map(|secret| pieces::ends(secret));
         let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
         let few = "the secrets of a host are less than a gigabyte";
         let (ends, finder) = (ends.expect(few), finder.expect(few));
-        Self { known: Some(Arc::new(Known { secrets, finder, ends, longest })) }
+        Self { known: Some(Arc::new(Known { secrets, finder, in_pieces, ends, longest })) }
     }
 
     /// Knows the values of environment variables whose names sound secret, such as
@@ -99,8 +103,14 @@ impl Redactor {
 
     /// Where in `text` secrets are, in no order. They may overlap; of each, nothing may be left.
     fn found(&self, text: &str) -> Vec<Range<usize>> {
-        let known = self.known.iter().flat_map(|known| known.finder.find_overlapping_iter(text));
-        shapes(text).chain(known.map(|found| found.range())).collect()
+        shapes(text).chain(self.known_in(text)).collect()
+    }
+
+    /// Where in `text` secrets are that are known by their values.
+    fn known_in<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+        let known = self.known.iter();
+        let known = known.flat_map(move |known| known.finder.find_overlapping_iter(text));
+        known.map(|found| found.range())
     }
 
     /// Replaces the secrets in `text`.

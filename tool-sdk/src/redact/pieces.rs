@@ -4,15 +4,18 @@
 //! the beginning of a command, a summary is cut, an error writes odd characters as escapes. What
 //! is left of a secret then has neither its value nor its shape. So the secrets are looked for in
 //! what the call was made of, and their pieces in what is told of it.
+//!
+//! **Invariant:** whoever makes a call hides nothing of it. Anything can be given the shape of a
+//! secret, so of one that only looks so no more is taken out than its beginning at a cut.
 
-use std::collections::HashSet;
-use std::ops::Range;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::{Bound, Range};
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
 
-use super::{MARK, Redactor, marked};
+use super::{MARK, Redactor, marked, shapes};
 use crate::escape::json_string;
 
 /// So many characters of a secret are a piece, wherever they stand.
@@ -35,9 +38,13 @@ static BEGUN: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is fixed")
 });
 
-/// The secrets that were found in what a call was made of.
+/// The secrets that were found in what a call was made of, as they may stand in texts.
 #[derive(Default)]
-pub(crate) struct Spotted(Vec<String>);
+pub(crate) struct Spotted {
+    all: BTreeSet<String>,
+    /// Those of them that the host knows.
+    known: BTreeSet<String>,
+}
 
 impl Spotted {
     /// The secrets in the arguments of a call, as they were at any time.
@@ -72,21 +79,44 @@ impl Spotted {
 
     /// Adds the secrets in `text`.
     pub(crate) fn look_at(&mut self, redactor: &Redactor, text: &str) {
-        for found in redactor.found(text) {
+        for found in shapes(text) {
             let secret = &text[found];
-            if !self.0.iter().any(|known| known == secret) {
-                self.0.extend(forms(secret));
+            if !self.all.contains(secret) {
+                self.all.extend(forms(secret));
+            }
+        }
+        for found in redactor.known_in(text).filter(|found| is_in_pieces(&text[found.clone()])) {
+            let secret = &text[found];
+            if !self.known.contains(secret) {
+                self.known.extend(forms(secret));
+                self.all.extend(forms(secret));
             }
         }
     }
 
+    /// Where the beginning of one of them is at the end of `before`.
+    fn begun(&self, before: &str) -> Option<Range<usize>> {
+        /// Of longer ones no more is left before a cut.
+        const MOST: usize = 256;
+        let from = before.ceil_char_boundary(before.len().saturating_sub(MOST));
+        let is_begun = |at: &usize| {
+            let rest = &before[*at..];
+            let next = self.all.range::<str, _>((Bound::Included(rest), Bound::Unbounded)).next();
+            next.is_some_and(|secret| secret.starts_with(rest))
+        };
+        let starts = before[from..].char_indices().map(|(at, _)| from + at);
+        let enough = before.char_indices().nth_back(TOLD - 1).map(|(at, _)| at)?;
+        let at = starts.take_while(|at| *at <= enough).find(is_begun)?;
+        Some(at..before.len())
+    }
+
     /// Where their pieces are in `text`.
     fn pieces(&self, text: &str) -> Vec<Range<usize>> {
-        if self.0.is_empty() {
+        if self.known.is_empty() {
             return Vec::new();
         }
         let of_one = |secret| windows(secret).map(|piece| &secret[piece]);
-        let pieces = self.0.iter().map(String::as_str).flat_map(of_one);
+        let pieces = self.known.iter().map(String::as_str).flat_map(of_one);
         let pieces: HashSet<&str> = pieces.filter(|piece| !MARK.contains(piece)).collect();
         windows(text).filter(|piece| pieces.contains(&text[piece.clone()])).collect()
     }
@@ -104,20 +134,26 @@ impl Redactor {
         }
     }
 
-    /// The same in every text of a value.
+    /// The same in every text of a value, which may be whole: of what only looks like a secret
+    /// nothing but that is taken out.
     pub(crate) fn scrub_told_value(&self, value: &mut Value, spotted: &Spotted) {
         self.redact_value(value);
-        self.scrub_texts(value, spotted);
+        self.scrub_known(value, spotted);
     }
 
-    fn scrub_texts(&self, value: &mut Value, spotted: &Spotted) {
+    fn scrub_known(&self, value: &mut Value, spotted: &Spotted) {
         match value {
-            Value::String(text) => self.scrub_told(text, spotted),
+            Value::String(text) => {
+                let pieces = spotted.pieces(text);
+                if !pieces.is_empty() {
+                    *text = marked(text, pieces);
+                }
+            }
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| self.scrub_texts(item, spotted));
+                items.iter_mut().for_each(|item| self.scrub_known(item, spotted));
             }
             Value::Object(members) => {
-                members.values_mut().for_each(|value| self.scrub_texts(value, spotted));
+                members.values_mut().for_each(|value| self.scrub_known(value, spotted));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -127,12 +163,12 @@ impl Redactor {
     /// after it. A line may end at a cut without a mark.
     fn cut_in(&self, text: &str, spotted: &Spotted) -> Vec<Range<usize>> {
         let known = self.known.as_ref().filter(|known| known.ends.is_match(text));
-        let known = known.map_or(&[][..], |known| &known.secrets);
+        let known = known.map_or(&[][..], |known| &known.in_pieces);
         let mut found = Vec::new();
         for (at, cut) in CUTS.iter().flat_map(|cut| text.match_indices(cut)) {
             let before = text[..at].trim_end_matches(' ');
             found.extend(token_at_end(before));
-            found.extend(spotted.0.iter().filter_map(|secret| begun(before, secret, TOLD)));
+            found.extend(spotted.begun(before));
             found.extend(known.iter().filter_map(|secret| begun(before, secret, PIECE)));
             let start = at + cut.len();
             found.extend(known.iter().filter_map(|secret| ended(text, start, secret)));
@@ -198,6 +234,11 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// Whether pieces of a secret are looked for: not those of a path to one, which others share.
+pub(super) fn is_in_pieces(secret: &str) -> bool {
+    !secret.starts_with('/')
 }
 
 /// The first and the last piece of a secret: where a text has neither, no end of it is there.

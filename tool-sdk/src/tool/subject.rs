@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use crate::effect::RiskClass;
 use crate::error::{ErrorKind, ToolError};
-use crate::redact::{Redactor, Spotted};
+use crate::redact::Redactor;
 
 /// One thing that a call touches: a path, a command, an address.
 ///
@@ -422,16 +422,12 @@ impl Subject {
     }
 
     /// The subject without what `redactor` finds, for those who only read of it.
-    pub(crate) fn redacted(mut self, redactor: &Redactor, spotted: &Spotted) -> Self {
-        let is_clean = |text: &str| {
-            let mut scrubbed = text.to_owned();
-            redactor.scrub_told(&mut scrubbed, spotted);
-            scrubbed == text
-        };
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        let is_clean = |text: &str| redactor.redact(text) == text;
         if !self.forbidden_spellings().chain(self.reason()).all(is_clean) {
             (self.path, self.sent, self.forbidden_as, self.refusal) = Default::default();
             (self.because, self.offers, self.below) = Default::default();
-            redactor.scrub_told(self.text.to_mut(), spotted);
+            redactor.scrub(self.text.to_mut());
         }
         self
     }

@@ -256,11 +256,18 @@ impl<'a> Names<'a> {
         if command.open_end {
             self.unknown = Some(&command.text);
         }
+        // What an alias of git stands for may show anything, and so may a setting that is a command.
+        let is_git = program == "git";
+        if is_git && command.may_be_alias {
+            self.unknown = Some(&command.text);
+        }
+        let is_setting = |option| is_git && matches!(option, "-c" | "--config-env");
         let mut before = "";
         for (word, known) in words.iter().zip(command.known.iter().skip(1)) {
             let option = std::mem::replace(&mut before, word);
             match known {
                 _ if is_text(&program, option) || word.starts_with("-j$") => {}
+                Known::Literal if is_setting(option) && word.contains(is_open) => self.open(word),
                 Known::Literal => self.word(word, is_found || word.contains("{}")),
                 _ => self.open(word),
             }

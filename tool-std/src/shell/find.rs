@@ -50,6 +50,8 @@ struct Finder<'s> {
     target: Option<bool>,
     /// Whether that is a text, and no file.
     here: bool,
+    /// Whether it is read and written.
+    both: bool,
     /// Whether it may be a descriptor, as in `2>&1`.
     copies: bool,
     /// Inside braces that began a command.
@@ -203,6 +205,8 @@ impl Finder<'_> {
         let is_next = self.word.is_none() && self.target == Some(false);
         self.end_word();
         self.here = is_next && !is_write;
+        // `<>` opens a file for both.
+        self.both = is_next && is_write;
         self.copies = false;
         self.target = Some(is_write);
     }
@@ -223,6 +227,9 @@ impl Finder<'_> {
             let is_file = word.value != "/dev/null" && !(self.copies && is_descriptor);
             if word.unknown {
                 word.value = "`".to_owned();
+            }
+            if self.both && is_file {
+                self.found.reads.push(word.value.clone());
             }
             if is_write && is_file {
                 self.found.writes.push(word.value);
@@ -254,7 +261,12 @@ impl Finder<'_> {
         self.end_word();
         match self.target.take() {
             // What comes in its place is not known.
-            Some(true) => self.found.writes.push("`".to_owned()),
+            Some(true) => {
+                self.found.writes.push("`".to_owned());
+                if self.both {
+                    self.unknown_read();
+                }
+            }
             Some(false) if !self.here => self.unknown_read(),
             _ => {}
         }

@@ -58,13 +58,40 @@ impl Event {
         all.first().filter(|(distance, _)| *distance <= CLOSE).map(|(_, event)| *event)
     }
 
-    /// Whether `name` is most likely one that decides, mistyped or as others call it.
+    /// Whether `name` may be one that decides, mistyped or as others call it.
     fn is_meant(name: &str) -> bool {
+        /// What is decided about, when, and how.
+        const WORDS: &[&str] = &[
+            "allow",
+            "approv",
+            "ask",
+            "before",
+            "block",
+            "call",
+            "can",
+            "check",
+            "command",
+            "deny",
+            "edit",
+            "exec",
+            "gate",
+            "guard",
+            "may",
+            "permission",
+            "pre",
+            "read",
+            "run",
+            "shell",
+            "should",
+            "tool",
+            "use",
+            "valid",
+            "write",
+        ];
         let letters = letters(name);
-        let is_before = ["pre", "before"].iter().any(|it| letters.contains(it));
+        let is_late = ["post", "after"].iter().any(|it| letters.starts_with(it));
         Self::ALL.iter().any(|event| event.decides() && is_like(name, event.as_str()))
-            || is_before && letters.contains("tool")
-            || letters.contains("permission")
+            || !is_late && WORDS.iter().any(|word| letters.contains(word))
     }
 
     const fn timeout(self) -> Duration {
@@ -495,6 +522,10 @@ mod tests {
             (json!({ "BeforeTool": [good] }), true),
             (json!({ "BeforeTool": "x" }), true),
             (json!({ "ToolPermission": group(&good) }), true),
+            (json!({ "beforeShellExecution": group(&good) }), true),
+            (json!({ "pre_run_command": group(&good) }), true),
+            (json!({ "UserApproval": group(&good) }), true),
+            (json!({ "AfterCommand": group(&good) }), false),
             // One that nobody knows costs none that is known.
             (json!({ "Foo": group(&good) }), false),
             (json!({ "Foo": group(&binding) }), true),
