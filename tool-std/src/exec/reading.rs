@@ -40,6 +40,12 @@ pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) ->
     let mut subjects = Vec::new();
     let mut names = Names::default();
     of.may_read.iter().for_each(|path| names.word(path, true));
+    for (text, by_shell) in &of.obeyed {
+        names.word(text, false);
+        if *by_shell && text.contains(is_open) {
+            names.unknown = Some(text);
+        }
+    }
     // What was only found may be more than what is written.
     let is_found = of.opaque.is_some();
     let at_home = entered_at_home(of);

@@ -76,6 +76,8 @@ pub struct Understood {
     pub(crate) opens_led: bool,
     /// What redirections of a script that is not understood may read.
     pub(crate) may_read: Vec<String>,
+    /// What a program may be given on its input to obey, and whether a shell obeys it.
+    pub(crate) obeyed: Vec<(String, bool)>,
     /// Whether a command may link, move or mount files.
     pub(crate) renames: bool,
     direct: bool,

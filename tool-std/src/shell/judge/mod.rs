@@ -151,6 +151,7 @@ impl Judge {
             } else if self.reads_input && !self.inputs.is_empty() {
                 self.opaque(Why::Sourced);
                 for text in std::mem::take(&mut self.inputs) {
+                    self.answer.obeyed.push((text.clone(), true));
                     self.scripts.push_back(Script {
                         text,
                         language: Language::Other,
@@ -164,6 +165,7 @@ impl Judge {
             } else if (self.reads_code || self.reads_input) && !self.said.is_empty() {
                 for text in std::mem::take(&mut self.said) {
                     self.look_into(&text);
+                    self.answer.obeyed.push((text, self.reads_input));
                 }
             } else {
                 break;
