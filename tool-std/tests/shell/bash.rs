@@ -20,9 +20,10 @@ const NESTED: usize = 300;
 /// The most scripts that are tried for that.
 const TRIES: usize = 200_000;
 
-/// Writes the arguments of every command to a file, in one piece, and gives `$status`.
+/// Writes the arguments of every command to a file, and gives `$status`. Each process has a file of
+/// its own: bash writes line by line, and the commands of a pipeline do so at the same time.
 const STUB: &str = r#"command_not_found_handle() {
-    printf '%s\0' "$#" "$@" >> "$LOG"
+    printf '%s\0' "$#" "$@" >> "$LOG.$BASHPID"
     return "$STATUS"
 }
 "#;
@@ -79,8 +80,7 @@ fn bash() -> Option<PathBuf> {
 fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> Vec<Vec<String>> {
     // What bash left running may write late: that belongs to no other script.
     static RUNS: AtomicUsize = AtomicUsize::new(0);
-    let log = folder.join(format!("log{}", RUNS.fetch_add(1, Ordering::Relaxed)));
-    fs::write(&log, "").expect("the log is made");
+    let log = format!("log{}", RUNS.fetch_add(1, Ordering::Relaxed));
     let done = Command::new(bash)
         // Patterns stand for themselves: which files there are is another matter.
         .args(["--noprofile", "--norc", "-f", "-c"])
@@ -88,7 +88,7 @@ fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> V
         .env_clear()
         .env("PATH", folder.join("nothing"))
         .env("LC_ALL", "C.UTF-8")
-        .env("LOG", &log)
+        .env("LOG", folder.join(&log))
         .env("STATUS", status)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -96,13 +96,19 @@ fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> V
         .stderr(Stdio::null())
         .status();
     done.expect("bash runs");
-    let said = fs::read_to_string(&log).expect("the log is read");
-    fs::remove_file(&log).expect("the log is removed");
-    let mut fields = said.split_terminator('\0');
     let mut commands = Vec::new();
-    while let Some(count) = fields.next() {
-        let count = count.parse().expect("a number");
-        commands.push(fields.by_ref().take(count).map(str::to_owned).collect());
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it is there").path();
+        if path.file_stem().is_none_or(|stem| *stem != *log) || path.extension().is_none() {
+            continue;
+        }
+        let said = fs::read_to_string(&path).expect("the log is read");
+        fs::remove_file(&path).expect("the log is removed");
+        let mut fields = said.split_terminator('\0');
+        while let Some(count) = fields.next() {
+            let count = count.parse().expect("a number");
+            commands.push(fields.by_ref().take(count).map(str::to_owned).collect());
+        }
     }
     commands
 }
