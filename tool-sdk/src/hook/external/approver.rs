@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::config::{Entry, Event};
+use super::config::Entry;
+use super::event::Event;
 use super::payload::{Payload, Touched};
 use super::protocol::Said;
 use super::{ExternalHooks, compose, taken};

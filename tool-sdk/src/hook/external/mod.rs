@@ -11,6 +11,7 @@ mod after;
 mod approver;
 mod compose;
 mod config;
+mod event;
 mod files;
 mod matcher;
 mod payload;
@@ -27,8 +28,9 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use self::approver::HooksFirst;
+use self::config::Entry;
 pub use self::config::HookConfigError;
-use self::config::{Entry, Event};
+use self::event::Event;
 use self::payload::{Payload, mode_name};
 use self::protocol::{Failure, Said};
 use super::{Hook, HookRun, HookedCall, Opinion, Step, Verdict};

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::config::Event;
+use super::event::Event;
 use crate::hook::Verdict;
 use crate::process::{Exit, Finished, RunError};
 

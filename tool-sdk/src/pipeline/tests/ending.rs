@@ -197,8 +197,9 @@ async fn limits_hold_where_a_tool_waits() {
     assert_eq!(kind(&outcome), ErrorKind::Timeout);
 }
 
-/// A tool that works on another thread until it is let go; whether it holds the call comes first.
-fn working(holds: bool, at: &Arc<Barrier>) -> Pipeline {
+/// A tool that works on another thread until it is told to stop, where it `heeds` that, or let go;
+/// whether it holds the call comes first.
+fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
     let at = Arc::clone(at);
     pipeline(tool("t", move |_, cx: Context| {
         let at = Arc::clone(&at);
@@ -207,7 +208,13 @@ fn working(holds: bool, at: &Arc<Barrier>) -> Pipeline {
                 stop.hold()?;
             }
             at.wait();
-            at.wait();
+            if heeds {
+                while !stop.is_stopped() {
+                    thread::yield_now();
+                }
+            } else {
+                at.wait();
+            }
             match stop.hold() {
                 Ok(()) => Err(ToolError::internal("it was not told to stop")),
                 Err(_) if holds => Ok("changed"),
@@ -223,11 +230,12 @@ fn working(holds: bool, at: &Arc<Barrier>) -> Pipeline {
 async fn a_call_that_is_over_waits_for_work_that_is_held() {
     let both = Arc::new(Barrier::new(2));
     for (holds, limited) in [(true, false), (true, true), (false, false), (false, true)] {
-        let pipeline = working(holds, &both);
+        let pipeline = working(holds, holds, &both);
         let token = CancellationToken::new();
         let request = Call::new("t", "{}").cancelled_by(token.clone());
         let request = match limited {
-            true => request.timeout(Duration::from_millis(50)),
+            // Enough to begin with the work on a busy machine.
+            true => request.timeout(Duration::from_secs(2)),
             false => request,
         };
         let other = thread::spawn({
@@ -237,11 +245,13 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
                 if !limited {
                     token.cancel();
                 }
-                thread::sleep(Duration::from_millis(100));
-                both.wait();
             }
         });
         let outcome = call(&pipeline, request).await;
+        if !holds {
+            // Nobody waited for the work, which still runs.
+            both.wait();
+        }
         let over = if limited { ErrorKind::Timeout } else { ErrorKind::Aborted };
         match holds {
             true => assert_eq!(outcome.text(), "changed", "{limited}"),
@@ -255,7 +265,7 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_over_does_not_wait_for_ever() {
     let both = Arc::new(Barrier::new(2));
-    let (pipeline, token) = (working(true, &both), CancellationToken::new());
+    let (pipeline, token) = (working(true, false, &both), CancellationToken::new());
     let over = async {
         tokio::task::yield_now().await;
         both.wait();

@@ -26,7 +26,7 @@ use sse_stream::Sse;
 use super::super::super::batch::{self, List};
 use super::ears::Ears;
 use super::post::{self, Answer, Envelope, post};
-use super::{MAX_MESSAGE, steady, unread};
+use super::{MAX_MESSAGE, listed, steady, unread};
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
@@ -72,8 +72,9 @@ impl StreamableHttpClient for Attentive {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
+        let is_list = listed::is_list(&message);
         let envelope = Envelope { session, token, headers };
-        Ok(match post(&self.client, &uri, &message, envelope, longest).await? {
+        let posted = match post(&self.client, &uri, &message, envelope, longest).await? {
             Answer::Events(events, session) => {
                 StreamableHttpPostResponse::Sse(readable(events, id, longest), session)
             }
@@ -88,7 +89,8 @@ impl StreamableHttpClient for Attentive {
                 }
                 None => StreamableHttpPostResponse::Accepted,
             },
-        })
+        };
+        Ok(if is_list { listed::noted(&self.ears, posted) } else { posted })
     }
 
     async fn delete_session(

@@ -17,7 +17,6 @@ use super::super::remote::{Remote, RemoteError};
 use super::ears::Ears;
 use super::events::Attentive;
 use super::lines::Overflow;
-use super::listed::Noting;
 use super::pause::LONGEST;
 use super::{MAX_MESSAGE, begin, either};
 
@@ -50,7 +49,7 @@ pub(in super::super) async fn dial(
     }
     let meet = |mode| {
         let ears = Arc::new(Ears::new(questions.clone()));
-        let client = Noting(Attentive { client: client.clone(), ears: Arc::clone(&ears) });
+        let client = Attentive { client: client.clone(), ears: Arc::clone(&ears) };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         async move { begin(transport, None, Overflow::default(), None, ears, mode).await }
     };
