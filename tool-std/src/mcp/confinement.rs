@@ -46,11 +46,20 @@ impl Wish<'_> {
             Err(ToolError::invalid_args(format_args!("`{name}` would be wider than the host's"))
                 .hint(format_args!("leave it out; the host says {host}")))
         };
-        if host.mode() == Mode::Required && mode.is_some_and(|mode| mode != Mode::Required) {
-            return wider("sandbox", "`required`");
+        let is_wider = |mode| match host.mode() {
+            Mode::Required => mode != Mode::Required,
+            _ => mode == Mode::Off,
+        };
+        if mode.is_some_and(is_wider) {
+            return wider("sandbox", &format!("`{}`", host.mode()));
         }
-        if host.level() == Level::ReadOnly && level.is_some_and(|level| level != Level::ReadOnly) {
-            return wider("sandbox_level", "`read_only`");
+        let is_wider = |level| match host.level() {
+            Level::Full => false,
+            Level::WorkspaceWrite => level == Level::Full,
+            host => level != host,
+        };
+        if level.is_some_and(is_wider) {
+            return wider("sandbox_level", &format!("`{}`", host.level()));
         }
         if !host.has_network() && self.network == Some(true) {
             return wider("sandbox_network", "that no networks are reached");
@@ -106,8 +115,8 @@ mod tests {
         let mut wish = Wish::default();
         for word in text.split(' ') {
             match word {
-                "best_effort" | "required" => wish.mode = Some(word),
-                "read_only" | "workspace_write" => wish.level = Some(word),
+                "off" | "best_effort" | "required" => wish.mode = Some(word),
+                "read_only" | "workspace_write" | "full" => wish.level = Some(word),
                 "net" => wish.network = Some(true),
                 "no_net" => wish.network = Some(false),
                 _ => {}
@@ -142,6 +151,9 @@ mod tests {
             ("off", "read_only", "`sandbox_level` does nothing without `sandbox`"),
             ("off", "net", "`sandbox_network` does nothing without `sandbox`"),
             ("required workspace_write", "best_effort", "`sandbox` would be wider"),
+            ("best_effort workspace_write", "off", "`sandbox` would be wider"),
+            ("required workspace_write", "off", "`sandbox` would be wider"),
+            ("required workspace_write", "full", "`sandbox_level` would be wider"),
             ("best_effort read_only", "workspace_write", "`sandbox_level` would be wider"),
             ("best_effort workspace_write", "net", "`sandbox_network` would be wider"),
         ] {
