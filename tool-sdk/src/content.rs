@@ -1,4 +1,4 @@
-//! What a tool gives back: text or JSON for the model, and what goes beside it.
+//! The output of a tool: text or JSON for the model, with attachments, metadata and a title.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::seldom::Seldom;
 
 /// The result of a tool.
 ///
-/// The text is what the model reads. Everything else goes beside it: a structured value
-/// for programs, attachments, a title and metadata for people's screens.
+/// The model reads the text. Everything else accompanies it: a structured value for programs,
+/// attachments, and a title and metadata for user interfaces.
 ///
 /// # Examples
 ///
@@ -32,7 +32,7 @@ pub struct Output {
     beside: Seldom<Option<Box<Beside>>>,
 }
 
-/// Whether the text is prose or the JSON text of a structured value.
+/// Whether the text is plain text or a structured value as JSON.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -48,36 +48,37 @@ struct Beside {
     attachments: Vec<Attachment>,
     display: Option<Value>,
     dropped: Option<Dropped>,
-    /// How many bytes the text was made of, what was dropped among them.
+    /// The size in bytes of the original data, including dropped bytes.
     made_of: Option<usize>,
-    /// How many bytes of the text are a heading, and how many a footing.
+    /// The number of bytes at the start of the text that are a heading.
     heading: usize,
+    /// The number of bytes at the end of the text that are a footing.
     footing: usize,
-    /// The most bytes of the text after the heading.
+    /// The limit in bytes of the text after the heading.
     limit: Option<usize>,
 }
 
-/// What a tool could not take in: it is not in the text and in no file.
+/// Output that a tool lost before there was a text; it is in no file either.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
     pub(crate) lines: usize,
     pub(crate) bytes: usize,
-    /// What stands in the text in its place.
+    /// The marker in the text at its position.
     pub(crate) mark: String,
 }
 
 impl Output {
-    /// Text for the model.
+    /// Creates an output of text for the model.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A structured value, given as JSON text.
+    /// Creates an output of a structured value, serialized as JSON text.
     ///
     /// # Errors
     ///
-    /// Fails when `value` cannot be written as JSON.
+    /// Fails when `value` cannot be serialized.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self {
@@ -87,21 +88,21 @@ impl Output {
         })
     }
 
-    /// Sets a short title for people.
+    /// Sets a short title for the user interface.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.beside_mut().title = Some(title.into());
         self
     }
 
-    /// Sets a structured value beside a text that says the same in words.
+    /// Sets a structured value in addition to a text with the same content.
     #[must_use]
     pub fn structured(mut self, value: Value) -> Self {
         self.beside_mut().structured = Some(value);
         self
     }
 
-    /// Adds a fact for programs; the model does not read it.
+    /// Adds metadata for programs; the model does not read it.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.beside_mut().metadata.insert(key.into(), value.into());
@@ -115,17 +116,17 @@ impl Output {
         self
     }
 
-    /// Sets typed data from which a screen can draw the result; the model does not read it.
+    /// Sets data from which a user interface can render the result; the model does not read it.
     #[must_use]
     pub fn display(mut self, display: Value) -> Self {
         self.beside_mut().display = Some(display);
         self
     }
 
-    /// Says how much was lost before there was a text, for instance when the buffer for a
-    /// process' output was full.
+    /// Reports how much output was lost before there was a text, for instance because the buffer
+    /// for the output of a process was full.
     ///
-    /// It counts as left out, and the model is told; nothing lost is nothing to tell.
+    /// It counts as omitted, and the model is told so. Zero lines and zero bytes are ignored.
     ///
     /// # Examples
     ///
@@ -143,8 +144,8 @@ impl Output {
         self
     }
 
-    /// Says what stands in the text where [something was lost](Self::dropped); it counts for none
-    /// of what there was.
+    /// Sets the marker that stands in the text at the position of the
+    /// [dropped output](Self::report_dropped). The marker does not count as output.
     #[must_use]
     pub fn marked(mut self, mark: impl Into<String>) -> Self {
         let dropped = self.beside.as_mut().and_then(|beside| beside.dropped.as_mut());
@@ -154,22 +155,21 @@ impl Output {
         self
     }
 
-    /// Says how many bytes the text was made of, where it is not these bytes themselves: programs
-    /// write control sequences, and what is no UTF-8. What was [dropped](Self::dropped) is among
-    /// them.
+    /// Sets the size in bytes of the original data, if the text differs from it: programs write
+    /// control sequences and invalid UTF-8. [Dropped output](Self::report_dropped) is included.
     ///
-    /// When the text is cut, the counts are of these bytes. Each character of the text takes the
-    /// same room there, but for `\u{fffd}`, which stands for what is no text.
+    /// When the text is truncated, these bytes are counted. Each character of the text counts as
+    /// in UTF-8, except `\u{fffd}`, which replaces invalid bytes.
     #[must_use]
     pub fn made_of(mut self, bytes: usize) -> Self {
         self.beside_mut().made_of = Some(bytes);
         self
     }
 
-    /// Says that the first `bytes` of the text are a heading, such as how long a command took.
+    /// Declares the first `bytes` of the text as a heading, such as the duration of a command.
     ///
-    /// A heading stays when the text is cut, and tells nothing of whether two results are the
-    /// same; [metadata](Self::metadata) then does, beside the rest of the text.
+    /// A heading is kept when the text is truncated, and is ignored when the loop guard compares
+    /// two results; it compares the rest of the text and the [metadata](Self::metadata).
     ///
     /// # Examples
     ///
@@ -186,38 +186,38 @@ impl Output {
         self
     }
 
-    /// Says that the last `bytes` of the text are a footing: said of what stands before it, kept
-    /// when that is cut, and not counted.
+    /// Declares the last `bytes` of the text as a footing: a note about the text before it, which
+    /// is kept when the text is truncated and is not counted.
     #[must_use]
     pub fn footing(mut self, bytes: usize) -> Self {
         self.beside_mut().footing = bytes;
         self
     }
 
-    /// Asks that the text after the [heading](Self::heading) is cut to so many bytes, where the
-    /// host would allow more.
+    /// Limits the text after the [heading](Self::heading) to `bytes`, if the budget of the host
+    /// allows more.
     ///
-    /// The whole text is kept like that of any result that is cut, so a tool that is told how
-    /// much its caller wants to read loses nothing by it.
+    /// The whole text is saved as for any truncated result, so a tool can pass on how much its
+    /// caller wants to read without losing output.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.beside_mut().limit = Some(bytes);
         self
     }
 
-    /// Whether it is its text and nothing else.
+    /// Returns whether the output has only text.
     #[inline]
     pub(crate) fn is_bare(&self) -> bool {
         self.beside.is_none()
     }
 
-    /// The heading, and the text after it.
+    /// Splits the text into the heading and the rest.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
         self.text.split_at_checked(heading).unwrap_or(("", &self.text))
     }
 
-    /// The heading, what is counted and may be cut, and the footing.
+    /// Splits the text into heading, body and footing. Only the body is counted and truncated.
     pub(crate) fn sections(&self) -> (&str, &str, &str) {
         let (heading, rest) = self.parts();
         let footing = self.beside.as_ref().map_or(0, |beside| beside.footing);
@@ -228,34 +228,34 @@ impl Output {
         }
     }
 
-    /// How many bytes the text was made of, where it is not these bytes themselves.
+    /// Returns the size of the original data, if the text differs from it.
     pub(crate) fn source_bytes(&self) -> Option<usize> {
         self.beside.as_ref()?.made_of
     }
 
-    /// The most bytes of the text after the heading, where the tool wants less than it may.
+    /// Returns the limit that the tool requested for the text after the heading.
     pub(crate) fn own_limit(&self) -> Option<usize> {
         self.beside.as_ref()?.limit
     }
 
-    /// What the tool said that it lost.
+    /// Returns the dropped output that the tool reported.
     pub(crate) fn dropped_counts(&self) -> Option<Dropped> {
         self.beside.as_ref()?.dropped.clone()
     }
 
-    /// What the model reads.
+    /// Returns the text that the model reads.
     #[must_use]
     pub fn as_text(&self) -> &str {
         &self.text
     }
 
-    /// Takes the text out.
+    /// Returns the text by value.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// The structured value, where there is one.
+    /// Returns the structured value, if there is one.
     #[must_use]
     pub fn to_structured(&self) -> Option<Value> {
         match self.form {
@@ -264,13 +264,13 @@ impl Output {
         }
     }
 
-    /// Whether the text is the JSON text of a structured value.
+    /// Returns whether the text is a structured value as JSON.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.form == Form::Json
     }
 
-    /// The whole result as one JSON text: the structured value, or the text as a string.
+    /// Returns the result as JSON text: the structured value, or the text as a string.
     #[must_use]
     #[inline]
     pub fn into_json(mut self) -> String {
@@ -283,25 +283,25 @@ impl Output {
         }
     }
 
-    /// The short title.
+    /// Returns the title.
     #[must_use]
     pub fn title_text(&self) -> Option<&str> {
         self.beside.as_ref()?.title.as_deref()
     }
 
-    /// The facts for programs.
+    /// Returns the metadata for programs.
     #[must_use]
     pub fn metadata_map(&self) -> Option<&Map<String, Value>> {
         self.beside.as_ref().map(|beside| &beside.metadata).filter(|map| !map.is_empty())
     }
 
-    /// The attachments.
+    /// Returns the attachments.
     #[must_use]
     pub fn attachments(&self) -> &[Attachment] {
         self.beside.as_ref().map_or(&[], |beside| &beside.attachments)
     }
 
-    /// The typed data for a screen.
+    /// Returns the data for rendering.
     #[must_use]
     pub fn display_data(&self) -> Option<&Value> {
         self.beside.as_ref()?.display.as_ref()
@@ -309,8 +309,8 @@ impl Output {
 
     /// Replaces the text, for instance by a shorter one.
     ///
-    /// A JSON text that is replaced stays available to programs as the structured value:
-    /// what a model cannot afford to read is still whole for a machine.
+    /// A replaced JSON text stays available to programs as the structured value, so truncation
+    /// for the model does not affect programs.
     pub fn replace_text(&mut self, text: String) {
         if self.form == Form::Json {
             let structured = self.to_structured();
@@ -322,7 +322,7 @@ impl Output {
         if let Some(beside) = &mut *self.beside {
             beside.heading *= usize::from(keeps.0);
             beside.footing *= usize::from(keeps.1);
-            // It is another text.
+            // The size belongs to the replaced text.
             beside.made_of = None;
         }
         self.text = text;
@@ -365,50 +365,50 @@ impl From<&str> for Output {
     }
 }
 
-/// Something that comes with a result: an image, a document, a link.
+/// An attachment of a result: an image, a document or a link.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Attachment {
     /// The media type, such as `image/png`.
     pub mime: String,
-    /// A name for people, such as the file's.
+    /// A name for users, such as the file name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A title for people, where it has one beside its name.
+    /// A title for users, in addition to the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many bytes there are behind an address, where that is known.
+    /// The size in bytes of the resource behind a URI, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The address of what the bytes are a copy of, where they are one.
+    /// The URI of the resource of which the bytes are a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Where it is.
+    /// The content or its location.
     pub data: Data,
 }
 
-/// Where an attachment is.
+/// The content of an attachment, or its location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Data {
-    /// The bytes themselves.
+    /// The content.
     Bytes(Vec<u8>),
-    /// A place to fetch it from.
+    /// A URI from which the content can be fetched.
     Uri(String),
 }
 
 impl Attachment {
-    /// An attachment that carries its bytes.
+    /// Creates an attachment with content.
     #[must_use]
     pub fn bytes(mime: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self::new(mime.into(), Data::Bytes(bytes))
     }
 
-    /// An attachment that says where it is.
+    /// Creates an attachment that refers to a URI.
     #[must_use]
     pub fn uri(mime: impl Into<String>, uri: impl Into<String>) -> Self {
         Self::new(mime.into(), Data::Uri(uri.into()))
@@ -419,14 +419,14 @@ impl Attachment {
         Self { mime, name, title, description, size, origin, data }
     }
 
-    /// Names it.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Says of what the bytes are a copy: the address of a resource.
+    /// Sets the URI of the resource of which the bytes are a copy.
     #[must_use]
     pub fn copied_from(mut self, uri: impl Into<String>) -> Self {
         self.origin = Some(uri.into());

@@ -1,22 +1,23 @@
-//! What running a tool can do to the world: one truth for rules, hints and concurrency.
+//! The risk of a tool: the effects that it can have. Permission rules, MCP hints and the scheduler
+//! all use it.
 
 use serde::{Deserialize, Serialize};
 
-/// The class of risk; exactly one per tool.
+/// The risk class of a tool; every tool has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "a new class would change what every rule means")]
 pub enum RiskClass {
-    /// Looks, and changes nothing.
+    /// Reads, and changes nothing.
     Read,
     /// Changes data.
     Write,
-    /// Runs code, or anything that was not classified.
+    /// Runs code, or is not classified.
     Execute,
 }
 
 impl RiskClass {
-    /// `read`, `write` or `execute`.
+    /// Returns `read`, `write` or `execute`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -27,7 +28,7 @@ impl RiskClass {
     }
 }
 
-/// What running a tool can do.
+/// The effects that running a tool can have.
 ///
 /// # Examples
 ///
@@ -42,10 +43,10 @@ impl RiskClass {
 pub struct Risk {
     /// The class.
     pub class: RiskClass,
-    /// May destroy something that cannot be brought back.
+    /// May destroy data irreversibly.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destructive: bool,
-    /// A second identical call changes nothing more.
+    /// A repeated identical call has no further effect.
     #[serde(default, skip_serializing_if = "is_false")]
     pub idempotent: bool,
     /// Reaches things outside the host's control, such as the web.
@@ -59,41 +60,41 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Risk {
-    /// A risk of `class` and nothing more.
+    /// Creates a risk of `class` without further flags.
     #[must_use]
     pub const fn new(class: RiskClass) -> Self {
         Self { class, destructive: false, idempotent: false, open_world: false }
     }
 
-    /// Marks the tool as one that may destroy something.
+    /// Marks the tool as destructive.
     #[must_use]
     pub const fn destructive(mut self) -> Self {
         self.destructive = true;
         self
     }
 
-    /// Marks the tool as one whose repetition changes nothing more.
+    /// Marks the tool as idempotent: a repeated identical call has no further effect.
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
     }
 
-    /// Marks the tool as one that reaches outside the host's control.
+    /// Marks the tool as reaching systems outside of the host's control.
     #[must_use]
     pub const fn open_world(mut self) -> Self {
         self.open_world = true;
         self
     }
 
-    /// Whether the tool only looks.
+    /// Returns whether the tool only reads.
     #[must_use]
     pub const fn is_read_only(self) -> bool {
         matches!(self.class, RiskClass::Read)
     }
 }
 
-/// An unclassified tool may do anything.
+/// The default is [`RiskClass::Execute`]: an unclassified tool may do anything.
 impl Default for Risk {
     fn default() -> Self {
         Self::new(RiskClass::Execute)

@@ -1,8 +1,9 @@
-//! Why a call failed, for its two readers.
+//! The error of a failed call, for two readers: the model and the host.
 //!
-//! Message and hint are for the model: what is wrong with this call and what to send
-//! instead. The source is for the host. They are different fields, so that one cannot be
-//! sent in place of the other.
+//! Message and hint are for the model: what is wrong with this call and what to send instead. The
+//! source is for the host.
+//!
+//! **Invariant:** the source is a separate field and is never shown to the model.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,37 +12,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Output;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The arguments break the tool's contract.
+    /// The arguments violate the tool's contract.
     InvalidArgs,
-    /// What was named does not exist: a tool, a file, a record.
+    /// A named object does not exist: a tool, a file, a record.
     NotFound,
-    /// A rule or a person said no.
+    /// Denied by a permission rule or by the user.
     Denied,
-    /// The caller lacks a permission, or is not known.
+    /// The caller is not authenticated or lacks a permission.
     Unauthorized,
-    /// The time was up.
+    /// The time limit was exceeded.
     Timeout,
     /// The call was cancelled.
     Aborted,
-    /// The world changed since the model looked at it.
+    /// The state changed after the model read it.
     Conflict,
-    /// Something outside does not answer at the moment.
+    /// An external service does not respond at the moment.
     Unavailable,
-    /// The host is not set up for this tool.
+    /// The host is not configured for this tool.
     Config,
-    /// The tool tried, and failed.
+    /// The tool ran and failed.
     Failed,
-    /// A defect: a panic or a broken invariant.
+    /// A bug: a panic or a violated invariant.
     Internal,
 }
 
 impl ErrorKind {
-    /// Every kind, in the order of their declaration.
+    /// All kinds, in declaration order.
     pub const ALL: [Self; 11] = [
         Self::InvalidArgs,
         Self::NotFound,
@@ -56,7 +57,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// The kind's name on every surface, such as `not_found`.
+    /// Returns the name that every adapter uses, such as `not_found`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +75,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the model can do better with another call.
+    /// Returns whether the model may succeed with another call.
     #[must_use]
     pub const fn is_recoverable(self) -> bool {
         matches!(
@@ -88,7 +89,7 @@ impl ErrorKind {
         )
     }
 
-    /// The HTTP status that says the same.
+    /// Returns the corresponding HTTP status.
     #[must_use]
     pub const fn http_status(self) -> u16 {
         match self {
@@ -113,8 +114,8 @@ impl fmt::Display for ErrorKind {
 
 /// A failed call.
 ///
-/// `Display` is what the model reads: the message, then the hint on a line of its own.
-/// [`source`](StdError::source) is for the host's log.
+/// `Display` prints what the model reads: the message, then the hint on its own line.
+/// [`source`](StdError::source) is for the log of the host.
 ///
 /// # Examples
 ///
@@ -147,85 +148,85 @@ macro_rules! constructors {
 }
 
 impl ToolError {
-    /// An error of `kind`, with what the model should read.
+    /// Creates an error of `kind`; the model reads `message`.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
         Self::worded(kind, message.to_string())
     }
 
-    /// An error of `kind` whose message is made already.
+    /// Creates an error of `kind` from an owned message.
     pub(crate) fn worded(kind: ErrorKind, message: String) -> Self {
         Self(Box::new(Inner { kind, message, hint: None, source: None, output: None }))
     }
 
     constructors! {
-        /// What was named does not exist.
+        /// Creates an error for a named object that does not exist.
         not_found => NotFound;
-        /// A rule or a person said no.
+        /// Creates an error for a call that a rule or the user denied.
         denied => Denied;
-        /// The caller lacks a permission.
+        /// Creates an error for a caller that lacks a permission.
         unauthorized => Unauthorized;
-        /// The time was up.
+        /// Creates an error for an exceeded time limit.
         timeout => Timeout;
-        /// The call was cancelled.
+        /// Creates an error for a cancelled call.
         aborted => Aborted;
-        /// The world changed since the model looked at it.
+        /// Creates an error for a state that changed after the model read it.
         conflict => Conflict;
-        /// Something outside does not answer.
+        /// Creates an error for an external service that does not respond.
         unavailable => Unavailable;
-        /// The host is not set up for this tool.
+        /// Creates an error for a host that is not configured for this tool.
         config => Config;
-        /// The tool tried, and failed.
+        /// Creates an error for a tool that ran and failed.
         failed => Failed;
-        /// A defect in the host.
+        /// Creates an error for a bug in the host.
         internal => Internal;
-        /// The arguments as a whole break the tool's contract.
+        /// Creates an error for arguments that violate the tool's contract as a whole.
         invalid_args => InvalidArgs;
     }
 
-    /// The argument `name` breaks the tool's contract in a way its schema cannot tell.
+    /// Creates an error for the argument `name`, for a rule that the schema cannot express.
     #[must_use]
     pub fn invalid(name: &str, message: impl fmt::Display) -> Self {
         Self::new(ErrorKind::InvalidArgs, format_args!("`{name}`: {message}"))
     }
 
-    /// Adds what the model should do instead.
+    /// Sets the hint: what the model should do instead.
     #[must_use]
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.0.hint = Some(hint.to_string());
         self
     }
 
-    /// Adds the cause, for the host only.
+    /// Sets the cause, for the host only.
     #[must_use]
     pub fn source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Adds what the tool gave although it failed: attachments, and a structured value. Its
-    /// text is not shown; that is the message.
+    /// Adds output of the failed tool: attachments and a structured value. Its text is not shown,
+    /// because the model reads the message.
     #[must_use]
     pub fn giving(mut self, output: Output) -> Self {
         self.0.output = Some(Box::new(output));
         self
     }
 
-    /// Adds something that the model reads below the message.
+    /// Appends a paragraph to the message.
     pub(crate) fn append(&mut self, text: &str) {
         self.0.message.push_str("\n\n");
         self.0.message.push_str(text);
     }
 
-    /// Cuts what the model reads to `max` bytes in all; the starts of message and hint are
-    /// kept, and the hint has a quarter of the room at least.
+    /// Truncates message and hint to `max` bytes in total. The start of each is kept, and at least
+    /// a quarter of the limit is reserved for the hint.
     pub(crate) fn shorten(&mut self, max: usize) {
         let room = self.shorten_hint(max);
         cut(&mut self.0.message, room);
     }
 
-    /// Cuts the hint as [`shorten`](Self::shorten) does; gives the room that is left for the
-    /// message.
+    /// Truncates the hint like [`truncate_to`](Self::truncate_to), and returns the number of bytes
+    /// that remain for the message.
     pub(crate) fn shorten_hint(&mut self, max: usize) -> usize {
         let Inner { message, hint, .. } = &mut *self.0;
         let Some(hint) = hint else { return max };
@@ -234,47 +235,47 @@ impl ToolError {
         room.saturating_sub(hint.len())
     }
 
-    /// Whether what the model reads has at most `max` bytes.
+    /// Returns whether message and hint have at most `max` bytes in total.
     #[inline]
     pub(crate) fn is_within(&self, max: usize) -> bool {
         let hint = self.0.hint.as_ref().map_or(0, |hint| HINT.len() + hint.len());
         self.0.message.len() + hint <= max
     }
 
-    /// Puts another message in the place of this one.
+    /// Replaces the message.
     pub(crate) fn replace_message(&mut self, message: String) {
         self.0.message = message;
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What is wrong, for the model.
+    /// Returns the message for the model.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do instead, for the model.
+    /// Returns the hint for the model.
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// What the tool gave although it failed.
+    /// Returns the output of the failed tool.
     #[must_use]
     pub fn output(&self) -> Option<&Output> {
         self.0.output.as_deref()
     }
 }
 
-/// What stands between message and hint.
+/// The separator between message and hint.
 const HINT: &str = "\nhint: ";
 
-/// Cuts a text to `max` bytes, with a note of how much is missing.
+/// Truncates a text to `max` bytes, including a note of how many bytes were left out.
 fn cut(text: &mut String, max: usize) {
     const NOTE: usize = " [18446744073709551615 more bytes left out]".len();
     if text.len() > max {
@@ -316,7 +317,7 @@ impl StdError for ToolError {
 mod tests {
     use super::*;
 
-    // F42: every failure has a category out of the fixed set.
+    // F42: every failure has a kind of the fixed set.
     #[test]
     fn every_kind_has_a_name_and_a_status() {
         for kind in ErrorKind::ALL {
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn message_and_hint_share_their_room() {
+    fn message_and_hint_share_the_limit() {
         let both = |message: usize, hint: usize| {
             let mut error = ToolError::failed("é".repeat(message)).hint("h".repeat(hint));
             error.shorten(4096);

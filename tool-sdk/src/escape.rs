@@ -1,12 +1,13 @@
-//! Text as a JSON string, at the speed of memory.
+//! Escapes text as a JSON string, faster than serde_json for long texts.
 //!
-//! Large results are almost always text. serde_json looks at one byte at a time; this
-//! looks at blocks, which the compiler turns into vector instructions, and copies what
-//! needs no escape as a whole.
+//! serde_json checks one byte at a time. This module checks blocks of 32 bytes, which the compiler
+//! vectorizes, and copies text that needs no escape in one piece.
+//!
+//! **Invariant:** the result is byte for byte what serde_json writes.
 
-/// Where JSON is written to.
+/// A buffer to which JSON is written.
 pub(crate) trait Sink {
-    /// Makes room for so many bytes more.
+    /// Reserves capacity for `bytes` more bytes.
     fn room(&mut self, bytes: usize);
     fn put(&mut self, text: &str);
 }
@@ -17,7 +18,7 @@ impl Sink for String {
         self.reserve(bytes);
     }
 
-    #[inline(always)]
+    #[inline]
     fn put(&mut self, text: &str) {
         self.push_str(text);
     }
@@ -29,25 +30,25 @@ impl Sink for Vec<u8> {
         self.reserve(bytes);
     }
 
-    #[inline(always)]
+    #[inline]
     fn put(&mut self, text: &str) {
         self.extend_from_slice(text.as_bytes());
     }
 }
 
-/// `text` as a JSON string, quotes included.
+/// Returns `text` as a JSON string with quotes.
 pub(crate) fn json_string(text: &str) -> String {
     let mut out = String::with_capacity(room(text));
     put_json_string(&mut out, text);
     out
 }
 
-/// Enough at once for most texts: escapes are rare, newlines the most common.
+/// Estimates the length of the JSON string; escapes are rare, newlines the most common.
 fn room(text: &str) -> usize {
     text.len() + text.len() / 16 + 16
 }
 
-/// Writes `text` as a JSON string, quotes included.
+/// Writes `text` as a JSON string with quotes.
 pub(crate) fn put_json_string(out: &mut impl Sink, text: &str) {
     out.room(room(text));
     out.put("\"");
@@ -62,10 +63,10 @@ pub(crate) fn put_json_string(out: &mut impl Sink, text: &str) {
     out.put("\"");
 }
 
-/// The JSON string at the start of `json`, and how many bytes it takes; nothing when it is
-/// broken or has an escape by number, which are for a whole parser.
+/// Parses the JSON string at the start of `json`, and returns it with its length in `json`. Returns
+/// `None` when it is malformed or has a `\u` escape; the caller then uses serde_json.
 pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
-    /// How much room is made before it is known how long a text is.
+    /// The maximum capacity that is reserved before the length is known.
     const MOST_AHEAD: usize = 64 << 10;
     let inner = json.strip_prefix('"')?;
     let mut plain = plain_prefix(inner.as_bytes());
@@ -76,7 +77,7 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
     let mut rest = inner;
     loop {
         if plain > out.capacity() - out.len() {
-            // So long a text is most of the rest, and is not copied again and again.
+            // Reserve for the whole rest once, so that a long text is not reallocated repeatedly.
             out.reserve(rest.len());
         }
         out.push_str(&rest[..plain]);
@@ -94,8 +95,8 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
     Some((out, inner.len() - rest.len() + plain + 2))
 }
 
-/// How many bytes the JSON string at the start of `json` takes; nothing where
-/// [`plain_json_string`] gives nothing.
+/// Returns the length of the JSON string at the start of `json`, or `None` where
+/// [`parse_simple_json_string`] returns `None`.
 pub(crate) fn plain_json_string_len(json: &str) -> Option<usize> {
     let inner = json.strip_prefix('"')?.as_bytes();
     let mut at = 0;
@@ -110,7 +111,7 @@ pub(crate) fn plain_json_string_len(json: &str) -> Option<usize> {
     }
 }
 
-/// Whether `json` is one JSON string just as [`put_json_string`] writes it.
+/// Returns whether `json` is a JSON string exactly as [`write_json_string`] writes it.
 pub(crate) fn is_json_string_as_written(json: &str) -> bool {
     let Some(inner) = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return false;
@@ -120,7 +121,7 @@ pub(crate) fn is_json_string_as_written(json: &str) -> bool {
         rest = match rest {
             [] => return true,
             [b'\\', b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f', after @ ..] => after,
-            // Those that have a letter are written by it.
+            // Characters with a short escape are not written as `\u`.
             [b'\\', b'u', b'0', b'0', b'0', b'8' | b'9' | b'a' | b'c' | b'd', ..] => return false,
             [b'\\', b'u', b'0', b'0', b'0' | b'1', b'0'..=b'9' | b'a'..=b'f', after @ ..] => after,
             [byte, ..] if needs_escape(*byte) => return false,
@@ -141,12 +142,12 @@ fn unescape(escape: u8) -> Option<char> {
     })
 }
 
-/// How many bytes from the start need no escape.
+/// Returns the length of the prefix that needs no escape.
 fn plain_prefix(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let mut at = 0;
     for block in bytes.as_chunks::<BLOCK>().0 {
-        // In this form, and not as one fold, it becomes few vector instructions.
+        // In this form the compiler vectorizes it; as a single fold it does not.
         let mut special = [0; BLOCK];
         for (special, byte) in special.iter_mut().zip(block) {
             *special = u8::from(needs_escape(*byte));
@@ -159,7 +160,7 @@ fn plain_prefix(bytes: &[u8]) -> usize {
     at + bytes[at..].iter().position(|&byte| needs_escape(byte)).unwrap_or(bytes.len() - at)
 }
 
-/// The place of the first byte that is not zero.
+/// Returns the index of the first byte that is not zero.
 fn first_set(bytes: &[u8]) -> usize {
     const WORD: usize = size_of::<u64>();
     let mut at = 0;
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_and_their_ends_are_escaped_alike() {
+    fn escapes_like_serde_json_at_every_offset() {
         for len in 0..100 {
             for special in ["\n", "\"", "\\", "\u{1}", "é", "😀"] {
                 let text = format!("{}{special}{}", "x".repeat(len), "y".repeat(len));
@@ -212,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What is read is what serde_json reads, and just as much of the text.
+    /// Compares value and length with serde_json.
     #[track_caller]
     fn check_read(json: &str) {
         let found = plain_json_string(json);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_strings_are_not_read() {
+    fn rejects_malformed_strings() {
         for json in ["", "a", "\"", "\"a", "\"\\", "\"\\\"", "\"\\u0041\"", "\"\u{1}\"", "\"\\x\""]
         {
             assert_eq!(plain_json_string(json), None, "{json}");
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_to_write_a_string_is_seen() {
+    fn detects_non_canonical_escapes() {
         for json in
             ["\"\"", "\"é 😀\"", r#""a\n\"\\\b\f\r\t""#, r#""\u0001\u001f""#, "\"\u{7f}\u{2028}\""]
         {
@@ -267,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_as_written_is_what_would_be_written(
+        fn canonical_means_equal_to_serde_json(
             raw in r#"([a-z"é]|\\["\\/bfnrtx]|\\u00[01][0-9a-fF]|\\u[0-9a-f]{0,4}){0,12}"#, text in any::<String>(),
         ) {
             prop_assert!(is_json_string_as_written(&json_string(&text)));
@@ -277,13 +278,13 @@ mod tests {
         }
 
         #[test]
-        fn it_reads_what_serde_json_reads(text in any::<String>(), raw in "[a-z\"\\\\\n\té😀]{0,80}") {
+        fn parses_like_serde_json(text in any::<String>(), raw in "[a-z\"\\\\\n\té😀]{0,80}") {
             check_read(&format!("{}, \"next\": 1", serde_json::to_string(&text).unwrap()));
             check_read(&format!("\"{raw}\", 1"));
         }
 
         #[test]
-        fn it_writes_what_serde_json_writes(text in any::<String>()) {
+        fn writes_like_serde_json(text in any::<String>()) {
             prop_assert_eq!(json_string(&text), serde_json::to_string(&text).unwrap());
         }
     }

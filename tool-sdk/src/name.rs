@@ -1,16 +1,16 @@
-//! The name of a tool, checked once.
+//! Validated tool names, and glob patterns for them.
 //!
-//! Everything after this module may put a name into a URL, a file name or a provider's
-//! request without looking at it again.
+//! **Invariant:** a [`ToolName`] is valid in a URL, a file name and a provider request without
+//! further escaping.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a tool: 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`.
+/// The name of a tool: 1 to 64 characters of `A-Z a-z 0-9 _ -`, starting with a letter or `_`.
 ///
-/// That is what every provider and the Model Context Protocol accept.
+/// Every model provider and the Model Context Protocol accept such names.
 ///
 /// # Examples
 ///
@@ -26,14 +26,14 @@ use serde::{Deserialize, Serialize};
 pub struct ToolName(Cow<'static, str>);
 
 impl ToolName {
-    /// The most bytes a name may have.
+    /// The maximum length in bytes.
     pub const MAX: usize = 64;
 
-    /// Checks `name`.
+    /// Validates `name`.
     ///
     /// # Errors
     ///
-    /// Fails when `name` is empty, too long, or holds another character.
+    /// Fails when `name` is empty, too long, or contains another character.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, InvalidName> {
         let name = name.into();
         if is_valid(name.as_bytes()) {
@@ -43,7 +43,7 @@ impl ToolName {
         }
     }
 
-    /// A name known when the program is compiled.
+    /// Creates a name from a string literal.
     ///
     /// # Panics
     ///
@@ -57,7 +57,7 @@ impl ToolName {
         Self(Cow::Borrowed(name))
     }
 
-    /// The name as text.
+    /// Returns the name as a string slice.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -133,7 +133,7 @@ impl TryFrom<String> for ToolName {
     }
 }
 
-/// A text that cannot be the name of a tool.
+/// The error for a string that is not a valid tool name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{name}` is not a tool name: 1 to 64 of A-Z a-z 0-9 _ - are allowed, starting with a letter or _"
@@ -142,20 +142,20 @@ pub struct InvalidName {
     name: String,
 }
 
-/// Whether `name` matches a pattern in which `*` stands for any text and `?` for one
+/// Returns whether `name` matches a glob pattern, in which `*` stands for any text and `?` for one
 /// character.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     matches_where(pattern, name, |wanted, found| wanted == found)
 }
 
-/// The same where upper and lower case of ASCII are one.
+/// Like [`matches_glob`], but ignores ASCII case.
 pub(crate) fn matches_in_any_case(pattern: &str, name: &str) -> bool {
     matches_where(pattern, name, |wanted, found| wanted.eq_ignore_ascii_case(&found))
 }
 
 fn matches_where(pattern: &str, name: &str, same: impl Fn(char, char) -> bool) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
-    // Where to go on when the text after the last `*` turns out not to match.
+    // The backtracking position: the state after the last `*`.
     let mut retry = None;
     while let Some(next) = name.clone().next() {
         let mut rest = pattern.clone();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_alphabet_is_what_every_provider_accepts() {
+    fn validates_length_and_characters() {
         for good in ["a", "_x", "look_up", "mcp__server__tool", "A-1", &"x".repeat(64)] {
             assert!(ToolName::new(good.to_owned()).is_ok(), "{good}");
         }

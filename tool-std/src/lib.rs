@@ -1,4 +1,4 @@
-//! The standard tools that an agent needs.
+//! The standard tools for agents.
 //!
 //! | tool | feature | what it does |
 //! |---|---|---|
@@ -21,17 +21,17 @@
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
 //! families of tools that run commands a model gets one: see [`variants`](exec::variants).
 //!
-//! Each tool is a function that a program may also call itself. The host lends the folders
-//! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is
-//! touched unless somebody allowed that very path.
+//! Each tool is a function that a program may also call itself. The host provides the folders that
+//! tools may access as a [`Workspace`](tool_sdk::Workspace). A path outside of them is touched only
+//! if the user or a permission rule allowed that path.
 //!
-//! A library takes what it needs, and no command line:
+//! Select features to link only some of the tools, without the command line:
 //!
 //! ```toml
 //! tool-std = { version = "0.1", default-features = false, features = ["fs"] }
 //! ```
 //!
-//! The binary `tool-std` holds all of them.
+//! The binary `tool-std` has all tools.
 
 #[cfg(feature = "fs")]
 mod diff;

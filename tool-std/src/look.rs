@@ -1,7 +1,7 @@
-//! How tools begin that only look: on another thread, at the place that was judged, and with
-//! what they may tell of files that nobody named.
+//! Runs the work of read-only tools on a blocking thread, at the resolved path, with the visibility
+//! filter of the read rules.
 //!
-//! **Invariant:** nothing is looked at for a call that is over.
+//! **Invariant:** no work starts for a call that was cancelled.
 
 use std::io;
 use std::path::Path;
@@ -13,19 +13,19 @@ use tool_sdk::{
 use crate::near::with_similar;
 use crate::stop;
 
-/// A look at a place.
+/// The context of one read-only tool call: the resolved path and what it may reveal.
 pub(crate) struct Look<'l> {
     pub(crate) place: Located,
     pub(crate) workspace: &'l Workspace,
     pub(crate) stop: &'l Stop,
     path: &'l WorkspacePath,
-    /// The place as it was sent, where links lead from there to the other.
+    /// The path as the call requested it, when symbolic links lead from there to `place`.
     sent: Option<Located>,
     sight: Sight,
 }
 
-/// Whether the rules about reading let be told what a file says that a call names: as it was
-/// sent, and where it leads.
+/// Whether the read rules allow the content of a file that the call names to be revealed. Both the
+/// requested path and the resolved path are checked.
 pub(crate) fn is_told(
     path: &WorkspacePath,
     place: &Located,
@@ -40,7 +40,7 @@ pub(crate) fn is_told(
     sight.is_everything() || (shows(&place.spelling(), &place.absolute()) && shows_as_sent())
 }
 
-/// Does what takes a look at the place of `path`, and waits for it.
+/// Resolves `path`, runs `work` on a blocking thread and waits for the result.
 pub(crate) async fn at<T: Send + 'static>(
     path: WorkspacePath,
     workspace: State<Workspace>,
@@ -59,13 +59,14 @@ pub(crate) async fn at<T: Send + 'static>(
 }
 
 impl Look<'_> {
-    /// Whether there is nothing that may not be told.
+    /// Whether the visibility filter hides nothing.
     pub(crate) fn is_everything(&self) -> bool {
         self.sight.is_everything()
     }
 
-    /// What may be told of a file that nobody named, and that is at or below the place: by the
-    /// name that leads there without links, and by the one that would be sent for it.
+    /// Returns whether a file at or below the resolved path may be mentioned, when the call does
+    /// not name the file itself. Both the path without symbolic links and the path below the
+    /// requested one are checked; the stricter result wins.
     pub(crate) fn visibility(&self, there: &Located) -> Visibility {
         if self.is_everything() {
             return Visibility::Shown;
@@ -80,20 +81,20 @@ impl Look<'_> {
         as_sent.map_or(of(there), |as_sent| as_sent.max(of(there)))
     }
 
-    /// Whether what the place itself says may be told.
-    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "others read what was judged"))]
+    /// Whether the content of the resolved path itself may be revealed.
+    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "only searches use it"))]
     pub(crate) fn is_told(&self) -> bool {
         is_told(self.path, &self.place, self.workspace, &self.sight)
     }
 
-    /// That what is at the place could not be read.
-    #[cfg_attr(not(feature = "fs"), expect(dead_code, reason = "searches go past it"))]
+    /// Returns the error for a failed read of the resolved path.
+    #[cfg_attr(not(feature = "fs"), expect(dead_code, reason = "only the file tools use it"))]
     pub(crate) fn unread(&self, error: io::Error) -> ToolError {
         let path = self.place.display();
         ToolError::failed(format_args!("cannot read `{path}`: {error}")).source(error)
     }
 
-    /// The error with the names that may have been meant, when nothing is at the place.
+    /// Adds similar names to the error, when nothing exists at the resolved path.
     pub(crate) fn with_similar(&self, error: ToolError) -> ToolError {
         with_similar(error, &self.place, &self.sight, self.stop)
     }

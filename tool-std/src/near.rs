@@ -1,6 +1,6 @@
-//! Names that are near to one that does not exist.
+//! Suggests existing file names when a path does not exist ("did you mean ...?").
 //!
-//! **Invariant:** no name is offered that the rules hide.
+//! **Invariant:** a name that the read rules hide is never suggested.
 
 use std::ffi::OsString;
 
@@ -8,11 +8,13 @@ use tool_sdk::{ErrorKind, Located, Sight, Stop, ToolError};
 
 use crate::text::similar;
 
-/// How many names of a folder are compared with one that does not exist.
+/// The maximum number of directory entries that are compared with the missing name.
 const MAX_NAMES: usize = 10_000;
 
-/// Offers the names that may have been meant, when `place` does not exist: of the files in
-/// `sight`, since a name says that there is such a file.
+/// Adds a hint with similar file names to a "not found" error for `place`.
+///
+/// Only names that the visibility filter shows are suggested, because a name reveals that the file
+/// exists.
 pub(crate) fn with_similar(
     error: ToolError,
     place: &Located,
@@ -31,7 +33,7 @@ pub(crate) fn with_similar(
         }
         Err(found) if found.kind() == ErrorKind::Denied => {
             let folder = folder.display();
-            return error.hint(format_args!("`{folder}` cannot be listed to look for like names"));
+            return error.hint(format_args!("cannot list `{folder}` to suggest similar names"));
         }
         Err(found) => return error.hint(found.message()),
     };
@@ -48,8 +50,8 @@ pub(crate) fn with_similar(
         .collect();
     if names.iter().any(|there| there.to_str().is_none() && there.to_string_lossy() == name) {
         return error.hint(
-            "a file is shown under this name whose own is not UTF-8, and cannot be sent; give it \
-             another one with a command",
+            "the name of the file is not valid UTF-8 and cannot be sent; rename the file with a \
+             command",
         );
     }
     let names = names.into_iter().filter_map(|name| name.into_string().ok());

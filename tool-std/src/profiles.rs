@@ -1,20 +1,20 @@
-//! Which of the tools that change files each family of models is used to.
+//! Model profiles: which file-editing tools each family of models gets.
 //!
-//! Newer models of one maker were trained on patches and make fewer mistakes with them.
-//! All others do better when they say what to replace. Having both makes them mix the two.
+//! GPT-5 and Codex models were trained on patches and make fewer mistakes with `apply_patch`. All
+//! other models do better with search and replace. With both kinds available, models mix them.
 
 use tool_sdk::ModelProfile;
 
-/// Models that write patches.
+/// Models that get `apply_patch`.
 const PATCHING: &[&str] = &["gpt-*", "codex*", "*-codex*"];
 
-/// All others, also those of a patching family's name that were made before it or beside it.
+/// Models that get `edit_file`: all others, including older and open models of the GPT family.
 const EDITING: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
 
-/// What each family of models gets of the standard tools, for a toolset's profiles.
+/// Returns the model profiles for a toolset of the standard tools.
 ///
-/// GPT-5 and later, and the Codex models, get the patch tool instead of those that edit and
-/// write files; all others the reverse.
+/// GPT-5 and later, and the Codex models, get `apply_patch` instead of `edit_file` and
+/// `write_file`. All other models get `edit_file` and `write_file` instead of `apply_patch`.
 ///
 /// # Examples
 ///
@@ -44,19 +44,19 @@ mod tests {
 
     use super::*;
 
-    /// Stands for the tool of this name.
+    /// A stand-in for the tool of this name.
     #[tool(write, register = false)]
     fn apply_patch() {}
 
-    /// Stands for the tool of this name.
+    /// A stand-in for the tool of this name.
     #[tool(write, register = false)]
     fn edit_file() {}
 
-    /// Stands for the tool of this name.
+    /// A stand-in for the tool of this name.
     #[tool(write, register = false)]
     fn write_file() {}
 
-    /// Has no part in it.
+    /// A tool that no profile mentions.
     #[tool(read, register = false)]
     fn look() {}
 

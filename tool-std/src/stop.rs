@@ -1,8 +1,8 @@
-//! How work on a blocking thread ends when nobody waits for it any more.
+//! Checks for cancellation in work on a blocking thread.
 
 use tool_sdk::{Stop, ToolError};
 
-/// Ends the work with an error when its call is over.
+/// Returns an error when the call was cancelled or timed out.
 pub(crate) fn check(stop: &Stop) -> Result<(), ToolError> {
     if stop.is_stopped() {
         return Err(ToolError::aborted("the call ended before the tool was done"));

@@ -1,4 +1,4 @@
-//! The program, run as its users run it: on this package's own sources.
+//! The program as its users run it, on the sources of this package.
 
 #![cfg(feature = "application")]
 
@@ -17,7 +17,7 @@ fn run_in(root: &Path, args: &[&str]) -> Output {
         .arg("--root")
         .arg(root)
         .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
-        // The settings of whoever runs the tests have no say.
+        // The settings of the user who runs the tests are ignored.
         .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
         .args(args)
         .stdin(Stdio::null())
@@ -25,7 +25,7 @@ fn run_in(root: &Path, args: &[&str]) -> Output {
         .expect("the program runs")
 }
 
-/// Calls a tool behind a line of the shell that says what the program may do.
+/// Calls a tool from a shell line that sets the permissions of the program.
 #[cfg(unix)]
 fn run_behind(line: &str, root: &Path, tool: &str, arguments: &str) -> Output {
     Command::new("sh")
@@ -81,7 +81,7 @@ fn a_folder_is_listed() {
     }
 }
 
-// F2, F38: wrong arguments lose nothing and say what to send instead.
+// F2, F38: invalid arguments are explained, with what to send instead.
 #[test]
 fn wrong_arguments_are_explained() {
     let wrong = run(&["call", "read_file", r#"{"limit": 9000, "pth": "x"}"#]);
@@ -100,7 +100,7 @@ fn wrong_arguments_are_explained() {
     );
 }
 
-/// Runs the program on this package's folder, with a file as its configuration.
+/// Runs the program on this package's folder, with this configuration file.
 fn run_configured(config: &str, args: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("rules.toml");
@@ -117,7 +117,7 @@ fn rules_decide_whether_a_tool_runs() {
         (&["--allow", "read_file", "--deny", "read_file"], 3),
         (&["--deny", "read_file(path: src/*)"], 3),
         (&["--deny", "read_file(path: *.toml)"], 0),
-        // Nobody sits at a terminal here.
+        // There is no terminal to ask for approval.
         (&["--ask", "read_file"], 3),
         (&["--mode", "strict"], 3),
         (&["--mode", "strict", "--yes"], 0),
@@ -137,7 +137,7 @@ fn rules_decide_whether_a_tool_runs() {
     assert!(err(&broken).contains("rules.toml:2: unknown key `denny`; did you mean `deny`?"));
 }
 
-// F108, F178: the family of tools for commands is one of three, as the configuration says.
+// F108, F178: the configuration selects one of three families of command tools.
 #[test]
 fn the_family_of_the_tools_for_commands_is_chosen() {
     let families = [
@@ -155,7 +155,7 @@ fn the_family_of_the_tools_for_commands_is_chosen() {
     assert!(wrong.status.code() == Some(2) && err(&wrong).contains("zsh"), "{}", err(&wrong));
 }
 
-// A place has one name in a denial, however the path to it is spelt.
+// A denial names a path in one spelling, however the call spells it.
 #[test]
 fn a_denial_tells_a_place_once() {
     let root = tempfile::tempdir().expect("a folder");
@@ -166,7 +166,7 @@ fn a_denial_tells_a_place_once() {
     assert!(text.starts_with("error: `read_file` may not run: `../x`: `/"), "{text}");
 }
 
-// F92: a write outside every writable folder is refused even if a rule allows.
+// F92: a write outside of every writable folder is rejected, even if a rule allows it.
 #[test]
 fn nothing_is_written_outside_the_writable_folders() {
     let root = tempfile::tempdir().expect("a folder");
@@ -187,7 +187,7 @@ fn nothing_is_written_outside_the_writable_folders() {
     assert!(!root.path().join("file").exists());
 }
 
-// F73, F24: a rule may name the tool and its argument as other systems do.
+// F73, F24: a rule may name tool and argument in the syntax of other systems.
 #[test]
 fn commands_go_by_the_names_of_other_systems() {
     let rule = "bash(command: git *)";
@@ -198,7 +198,7 @@ fn commands_go_by_the_names_of_other_systems() {
     }
 }
 
-// LG1: what the environment keeps secret is in no event.
+// LG1: secrets of the environment are in no event.
 #[test]
 fn events_hold_no_secret_of_the_environment() {
     let secret = "k3yk3yk3yk3yk3y";
@@ -235,8 +235,8 @@ fn a_check_says_what_would_be_decided() {
     assert_eq!(run(&["check", "read_file", "{}"]).status.code(), Some(2));
 }
 
-// PA7, AP1: to allow edits is not to allow what the program itself obeys, nor what others do; what
-// was approved and decided nobody writes but the guards.
+// PA7, AP1: allowing edits does not allow changes of files that the program or other programs obey;
+// only the approval code writes approvals and decisions.
 #[test]
 fn what_is_obeyed_is_asked_about_wherever_it_stands() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -319,7 +319,7 @@ fn exit_codes_say_how_it_ended() {
     }
 }
 
-// F11, F18: every format is printed, and fits its provider.
+// F11, F18: every format is printed, and accepted by its provider.
 #[test]
 fn schemas_fit_every_provider() {
     for format in [
@@ -340,7 +340,7 @@ fn schemas_fit_every_provider() {
     }
 }
 
-/// A folder in which every example has something to do.
+/// A folder with the files that the examples need.
 fn example_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("src")).expect("a folder in it");
@@ -378,9 +378,9 @@ fn every_example_is_a_command_that_works() {
     for name in names {
         let definition = json(&run(&["show", name, "--json"]));
         let codes: &[i32] = match name {
-            // Sessions end with the program that started them, and the next knows none.
+            // Sessions end with the program that started them; the next program does not know them.
             "kill_session" | "write_stdin" => &[1],
-            // The server of the example may be installed or not.
+            // The server of the example may not be installed.
             "register_mcp_server" => &[0, 1],
             _ => &[0],
         };
@@ -394,7 +394,7 @@ fn every_example_is_a_command_that_works() {
     }
 }
 
-// PA5: others never write into a new file, whatever the user's mask.
+// PA5: other users cannot write into a new file, with any umask.
 #[cfg(unix)]
 #[test]
 fn a_new_file_belongs_to_its_writer() {
@@ -410,7 +410,7 @@ fn a_new_file_belongs_to_its_writer() {
     }
 }
 
-/// How a process that changes many files was ended.
+/// How the process that changes many files was ended.
 #[cfg(target_os = "linux")]
 mod ended {
     use std::fs;
@@ -426,7 +426,7 @@ mod ended {
 
     const FILES: usize = 2_000;
 
-    /// A folder of files, and a patch that changes each.
+    /// A folder of files, and a patch that changes each of them.
     fn many() -> (tempfile::TempDir, String) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut patch = "*** Begin Patch\n".to_owned();
@@ -455,7 +455,7 @@ mod ended {
         child
     }
 
-    /// How many files are new, and how many are there that should not be.
+    /// Returns the number of changed files, and of files that should not exist.
     fn count(root: &Path) -> (usize, usize) {
         let (mut new, mut other) = (0, 0);
         for entry in fs::read_dir(root).expect("the folder").flatten() {
@@ -472,7 +472,7 @@ mod ended {
         fs::read_dir(root).expect("the folder").count() > FILES
     }
 
-    // F140: a program that is told to end leaves all of a patch or nothing of it.
+    // F140: a program that is terminated applies all of a patch or none of it.
     #[test]
     fn a_patch_is_made_or_not() {
         for round in 0..6 {
@@ -511,8 +511,8 @@ mod ended {
     }
 }
 
-/// What is decided about `cmd` where `program` of the workspace is found before all others, or
-/// where it is not.
+/// Returns the decision about `cmd`, with or without a `program` of the workspace first in the
+/// `PATH`.
 #[cfg(unix)]
 fn decided_beside(program: &str, cmd: &str, is_first: bool) -> String {
     use std::os::unix::fs::PermissionsExt as _;
@@ -539,7 +539,7 @@ fn decided_beside(program: &str, cmd: &str, is_first: bool) -> String {
     json(&checked)["decision"].as_str().expect("a decision").to_owned()
 }
 
-// SH4: a program that somebody put into the workspace is not one that only looks.
+// SH4: a program in the workspace does not count as read-only.
 #[cfg(unix)]
 #[test]
 fn a_program_of_the_workspace_is_asked_about() {
@@ -548,7 +548,7 @@ fn a_program_of_the_workspace_is_asked_about() {
     }
 }
 
-// SH8: what was judged is read by bash; what a program of that name makes of it nobody knows.
+// SH8: bash runs the analysed command; what another program of that name does is unknown.
 #[cfg(unix)]
 #[test]
 fn a_bash_of_the_workspace_is_asked_about() {
@@ -556,7 +556,7 @@ fn a_bash_of_the_workspace_is_asked_about() {
         ("ls -d . ; pwd", true, "ask"),
         ("make a && make b", true, "ask"),
         ("ls -d . ; pwd", false, "allow"),
-        // No shell reads it.
+        // No shell is involved.
         ("pwd -P", true, "allow"),
         ("make a", true, "allow"),
     ] {
@@ -564,7 +564,7 @@ fn a_bash_of_the_workspace_is_asked_about() {
     }
 }
 
-// F95: over the limit on the size of files the system ends a program that does not look before.
+// F95: the system kills a program that exceeds the file size limit without checking.
 #[cfg(unix)]
 #[test]
 fn an_output_that_may_not_be_kept_is_given_all_the_same() {
@@ -574,7 +574,7 @@ fn an_output_that_may_not_be_kept_is_given_all_the_same() {
     assert!(out(&output).contains("\n60000"), "{}", out(&output));
 }
 
-// F140: a patch of many folders needs a handle of each; what is started may open what it could.
+// F140: a patch of many folders needs a handle of each; child processes keep the old limit.
 #[cfg(unix)]
 #[test]
 fn a_low_limit_of_open_files_is_raised_for_the_program_alone() {
@@ -583,7 +583,7 @@ fn a_low_limit_of_open_files_is_raised_for_the_program_alone() {
     let input = serde_json::json!({ "input": format!("*** Begin Patch\n{body}*** End Patch") });
     let call =
         |limit, tool, args: &Value| run_behind(limit, folder.path(), tool, &args.to_string());
-    // Where there is no more to have, nothing changes, and it is said why.
+    // At the hard limit nothing changes, and the error says why.
     let refused = call("ulimit -n 100", "apply_patch", &input);
     assert!(err(&refused).contains("as many files open as it may"), "{}", err(&refused));
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);

@@ -1,5 +1,5 @@
-//! A terminal that a host lends: here a shell in a pseudo terminal, which is kept like the
-//! commands that run on, so that the tools for those type into it.
+//! A terminal backend of a host: a shell in a pseudo terminal, kept like a background command, so
+//! that the tools for background commands type into it.
 
 #![cfg(all(unix, feature = "exec", feature = "screen"))]
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]

@@ -141,7 +141,7 @@ async fn a_hook_in_place_of_a_person_is_never_told_as_a_person() {
         ("print('{')", "the hook `python3` gave an answer that cannot be read"),
         ("import os; os.kill(os.getpid(), 9)", "the hook `python3` was ended by signal 9"),
         ("import sys; print('no', file=sys.stderr); sys.exit(2)", "the hook `python3` says: no"),
-        ("import sys; sys.exit(2)", "the hook `python3` says no"),
+        ("import sys; sys.exit(2)", "the hook `python3` denies it"),
     ] {
         let guarded = Guarded::on("PermissionRequest", "Write", script);
         let outcome = guarded.call("write_file", json!({ "path": "a", "content": "" })).await;

@@ -1,4 +1,4 @@
-//! A file of records: one JSON object a line, only ever added to.
+//! The audit log file: JSON lines, append-only.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -12,10 +12,10 @@ use crate::redact::{Redactor, Spotted};
 use crate::store::place;
 use crate::tool::Subject;
 
-/// Keeps records as JSON lines in a file that only its owner may read.
+/// Writes records as JSON lines to a file with mode `0o600`.
 ///
-/// Each line is one write to the end of the file, so that several processes may share one
-/// on a local disk. What a [`Redactor`] finds is not written.
+/// Each line is one append, so several processes may share a file on a local disk. Secrets are
+/// redacted by a [`Redactor`].
 ///
 /// # Examples
 ///
@@ -28,24 +28,27 @@ use crate::tool::Subject;
 #[derive(Debug)]
 pub struct AuditLog {
     file: File,
-    /// Whether the last line may have no end, because it could not be written whole.
+    /// Whether the last line may be incomplete, because a write failed.
     cut: AtomicBool,
     path: PathBuf,
     redactor: Redactor,
 }
 
 impl AuditLog {
-    /// Opens the file at `path`, and makes it when there is none.
+    /// Opens the file at `path`, and creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// Fails when the file cannot be opened or made the owner's own, and when `path` is a
-    /// link or no file.
+    /// Fails when the file cannot be opened or its mode cannot be set, and when `path` is a link
+    /// or not a regular file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
         let path = path.as_ref();
         let mut file = place::options().read(true).append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no file"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the audit log is not a regular file",
+            ));
         }
         close_to_others(&file)?;
         let cut = AtomicBool::new(!is_at_line_start(&mut file)?);
@@ -61,16 +64,16 @@ impl Audit for AuditLog {
             let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
             texts.for_each(|text| spotted.look_at(&self.redactor, text));
         }
-        // Before it becomes text: a secret with a quote would be another text in JSON.
+        // Redact before serializing, because JSON escapes would hide a secret with quotes.
         self.redactor.redact_value(&mut value);
-        // All else is told whole, so that no piece of a secret is in it.
+        // Only the reason may be truncated and so contain a fragment of a secret.
         if let Some(Value::String(reason)) = value.get_mut("reason") {
             self.redactor.scrub_told(reason, &spotted);
         }
         let mut line = value.to_string();
         line.push('\n');
         if self.cut.swap(false, Ordering::Relaxed) {
-            // What was cut costs no other record.
+            // End the incomplete line, so that this record starts on its own line.
             line.insert(0, '\n');
         }
         let written = place::put(&self.file, line.as_bytes());
@@ -95,7 +98,7 @@ fn is_at_line_start(file: &mut File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The mode at opening only counts for a new file.
+/// Sets the mode; the mode given at opening applies to new files only.
 #[cfg(unix)]
 fn close_to_others(file: &File) -> io::Result<()> {
     use std::fs::Permissions;

@@ -1,9 +1,9 @@
-//! What is written down about every call: what was decided and why, and what then ran.
+//! The audit log: a record of every decision about a call, and of every run.
 //!
-//! An [`Audit`] takes records; [`AuditLog`] keeps them as JSON lines. A record that could
-//! not be written is an error, and whoever runs calls decides what that means.
+//! An [`AuditSink`] receives records; [`AuditLog`] writes them as JSON lines. A record that could
+//! not be written is an error; the pipeline decides whether the call may still run.
 //!
-//! **Invariant:** nothing here decides anything, and nothing is written unredacted.
+//! **Invariant:** this module makes no decisions, and writes nothing unredacted.
 
 mod log;
 mod time;
@@ -25,7 +25,7 @@ use crate::permission::{Action, By, Decision, Fingerprint, Reply, Rule, Scope};
 use crate::store::place;
 use crate::tool::{Definition, Source, Subject};
 
-/// Takes the records of calls.
+/// Receives the audit records of calls.
 ///
 /// # Examples
 ///
@@ -46,37 +46,37 @@ use crate::tool::{Definition, Source, Subject};
 /// }
 /// ```
 pub trait Audit: Send + Sync {
-    /// Takes one record; it is called from many threads at once.
+    /// Writes one record. Called from many threads at once.
     ///
     /// # Errors
     ///
-    /// Fails when the record was not kept.
+    /// Fails when the record was not written.
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()>;
 
-    /// The file that the records are in, without links; no tool may write to it.
+    /// Returns the canonical path of the log file; no tool may write to it.
     fn file(&self) -> Option<&Path> {
         None
     }
 }
 
-/// Whether `path`, which leads over no link, is the file of `audit`.
+/// Returns whether the canonical `path` is the log file of `audit`.
 pub(crate) fn is_file(audit: &dyn Audit, path: &Path) -> bool {
     audit.file().is_some_and(|file| place::leads_through(path, file))
 }
 
-/// Has `record` kept; a log that panics is one that could not keep it.
+/// Writes `record`; a panic of the sink is an error.
 pub(crate) fn keep(audit: &dyn Audit, record: &AuditRecord<'_>) -> io::Result<()> {
     catch_unwind(AssertUnwindSafe(|| audit.record(record)))
-        .unwrap_or_else(|_| Err(io::Error::other("the log failed with a defect of its own")))
+        .unwrap_or_else(|_| Err(io::Error::other("the audit sink panicked")))
 }
 
-/// One thing that is written down about a call.
+/// One record about a call.
 ///
 /// The records of one call share its id and its fingerprint.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AuditRecord<'a> {
-    /// When it happened; as JSON in UTC, by RFC 3339.
+    /// The time; serialized in UTC as RFC 3339.
     #[serde(serialize_with = "time::serialize")]
     pub time: SystemTime,
     /// The session's id.
@@ -84,18 +84,18 @@ pub struct AuditRecord<'a> {
     /// The user on whose behalf the call is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<&'a str>,
-    /// The agent that calls.
+    /// The agent that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<&'a str>,
-    /// The call.
+    /// The id of the call.
     pub call: &'a CallId,
     /// The tool's name.
     pub tool: &'a ToolName,
     /// Where the tool comes from.
     pub source: &'a Source,
-    /// The permission that was judged.
+    /// The permission that the call needs.
     pub permission: &'a str,
-    /// Identifies the call as it was judged, or as it ran.
+    /// The fingerprint of the call as it was decided, or as it ran.
     pub fingerprint: &'a Fingerprint,
     /// The hooks that changed the arguments, one for each change, in order.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -103,8 +103,7 @@ pub struct AuditRecord<'a> {
     /// What happened.
     #[serde(flatten)]
     pub what: Audited<'a>,
-    /// The arguments of the call, as they were at any time: of secrets in them, nothing may be
-    /// left in what is written.
+    /// All versions of the call's arguments as text. Their secrets are redacted in the record.
     #[serde(skip)]
     pub(crate) made_of: &'a [&'a str],
 }
@@ -114,20 +113,20 @@ pub struct AuditRecord<'a> {
 #[serde(tag = "what", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Audited<'a> {
-    /// It was decided whether the call may run.
+    /// A decision whether the call may run.
     Decided {
-        /// What was decided.
+        /// The decision.
         decision: Action,
-        /// What decided.
+        /// The source of the decision.
         by: By,
-        /// Why.
+        /// The reason.
         reason: &'a str,
-        /// The rules that decided.
+        /// The rules that led to the decision.
         #[serde(serialize_with = "as_written")]
         rules: &'a [Rule],
-        /// What the decision is about.
+        /// The resources that the call acts on.
         subjects: &'a [Subject],
-        /// What somebody who was asked said.
+        /// The response to the approval request, if there was one.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<Answer<'a>>,
     },
@@ -136,29 +135,29 @@ pub enum Audited<'a> {
         /// `ok`, or the kind of the error.
         #[serde(serialize_with = "ok_or_kind")]
         outcome: Result<(), ErrorKind>,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         elapsed_ms: u64,
-        /// What the tool says of what ran: the program and its arguments, the folder, the
-        /// names of the variables, how it ended.
+        /// Facts that the tool reported, such as the program, its arguments and folder, the names
+        /// of environment variables, and the exit status.
         #[serde(skip_serializing_if = "Option::is_none")]
         facts: Option<&'a Map<String, Value>>,
     },
 }
 
-/// What somebody said who was asked about a call.
+/// The response to an approval request.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Answer<'a> {
-    /// Who it was, where that is known.
+    /// The person who responded, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<&'a str>,
-    /// What they said.
+    /// The response.
     #[serde(flatten)]
     pub reply: &'a Reply,
 }
 
 impl<'a> AuditRecord<'a> {
-    /// A record of what happens now, to a call that no hook changed.
+    /// Creates a record with the current time, for a call that no hook changed.
     #[must_use]
     pub fn new(
         session: &'a Session,
@@ -185,7 +184,7 @@ impl<'a> AuditRecord<'a> {
 }
 
 impl<'a> Audited<'a> {
-    /// A decision, with what somebody answered who was asked.
+    /// Creates the event of a decision, with the response to its approval request.
     #[must_use]
     pub fn decided(decision: &'a Decision, answer: Option<Answer<'a>>) -> Self {
         Self::Decided {
@@ -200,14 +199,14 @@ impl<'a> Audited<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// A reply, and whose it is.
+    /// Creates an answer from a response and the person who gave it.
     #[must_use]
     pub const fn new(reply: &'a Reply, who: Option<&'a str>) -> Self {
         Self { who, reply }
     }
 }
 
-/// Rules as they are written, and where.
+/// Serializes rules as text with their scope and origin.
 fn as_written<S: Serializer>(rules: &&[Rule], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Written<'a> {

@@ -1,4 +1,4 @@
-//! What records say, and that a log keeps them whole and to itself.
+//! The content of records, and integrity and privacy of the log file.
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,7 +23,7 @@ fn decision() -> Decision {
     }
 }
 
-/// Records `what` with the id `call`.
+/// Writes a record for the call id `call`.
 fn record(log: &AuditLog, call: &str, what: Audited<'_>) {
     let session = Session::new("s").with_user("ada").with_agent("coder");
     let (definition, call) = (definition(), CallId::given(call));
@@ -33,9 +33,9 @@ fn record(log: &AuditLog, call: &str, what: Audited<'_>) {
     log.record(&record).unwrap();
 }
 
-// F91: a record that was cut, by a full disk for example, costs no other.
+// F91: an incomplete record, for example because of a full disk, does not damage the next one.
 #[test]
-fn a_record_that_was_cut_costs_no_other() {
+fn an_incomplete_record_does_not_damage_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let decision = decision();
@@ -62,7 +62,7 @@ fn lines(path: &Path) -> Vec<Value> {
 
 // P6, F91
 #[test]
-fn records_say_what_was_decided_and_what_ran() {
+fn records_contain_decision_and_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::default()).unwrap();
@@ -104,9 +104,9 @@ fn records_say_what_was_decided_and_what_ran() {
     assert_eq!(lines(&path), expected);
 }
 
-// Who changed a call is written down, in every record of it, and nothing where nobody did.
+// Every record names the hooks that changed the call.
 #[test]
-fn records_say_who_changed_the_call() {
+fn records_name_the_hooks_that_changed_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::new(["open-sesame-42"])).unwrap();
@@ -127,7 +127,7 @@ fn records_say_who_changed_the_call() {
 
 // LG1
 #[test]
-fn secrets_are_not_written() {
+fn redacts_secrets_in_records() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let secret = "quoted \"secret\"\nof two lines";
@@ -147,9 +147,9 @@ fn secrets_are_not_written() {
     assert_eq!(lines(&path).len(), 2);
 }
 
-// P6: whoever makes a call hides nothing of it by what they write beside it.
+// P6: a caller cannot hide what a call does by text that looks like a secret.
 #[test]
-fn a_call_does_not_hide_what_it_does() {
+fn a_call_cannot_hide_its_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::new(["Zx9q8w7e6r5t4"])).unwrap();
@@ -178,7 +178,7 @@ fn a_call_does_not_hide_what_it_does() {
 }
 
 #[test]
-fn lines_stay_whole_however_many_write() {
+fn concurrent_records_are_not_interleaved() {
     const WRITERS: usize = 8;
     const RECORDS: usize = 100;
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ fn lines_stay_whole_however_many_write() {
         for writer in 0..WRITERS {
             let path = &path;
             scope.spawn(move || {
-                // A file of its own, as another process has it.
+                // A separate file handle, like another process.
                 let log = AuditLog::open(path, Redactor::default()).unwrap();
                 let facts = json!({"long": "x".repeat(writer * 3000)});
                 for at in 0..RECORDS {
@@ -206,7 +206,7 @@ fn lines_stay_whole_however_many_write() {
 
 #[cfg(unix)]
 #[test]
-fn a_log_is_its_owners_own_file() {
+fn the_log_file_is_private() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let folder = tempfile::tempdir().unwrap();

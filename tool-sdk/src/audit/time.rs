@@ -1,4 +1,4 @@
-//! Points in time as text, by RFC 3339 and in UTC.
+//! Formats times as RFC 3339 in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,8 +8,8 @@ pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok
     to.serialize_str(&rfc3339(*time))
 }
 
-/// `time` with milliseconds, such as `2026-11-22T09:30:00.250Z`; the nearest of the years
-/// 1970 to 9999 when it is in none of them.
+/// Formats `time` with milliseconds, such as `2026-11-22T09:30:00.250Z`. Times outside of the
+/// years 1970 to 9999 are clamped.
 fn rfc3339(time: SystemTime) -> String {
     /// The last second of the year 9999.
     const LAST: u64 = 253_402_300_799;
@@ -21,7 +21,7 @@ fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Year, month and day of a day, counted from the first of 1970.
+/// Converts days since 1970-01-01 to year, month and day.
 fn date(mut day: u64) -> (u64, usize, u64) {
     let mut year = 1970;
     while day >= days_of(year) {

@@ -1,25 +1,26 @@
-//! What has begun at the end of an output and whose rest has not come: a character, a line end,
-//! a sequence that only means something to a terminal.
+//! Buffers an incomplete sequence at the end of an output chunk: a UTF-8 character, a `\r\n`
+//! line end, or a terminal escape sequence.
 //!
-//! Whoever takes an output in parts gets such a thing whole, with the part that has its end.
+//! Readers that take the output in chunks then receive each sequence whole, in the chunk that
+//! contains its end.
 //!
-//! **Invariant:** no more than [`MOST`] bytes ever wait, and none is lost.
+//! **Invariant:** at most [`MAX_PENDING_BYTES`] bytes are buffered, and no byte is lost.
 
 use std::borrow::Cow;
 
 use super::capture::whole_chars;
 
-/// The longest start that is waited for.
+/// The longest incomplete sequence that is buffered, in bytes.
 const MOST: usize = 4096;
 
 const ESCAPE: u8 = 0x1b;
 
-/// What has begun at the end of a stream.
+/// The incomplete sequence at the end of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Begun(Vec<u8>);
 
 impl Begun {
-    /// What is whole now that `bytes` have come.
+    /// Appends `bytes` and returns everything up to the next incomplete sequence.
     pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.0.is_empty() {
             let (whole, begun) = bytes.split_at(bytes.len() - begun(bytes));
@@ -31,18 +32,18 @@ impl Begun {
         Cow::Owned(std::mem::replace(&mut self.0, rest))
     }
 
-    /// How many bytes wait.
+    /// Returns the number of buffered bytes.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// What waits; nothing more comes.
+    /// Returns the buffered bytes at the end of the stream.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.0)
     }
 }
 
-/// How many bytes at the end have begun something.
+/// Returns the length of the incomplete sequence at the end of `bytes`.
 fn begun(bytes: &[u8]) -> usize {
     let last = &bytes[bytes.len().saturating_sub(MOST)..];
     match memchr::memrchr(ESCAPE, last) {
@@ -52,7 +53,7 @@ fn begun(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether what follows an escape character is not all of its sequence.
+/// Returns whether the bytes after an ESC character are an incomplete escape sequence.
 fn is_begun(rest: &[u8]) -> bool {
     let Some((first, rest)) = rest.split_first() else { return true };
     match first {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        // However it comes in, all of it goes on, in its order, and little waits.
+        // All bytes are returned in order, for any chunk size.
         #[test]
         fn nothing_is_lost(
             bytes in prop::collection::vec(prop_oneof![

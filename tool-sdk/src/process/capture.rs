@@ -1,16 +1,17 @@
-//! The start and the end of what a child writes; what lies between is counted.
+//! Captures the head and the tail of a child's output and counts what is omitted between them.
 //!
-//! A child that writes more than is kept is never blocked, and never costs more memory.
+//! **Invariant:** the stream is always drained, so a child that writes more than the limit is
+//! neither blocked nor able to make the host use more memory.
 
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is read at first, and at once of whatever writes more than that.
+/// The size of the first read buffer, and of the one for streams that fill it, in bytes.
 const FIRST: usize = 8 << 10;
 const CHUNK: usize = 128 << 10;
 
-/// Keeps the two ends of a stream as it comes.
+/// Collects the head and the tail of a stream, each up to half of the limit.
 #[derive(Clone, Debug)]
 pub(super) struct Capture {
     half: usize,
@@ -20,26 +21,26 @@ pub(super) struct Capture {
     lines: u64,
 }
 
-/// What a child wrote: its start, its end, and how much lies between.
+/// The captured output of a child: head, tail, and how much was omitted between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Captured {
-    /// The start, or everything.
+    /// The start of the output, or all of it.
     pub head: Vec<u8>,
-    /// The end, where there was more than could be kept.
+    /// The end of the output; empty unless output was omitted.
     pub tail: Vec<u8>,
-    /// How many bytes between the two were left out.
+    /// The number of omitted bytes.
     pub omitted: u64,
-    /// How many line ends are among them.
+    /// The number of newlines among the omitted bytes.
     pub omitted_lines: u64,
 }
 
-/// Reads `stream` to its end, and gives `heard` each part as it comes.
+/// Reads `stream` to its end and calls `on_chunk` with each chunk.
 pub(super) async fn read(mut stream: impl AsyncRead + Unpin, mut heard: impl FnMut(&[u8])) {
-    // Room that nobody empties first: that would take longer than most programs write. Most
-    // write little, and to find more room takes longer than to read that.
+    // Uninitialized capacity: most programs write less than it would cost to zero the buffer.
+    // For the same reason the buffer starts small.
     let mut chunk = Vec::with_capacity(FIRST);
-    // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
+    // Treat a read error as the end: a terminal returns EIO once every process has closed it.
     while let Ok(1..) = stream.read_buf(&mut chunk).await {
         heard(&chunk);
         let is_full = chunk.len() == chunk.capacity();
@@ -51,12 +52,12 @@ pub(super) async fn read(mut stream: impl AsyncRead + Unpin, mut heard: impl FnM
 }
 
 impl Capture {
-    /// Keeps at most `keep` bytes.
+    /// Creates a capture that keeps at most `keep` bytes.
     pub(super) fn new(keep: usize) -> Self {
         Self { half: keep / 2, head: Vec::new(), tail: VecDeque::new(), total: 0, lines: 0 }
     }
 
-    /// Reads `stream` to its end. Whatever was read stays when this is dropped before.
+    /// Reads `stream` to its end. Cancel safe: chunks that were read stay captured.
     pub(super) async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         let Some(stream) = stream else { return };
         read(stream, |part| self.push(part)).await;
@@ -73,15 +74,15 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// What is kept, in order.
+    /// Returns the kept bytes in order.
     #[cfg(unix)]
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let (tail, rest) = self.tail.as_slices();
         [&*self.head, tail, rest].into_iter().filter(|part| !part.is_empty())
     }
 
-    /// Gives what has come until now, and goes on with its last `held` bytes, unless these are
-    /// more than an end may have.
+    /// Returns what was captured so far and starts over. The last `held` bytes are moved to the
+    /// new capture, unless they exceed half of the limit.
     #[cfg(unix)]
     pub(super) fn take(&mut self, held: usize) -> Captured {
         let fresh = Self::new(self.half * 2);
@@ -108,19 +109,19 @@ impl Capture {
 }
 
 impl Captured {
-    /// As text, with a note where something was left out.
+    /// Converts the output to text, with a note where bytes were omitted.
     ///
-    /// Bytes that are no UTF-8 become `\u{fffd}`.
+    /// Invalid UTF-8 is replaced by `\u{fffd}`.
     ///
     /// # Examples
     ///
     /// ```
     /// # #[cfg(unix)]
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// use tool_sdk::process::{self, Run};
+    /// use tool_sdk::process::{self, Command};
     ///
-    /// let finished = process::run(Run::shell("seq 9").keep(8)).await?;
-    /// assert_eq!(finished.stdout.text(), "1\n2\n\n[10 bytes left out]\n8\n9\n");
+    /// let output = process::run(Command::shell("seq 9").output_limit(8)).await?;
+    /// assert_eq!(output.stdout.to_text(), "1\n2\n\n[10 bytes left out]\n8\n9\n");
     /// # Ok::<(), process::RunError>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,8 +132,8 @@ impl Captured {
         format!("{}{}{}", String::from_utf8_lossy(head), self.mark(), String::from_utf8_lossy(tail))
     }
 
-    /// What stands in the [text](Self::text) where something was left out; nothing where nothing
-    /// was.
+    /// Returns the note that [`to_text`](Self::to_text) inserts where bytes were omitted; empty
+    /// when the output is complete.
     #[must_use]
     pub fn mark(&self) -> String {
         match self.lost() {
@@ -141,8 +142,8 @@ impl Captured {
         }
     }
 
-    /// How many bytes the [text](Self::text) lacks: what was left out, and the rest of characters
-    /// that this halved.
+    /// Returns how many bytes are missing from [`to_text`](Self::to_text): the omitted bytes and
+    /// those of characters cut by the omission.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let (head, tail) = self.ends();
@@ -150,7 +151,7 @@ impl Captured {
         self.omitted + (kept - head.len() - tail.len()) as u64
     }
 
-    /// The ends without what the cut between them halved.
+    /// Returns head and tail without the characters cut by the omission.
     fn ends(&self) -> (&[u8], &[u8]) {
         if self.omitted == 0 {
             return (&self.head, &self.tail);
@@ -159,7 +160,7 @@ impl Captured {
         (&self.head[..whole_chars(&self.head)], &self.tail[halved..])
     }
 
-    /// Whether nothing was left out.
+    /// Returns whether no bytes were omitted.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.omitted == 0
@@ -170,7 +171,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Where `bytes` end without the start of a character that was cut.
+/// Returns the length of `bytes` without an incomplete UTF-8 character at the end.
 pub(super) fn whole_chars(bytes: &[u8]) -> usize {
     let last = bytes.iter().rev().take(4).position(|byte| byte & 0xC0 != 0x80);
     let start = bytes.len() - last.map_or(0, |behind| behind + 1);
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(text, "ä\n[5 bytes left out]\nä!");
     }
 
-    // F138: what is held comes with the next part, and counts there.
+    // F138: held bytes are returned, and counted, with the next chunk.
     #[test]
     #[cfg(unix)]
     fn what_is_held_comes_later() {
@@ -224,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        // CH8: both ends are kept and the rest is counted, however it comes in.
+        // CH8: head and tail are kept and the rest is counted, for any chunk size.
         #[test]
         fn the_ends_are_kept_and_the_rest_is_counted(
             bytes in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,4 +1,10 @@
-//! What a child process sees of the environment: what an allow-list names, never all of it.
+//! The environment of a child process, built from an allow-list.
+//!
+//! The host's variables pass by name. Variables that a model or a file asks for are checked
+//! against names that hold secrets or make programs load code.
+//!
+//! **Invariant:** a variable that is not on the allow-list reaches a child only by an explicit
+//! [`ChildEnv::with_var`] or [`ChildEnv::with_untrusted_var`].
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What programs need to run at all, and what says in which language and time zone. Each by its
-/// whole name: something else may be called `LC_TOKEN`.
+/// Variables that programs need to run, and those for locale and time zone. Full names only: a
+/// prefix such as `LC_` would also match `LC_TOKEN`.
 const PASSED: &[&str] = &[
     "HOME",
     "LANG",
@@ -35,21 +41,21 @@ const PASSED: &[&str] = &[
     "USER",
 ];
 
-/// Without these no program starts on Windows; nobody else has them.
+/// Variables without which no program starts on Windows. Other systems do not set them.
 const PASSED_ON_WINDOWS: &[&str] =
     &["COMSPEC", "PATHEXT", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "WINDIR"];
 
-/// Names that are passed on.
+/// Returns the allow-list.
 fn passed() -> impl Iterator<Item = &'static str> {
     PASSED.iter().chain(PASSED_ON_WINDOWS).copied()
 }
 
-/// Parts of names that stand for secrets.
+/// Substrings of names that hold secrets.
 const SECRET: &[&str] =
     &["AUTH", "COOKIE", "CRED", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN", "_DSN"];
 
-/// Names that make a program load code or send what it does somewhere else, and those that
-/// change what a shell makes of a script.
+/// Names that make a program load code or redirect its traffic, and those that change how a
+/// shell reads a script.
 const STEERING: &[&str] = &[
     "BASHOPTS",
     "BASH_ENV",
@@ -65,17 +71,18 @@ const STEERING: &[&str] = &[
     "ZDOTDIR",
 ];
 
-/// How names of the same kind start, and how they end.
+/// Prefixes and the suffix of names of the same kind.
 const STEERING_STARTS: &[&str] = &["DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY"];
 const STEERING_END: &str = "_PROXY";
 
-/// Who commits is no secret, and steers nothing.
+/// Exceptions to `GIT_`: the author and committer are neither secrets nor code.
 const IDENTITY: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
 /// The environment of a child process.
 ///
-/// It starts from an allow-list, so that no secret of this process reaches the child, and
-/// relative folders in `PATH` are left out, so that no program is found by where it runs.
+/// It starts from an allow-list, so that no secret of the host reaches the child. Relative
+/// entries of `PATH` are removed, so that the working directory does not decide which program
+/// runs.
 ///
 /// # Examples
 ///
@@ -83,15 +90,15 @@ const IDENTITY: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 /// use tool_sdk::process::ChildEnv;
 ///
 /// let parent = [("PATH", "/usr/bin"), ("DEPLOY_TOKEN", "hunter2"), ("EDITOR", "vi")];
-/// let env = ChildEnv::of(parent).with("CI", "1");
+/// let env = ChildEnv::from_parent(parent).with_var("CI", "1");
 ///
-/// assert_eq!(env.names().collect::<Vec<_>>(), ["CI", "PATH"]);
-/// assert!(env.with_untrusted("LD_PRELOAD", "./evil.so").is_err());
+/// assert_eq!(env.var_names().collect::<Vec<_>>(), ["CI", "PATH"]);
+/// assert!(env.with_untrusted_var("LD_PRELOAD", "./evil.so").is_err());
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ChildEnv(BTreeMap<OsString, OsString>);
 
-/// A name that only the host may set for a child.
+/// A variable name that only the host may set for a child.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{name}` must not be set for a child process; leave it out")]
 #[non_exhaustive]
@@ -101,20 +108,20 @@ pub struct ForbiddenName {
 }
 
 impl ChildEnv {
-    /// What a child of this process may see.
+    /// Returns the allowed variables of this process.
     #[must_use]
     pub fn inherited() -> Self {
-        // To ask for each is faster than to copy all that there are.
+        // Looking up each name is faster than copying the whole environment.
         Self::of(passed().filter_map(|name| Some((name, env::var_os(name)?))))
     }
 
-    /// Only where a child of this process looks for programs.
+    /// Returns `PATH` of this process and no other variable.
     #[must_use]
     pub fn path_only() -> Self {
         Self::of(env::var_os("PATH").map(|path| ("PATH", path)))
     }
 
-    /// What a child may see of `parent`.
+    /// Returns the allowed variables of `parent`.
     #[must_use]
     pub fn of<N, V>(parent: impl IntoIterator<Item = (N, V)>) -> Self
     where
@@ -133,18 +140,18 @@ impl ChildEnv {
         Self(passed)
     }
 
-    /// Adds a variable, whatever its name: the host knows what its children need.
+    /// Adds a variable of any name. For values that the host chose itself.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// Adds a variable that a model or a file asks for.
+    /// Adds a variable that was requested by a model or a configuration file.
     ///
     /// # Errors
     ///
-    /// Fails for names of secrets, and for those that make programs load other code.
+    /// Fails for names that hold secrets or make programs load code.
     pub fn with_untrusted(self, name: &str, value: &str) -> Result<Self, ForbiddenName> {
         if is_forbidden(name, value) {
             return Err(ForbiddenName { name: name.to_owned() });
@@ -152,26 +159,27 @@ impl ChildEnv {
         Ok(self.with(name, value))
     }
 
-    /// The names, in alphabetical order.
+    /// Returns the variable names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &OsStr> {
         self.0.keys().map(OsString::as_os_str)
     }
 
-    /// The variables, in alphabetical order of their names. What a host added may be a secret.
+    /// Returns the variables in alphabetical order. Values that the host added may be secrets.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The file that a child with these variables runs under the bare name `program`.
+    /// Finds the file that a child with these variables executes for the bare name `program`.
     ///
     /// # Examples
     ///
     /// ```
     /// use tool_sdk::process::ChildEnv;
     ///
-    /// assert_eq!(ChildEnv::of([("PATH", "/nowhere")]).find("sh"), None);
+    /// assert_eq!(ChildEnv::from_parent([("PATH", "/nowhere")]).find_program("sh"), None);
     /// # if cfg!(unix) {
-    /// assert!(ChildEnv::of([("PATH", "/nowhere:/bin")]).find("sh").is_some());
+    /// let env = ChildEnv::from_parent([("PATH", "/nowhere:/bin")]);
+    /// assert!(env.find_program("sh").is_some());
     /// # }
     /// ```
     #[must_use]
@@ -180,13 +188,13 @@ impl ChildEnv {
         folders(path).map(|folder| folder.join(program)).find(|file| is_program(file))
     }
 
-    /// The folders in which a child with these variables looks for programs, in that order.
+    /// Returns the directories of `PATH`, in search order.
     #[cfg(unix)]
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| folders(path))
     }
 
-    /// The home folder of a child with these variables.
+    /// Returns the home directory of a child with these variables.
     ///
     /// # Examples
     ///
@@ -194,8 +202,9 @@ impl ChildEnv {
     /// use std::path::Path;
     /// use tool_sdk::process::ChildEnv;
     ///
-    /// assert_eq!(ChildEnv::of([("HOME", "/home/ada")]).home(), Some(Path::new("/home/ada")));
-    /// assert_eq!(ChildEnv::default().home(), None);
+    /// let env = ChildEnv::from_parent([("HOME", "/home/ada")]);
+    /// assert_eq!(env.home_dir(), Some(Path::new("/home/ada")));
+    /// assert_eq!(ChildEnv::default().home_dir(), None);
     /// ```
     #[must_use]
     pub fn home(&self) -> Option<&Path> {
@@ -218,7 +227,7 @@ fn is_program(file: &Path) -> bool {
     file.is_file()
 }
 
-/// Names only: what a host adds may be a secret.
+/// Prints names only, because values may be secrets.
 impl fmt::Debug for ChildEnv {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ChildEnv").field(&self.0.keys().collect::<Vec<_>>()).finish()
@@ -234,18 +243,18 @@ fn without_relative(path: OsString) -> OsString {
         return path;
     }
     let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
-    // What was split can be joined again.
+    // Cannot fail: the parts come from `split_paths`.
     env::join_paths(absolute).unwrap_or_default()
 }
 
-/// The folders of a `PATH`, without a copy of each.
+/// Splits a `PATH` without copying its entries.
 #[cfg(unix)]
 pub(super) fn folders(path: &OsStr) -> impl Iterator<Item = &Path> {
     use std::os::unix::ffi::OsStrExt as _;
     path.as_bytes().split(|&byte| byte == b':').map(|folder| Path::new(OsStr::from_bytes(folder)))
 }
 
-/// Elsewhere a folder may have quotes around it.
+/// Splits a `PATH`, whose entries may be quoted on Windows.
 #[cfg(not(unix))]
 fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path)
@@ -265,14 +274,14 @@ fn is_forbidden(name: &str, value: &str) -> bool {
         || (upper.ends_with("_URL") && has_password(value))
 }
 
-/// Whether it is a name at all; shells keep whole functions under names that are none.
+/// Returns whether `name` is a valid identifier. Bash exports functions under other names.
 fn is_plain(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether `url` names a user and a password.
+/// Returns whether `url` contains a user and a password.
 fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -283,7 +292,7 @@ fn has_password(url: &str) -> bool {
 mod tests {
     use super::*;
 
-    // CH1: the parent's variables pass by an allow-list.
+    // CH1: the parent's variables pass through an allow-list.
     #[test]
     fn only_what_is_listed_is_passed_on() {
         let parent = [
@@ -309,7 +318,7 @@ mod tests {
         assert_eq!(env.vars()[OsStr::new("PATH")], "/usr/bin:/bin");
     }
 
-    // CH1: what a model asks for is refused by name, also in lower case.
+    // CH1: requested variables are rejected by name, case-insensitively.
     #[test]
     fn a_model_cannot_set_what_steers_or_stands_for_secrets() {
         let refused = [

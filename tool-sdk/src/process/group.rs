@@ -1,4 +1,7 @@
-//! The process group of a child: what is ended together with it.
+//! The process group of a child, which is signalled as a whole.
+//!
+//! **Invariant:** no signal is sent after the group was closed, because the kernel may reuse its
+//! id.
 
 #[cfg(unix)]
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,54 +11,54 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::start::Child;
 
-/// A child's process group, by the number of its leader. Clones are the same group.
+/// A child's process group, identified by the pid of its leader. Clones share the group.
 ///
-/// The number is nobody else's for as long as the leader was not waited for, also when it has
-/// ended. So whoever waits for it closes the group first, and after that no signal is sent.
-/// Only Linux tells of an end without that; elsewhere the runtime waits for the leader, and
-/// what is left of the group is ended right after.
+/// The kernel does not reuse the id before the leader is reaped, even if it has exited. So the
+/// owner closes the group before it reaps the leader. On Linux an exit is observed without
+/// reaping; on other systems tokio reaps the leader, and the rest of the group is killed right
+/// after that.
 #[cfg(unix)]
 #[derive(Clone, Debug)]
 pub(super) struct Group(Arc<Mutex<Option<Pid>>>);
 
 #[cfg(unix)]
 impl Group {
-    /// That of a child, which leads one as it leads its session.
+    /// Returns the group that `child` leads; a child is always a session leader.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(Arc::new(Mutex::new(id.and_then(Pid::from_raw))))
     }
 
-    /// The number of the group and of its leader.
+    /// Returns the process group id, which is the pid of the leader.
     pub(super) fn number(&self) -> Option<i32> {
         self.leader().map(|group| group.as_raw_nonzero().get())
     }
 
-    /// Interrupts every member, as a terminal does.
+    /// Sends `SIGINT` to every member, as a terminal does.
     pub(super) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
-    /// Asks every member to end.
+    /// Sends `SIGTERM` to every member.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends every member.
+    /// Sends `SIGKILL` to every member.
     pub(super) fn kill(&self, _leader: &mut Child) {
         self.signal(Signal::KILL);
     }
 
-    /// Sends nothing any more.
+    /// Closes the group; no more signals are sent.
     pub(super) fn close(&self) {
         *self.leader() = None;
     }
 
     fn signal(&self, signal: Signal) {
-        // Nobody closes the group meanwhile.
+        // The lock keeps the group from being closed between the check and the signal.
         let leader = self.leader();
         if let Some(group) = *leader {
-            // A group that is gone already is what was wanted.
+            // An error means that the group has exited already.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -65,7 +68,7 @@ impl Group {
     }
 }
 
-/// Elsewhere there are no groups: only the child itself can be ended.
+/// Without Unix there are no process groups: only the child itself can be killed.
 #[cfg(not(unix))]
 #[derive(Clone, Debug)]
 pub(super) struct Group;
@@ -85,7 +88,7 @@ impl Group {
     pub(super) fn close(&self) {}
 
     pub(super) fn kill(&self, leader: &mut Child) {
-        // A child that is gone already is what was wanted.
+        // An error means that the child has exited already.
         let _ = leader.start_kill();
     }
 }

@@ -1,15 +1,19 @@
-//! What ends the children of this process when it ends and cannot do so itself.
+//! Kills the children of this process when it dies without cleaning up, for example by
+//! `SIGKILL`.
 //!
-//! A small script waits for the end of a pipe that only this process holds, so for its end by
-//! whatever cause. Then it ends the children of this process, everything that carries its mark,
-//! and everything below those.
+//! A shell script, the reaper, waits for end of file on a pipe whose other end only this process
+//! holds. It then kills the registered children, every process with this host's tag, and all
+//! their descendants.
 //!
-//! The children are told by number, in memory that both hold: one that drops its mark has no parent
-//! any more that would lead to it. A child that was told is not another one of its number as long
-//! as it began before it was told.
+//! Children are registered by pid in shared memory (a memfd), because a child that drops its tag
+//! cannot be found through its parent any more. Each record has the time of registration: a
+//! process that started later has reused the pid.
 //!
-//! A signal that children get from the system at their parent's end would be simpler. But it
-//! comes when the *thread* ends that started them, and it does not reach what they started.
+//! `PR_SET_PDEATHSIG` would be simpler, but it fires when the *thread* that started the child
+//! exits, and it does not reach grandchildren.
+//!
+//! **Invariant:** on Linux no child is started before the reaper runs, unless there is no
+//! `/bin/sh`.
 
 use std::fs::File;
 use std::io::{self, PipeWriter};
@@ -26,10 +30,11 @@ use super::program::Program;
 use super::start::linux::{Handle, launch};
 use super::start::wires::Ends;
 
-/// Each member is stopped before those below it are looked for, so that no more come.
+/// Kills process trees by pid. Each process is stopped before its children are listed, so that it
+/// cannot start more.
 ///
-/// A handle on a process would be safer than its number, but scripts have none. It matters
-/// only if another process gets the number of one that was found a moment ago.
+/// A pidfd would exclude pid reuse, but shell scripts have none. The race matters only when a
+/// pid is reused within moments of being found.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 read -r _
@@ -63,40 +68,40 @@ static GUARDIAN: Mutex<Watch> = Mutex::new(Watch { state: State::None, children:
 
 struct Watch {
     state: State,
-    /// The children that live, each in the place where it was told.
+    /// The running children, each at the index of its record in the shared memory.
     children: Vec<Option<Line>>,
 }
 
 enum State {
     None,
     Watching(Guardian),
-    /// There is no shell on this system; children are on their own then.
+    /// There is no shell on this system, so orphaned children are not killed.
     Impossible,
 }
 
 struct Guardian {
     process: Handle,
     _alive: PipeWriter,
-    /// Where it reads of the children; nothing where the system gives no such memory.
+    /// The shared memory with the records of the children; `None` without memfd support.
     told: Option<File>,
 }
 
-/// A child as it is told: its number, and the time at which it was there already, in hundredths
-/// of a second as `/proc` counts them. As long as all others, so that each has its place.
+/// The record of a child: its pid and the time of registration, in ticks of 10 ms since boot as
+/// in `/proc/<pid>/stat`. All records have the same length, so an index gives the offset.
 type Line = [u8; LINE];
 
 const LINE: usize = 32;
 
-/// That a child is told; dropping it makes room for another one.
+/// The registration of a child; dropping it frees the record.
 #[derive(Debug)]
 pub(super) struct Told(usize);
 
-/// Makes sure that a guardian runs.
+/// Starts the reaper unless it is running.
 pub(super) fn watch() -> io::Result<()> {
     let mut watch = watched();
     let is_needed = match &watch.state {
         State::None => true,
-        // Somebody may have ended it.
+        // The user may have killed it.
         State::Watching(guardian) => {
             !matches!(guardian.process.status(WaitIdOptions::NOHANG), Ok(None))
         }
@@ -115,7 +120,7 @@ pub(super) fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// Tells of a child that was just started.
+/// Registers a child that was just started.
 pub(super) fn tell(child: i32) -> Told {
     let line = line(child);
     let mut watch = watched();
@@ -131,8 +136,7 @@ pub(super) fn tell(child: i32) -> Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // What is written there means nothing once the child has ended: whatever gets its number
-        // begins later.
+        // The record may stay: a process that reuses the pid starts after the time in it.
         watched().children[self.0] = None;
     }
 }
@@ -158,7 +162,7 @@ impl State {
         let (Self::Watching(Guardian { told: Some(told), .. }), Some(line)) = (self, child) else {
             return;
         };
-        // Without room for it, the child is found by its mark.
+        // If writing fails, the reaper still finds the child by its tag.
         let _ = told.write_all_at(line, (place * LINE) as u64);
     }
 }
@@ -176,7 +180,7 @@ impl Guardian {
         let mark = Mark::of_host()?;
         let variable = format!("{}={}", mark::NAME, mark.as_str());
         let limit = mark.row().map(Row::pattern).unwrap_or_default();
-        let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "guardian", &variable, &limit]);
+        let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "reaper", &variable, &limit]);
         program.folder = Some("/".into());
         let process = launch(&program, mark::inherited().as_deref(), None, &ends)?;
         Ok(Self { process, _alive: alive, told })

@@ -1,18 +1,17 @@
-//! What keeps other programs of the same user out of the memory of this one.
+//! Protects the memory of the host from other programs of the same user.
 //!
-//! Its own environment and memory hold the host's secrets, and on Linux every program of the
-//! same user may read both. Only the host knows whether it wants debuggers to be kept out too,
-//! so it has to ask for this.
+//! The environment and memory of the host hold its secrets, and on Linux every program of the
+//! same user may read both. This also keeps debuggers out, so the host has to opt in.
 
-/// Closes this process to other programs of the same user: they cannot read its environment or
-/// memory, or attach to it, and no image of it is written when it crashes.
+/// Protects this process from other programs of the same user: they cannot read its environment
+/// or memory or attach a debugger, and no core dump is written.
 ///
-/// Programs of the superuser are not held to it. Without Linux, only the last holds. Call it
-/// at the start, before anything runs that is not trusted.
+/// The superuser is not restricted. On other systems than Linux only core dumps are disabled.
+/// Call it at startup, before anything untrusted runs.
 ///
 /// # Errors
 ///
-/// Fails when the system refuses.
+/// Fails when the system rejects the setting.
 ///
 /// # Examples
 ///
@@ -54,11 +53,11 @@ mod tests {
         let script = "tr '\\0' '\\n' < /proc/$PPID/environ";
         let read = Command::new("sh").args(["-c", script]).env_remove(SECRET).output().unwrap();
         let is_seen = String::from_utf8_lossy(&read.stdout).contains(SECRET);
-        // Nothing is closed to the superuser.
+        // The superuser is not restricted.
         assert!(geteuid().is_root() || !is_seen);
     }
 
-    // CH3: a child does not read the secrets of this process.
+    // CH3: a child cannot read the secrets of this process.
     #[test]
     fn a_child_cannot_read_what_this_process_was_given() {
         let test = "process::harden::tests::in_a_process_of_its_own";

@@ -1,20 +1,22 @@
-//! What a child may use up.
+//! Resource limits of a child process (rlimits and niceness).
 //!
-//! **Invariant:** a limit that cannot be set keeps the child from starting.
+//! The limits are set in the child before it executes the program.
+//!
+//! **Invariant:** a child whose limits cannot be set is not started.
 
 #[cfg(unix)]
 use std::sync::OnceLock;
 
-/// More files than anything here opens at once.
+/// The limit for open files that the host requests; more than it ever opens at once.
 #[cfg(all(unix, feature = "cli"))]
 const MANY: u64 = 1 << 16;
 
-/// How many files this process could have open before it raised that itself.
+/// The host's soft limit for open files before [`raise_open_files_limit`] raised it.
 #[cfg(unix)]
 static OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Lets this process have as many files open as it may give itself: a large change holds a handle
-/// of each folder. What it starts has what it had itself, since programs may count on that.
+/// Raises the soft limit for open files towards the hard limit, because a large file transaction
+/// holds a handle of each folder. Children get the initial limit, which programs may rely on.
 #[cfg(all(unix, feature = "cli"))]
 pub(crate) fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -22,26 +24,26 @@ pub(crate) fn raise_open_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let most = maximum.map_or(MANY, |most| most.min(MANY));
     if current.is_some_and(|current| current < most) && OPEN_FILES.set(current).is_ok() {
-        // Where that is refused, everything is as it was.
+        // Best effort: on failure the old limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
     }
 }
 
-/// Limits for a child and, each by itself, everything below it.
+/// Resource limits for a child; each descendant inherits them separately.
 ///
-/// Where nothing is said, the host's own limits hold; none is ever lifted.
+/// Limits that are not set stay as they are for the host. A limit can only be lowered.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[cfg(unix)]
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use tool_sdk::process::{self, Limits, Run};
+/// use tool_sdk::process::{self, Command, ResourceLimits};
 ///
-/// let limits = Limits::default().open_files(20).niceness(5);
-/// let finished = process::run(Run::shell("ulimit -n").limits(limits)).await?;
+/// let limits = ResourceLimits::default().open_files(20).niceness(5);
+/// let output = process::run(Command::shell("ulimit -n").limits(limits)).await?;
 ///
-/// assert_eq!(finished.stdout.text(), "20\n");
+/// assert_eq!(output.stdout.to_text(), "20\n");
 /// # Ok::<(), process::RunError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -57,38 +59,39 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many files it may have open.
+    /// Limits the number of open files (`RLIMIT_NOFILE`).
     pub fn open_files(mut self, count: u64) -> Self {
         self.open_files = Some(count);
         self
     }
 
-    /// How many processes its user may have; the system counts all of them, and does not
-    /// hold the superuser to it.
+    /// Limits the number of processes (`RLIMIT_NPROC`). The system counts all processes of the
+    /// user, and does not restrict the superuser.
     pub fn processes(mut self, count: u64) -> Self {
         self.processes = Some(count);
         self
     }
 
-    /// How long a file may become that it writes.
+    /// Limits the size of a file that it writes, in bytes (`RLIMIT_FSIZE`).
     pub fn file_bytes(mut self, bytes: u64) -> Self {
         self.file_bytes = Some(bytes);
         self
     }
 
-    /// How much memory it may ask for.
+    /// Limits the address space, in bytes (`RLIMIT_AS`).
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = Some(bytes);
         self
     }
 
-    /// How far it steps back for others, at most 19.
+    /// Lowers the scheduling priority, by 19 at most.
     pub fn niceness(mut self, niceness: u8) -> Self {
         self.niceness = Some(i32::from(niceness.min(19)));
         self
     }
 
-    /// Limits the calling process. Makes system calls only.
+    /// Applies the limits to the calling process. Makes system calls only, so it is safe after
+    /// `fork`.
     #[cfg(unix)]
     pub(super) fn apply(self) -> rustix::io::Result<()> {
         use rustix::process::Resource;
@@ -116,7 +119,7 @@ fn lower(resource: rustix::process::Resource, limit: Option<u64>) -> rustix::io:
     setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
 }
 
-/// Sets the limit that the host had before it raised its own.
+/// Restores the limit for open files that the host started with.
 #[cfg(unix)]
 fn give_back_open_files() -> rustix::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

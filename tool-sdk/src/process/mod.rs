@@ -1,11 +1,11 @@
-//! Child processes: what they see, how long they run, how much they say.
+//! Child processes: environment, resource limits, timeouts, output capture, sandbox.
 //!
-//! [`run`] starts one program, feeds it, and waits for it with a limit. [`Processes`] keep
-//! programs that run on while others look at them now and then. Every child sees a
-//! [`ChildEnv`] and nothing else of the environment, and leads a process group of its own
-//! that is ended with it.
+//! [`run`] starts one command, writes its standard input and waits for it with a timeout.
+//! [`BackgroundProcesses`] holds processes that keep running between tool calls. Every child
+//! gets the variables of a [`ChildEnv`] and no others, and leads a process group of its own
+//! that is terminated with it.
 //!
-//! **Invariant:** nothing here decides whether a program may run, or knows why it does.
+//! **Invariant:** nothing here decides whether a command may run; callers have been authorized.
 
 #[cfg(unix)]
 mod begun;
@@ -58,23 +58,23 @@ use self::sandbox::{Policy, Status};
 use self::start::{Streams, Wiring, Writer};
 use self::tree::Tree;
 
-/// How long output is waited for after the child has ended: what it started may hold its
-/// pipes open for ever.
+/// How long to read output after the child has exited. A descendant may hold the pipes open
+/// forever.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// A program to run once, and within which limits.
+/// A command to run once with [`run`]: program, arguments, environment and limits.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[cfg(unix)]
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use tool_sdk::process::{self, Exit, Run};
+/// use tool_sdk::process::{self, Command, ExitOutcome};
 ///
-/// let finished = process::run(Run::exec("cat", ["-"]).stdin("hello")).await?;
+/// let output = process::run(Command::new("cat", ["-"]).stdin("hello")).await?;
 ///
-/// assert_eq!(finished.exit, Exit::Code(0));
-/// assert_eq!(finished.stdout.text(), "hello");
+/// assert_eq!(output.exit, ExitOutcome::Code(0));
+/// assert_eq!(output.stdout.to_text(), "hello");
 /// # Ok::<(), process::RunError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -90,7 +90,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A program with arguments; no shell reads them.
+    /// Creates a command from a program and its arguments, without a shell.
     pub fn exec<A: Into<OsString>>(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = A>,
@@ -104,144 +104,145 @@ impl Run {
         }
     }
 
-    /// A line for the shell.
+    /// Creates a command that runs `line` with `sh -c`.
     pub fn shell(line: impl Into<OsString>) -> Self {
         Self::exec("sh", [OsString::from("-c"), line.into()])
     }
 
-    /// The folder that it runs in; the host's own when nothing is said.
+    /// Sets the working directory. Default: that of the host.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.program.folder = Some(folder.into());
         self
     }
 
-    /// The environment; [`ChildEnv::inherited`] when nothing is said.
+    /// Sets the environment. Default: [`ChildEnv::from_host`].
     pub fn env(mut self, env: ChildEnv) -> Self {
         self.program.env = Some(env);
         self
     }
 
-    /// What it may use up; no more limits than the host's own when nothing is said.
+    /// Sets the resource limits. Default: those of the host.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.program.limits = limits;
         self
     }
 
-    /// What it reads, and then no more; nothing when nothing is said.
+    /// Sets what is written to standard input before it is closed. Default: nothing.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
     }
 
-    /// How long it may run; a minute when nothing is said.
+    /// Sets the timeout. Default: one minute.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How long it may tidy up when it has to end early; 200 ms when nothing is said.
+    /// Sets the time between `SIGTERM` and `SIGKILL` when it is terminated. Default: 200 ms.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How many bytes of each of its outputs are kept; 64 KiB when nothing is said.
+    /// Sets how many bytes of standard output, and of standard error, are kept. Default: 64 KiB.
     pub fn keep(mut self, bytes: usize) -> Self {
         self.keep = bytes;
         self
     }
 
-    /// What the kernel lets it do; everything when nothing is said.
+    /// Sets the sandbox policy. Default: no sandbox.
     pub fn sandbox(mut self, policy: Policy) -> Self {
         self.program.sandbox = policy;
         self
     }
 
-    /// A program that is told nothing gets nothing to read, and no pipe for it.
+    /// Returns the stdio mode: without input, standard input is `/dev/null` and needs no pipe.
     fn wiring(&self) -> Wiring {
         if self.stdin.is_empty() { Wiring::Apart } else { Wiring::Fed }
     }
 }
 
-/// What became of a program that was started.
+/// The result of a command that was started: exit, captured output, sandbox status.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finished {
-    /// How it ended.
+    /// How the process exited.
     pub exit: Exit,
-    /// What it wrote.
+    /// The captured standard output.
     pub stdout: Captured,
-    /// What it complained about.
+    /// The captured standard error.
     pub stderr: Captured,
-    /// How long it took.
+    /// The wall-clock time from start to exit.
     pub elapsed: Duration,
-    /// Whether something that it started still held its output open when it had ended.
+    /// Whether a descendant still held the output pipes open after the process had exited.
     pub held: bool,
-    /// How far it was confined, where that was wanted.
+    /// What the sandbox enforced; `None` without a sandbox.
     pub sandbox: Option<Status>,
-    /// Names that are protected and came while it ran: the sandbox could not hold them, for
-    /// there was nothing to hold. What came into them, other programs execute or obey later.
+    /// Protected files that appeared during the run. The sandbox cannot protect a file that does
+    /// not exist yet, and other programs may later execute or obey the contents.
     pub planted: Vec<PathBuf>,
 }
 
-/// How a program ended.
+/// How a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
-    /// Its time was up, and its group was ended.
+    /// The timeout expired, and its process group was killed.
     TimedOut,
-    /// It has ended, and nobody can tell how: something else in this program waited for it, or
-    /// it hangs in the kernel and could not be ended.
+    /// The exit status is unknown: another part of this program reaped the process, or it hangs
+    /// in the kernel and could not be killed.
     Unknown,
 }
 
-/// Why a program could not be run.
+/// Why a command could not be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It could not be started: it is not there, not executable, or its folder is not there.
-    #[error("`{program}` could not be started")]
+    /// The program is missing or not executable, or the working directory is missing.
+    #[error("cannot start `{program}`")]
     Spawn {
         /// The program.
         program: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The sandbox that it needs cannot be had.
-    #[error("the sandbox cannot hold what is required of it: {0}")]
+    /// The policy requires a sandbox that this machine cannot enforce.
+    #[error("the sandbox cannot enforce the required policy: {0}")]
     Sandbox(Status),
-    /// It could not be waited for; it was ended.
-    #[error("a child process could not be waited for")]
+    /// Waiting for the child failed; it was killed.
+    #[error("cannot wait for a child process")]
     Wait(#[source] io::Error),
 }
 
-/// Has the system tell this program how its children end, where that is ignored.
+/// Restores the default action of `SIGCHLD` if it is ignored.
 ///
-/// A program that was started by one that ignores `SIGCHLD` does so too, and then nothing can
-/// be started here. This undoes it for the whole process, so it is for `main`;
-/// [`cli::App::main`](crate::cli::App::main) calls it.
+/// A program inherits an ignored `SIGCHLD` from its parent. The kernel then discards the exit
+/// status of its children, so this module refuses to start any. The change affects the whole
+/// process, so call this in `main`; [`cli::App::main`](crate::cli::App::main) does.
 pub fn hear_of_children() {
     #[cfg(target_os = "linux")]
     start::linux::hear_of_children();
 }
 
-/// Keeps the memory and the variables of this program from other processes of the user, where
-/// the system can: the commands that it starts are such processes.
+/// Denies other processes of the user access to the memory and environment of this process.
+///
+/// The commands that the host starts are such processes. Linux only, best effort.
 #[cfg(feature = "cli")]
 pub(crate) fn keep_memory() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // Where it is refused, all is as it was.
+        // Best effort: a refusal changes nothing.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 
-/// Whether the system tells this program how its children end.
+/// Returns whether the kernel reports the exit status of children to this process.
 #[cfg(feature = "cli")]
 pub(crate) fn hears_of_children() -> bool {
     #[cfg(target_os = "linux")]
@@ -250,7 +251,8 @@ pub(crate) fn hears_of_children() -> bool {
     true
 }
 
-/// Whether what a command starts is found wherever it went, unless it hides on purpose.
+/// Returns whether descendants can be tagged with an rlimit, so that those that leave their
+/// session, parents and environment are still found.
 #[cfg(any(feature = "cli", test))]
 pub(crate) fn finds_what_hides() -> bool {
     #[cfg(target_os = "linux")]
@@ -259,15 +261,15 @@ pub(crate) fn finds_what_hides() -> bool {
     false
 }
 
-/// Runs a program to its end or its time limit.
+/// Runs a command until it exits or its timeout expires.
 ///
-/// Completion does not wait for what the program left running; what a confined program left
-/// running is ended. When the future is dropped, the program's group is ended.
+/// Does not wait for background processes that the command left running; those of a sandboxed
+/// command are killed. Dropping the future terminates the process tree.
 ///
 /// # Errors
 ///
-/// Fails when the program could not be started or waited for, as in a program that ignores
-/// `SIGCHLD`: see [`hear_of_children`]. How it ended is no error.
+/// Fails when the command cannot be started or waited for, for example in a host that ignores
+/// `SIGCHLD`: see [`restore_sigchld`]. A non-zero exit code is not an error.
 pub async fn run(run: Run) -> Result<Finished, RunError> {
     let started = Instant::now();
     let failed = |source| RunError::Spawn {
@@ -293,7 +295,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
             Ok(status) => {
                 let exit = Exit::of(status.map_err(RunError::Wait)?);
                 if confinement.leaves_some() {
-                    // What holds the sandbox together goes when this is done.
+                    // Kill leftover processes before the placeholders of the sandbox are removed.
                     tree.end().await;
                 }
                 exit
@@ -303,7 +305,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
                 Exit::TimedOut
             }
         };
-        // From now on only what the child left behind keeps its output open.
+        // From here on only descendants can hold the output pipes open.
         drop(ends);
         let held = !talk.is_terminated() && timeout(DRAIN, talk).await.is_err();
         (exit, held)
@@ -314,17 +316,17 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
     Ok(Finished { exit, stdout, stderr, elapsed, held, sandbox: confinement.status, planted })
 }
 
-/// Which protected names have come.
+/// Returns the protected files that appeared since the command was started.
 async fn planted(confinement: &Confinement) -> Vec<PathBuf> {
     if confinement.status.is_none() {
         return Vec::new();
     }
     let planted = confinement.planted.clone();
-    // A runtime that ends meanwhile has nobody to tell.
+    // Fails only when the runtime shuts down; the result is then unused.
     tokio::task::spawn_blocking(move || planted.found()).await.unwrap_or_default()
 }
 
-/// Waits for the child, and talks to it until then.
+/// Waits for the child to exit and drives its stdio meanwhile.
 async fn exit_of(
     tree: &mut Tree,
     mut talk: Pin<&mut impl FusedFuture<Output = ()>>,
@@ -337,7 +339,7 @@ async fn exit_of(
     }
 }
 
-/// Writes `bytes` and closes the pipe. A child that reads no more does not need them.
+/// Writes `bytes` and closes the pipe. A write error means that the child stopped reading.
 async fn feed(stdin: Option<Writer>, bytes: &[u8]) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(bytes).await;
@@ -358,7 +360,7 @@ fn signal_of(status: ExitStatus) -> i32 {
     std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default()
 }
 
-/// Elsewhere every exit has a code.
+/// Without Unix every exit has a code.
 #[cfg(not(unix))]
 fn signal_of(_status: ExitStatus) -> i32 {
     0

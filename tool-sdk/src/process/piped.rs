@@ -1,5 +1,7 @@
-//! A child to talk to for as long as it runs: over its standard input and output, while what
-//! it complains about is kept aside.
+//! A long-running child whose standard input and output are a transport, such as an MCP server
+//! over stdio.
+//!
+//! **Invariant:** standard error is always drained, and only its head and tail are kept.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,14 +17,14 @@ use super::start::{Reader, Streams, Wiring, Writer};
 use super::tree::Tree;
 use super::{Run, RunError};
 
-/// A running child and both ends of the talk with it; dropping it ends the child's group.
+/// A running child with piped stdio; dropping it terminates the process tree.
 pub(crate) struct Piped {
     _tree: Tree,
     _confinement: Confinement,
-    /// How it is confined less than was wanted, where it is.
+    /// The status of the sandbox when it enforces less than the policy.
     shortfall: Option<Status>,
     complaints: Complaints,
-    /// Triggered when it can complain no more.
+    /// Triggered when standard error is closed.
     heard: CancellationToken,
 }
 
@@ -32,7 +34,7 @@ impl fmt::Debug for Piped {
     }
 }
 
-/// What a child wrote to its standard error, which is always drained and never kept whole.
+/// The captured standard error of a running child: head and tail.
 #[derive(Clone, Debug)]
 pub(crate) struct Complaints(Arc<Mutex<Capture>>);
 
@@ -41,7 +43,7 @@ impl Complaints {
         Self(Arc::new(Mutex::new(Capture::new(keep))))
     }
 
-    /// What was kept until now.
+    /// Returns what was captured so far.
     pub(crate) fn captured(&self) -> Captured {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().finish()
     }
@@ -52,7 +54,7 @@ impl Complaints {
 }
 
 impl Piped {
-    /// Starts the program; time limit and standard input of `run` do not count.
+    /// Starts the command; ignores its timeout and standard input.
     pub(crate) fn start(run: &Run) -> Result<(Self, Reader, Writer), RunError> {
         let failed = |source| RunError::Spawn {
             program: run.program.name.to_string_lossy().into_owned(),
@@ -79,19 +81,19 @@ impl Piped {
         Ok((piped, stdout, stdin))
     }
 
-    /// What a child that went away complained about to the end, as far as that comes soon.
+    /// Returns the standard error of a child that exited, waiting up to 500 ms for its end.
     pub(crate) async fn last_words(&self) -> String {
         const SOON: Duration = Duration::from_millis(500);
         let _ = tokio::time::timeout(SOON, self.heard.cancelled()).await;
         self.complaints.captured().text()
     }
 
-    /// How it is confined less than was wanted, where it is.
+    /// Returns the status of the sandbox when it enforces less than the policy.
     pub(crate) fn shortfall(&self) -> Option<&Status> {
         self.shortfall.as_ref()
     }
 
-    /// What it complains about.
+    /// Returns the capture of standard error.
     pub(crate) fn complaints(&self) -> &Complaints {
         &self.complaints
     }

@@ -1,4 +1,8 @@
-//! What a child is given, whether it runs once or is kept.
+//! What foreground and background commands have in common: program, arguments, environment,
+//! limits and sandbox policy.
+//!
+//! **Invariant:** a command is started as [`CommandSpec::wrap_in_sandbox`] returns it, never
+//! without consulting its policy.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -7,14 +11,14 @@ use std::path::PathBuf;
 use super::sandbox::{self, Confined, Enforced, Planted, Policy, StandIns, Status};
 use super::{ChildEnv, Limits, RunError};
 
-/// A program with its arguments, where it runs, and what it may see and use.
+/// A program with its arguments, working directory, environment, limits and sandbox policy.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
-    /// The host's own when nothing is said.
+    /// `None` is that of the host.
     pub(super) folder: Option<PathBuf>,
-    /// What a child of this process may see when nothing is said.
+    /// `None` is [`ChildEnv::from_host`].
     pub(super) env: Option<ChildEnv>,
     pub(super) limits: Limits,
     pub(super) sandbox: Policy,
@@ -35,12 +39,12 @@ impl Program {
         }
     }
 
-    /// What it sees.
+    /// Returns the environment of the child.
     pub(super) fn env(&self) -> Cow<'_, ChildEnv> {
         self.env.as_ref().map_or_else(|| Cow::Owned(ChildEnv::inherited()), Cow::Borrowed)
     }
 
-    /// What is started in its place so that it is confined, and how far that holds.
+    /// Returns the command that starts this one in its sandbox, and the active sandbox.
     pub(super) fn confined(&self) -> Result<(Cow<'_, Self>, Confinement), RunError> {
         let confined =
             sandbox::confine(&self.sandbox, &self.name, &self.args).map_err(RunError::Sandbox)?;
@@ -55,18 +59,18 @@ impl Program {
     }
 }
 
-/// How a child is confined; kept for as long as anything of it runs.
+/// The sandbox of a child; kept until its last process has exited.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Confinement {
-    /// Nothing where nothing was wanted.
+    /// `None` without a sandbox.
     pub(super) status: Option<Status>,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "no process is kept"))]
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no background processes"))]
     pub(super) stand_ins: StandIns,
     pub(super) planted: Planted,
 }
 
 impl Confinement {
-    /// Whether what the child leaves behind outlives it, and has to be ended.
+    /// Returns whether descendants can outlive the child in its sandbox and have to be killed.
     pub(super) fn leaves_some(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.processes != Enforced::Full)
     }

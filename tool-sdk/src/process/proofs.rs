@@ -1,6 +1,6 @@
-//! What is promised about programs that misbehave, in numbers.
+//! Stress tests with programs that misbehave.
 //!
-//! Each proof runs in a small form always, and in full when it is asked for:
+//! Each test always runs in a small form, and in full with:
 //!
 //! ```text
 //! cargo test -p tool-sdk --features process --release --lib process::proofs -- --ignored
@@ -22,10 +22,10 @@ use tokio::time::timeout;
 
 use super::{Exit, Processes, Run, RunError, Spawn, finds_what_hides, run};
 
-/// Long enough to be a failure.
+/// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// How a tree makes itself hard to end; all of it holds `$pipe`, as descriptor 3 or anew.
+/// Process trees that are hard to kill; all their processes hold `$pipe` open.
 const TREES: &[&str] = &[
     "trap '' TERM; sleep 300; sleep 300",
     "sleep 300 & sleep 300 & wait",
@@ -35,8 +35,8 @@ const TREES: &[&str] = &[
     "env -i PATH=\"$PATH\" setsid sleep 300 & sleep 300",
 ];
 
-/// The same, and nothing of the environment, the session and the parents is left: each with the
-/// program that it takes.
+/// The same, and a process drops its environment, session and parents: each with the program
+/// that it needs.
 const HIDDEN: &[(&str, &str)] = &[
     ("setsid", "(env -i PATH=\"$PATH\" setsid sleep 300 &); sleep 300"),
     ("setsid", "(env -i PATH=\"$PATH\" setsid sh -c '(setsid sleep 300 &)' &); sleep 300"),
@@ -58,26 +58,26 @@ const HIDDEN: &[(&str, &str)] = &[
     ),
 ];
 
-/// All trees that can be had here.
+/// Returns all trees that can be tested on this system.
 fn trees() -> Vec<&'static str> {
     let mut trees = TREES.to_vec();
     if !finds_what_hides() {
-        eprintln!("skipped what hides: the limit that would tell whose it is cannot be set");
+        eprintln!("skipped hidden trees: the rlimit for process tags cannot be set");
         return trees;
     }
     for &(program, tree) in HIDDEN {
         match Command::new(program).arg("--version").output() {
             Ok(_) => trees.push(tree),
-            Err(error) => eprintln!("skipped what {program} hides: {error}"),
+            Err(error) => eprintln!("skipped the hidden tree of {program}: {error}"),
         }
     }
     trees
 }
 
-/// A pipe that a tree of processes holds open as descriptor 3, until its last one ends.
+/// A pipe that a process tree holds open as descriptor 3 until its last process exits.
 struct Held {
     folder: tempfile::TempDir,
-    /// Both ends at once, so that nobody waits for the other one.
+    /// Both ends at once, so that opening the other end does not block.
     both: File,
 }
 
@@ -94,16 +94,16 @@ impl Held {
         format!("pipe='{}'; exec 3>\"$pipe\"; {tree}", self.folder.path().join("pipe").display())
     }
 
-    /// Waits until nobody holds it any more.
+    /// Waits until every process has closed it.
     async fn let_go(self) {
         let mut end = File::open(self.folder.path().join("pipe")).unwrap();
         drop(self.both);
         let ended = spawn_blocking(move || end.read_to_end(&mut Vec::new()));
-        timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+        timeout(HANGS, ended).await.expect("the tree closes the pipe").unwrap().unwrap();
     }
 }
 
-/// The children of this process that have ended and that nobody waited for.
+/// Returns the zombies among the children of this process.
 fn zombies() -> Vec<String> {
     let own = std::process::id().to_string();
     let listed = Command::new("ps").args(["-o", "stat=,pid=", "--ppid", &own]).output().unwrap();
@@ -111,7 +111,7 @@ fn zombies() -> Vec<String> {
     listed.lines().filter(|line| line.starts_with('Z')).map(str::to_owned).collect()
 }
 
-/// Waits until no zombie stays; those of other tests come and go.
+/// Waits until no zombie remains; those of other tests come and go.
 fn no_zombie_stays() {
     let mut left = zombies();
     for _ in 0..100 {
@@ -122,14 +122,14 @@ fn no_zombie_stays() {
         let now = zombies();
         left.retain(|zombie| now.contains(zombie));
     }
-    panic!("nobody waited for {left:?}");
+    panic!("zombies remain: {left:?}");
 }
 
 const TIMEOUT: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Ends `count` trees by a time limit, some at once, and gives the time each call took and the
-/// time until the last of its tree was gone.
+/// Terminates `count` trees by a timeout, `at_once` at a time; returns for each the duration of
+/// the call and the time until its last process had exited.
 async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
     let trees = trees().into_iter().cycle().take(count);
     let ended = stream::iter(trees).map(|tree| async move {
@@ -145,10 +145,10 @@ async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
     ended.buffer_unordered(at_once).collect().await
 }
 
-// fault 6, CH6: however a tree hides, all of it is gone, and no zombie stays.
+// fault 6, CH6: the whole tree is killed, and no zombie remains.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tree_is_gone() {
-    // In a process of its own, whose zombies are no other test's.
+    // In a process of its own, without the zombies of other tests.
     if std::env::var_os(VARIABLE).is_none() {
         return again("process::proofs::every_tree_is_gone", "1");
     }
@@ -168,7 +168,7 @@ async fn every_tree_is_gone_in_time() {
     no_zombie_stays();
 }
 
-/// Drops `future` after it was polled `count` times; its output when it was ready before.
+/// Drops `future` after `count` polls; returns its output if it was ready before.
 async fn polled<F: Future>(future: F, count: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut polls = 0;
@@ -182,7 +182,7 @@ async fn polled<F: Future>(future: F, count: usize) -> Option<F::Output> {
     .await
 }
 
-// fault 5: a call that is given up at any of its awaits leaves nothing.
+// fault 5: a call that is dropped at any await leaves no process behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
     if std::env::var_os(VARIABLE).is_none() {
@@ -203,7 +203,7 @@ async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
     no_zombie_stays();
 }
 
-// fault 5: the same for the looks at a kept process, which goes on until its store is dropped.
+// fault 5: the same for reads of a background process, which runs until its store is dropped.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     let mut counts = 1..;
@@ -228,7 +228,7 @@ async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     }
 }
 
-// fault 5: whoever stops typing or ending halfway can end it all the same, and all of it.
+// fault 5: after a dropped write or kill, the whole tree can still be killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
     for is_typing in [true, false] {
@@ -238,7 +238,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
             let script = held.script("trap '' TERM; sleep 300 & sleep 300");
             let spawn = Spawn::exec("sh", ["-c", &script]).terminal(true).grace(GRACE);
             let process = processes.start(&spawn).unwrap();
-            // More than a terminal takes of which nobody reads.
+            // More than the input buffer of a terminal.
             let text = "x".repeat(20_000);
             let is_done = match is_typing {
                 true => polled(process.type_in(&text), count).await.is_some(),
@@ -247,7 +247,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
             if is_typing {
                 process.kill().await;
             }
-            // What was begun goes on by itself.
+            // A kill that was started completes in the background.
             held.let_go().await;
             drop((process, processes));
             if is_done {
@@ -257,7 +257,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
     }
 }
 
-/// Runs the test `name` once more, in a process of its own, with `VARIABLE` set to `value`.
+/// Runs the test `name` again in a process of its own, with `VARIABLE` set to `value`.
 fn again(name: &str, value: &str) {
     let again = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--include-ignored", "--nocapture", name])
@@ -271,14 +271,14 @@ fn again(name: &str, value: &str) {
 
 const VARIABLE: &str = "TOOL_SDK_PROOF";
 
-/// A number that the system tells of this process, in KiB.
+/// Returns a value of `/proc/self/status` in KiB.
 fn memory(what: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// How many line ends so many bytes of a flood have.
+/// Returns the number of newlines in so many bytes of a flood.
 type Lines = fn(u64) -> u64;
 
 const FLOODS: &[(&str, Lines)] = &[
@@ -291,7 +291,7 @@ const FLOODS: &[(&str, Lines)] = &[
 
 const KEEP: usize = 1 << 20;
 
-/// Floods a call, and then a kept process, with `bytes` each.
+/// Floods a foreground command and a background process with `bytes` each.
 async fn flood(bytes: u64) {
     for (flood, lines) in FLOODS {
         let script = flood.replace("$N", &bytes.to_string());
@@ -312,13 +312,13 @@ async fn run_now(run_it: Run) -> super::Captured {
     run(run_it).await.unwrap().stdout
 }
 
-/// Proves it in a process that does nothing else.
+/// Runs the flood in a process of its own and checks its memory.
 fn floods_cost_no_memory(name: &str, bytes: u64) {
     if std::env::var_os(VARIABLE).is_none() {
         return again(name, "1");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // What is needed once is not what grows.
+    // Exclude memory that is allocated once.
     runtime.block_on(flood(2 * KEEP as u64 / 6 * 6));
     let before = memory("VmRSS");
     let started = Instant::now();
@@ -330,7 +330,7 @@ fn floods_cost_no_memory(name: &str, bytes: u64) {
     assert!(grown <= (KEEP as u64 >> 10) + (8 << 10), "it grew by {grown} KiB");
 }
 
-// fault 7, CH8: whatever is written and however much, no more than is kept costs memory.
+// fault 7, CH8: memory is bounded by the output limit, for any output.
 #[test]
 fn a_flood_costs_no_memory() {
     floods_cost_no_memory("process::proofs::a_flood_costs_no_memory", 12 << 20);
@@ -339,16 +339,16 @@ fn a_flood_costs_no_memory() {
 #[test]
 #[ignore = "it takes a minute"]
 fn a_gibibyte_costs_no_memory() {
-    // The next number after a GiB that is a multiple of six.
+    // The first multiple of six after one GiB.
     floods_cost_no_memory("process::proofs::a_gibibyte_costs_no_memory", (1 << 30) + 2);
 }
 
-/// How many descriptors this process has open.
+/// Returns the number of open descriptors of this process.
 fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-// fault 8, fault 14: nothing is left of what has ended: no descriptor, no zombie.
+// fault 8, fault 14: exited programs leave no descriptor and no zombie.
 #[test]
 fn a_thousand_programs_leave_nothing() {
     if std::env::var_os(VARIABLE).is_none() {
@@ -368,7 +368,7 @@ fn a_thousand_programs_leave_nothing() {
     });
 }
 
-// fault 14: without descriptors it is an error, and afterwards it goes on.
+// fault 14: running out of descriptors is an error, from which the host recovers.
 #[test]
 fn descriptors_that_run_out_are_an_error() {
     if std::env::var_os(VARIABLE).is_none() {
@@ -403,16 +403,16 @@ fn descriptors_that_run_out_are_an_error() {
     no_zombie_stays();
 }
 
-/// Ignores the ends of children from now on.
+/// Ignores `SIGCHLD` from now on.
 fn ignore_children() {
-    #[expect(unsafe_code, reason = "the standard library has no word for it")]
-    // SAFETY: it is the system's own action.
+    #[expect(unsafe_code, reason = "no safe API sets a signal action")]
+    // SAFETY: no handler of this process is installed.
     unsafe {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
     }
 }
 
-// F59: a program that ignores the ends of its children is told so, and no exit is made up.
+// F59: with an ignored SIGCHLD the exit is unknown or an error, never invented.
 #[test]
 fn no_exit_is_made_up() {
     if std::env::var_os(VARIABLE).is_none() {
@@ -443,7 +443,7 @@ fn no_exit_is_made_up() {
     no_zombie_stays();
 }
 
-// A number that may be another's by now is sent nothing.
+// No signal is sent to a pid that may have been reused.
 #[tokio::test]
 async fn no_signal_goes_to_a_number_that_was_given_back() {
     let processes = Processes::default();

@@ -1,7 +1,7 @@
-//! Real programs that misbehave.
+//! Tests with real programs that misbehave.
 //!
-//! Whether something has ended is seen from a pipe that it held open: the pipe ends when
-//! its last holder does, so nothing here measures time.
+//! A pipe that a process tree holds open reaches end of file when its last process exits, so no
+//! test measures time.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::*;
 
-/// Long enough to be a failure.
+/// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(30);
 
 async fn shell(line: &str) -> Finished {
@@ -58,7 +58,7 @@ async fn a_child_need_not_read_what_it_is_told() {
     assert_eq!(echoed.stdout.omitted, (1 << 20) - 16);
 }
 
-// CH8, fault 7: a flood is drained and counted, on both pipes at once.
+// CH8, fault 7: a flood of output is drained and counted, on both pipes at once.
 #[tokio::test]
 async fn a_flood_is_counted_and_not_kept() {
     let flood = shell("yes | head -c 200000000; yes | head -c 100000000 >&2").await;
@@ -71,7 +71,7 @@ async fn a_flood_is_counted_and_not_kept() {
     }
 }
 
-// CH7: what a child leaves behind may hold its pipes open.
+// CH7: descendants may hold the pipes open after the exit.
 #[tokio::test]
 async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
     let finished = shell("sleep 300 & echo $!").await;
@@ -81,7 +81,7 @@ async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
     rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL).unwrap();
 }
 
-// CH6: the whole group goes, also where it does not want to.
+// CH6: the whole group is killed, also when it ignores SIGTERM.
 #[tokio::test]
 async fn the_time_limit_ends_the_grandchildren_too() {
     let short = |line: &str| {
@@ -98,7 +98,7 @@ async fn the_time_limit_ends_the_grandchildren_too() {
     }
 }
 
-/// A pipe with a name, which a tree of processes holds open until its last one ends.
+/// A named pipe that a process tree holds open until its last process exits.
 fn named_pipe(folder: &Path) -> PathBuf {
     let pipe = folder.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -121,7 +121,7 @@ async fn dropping_the_future_ends_the_group() {
             opened = spawn_blocking(move || File::open(pipe)) => opened.unwrap().unwrap(),
         };
         let ended = spawn_blocking(move || held.read_to_end(&mut Vec::new()));
-        timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+        timeout(HANGS, ended).await.expect("the tree closes the pipe").unwrap().unwrap();
     }
 }
 
@@ -191,7 +191,7 @@ async fn programs_are_found_in_the_childs_own_path() {
     };
     let root = Path::new("/");
     assert_eq!(told("tell", root).await.unwrap().stdout.text(), "told it\n");
-    // A script that does not say what reads it is read by the shell.
+    // A script without `#!` is run by the shell.
     assert_eq!(told("unmarked", root).await.unwrap().stdout.text(), "unmarked it\n");
     assert_eq!(told("./tell", folder.path()).await.unwrap().stdout.text(), "told it\n");
     for missing in ["plain", "./tell", "nothing", "", "te\0ll"] {
@@ -199,7 +199,7 @@ async fn programs_are_found_in_the_childs_own_path() {
     }
 }
 
-// SH8: a child begins with the signals as they are for everybody.
+// SH8: a child starts with default signal actions and no blocked signals.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_signal_is_blocked_or_ignored() {
@@ -208,7 +208,7 @@ async fn no_signal_is_blocked_or_ignored() {
     assert_eq!(sets, ["0000000000000000"; 2], "{told}");
 }
 
-/// Waits until a file says something.
+/// Waits until a file contains a line.
 #[cfg(target_os = "linux")]
 fn said(file: &Path) -> String {
     for _ in 0..600 {
@@ -221,19 +221,19 @@ fn said(file: &Path) -> String {
     panic!("it never said anything");
 }
 
-/// Leaves the environment, the session and the parents behind.
+/// Starts a process that drops its environment, session and parents.
 #[cfg(target_os = "linux")]
 const HIDE: &str = "(env -i PATH=\"$PATH\" setsid sleep 300 &)";
 
-// fault 15: the test runs itself as a host, which is killed; nothing that it started stays.
+// fault 15: the test runs itself as a host, which is killed; all its children are killed.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_a_host_that_is_killed() {
     const FOLDER: &str = "TOOL_SDK_TEST_FOLDER";
     if let Some(folder) = std::env::var_os(FOLDER) {
         let pipe = Path::new(&folder).join("pipe");
-        // A child, one in a session of its own, one without its environment, one whose parents
-        // are gone, and one of which all that holds.
+        // A child, one in a session of its own, one without the environment, one whose parents
+        // have exited, and one to which all of that applies.
         let line = format!(
             "trap '' TERM HUP; exec 3>'{}'; sleep 300 & setsid sleep 300 & \
              env -i /bin/sleep 300 & (setsid sleep 300 &); {}; echo ready > '{}'; sleep 300",
@@ -242,7 +242,7 @@ async fn nothing_outlives_a_host_that_is_killed() {
             Path::new(&folder).join("ready").display(),
         );
         let kept = Processes::default();
-        // A child that left its environment at once, and one of its own behind.
+        // A child that clears its environment at once and leaves a child of its own behind.
         let bare = format!("exec 3>'{}'; (sleep 300 &); sleep 300", pipe.display());
         let spawn = Spawn::exec("env", ["-i", "PATH=/usr/bin:/bin", "sh", "-c", &bare]);
         kept.start(&spawn).unwrap();
@@ -267,6 +267,6 @@ async fn nothing_outlives_a_host_that_is_killed() {
         host.kill().unwrap();
         host.wait().unwrap();
         let ended = spawn_blocking(move || held.read_to_end(&mut Vec::new()));
-        timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+        timeout(HANGS, ended).await.expect("the tree closes the pipe").unwrap().unwrap();
     }
 }

@@ -1,7 +1,7 @@
-//! A running child and what it started: nothing of it outlives who wanted it.
+//! A running child with its descendants, which are terminated together.
 //!
-//! **Invariant:** a [`Tree`] that is dropped before its child has ended is asked to end,
-//! and after the grace it is ended.
+//! **Invariant:** dropping a [`ProcessTree`] whose child is running sends `SIGTERM`, and after
+//! the grace period `SIGKILL`.
 
 use std::io;
 use std::process::ExitStatus;
@@ -15,21 +15,20 @@ use super::mark::Mark;
 use super::program::Program;
 use super::start::{Child, Started, Streams, Wiring, start};
 
-/// How long a killed child is waited for. One that hangs in the kernel is left to the
-/// runtime, which reaps it when it goes.
+/// How long to wait for a killed child. One that hangs in the kernel is reaped in the
+/// background.
 const REAP: Duration = Duration::from_millis(500);
 
-/// A child with everything below it.
+/// A child with all its descendants.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// Taken when it is ended.
+    /// `None` after [`shut_down`](ProcessTree::shut_down).
     running: Option<Running>,
     grace: Duration,
 }
 
 impl Tree {
-    /// Starts `program`, which carries `mark`; when it has to end early, its tree has `grace`
-    /// to tidy up.
+    /// Starts `program` with the tag `mark`; `grace` is the time between `SIGTERM` and `SIGKILL`.
     pub(super) fn start(
         program: &Program,
         mark: Mark,
@@ -46,7 +45,7 @@ impl Tree {
         self.running.as_ref().map(|running| running.group.clone())
     }
 
-    /// Waits for the child, not for what it started.
+    /// Waits for the child, not for its descendants.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         match &mut self.running {
             Some(running) => running.child.wait().await,
@@ -54,7 +53,7 @@ impl Tree {
         }
     }
 
-    /// Ends the tree; how its child ended, where that can be known.
+    /// Terminates the tree; returns the exit status of the child if it is known.
     pub(super) async fn end(&mut self) -> Option<ExitStatus> {
         let mut running = self.running.take()?;
         running.terminate();
@@ -72,7 +71,7 @@ impl Drop for Tree {
     }
 }
 
-/// A child that is on its way out: dropping it gives no more grace.
+/// The running processes of a tree; dropping this kills them without a grace period.
 #[derive(Debug)]
 struct Running {
     child: Child,
@@ -81,12 +80,13 @@ struct Running {
 }
 
 impl Running {
-    /// Whether nobody knows of the child's end yet.
+    /// Returns whether no exit of the child was observed.
     fn is_alive(&self) -> bool {
         self.child.id().is_some()
     }
 
-    /// Those outside of the group come first: it is their parents that lead to them.
+    /// Signals processes outside of the group first: they are found through their parents, which
+    /// are in the group.
     fn terminate(&mut self) {
         self.mark.terminate(self.group.number());
         self.group.terminate();
@@ -99,7 +99,7 @@ impl Running {
 
     async fn end_after(mut self, grace: Duration) -> Option<ExitStatus> {
         let early = timeout(grace, self.child.wait()).await;
-        // What the child left behind does not outlive it.
+        // Descendants must not outlive the child.
         self.kill();
         match early {
             Ok(status) => status.ok(),
@@ -113,7 +113,7 @@ impl Drop for Running {
         if self.is_alive() {
             self.kill();
         }
-        // The child goes with this, and then its number may be another's.
+        // Dropping the child reaps it, and then its pid may be reused.
         self.group.close();
     }
 }

@@ -1,9 +1,9 @@
-//! Keeps secrets out of what is written down: logs, events, audit records.
+//! Redacts secrets in logs, events and audit records.
 //!
-//! Two kinds of secrets are found: values that the host knows, wherever they stand, and
-//! texts that have the shape of a secret. A secret in neither list passes: this lowers the
-//! harm of a leak, it does not make one impossible. Of texts that were cut or written with
-//! escapes before anybody looked for secrets in them, see [`pieces`].
+//! Two kinds of secrets are found: known values that the host configured, and text that matches
+//! the pattern of a secret, such as an API token. Other secrets pass: redaction lowers the harm
+//! of a leak, it does not prevent every leak. Text that was truncated or escaped before redaction
+//! is handled in [`fragments`].
 
 mod pieces;
 
@@ -20,13 +20,13 @@ use serde_json::Value;
 pub(crate) use self::pieces::Spotted;
 use self::pieces::forms;
 
-/// What stands for a secret.
+/// The placeholder for a secret.
 const MARK: &str = "[redacted]";
 
-/// Shorter values are not looked for: they would be found in words.
+/// The minimum length of a known secret. Shorter values would match parts of words.
 const SHORTEST: usize = 8;
 
-/// Finds secrets in texts and puts `[redacted]` in their place.
+/// Replaces secrets in text by `[redacted]`.
 ///
 /// # Examples
 ///
@@ -43,28 +43,28 @@ pub struct Redactor {
     known: Option<Arc<Known>>,
 }
 
-/// The secrets that are known, and how they are found.
+/// The known secrets, and the automatons that find them.
 struct Known {
-    /// Each secret, its lines, and how these are written with escapes.
+    /// Each secret and each of its lines, in all escaped forms.
     secrets: Vec<String>,
     finder: AhoCorasick,
-    /// Those of which pieces are looked for.
+    /// The secrets of which fragments are redacted too.
     in_pieces: Vec<String>,
-    /// Finds the beginnings and the ends of secrets that are left at cuts.
+    /// Finds the first and last fragments of secrets, which remain at a truncation.
     ends: AhoCorasick,
-    /// The bytes of the longest.
+    /// The length of the longest secret in bytes.
     longest: usize,
 }
 
 impl Redactor {
-    /// Knows these values, where they have at least eight bytes, each line of one that has
-    /// several, and all shapes.
+    /// Creates a redactor for these values and all secret patterns. Values of several lines are
+    /// also found line by line. Values of less than eight bytes are ignored.
     #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let secrets: Vec<String> = secrets
             .into_iter()
             .flat_map(|secret| with_lines(secret.as_ref()))
-            // One that is part of the mark would be found again in what was redacted.
+            // A part of the placeholder would be found again in redacted text.
             .filter(|secret| secret.len() >= SHORTEST && !MARK.contains(secret.as_str()))
             .flat_map(|secret| forms(&secret))
             .collect();
@@ -78,21 +78,21 @@ impl Redactor {
         Self { known: Some(Arc::new(Known { secrets, finder, in_pieces, ends, longest })) }
     }
 
-    /// Knows the values of environment variables whose names sound secret, such as
-    /// `API_TOKEN`, and all shapes.
+    /// Creates a redactor for the values of environment variables with secret names, such as
+    /// `API_TOKEN`, and all secret patterns.
     #[must_use]
     pub fn from_env() -> Self {
         Self::new(secrets_among(std::env::vars_os()))
     }
 
-    /// Knows these values too.
+    /// Like [`from_env`](Self::from_env), with additional values.
     #[cfg(feature = "mcp")]
     pub(crate) fn from_env_and<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let given = secrets.into_iter().map(|secret| secret.as_ref().to_owned());
         Self::new(secrets_among(std::env::vars_os()).into_iter().chain(given))
     }
 
-    /// `text` with its secrets replaced; borrowed when there are none.
+    /// Returns `text` with its secrets replaced; borrowed when it has none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.found(text) {
@@ -101,27 +101,27 @@ impl Redactor {
         }
     }
 
-    /// Where in `text` secrets are, in no order. They may overlap; of each, nothing may be left.
+    /// Returns the ranges of all secrets in `text`, unordered and possibly overlapping.
     fn found(&self, text: &str) -> Vec<Range<usize>> {
         shapes(text).chain(self.known_in(text)).collect()
     }
 
-    /// Where in `text` secrets are that are known by their values.
+    /// Returns the ranges of known values in `text`.
     fn known_in<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
         let known = self.known.iter();
         let known = known.flat_map(move |known| known.finder.find_overlapping_iter(text));
         known.map(|found| found.range())
     }
 
-    /// Replaces the secrets in `text`.
+    /// Redacts `text` in place.
     pub(crate) fn scrub(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }
     }
 
-    /// Replaces the secrets in every text of `value`, and every text that stands under a
-    /// key such as `password`.
+    /// Redacts every string of a JSON value, and replaces every string under a key such as
+    /// `password` as a whole.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.scrub(text),
@@ -143,7 +143,7 @@ impl Redactor {
     }
 }
 
-/// `text` with a mark for each of the `secrets` that are in it, and for those that overlap one.
+/// Replaces each of the ranges by the placeholder; overlapping ranges get one.
 fn marked(text: &str, mut secrets: Vec<Range<usize>>) -> String {
     secrets.sort_unstable_by_key(|found| found.start);
     let mut out = String::with_capacity(text.len());
@@ -159,13 +159,14 @@ fn marked(text: &str, mut secrets: Vec<Range<usize>>) -> String {
     out
 }
 
-/// A secret and its lines: a diff, or a program that numbers lines, has something before each.
+/// Returns a secret and its lines, because diffs and numbered listings put a prefix before each
+/// line.
 fn with_lines(secret: &str) -> Vec<String> {
     let (whole, lines) = (secret.trim(), secret.trim().lines().map(str::trim));
     std::iter::once(whole).chain(lines.filter(|line| *line != whole)).map(str::to_owned).collect()
 }
 
-/// The secrets themselves are not for a log.
+/// Prints the number of secrets only.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.known.as_ref().map_or(0, |known| known.secrets.len());
@@ -173,7 +174,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// Replaces every text of a value that is a secret as a whole.
+/// Replaces every string of a value by the placeholder.
 fn mask(value: &mut Value) {
     match value {
         Value::String(text) if !text.is_empty() => MARK.clone_into(text),
@@ -182,7 +183,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Whether what stands under this key is a secret, whatever it looks like.
+/// Returns whether the value of this key is a secret by its name, such as `password`.
 pub(crate) fn is_secret_key(key: &str) -> bool {
     const SECRET: &[&str] = &[
         "apikey",
@@ -203,7 +204,7 @@ pub(crate) fn is_secret_key(key: &str) -> bool {
     SECRET.iter().any(|secret| key.ends_with(secret))
 }
 
-/// The values of variables that sound secret.
+/// Returns the values of environment variables with secret names.
 fn secrets_among(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
     vars.filter(|(name, _)| name.to_str().is_some_and(sounds_secret))
         .filter_map(|(_, value)| value.into_string().ok())
@@ -212,29 +213,29 @@ fn secrets_among(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<String
 
 fn sounds_secret(name: &str) -> bool {
     const WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "COOKIE", "PRIVATE"];
-    // Who wrote a commit is no secret, and would be found everywhere.
+    // `GIT_AUTHOR_NAME` contains `AUTH`, but is not secret and would be redacted everywhere.
     let name = name.to_ascii_uppercase().replace("AUTHOR_", "_");
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Where in `text` something has the shape of a secret.
+/// Returns the ranges in `text` that match the pattern of a secret.
 fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
     SHAPES.captures_iter(text).filter_map(|found| secret_part(&found))
 }
 
-/// Every shape in one pattern, so that a text is walked once. Word boundaries are those of
-/// ASCII: those of Unicode make the walk many times slower.
+/// All secret patterns in one regex, so that a text is scanned once. Word boundaries are ASCII,
+/// because Unicode boundaries make the scan many times slower.
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?x)
-        # A header, as it is sent or as a program writes it down.
+        # An Authorization header, in HTTP or in source code.
         (?i:authorization ["']? \s* [:=] \s* ["']?
             (?: basic | bearer | digest | negotiate | token | apikey ) \s+)
             (?<header> [A-Za-z0-9._~+/=-]+ )
         | (?i:(?-u:\b) bearer \s+ ) (?<bearer> [A-Za-z0-9._~+/=-]{16,} )
-        # The user and the password of an address.
+        # User and password of a URL.
         | :// (?<user> [^\s/?\#"'`:]* : [^\s/?\#"'`]* ) @
-        # Tokens that say by their first letters what they are.
+        # Tokens with a known prefix.
         | (?-u:\b) (?<token>
               sk-[A-Za-z0-9_-]{20,}
             | [prs]k_(?:live|test)_[A-Za-z0-9]{16,}
@@ -248,7 +249,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
             | AIza[A-Za-z0-9_-]{35}
             | eyJ[A-Za-z0-9_-]{5,} \. eyJ[A-Za-z0-9_-]{5,} \. [A-Za-z0-9_-]*
           )
-        # A private key, also one that was cut or whose line ends are escapes.
+        # A PEM private key, also truncated or with escaped line ends.
         | (?<pem> -----BEGIN\ [A-Z0-9\ ]*PRIVATE\ KEY-----
             (?: [A-Za-z0-9+/=\s\\:,.-]*? -----END\ [A-Z0-9\ ]*PRIVATE\ KEY-----
               | [A-Za-z0-9+/=\s\\]{40,} ) )
@@ -257,13 +258,13 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is fixed")
 });
 
-/// The part of a match that is secret, unless it only looks like one.
+/// Returns the secret part of a match, or `None` for a false positive.
 fn secret_part(found: &Captures<'_>) -> Option<Range<usize>> {
     if let Some(certain) = found.name("header").or_else(|| found.name("pem")) {
         return Some(certain.range());
     }
     if let Some(user) = found.name("user") {
-        // `https://{user}:{password}@host` is code that makes an address.
+        // `https://{user}:{password}@host` is a template, not a URL.
         return (!user.as_str().contains(['{', '}', '<', '>'])).then(|| user.range());
     }
     let token = found.name("bearer").or_else(|| found.name("token"))?;

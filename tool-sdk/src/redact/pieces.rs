@@ -1,12 +1,12 @@
-//! Pieces of secrets, and secrets that come in pieces.
+//! Redacts fragments of secrets in text that was truncated or escaped before redaction.
 //!
-//! What is told of a call was often made before anybody looks for secrets in it: a reason names
-//! the beginning of a command, a summary is cut, an error writes odd characters as escapes. What
-//! is left of a secret then has neither its value nor its shape. So the secrets are looked for in
-//! what the call was made of, and their pieces in what is told of it.
+//! A decision reason quotes the start of a command, a summary is truncated, an error message
+//! escapes special characters. The rest of a secret then matches neither its value nor its
+//! pattern. So the secrets are detected in the arguments of the call, and their fragments are
+//! replaced in the text about the call.
 //!
-//! **Invariant:** whoever makes a call hides nothing of it. Anything can be given the shape of a
-//! secret, so of one that only looks so no more is taken out than its beginning at a cut.
+//! **Invariant:** a caller cannot hide what a call does. Any text can be given the form of a
+//! secret, so of a secret that was found by its pattern only a truncated start is replaced.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::{Bound, Range};
@@ -18,16 +18,16 @@ use serde_json::Value;
 use super::{MARK, Redactor, marked, shapes};
 use crate::escape::json_string;
 
-/// So many characters of a secret are a piece, wherever they stand.
+/// The number of characters that make a fragment of a secret.
 const PIECE: usize = 8;
 
-/// So many are one right before a mark of what was cut, where the secret is in the call.
+/// The minimum number of characters before a truncation mark, for a secret of the call itself.
 const TOLD: usize = 4;
 
-/// What stands where a text was cut.
+/// The marks of a truncated text.
 const CUTS: [&str; 2] = ["…", "..."];
 
-/// What begins as a token does, at the end of a text that was cut there.
+/// Matches the start of a token at the end of a truncated text.
 static BEGUN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x) (?-u:\b) (
@@ -38,16 +38,16 @@ static BEGUN: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is fixed")
 });
 
-/// The secrets that were found in what a call was made of, as they may stand in texts.
+/// The secrets that were detected in the arguments of a call, in all escaped forms.
 #[derive(Default)]
 pub(crate) struct Spotted {
     all: BTreeSet<String>,
-    /// Those of them that the host knows.
+    /// The known values among them.
     known: BTreeSet<String>,
 }
 
 impl Spotted {
-    /// The secrets in the arguments of a call, as they were at any time.
+    /// Detects the secrets in the arguments of a call; one text for each version of the arguments.
     pub(crate) fn in_arguments(redactor: &Redactor, arguments: &[&str]) -> Self {
         let mut spotted = Self::default();
         for (at, text) in arguments.iter().enumerate() {
@@ -62,7 +62,7 @@ impl Spotted {
         spotted
     }
 
-    /// Adds the secrets in every text of `value`.
+    /// Adds the secrets in every string of `value`.
     pub(crate) fn look_into(&mut self, redactor: &Redactor, value: &Value) {
         match value {
             Value::String(text) => self.look_at(redactor, text),
@@ -94,9 +94,9 @@ impl Spotted {
         }
     }
 
-    /// Where the beginning of one of them is at the end of `before`.
+    /// Returns the range at the end of `before` that is a prefix of a secret.
     fn begun(&self, before: &str) -> Option<Range<usize>> {
-        /// Of longer ones no more is left before a cut.
+        /// Longer prefixes are not searched.
         const MOST: usize = 256;
         let from = before.ceil_char_boundary(before.len().saturating_sub(MOST));
         let is_begun = |at: &usize| {
@@ -110,7 +110,7 @@ impl Spotted {
         Some(at..before.len())
     }
 
-    /// Where their pieces are in `text`.
+    /// Returns the ranges of fragments of known secrets in `text`.
     fn pieces(&self, text: &str) -> Vec<Range<usize>> {
         if self.known.is_empty() {
             return Vec::new();
@@ -123,8 +123,8 @@ impl Spotted {
 }
 
 impl Redactor {
-    /// Replaces the secrets in a text that tells of a call, and the pieces of those that were
-    /// spotted in what it was made of.
+    /// Redacts a text about a call, such as a reason: all secrets, and fragments of the secrets in
+    /// its arguments.
     pub(crate) fn scrub_told(&self, text: &mut String, spotted: &Spotted) {
         self.scrub(text);
         let mut pieces = spotted.pieces(text);
@@ -134,8 +134,8 @@ impl Redactor {
         }
     }
 
-    /// The same in every text of a value, which may be whole: of what only looks like a secret
-    /// nothing but that is taken out.
+    /// Redacts every string of a JSON value about a call. The strings may be untruncated, so of
+    /// secrets that were found by pattern no fragments are replaced.
     pub(crate) fn scrub_told_value(&self, value: &mut Value, spotted: &Spotted) {
         self.redact_value(value);
         self.scrub_known(value, spotted);
@@ -159,8 +159,8 @@ impl Redactor {
         }
     }
 
-    /// Where in `text` the beginning of a secret is left before a cut, or the end of a known one
-    /// after it. A line may end at a cut without a mark.
+    /// Returns the ranges of a prefix of a secret before a truncation mark, and of a suffix of a
+    /// known secret after it. A line may also be truncated without a mark.
     fn cut_in(&self, text: &str, spotted: &Spotted) -> Vec<Range<usize>> {
         let known = self.known.as_ref().filter(|known| known.ends.is_match(text));
         let known = known.map_or(&[][..], |known| &known.in_pieces);
@@ -186,8 +186,9 @@ impl Redactor {
         found
     }
 
-    /// How much of `text`, which goes on, is no beginning of a known secret. What is left is no
-    /// longer than a few secrets.
+    /// Returns how many bytes of a streamed `text` can be released, because they cannot be the
+    /// start of a known secret that continues in the next chunk. The rest is bounded by a few
+    /// times the longest secret.
     pub(crate) fn settled(&self, text: &str) -> usize {
         let Some(known) = &self.known else { return text.len() };
         let from = text.ceil_char_boundary(text.len().saturating_sub(known.longest));
@@ -198,7 +199,7 @@ impl Redactor {
         };
         let starts = text[from..].char_indices().map(|(at, _)| from + at);
         let Some(mut at) = { starts }.find(is_begun) else { return text.len() };
-        // What is found where it begins stays whole.
+        // Do not split a secret that was found in `text`.
         let found = self.found(text);
         let spanning = |at: usize| {
             found.iter().filter(move |it| it.start < at && at < it.end).map(|it| it.start).min()
@@ -209,14 +210,14 @@ impl Redactor {
         if text.len() - at > known.longest.saturating_mul(4) { text.len() } else { at }
     }
 
-    /// Whether there are secrets that are known by their values.
+    /// Returns whether there are known secrets.
     pub(crate) fn is_knowing(&self) -> bool {
         self.known.is_some()
     }
 }
 
-/// A secret as it stands in texts: as it is, and as those write it who escape what does not show
-/// or what their quotes would not hold, or who write words on one line.
+/// Returns the forms in which a secret occurs in text: verbatim, escaped for display, as JSON, as
+/// Rust `Debug`, and with normalized whitespace.
 pub(super) fn forms(secret: &str) -> Vec<String> {
     let mut controls = String::with_capacity(secret.len());
     for c in secret.chars() {
@@ -225,7 +226,7 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
     let json = json_string(secret);
     let json = json[1..json.len() - 1].to_owned();
     let (debug, default) = (secret.escape_debug().to_string(), secret.escape_default().to_string());
-    // As a shell has it, whose words stand apart by any blanks.
+    // Shell words are separated by any whitespace.
     let words = secret.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut forms = vec![secret.to_owned()];
     for form in [controls, json, debug, default, words] {
@@ -236,21 +237,22 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Whether pieces of a secret are looked for: not those of a path to one, which others share.
+/// Returns whether fragments of a secret are redacted. Not of an absolute path, because other
+/// paths share its components.
 pub(super) fn is_in_pieces(secret: &str) -> bool {
     !secret.starts_with('/')
 }
 
-/// The first and the last piece of a secret: where a text has neither, no end of it is there.
+/// Returns the first and the last fragment of a secret. A text without both contains no end of it.
 pub(super) fn ends(secret: &str) -> [&str; 2] {
     let first = secret.char_indices().nth(PIECE).map_or(secret.len(), |(at, _)| at);
     let last = secret.char_indices().nth_back(PIECE - 1).map_or(0, |(at, _)| at);
     [&secret[..first], &secret[last..]]
 }
 
-/// Where a token begins that is cut at the end of `before`.
+/// Returns the range of a token that is truncated at the end of `before`.
 fn token_at_end(before: &str) -> Option<Range<usize>> {
-    /// Longer tokens are not looked for: there may be many cuts.
+    /// Longer tokens are not searched, because a text may have many truncation marks.
     const MOST: usize = 1 << 10;
     let start = before.floor_char_boundary(before.len().saturating_sub(MOST));
     let found = BEGUN.captures(&before[start..])?;
@@ -258,22 +260,22 @@ fn token_at_end(before: &str) -> Option<Range<usize>> {
     Some(start + token.start()..start + token.end())
 }
 
-/// Every place of so many characters of `text` as are a piece.
+/// Returns all windows of `text` with the length of a fragment.
 fn windows(text: &str) -> impl Iterator<Item = Range<usize>> {
     let starts = text.char_indices().map(|(at, _)| at);
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).skip(PIECE - 1);
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Where the beginning of a secret is at the end of `before`, the longest of `least` characters
-/// or more.
+/// Returns the range of the longest prefix of a secret at the end of `before`, of at least `least`
+/// characters.
 fn begun(before: &str, secret: &str, least: usize) -> Option<Range<usize>> {
     let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8()).skip(least - 1);
     let length = ends.filter(|&end| before.ends_with(&secret[..end])).last()?;
     Some(before.len() - length..before.len())
 }
 
-/// Where the end of a secret is at `start`, the longest of enough characters for a piece.
+/// Returns the range of the longest suffix of a secret at `start`, of at least one fragment.
 fn ended(text: &str, start: usize, secret: &str) -> Option<Range<usize>> {
     let rest = &text[start..];
     let starts = secret.char_indices().map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! Secrets that are found, code that is left alone, and the laws of both.
+//! Redacted secrets, code that must stay unchanged, and properties of both.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn check(text: &str, expected: &str) {
 
 // LG1
 #[test]
-fn headers_lose_what_proves_who_sends_them() {
+fn redacts_authorization_headers() {
     check("Authorization: Bearer abc.def-123", "Authorization: Bearer [redacted]");
     check(
         "authorization: basic dXNlcjpwYXNz\r\nHost: a",
@@ -28,7 +28,7 @@ fn headers_lose_what_proves_who_sends_them() {
 
 // LG1
 #[test]
-fn every_line_of_a_known_secret_is_found() {
+fn redacts_every_line_of_a_known_secret() {
     let redactor = Redactor::new(["alpha-secret-one\r\n  beta-secret-two\n}\n"]);
     for (text, expected) in [
         ("+alpha-secret-one\n+  beta-secret-two\n+}", "+[redacted]\n+  [redacted]\n+}"),
@@ -41,7 +41,7 @@ fn every_line_of_a_known_secret_is_found() {
 }
 
 #[test]
-fn addresses_lose_user_and_password() {
+fn redacts_user_and_password_in_urls() {
     check("https://ada:s3cret@example.org/x", "https://[redacted]@example.org/x");
     check("postgres://app:p@ss:w0rd@db:5432/x", "postgres://[redacted]@db:5432/x");
     check("redis://:pw@cache", "redis://[redacted]@cache");
@@ -49,7 +49,7 @@ fn addresses_lose_user_and_password() {
 }
 
 #[test]
-fn tokens_are_known_by_their_shape() {
+fn redacts_tokens_by_pattern() {
     let letters = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
     for token in [
         format!("sk-{letters}"),
@@ -78,7 +78,7 @@ fn tokens_are_known_by_their_shape() {
 }
 
 #[test]
-fn ordinary_code_is_left_alone() {
+fn keeps_ordinary_code() {
     for code in [
         "let authorization: Authorization = request.headers().authorization();",
         r#"headers.insert("Authorization", format!("Bearer {token}"));"#,
@@ -103,7 +103,7 @@ fn ordinary_code_is_left_alone() {
 }
 
 #[test]
-fn known_values_are_found_wherever_they_stand() {
+fn redacts_known_values_anywhere() {
     let redactor =
         Redactor::new(["abcdefgh12", "gh12345678", "short", "redacted", " trimmed one\n"]);
     for (text, expected) in [
@@ -120,7 +120,7 @@ fn known_values_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn values_lose_what_their_keys_call_secret() {
+fn redacts_values_of_secret_keys() {
     let mut value = json!({
         "password": "pw", "API-Key": "k", "access_token": ["a", "b"], "max_tokens": 5,
         "token": 7, "clientSecret": "", "nested": [{"Set-Cookie": "a=b"}],
@@ -137,7 +137,7 @@ fn values_lose_what_their_keys_call_secret() {
 
 // CH1, LG1
 #[test]
-fn variables_are_secret_by_their_names() {
+fn detects_secret_variable_names() {
     let vars = [
         ("GITHUB_TOKEN", "t"),
         ("aws_secret_access_key", "k"),
@@ -153,7 +153,7 @@ fn variables_are_secret_by_their_names() {
 
 proptest! {
     #[test]
-    fn nothing_known_is_left(
+    fn redacts_all_known_values(
         secrets in prop::collection::vec("[a-d]{8,12}", 1..5),
         text in "[a-d ]{0,60}",
         at in 0_usize..5,
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_redacted_stays_as_it_is(
+    fn redaction_is_idempotent(
         text in r#"(bearer |Authorization: (Basic )?|https://|sk-|eyJ|[a-z0-9]{0,24}|[:@."'/ =-]){0,12}"#,
     ) {
         let redactor = Redactor::default();
@@ -175,9 +175,9 @@ proptest! {
     }
 }
 
-// LG1, F169: a summary is cut before anybody looks for secrets in it.
+// LG1, F169: summaries are truncated before they are redacted.
 #[test]
-fn of_a_secret_that_was_cut_nothing_is_left() {
+fn redacts_truncated_secrets() {
     let redactor = Redactor::new(["hunter2-secret", "two\nlines of it"]);
     let token = format!("ghp_{}", "a1".repeat(20));
     let whole = serde_json::json!({
@@ -201,9 +201,9 @@ fn of_a_secret_that_was_cut_nothing_is_left() {
     }
 }
 
-// LG1: what was cut from an output or an error is known by its value alone.
+// LG1: fragments in outputs and errors are found by known values only.
 #[test]
-fn the_ends_of_known_secrets_are_found_at_cuts() {
+fn redacts_ends_of_known_secrets_at_truncations() {
     let redactor = Redactor::new(["Zx9q8w7e6r5t4y3u2i1o0p", "tab\tand\u{202e}mark"]);
     for (text, expected) in [
         ("a Zx9q8w7e6... b", "a [redacted]... b"),
@@ -225,13 +225,13 @@ fn the_ends_of_known_secrets_are_found_at_cuts() {
 }
 
 #[test]
-fn what_may_go_on_as_a_secret_is_not_settled() {
+fn holds_back_a_possible_start_of_a_secret() {
     let redactor = Redactor::new(["abcdefgh12abcdefgh", "größe-geheim"]);
     for (text, settled) in [
         ("plain", 5),
         ("x abcdefg", 2),
         ("x abcdefgh12abcdefg", 2),
-        // It may be the beginning of another one.
+        // It may be the start of another secret.
         ("x abcdefgh12abcdefgh", 2),
         ("x grö", 2),
         ("x größe-geheim", 16),

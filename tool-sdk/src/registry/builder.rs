@@ -1,4 +1,4 @@
-//! How a registry is put together: every conflict is reported, with both places.
+//! Builds a registry, and reports all conflicts with their source locations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use super::Registry;
 use crate::name::ToolName;
 use crate::tool::{Definition, IntoTools, Tool};
 
-/// A registry in the making.
+/// A builder for a registry.
 #[derive(Clone, Default)]
 #[must_use = "nothing happens before `build`"]
 pub struct RegistryBuilder {
@@ -25,31 +25,34 @@ impl fmt::Debug for RegistryBuilder {
 
 impl RegistryBuilder {
     /// Adds a tool, a list of tools, or a value with a `#[toolset]`.
-    #[expect(clippy::should_implement_trait, reason = "a builder adds; nobody sums registries")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a builder adds tools; registries are not summed"
+    )]
     pub fn add(mut self, tools: impl IntoTools) -> Self {
         self.tools.extend(tools.into_tools());
         self
     }
 
-    /// Adds tools that take the place of others with the same names.
+    /// Adds tools that replace others with the same names.
     pub fn override_with(mut self, tools: impl IntoTools) -> Self {
         self.overrides.extend(tools.into_tools());
         self
     }
 
-    /// Makes the build fail when one of `names` is missing.
+    /// Makes `build` fail when one of `names` is missing.
     pub fn expect<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.expected.extend(names.into_iter().map(str::to_owned));
         self
     }
 
-    /// Puts the registry together.
+    /// Builds the registry.
     ///
     /// # Errors
     ///
-    /// Fails when two tools have the same name or alias, when an override overrides
-    /// nothing, when a tool could never be called, or when an expected tool is missing; every
-    /// reason is listed.
+    /// Fails when two tools have the same name or alias, when an override has nothing to override,
+    /// when a tool could never be called, or when an expected tool is missing. All reasons are
+    /// listed.
     pub fn build(self) -> Result<Registry, RegistryError> {
         let mut conflicts = Vec::new();
         let mut tools = self.tools;
@@ -80,7 +83,7 @@ fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut 
     tools.push(tool);
 }
 
-/// Overrides of one name, of which only one could be there.
+/// Finds several overrides of one name.
 fn find_twice(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
     let mut claims: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for definition in overrides.iter().map(|tool| tool.definition()) {
@@ -94,7 +97,7 @@ fn find_twice(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
 }
 
 fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
-    // By lower case, because aliases are found in any case.
+    // In lower case, because aliases are case-insensitive.
     let mut taken: BTreeMap<String, Vec<(&str, &Definition)>> = BTreeMap::new();
     for tool in tools {
         let definition = tool.definition();
@@ -125,25 +128,25 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
     }
 }
 
-/// Why a registry cannot be built.
+/// A reason why a registry cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// A name that several tools claim.
+    /// Several tools have the same name or alias.
     Name {
         /// The name, in lower case.
         name: String,
-        /// Who claims it, and where each of them is written.
+        /// The tools, with their source locations.
         claims: Vec<(String, String)>,
     },
-    /// An override without anything to override.
+    /// An override without a tool to override.
     NothingToOverride {
         /// The tool's name.
         name: String,
         /// Where the override is written.
         place: String,
     },
-    /// A tool whose arguments are something else than an object.
+    /// The parameters of a tool are not an object.
     NoObject {
         /// The tool's name.
         name: String,
@@ -156,14 +159,14 @@ pub enum Conflict {
         name: String,
         /// Where it is written.
         place: String,
-        /// Why it could not.
+        /// The reason.
         why: String,
     },
-    /// Expected tools that are not there.
+    /// Expected tools are missing.
     Missing {
         /// Their names.
         names: Vec<String>,
-        /// The packages whose tools are there, with how many.
+        /// The packages with registered tools, and their number.
         found: Vec<(String, usize)>,
     },
 }
@@ -181,7 +184,7 @@ impl fmt::Display for Conflict {
             Self::NoObject { name, place } => {
                 write!(
                     f,
-                    "the arguments of `{name}` ({place}) are no object; take a struct with named fields"
+                    "the arguments of `{name}` ({place}) are not an object; take a struct with named fields"
                 )
             }
             Self::Unusable { name, place, why } => {
@@ -205,7 +208,7 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// Every reason why a registry cannot be built.
+/// All reasons why a registry cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryError {
     conflicts: Vec<Conflict>,
@@ -221,7 +224,7 @@ impl RegistryError {
         Self { conflicts: vec![Conflict::Missing { names, found: found.into_iter().collect() }] }
     }
 
-    /// The reasons.
+    /// Returns the reasons.
     #[must_use]
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts

@@ -1,4 +1,4 @@
-//! Tools from a definition file, with handlers bound by name.
+//! Loads tools from a definition file, with handlers that are bound by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::schema::{Schema, contradictions, misspelt};
 use crate::tool::args::{is_clear, unkept, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
-/// The definitions of a `tools.json`, waiting for their handlers.
+/// The definitions of a `tools.json`, before their handlers are bound.
 ///
 /// The file is what the `tools-json` format writes: `{"version": 1, "tools": [..]}`, or the
 /// list alone.
@@ -27,7 +27,7 @@ use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 ///
 /// let text = r#"{"version": 1, "tools": [{
 ///     "name": "greet",
-///     "description": "Greets somebody.",
+///     "description": "Greets a person.",
 ///     "parameters": {
 ///         "type": "object",
 ///         "properties": {"who": {"type": "string"}},
@@ -43,18 +43,18 @@ use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 #[derive(Debug)]
 pub struct ToolsFile {
     file: String,
-    /// With the place in the file.
+    /// By name, with the JSON pointer in the file.
     definitions: BTreeMap<String, (Definition, String)>,
     tools: Vec<DynamicTool>,
     problems: Vec<Problem>,
 }
 
 impl ToolsFile {
-    /// Reads definitions from `text`; `file` names it in messages.
+    /// Parses definitions from `text`; `file` is the name for messages.
     ///
     /// # Errors
     ///
-    /// Names file, tool and path of every definition that cannot be used.
+    /// Names file, tool and path of every invalid definition.
     pub fn parse(file: impl Into<String>, text: &str) -> Result<Self, FileError> {
         let mut this = Self {
             file: file.into(),
@@ -94,7 +94,7 @@ impl ToolsFile {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let definition = Definition::deserialize(entry);
         if let (None, Err(error)) = (entry.get("parameters"), &definition) {
-            // A name that is not known may be the one that is missing.
+            // An unknown property may be a misspelt `parameters`.
             return self.problem(&name, path, error.to_string());
         }
         let parameters = entry.get("parameters").cloned().unwrap_or(Value::Null);
@@ -122,28 +122,29 @@ impl ToolsFile {
             Ok(Definition {
                 risk: Risk { class: RiskClass::Read, destructive: true, .. }, ..
             }) => {
-                let what = "what only reads is not destructive".to_owned();
+                let what = "a read-only tool cannot be destructive".to_owned();
                 self.problem(&name, &format!("{path}/risk"), what);
             }
             Ok(definition) if definition.description.trim().is_empty() => {
                 self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
             }
             Ok(definition) if has_alias_twice(&definition) => {
-                let what = "a name comes twice, in whatever case".to_owned();
+                let what =
+                    "a name is used twice; names and aliases are case-insensitive".to_owned();
                 self.problem(&name, &format!("{path}/aliases"), what);
             }
             Ok(mut definition) => {
                 definition.parameters = parameters;
                 let found = (definition, path.to_owned());
                 if self.definitions.insert(name.clone(), found).is_some() {
-                    self.problem(&name, path, "the name comes twice".to_owned());
+                    self.problem(&name, path, "the name is used twice".to_owned());
                 }
             }
             Err(error) => self.problem(&name, path, error.to_string()),
         }
     }
 
-    /// Gives the tool `name` its handler.
+    /// Binds a handler to the tool `name`.
     #[must_use]
     pub fn bind<H, F>(mut self, name: &str, handler: H) -> Self
     where
@@ -154,14 +155,16 @@ impl ToolsFile {
         match self.definitions.remove(name) {
             Some((definition, _)) => self.tools.push(DynamicTool::new(definition, handler)),
             None if self.tools.iter().any(|tool| tool.definition().name.as_str() == name) => {
-                self.problem(name, "", "two handlers are given".to_owned());
+                self.problem(name, "", "two handlers are bound".to_owned());
             }
-            None => self.problem(name, "", "a handler is given, but no definition".to_owned()),
+            None => {
+                self.problem(name, "", "a handler is bound, but there is no definition".to_owned())
+            }
         }
         self
     }
 
-    /// The tools, once each definition has its handler.
+    /// Returns the tools, once each definition has a handler.
     ///
     /// # Errors
     ///
@@ -182,7 +185,7 @@ impl ToolsFile {
     }
 }
 
-/// Whether one alias of a tool is another of its names; aliases are found in any case.
+/// Whether two names of a tool are equal; aliases are case-insensitive.
 fn has_alias_twice(definition: &Definition) -> bool {
     let mut names: Vec<String> = std::iter::once(&definition.name)
         .chain(&definition.aliases)
@@ -208,7 +211,7 @@ struct Problem {
     what: String,
 }
 
-/// Everything that is wrong with a definition file.
+/// All errors of a definition file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     file: String,

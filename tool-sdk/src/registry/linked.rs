@@ -1,17 +1,17 @@
-//! Tools that the linker kept: what `#[tool]` registers, from every crate in the program.
+//! Registers tools at link time: `#[tool]` submits them from every crate of the program.
 //!
-//! A crate that no code names is not linked at all, and its tools with it:
-//! [`link!`](crate::link) names it. What was collected has no order of its own.
+//! A crate that no code mentions is not linked, so its tools are missing; [`link!`](crate::link)
+//! mentions it. The collected tools are in no particular order.
 
 use super::{Registry, RegistryBuilder, RegistryError};
 use crate::tool::FnTool;
 
-/// A tool that registered itself.
+/// A tool that is registered at link time.
 #[derive(Debug)]
 pub struct Registration(&'static FnTool);
 
 impl Registration {
-    /// The registration of `tool`.
+    /// Creates the registration of `tool`.
     #[must_use]
     pub const fn new(tool: &'static FnTool) -> Self {
         Self(tool)
@@ -21,7 +21,7 @@ impl Registration {
 inventory::collect!(Registration);
 
 impl Registry {
-    /// Every tool of every linked crate.
+    /// Builds a registry of the tools of all linked crates.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Registry {
 }
 
 impl RegistryBuilder {
-    /// Adds every tool of every linked crate.
+    /// Adds the tools of all linked crates.
     pub fn add_linked(self) -> Self {
         let linked: Vec<_> = inventory::iter::<Registration>().map(|it| it.0.shared()).collect();
         self.add(linked)

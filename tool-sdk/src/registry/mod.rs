@@ -1,8 +1,8 @@
-//! Every tool that a program has: immutable, and ordered by name.
+//! The registry: all tools of a program, immutable and sorted by name.
 //!
-//! The entries are the very objects that the pipeline runs and the surfaces show.
+//! The pipeline runs the registered objects themselves, and the surfaces list them.
 //!
-//! **Invariant:** the order depends on which tools there are, never on linking.
+//! **Invariant:** the order depends on the names, never on linking.
 
 mod builder;
 mod file;
@@ -22,7 +22,7 @@ use self::names::Names;
 use crate::effect::RiskClass;
 use crate::tool::{Definition, Tool};
 
-/// Every tool that a program has.
+/// All tools of a program.
 ///
 /// # Examples
 ///
@@ -57,19 +57,19 @@ impl std::fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Starts an empty registry.
+    /// Returns a builder without tools.
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }
 
-    /// A registry of tools that were checked for conflicts.
+    /// Creates a registry of tools that were checked for conflicts.
     fn of(mut tools: Vec<Arc<dyn Tool>>) -> Self {
         tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
         let index = Index::new(tools.iter().map(|tool| tool.definition()));
         Self { tools: tools.into(), index: Arc::new(index) }
     }
 
-    /// The tool called `name`: by its name, or by an alias in any case.
+    /// Returns the tool called `name`: by its name, or by an alias in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.index.find(name).and_then(|at| self.tools.get(at))
@@ -81,66 +81,66 @@ impl Registry {
         self.get(name).is_some()
     }
 
-    /// All tools, by name.
+    /// Returns all tools, sorted by name.
     pub fn iter(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
         self.tools.iter()
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there are none.
+    /// Whether the registry is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// All names, in order.
+    /// Returns all names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.definition().name.as_str())
     }
 
-    /// All definitions, by name.
+    /// Returns all definitions, sorted by name.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.tools.iter().map(|tool| tool.definition())
     }
 
-    /// The tools that somebody with `scope` may see.
+    /// Returns the tools that are visible with `scope`.
     pub fn by_scope<'a>(&'a self, scope: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
         self.iter().filter(move |tool| in_scope(tool.definition(), scope))
     }
 
-    /// The tools of a category.
+    /// Returns the tools of a category.
     pub fn by_category<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
         self.iter().filter(move |tool| tool.definition().is_in(category))
     }
 
-    /// The tools of a class of risk.
+    /// Returns the tools of a risk class.
     pub fn by_risk(&self, class: RiskClass) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.iter().filter(move |tool| tool.definition().risk.class == class)
     }
 
-    /// The tools whose names match a pattern of `*` and `?`.
+    /// Returns the tools whose names match a pattern of `*` and `?`.
     pub fn matching<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
         self.iter()
             .filter(move |tool| crate::name::matches(pattern, tool.definition().name.as_str()))
     }
 
-    /// Each alias with the name of its tool, for texts that speak of tools by other names.
+    /// Returns each alias with the name of its tool, for texts that use other names.
     pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
         self.definitions().flat_map(|definition| {
             definition.aliases.iter().map(|alias| (alias.as_str(), definition.name.as_str()))
         })
     }
 
-    /// Fails when one of `names` is missing, which is how a crate that was not linked shows.
+    /// Fails when one of `names` is missing, for example because its crate was not linked.
     ///
     /// # Errors
     ///
-    /// Names every missing tool, what there is, and how to link a crate.
+    /// Names all missing tools, the packages with tools, and how to link a crate.
     pub fn expect<'n>(
         &self,
         names: impl IntoIterator<Item = &'n str>,
@@ -164,12 +164,12 @@ impl<'a> IntoIterator for &'a Registry {
     }
 }
 
-/// Whether somebody with `scope` may see a tool: one without scopes is for everybody.
+/// Whether a tool is visible with `scope`: a tool without scopes is visible to everyone.
 pub(crate) fn in_scope(definition: &Definition, scope: &str) -> bool {
     definition.scopes.is_empty() || definition.scopes.iter().any(|name| name == scope)
 }
 
-/// Where each name and alias stands.
+/// Maps names and aliases to positions.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     names: Names,

@@ -1,4 +1,4 @@
-//! Builds schemas from Rust types: one generator per tool, then the normal form.
+//! Generates schemas from Rust types: one schemars generator per tool, then normalization.
 
 use std::borrow::Cow;
 
@@ -9,27 +9,27 @@ use serde_json::{Map, Value};
 use super::order::order;
 use super::{Schema, SchemaFn, normal, walk, written};
 
-/// One property of an object that is put together from its parts.
+/// One property of an object schema.
 #[derive(Debug)]
 pub(crate) struct Property<'a> {
-    /// Its name.
+    /// The name.
     pub(crate) name: &'a str,
-    /// Its type.
+    /// The schema function of the type.
     pub(crate) schema: SchemaFn,
-    /// What it means; replaces what the type says of itself.
+    /// The description; replaces the one of the type.
     pub(crate) description: &'a str,
-    /// Whether it must be there.
+    /// Whether the property is required.
     pub(crate) required: bool,
-    /// Whether it is left out of the schema.
+    /// Whether the property is left out of the schema.
     pub(crate) hidden: bool,
-    /// What it is when it is absent.
+    /// The default value.
     pub(crate) default: Option<Value>,
-    /// Constraints beyond those of the type.
+    /// Keywords besides those of the type.
     pub(crate) keywords: Vec<(&'static str, Value)>,
 }
 
 impl Property<'_> {
-    /// Bounds the length, whatever that is for the type: characters, items or entries.
+    /// Bounds the length in the unit of the type: characters, items or entries.
     pub(crate) fn length(&mut self, min: usize, max: usize) {
         if min > 0 {
             self.keywords.push(("minLength", min.into()));
@@ -40,13 +40,13 @@ impl Property<'_> {
     }
 }
 
-/// The schema of an object with these properties, in this order, and no others.
+/// Builds the schema of an object with these properties, in this order, and no others.
 pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
     written::object(&shown, generator).unwrap_or_else(|| tree(&shown))
 }
 
-/// The same by way of a tree, in which properties may have definitions in common.
+/// Builds the schema as a tree. Needed when properties share definitions.
 pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     let mut generator = generator();
     let mut schemas = Map::with_capacity(shown.len());
@@ -65,7 +65,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     let required = shown.iter().filter(|property| property.required);
     let mut required: Vec<_> = required.map(|property| Value::from(property.name)).collect();
     required.shrink_to_fit();
-    // Not `json!`, which copies what it is given.
+    // `json!` would copy the values.
     let mut root = Map::with_capacity(4);
     root.insert("type".to_owned(), "object".into());
     root.insert("properties".to_owned(), Value::Object(schemas));
@@ -84,13 +84,13 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     Schema::new(&root)
 }
 
-/// Sets the description, in the place that it has in the end.
+/// Inserts the description at its final position.
 fn describe(schema: &mut Map<String, Value>, description: &str) {
     let typed = schema.keys().next().is_some_and(|keyword| keyword == "type");
     schema.shift_insert(usize::from(typed), "description".to_owned(), description.into());
 }
 
-/// What a property says beyond its type, in the words that fit the type.
+/// Returns the keywords of a property besides those of its type, with the names that fit the type.
 pub(super) fn constraints<'a>(
     ty: &Map<String, Value>,
     property: &Property<'_>,
@@ -105,7 +105,7 @@ pub(super) fn constraints<'a>(
         let keyword = match *keyword {
             "minLength" => format!("min{unit}").into(),
             "maxLength" => format!("max{unit}").into(),
-            // The type's own bound stays where it is the narrower one.
+            // The narrower bound of the two wins.
             "minimum" if narrower(own("minimum"), value, |own, new| own > new) => return None,
             "maximum" if narrower(own("maximum"), value, |own, new| own < new) => return None,
             keyword => Cow::Borrowed(keyword),
@@ -120,7 +120,7 @@ fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> boo
     own.and_then(Value::as_f64).zip(new.as_f64()).is_some_and(|(own, new)| wins(own, new))
 }
 
-/// A generator of what can be decoded.
+/// Returns a generator for schemas of decoded values.
 pub(super) fn generator() -> SchemaGenerator {
     settings().into_generator()
 }
@@ -133,7 +133,7 @@ fn settings() -> SchemaSettings {
 }
 
 impl Schema {
-    /// The schema of what decodes into a `T`.
+    /// Generates the schema of the JSON that decodes into a `T`.
     ///
     /// # Examples
     ///
@@ -173,18 +173,18 @@ impl Schema {
         Self::of_arguments(|generator| generator.subschema_for::<T>())
     }
 
-    /// The schema of what a `T` is written as.
+    /// Generates the schema of the JSON that a `T` serializes to.
     #[must_use]
     pub fn output_of<T: JsonSchema + ?Sized>() -> Self {
         Self::of_output(|generator| generator.subschema_for::<T>())
     }
 
-    /// The schema of what decodes into the type behind `schema`.
+    /// Generates the schema of the JSON that decodes into the type of `schema`.
     pub(crate) fn of_arguments(schema: SchemaFn) -> Self {
         Self::generate(schema, generator())
     }
 
-    /// The schema of what the type behind `schema` is written as.
+    /// Generates the schema of the JSON that the type of `schema` serializes to.
     pub(crate) fn of_output(schema: SchemaFn) -> Self {
         Self::generate(schema, settings().for_serialize().into_generator())
     }

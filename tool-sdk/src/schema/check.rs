@@ -1,6 +1,6 @@
-//! Schemas from elsewhere: words of earlier drafts are brought up to date, then checked.
+//! Validates schemas from other sources, after upgrading earlier drafts to 2020-12.
 //!
-//! **Invariant:** nothing is fetched. A `$ref` leads to a place in the same document.
+//! **Invariant:** nothing is fetched. A `$ref` must lead to a place in the same document.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::references::localized;
 use super::{SchemaError, moved, walk};
 
-/// How deep a schema may nest; the schema of a tool stays far below.
+/// The maximum nesting of a schema; the schema of a tool stays far below.
 pub(super) const MAX_DEPTH: usize = 64;
 
 /// Checks that `schema` can describe the parameters of a tool.
@@ -19,7 +19,8 @@ pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaErro
     let is_object = schema.get("type").is_some_and(says_object);
     let mut root = modern_root(schema, "parameters")?;
     if is_object {
-        // Arguments are an object, whether that counts beside a reference or not.
+        // Arguments are an object, even if the type beside a reference does not count in this
+        // draft.
         root.shift_insert(0, "type".to_owned(), "object".into());
     }
     if root.get("type").and_then(Value::as_str) != Some("object") {
@@ -32,7 +33,7 @@ pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaErro
     faultless(root)
 }
 
-/// Checks that `schema` can describe what a tool gives back, which may be anything.
+/// Checks that `schema` can describe the result of a tool, which may have any type.
 pub(super) fn result(schema: Value) -> Result<Map<String, Value>, SchemaError> {
     modern_root(schema, "a result").and_then(faultless)
 }
@@ -44,7 +45,7 @@ fn faultless(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError
     }
 }
 
-/// Everything that is wrong with a schema, whatever it describes.
+/// Returns all faults of a schema.
 pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
     let mut ends = BTreeSet::new();
@@ -52,7 +53,7 @@ pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
     found
 }
 
-/// The references of a schema, of which some are known to come to an end.
+/// Follows the references of a schema; `ends` caches those without a cycle.
 struct References<'a> {
     root: &'a Map<String, Value>,
     ends: &'a mut BTreeSet<String>,
@@ -90,7 +91,7 @@ fn node(
 }
 
 impl References<'_> {
-    /// What is wrong with a `$ref`.
+    /// Returns the problem of a `$ref`, if there is one.
     fn lost(&mut self, reference: &str) -> Option<String> {
         if !reference.starts_with('#') {
             return Some(format!(
@@ -104,8 +105,8 @@ impl References<'_> {
             .then(|| format!("`$ref` {reference:?} leads back to itself"))
     }
 
-    /// Whether a reference comes back to itself for the same value, so that a check of that
-    /// value would never end.
+    /// Whether a reference leads back to itself for the same value, so that validation would not
+    /// terminate.
     fn goes_round(&mut self, reference: &str, open: &mut Vec<String>) -> bool {
         if open.iter().any(|known| known == reference) {
             return true;
@@ -123,7 +124,7 @@ impl References<'_> {
         round
     }
 
-    /// Looks at every reference that speaks of the same value as `schema`.
+    /// Follows every reference that applies to the same value as `schema`.
     fn same_value(&mut self, schema: &Map<String, Value>, open: &mut Vec<String>) -> bool {
         if let Some(Value::String(reference)) = schema.get("$ref")
             && self.goes_round(reference, open)
@@ -147,7 +148,7 @@ impl References<'_> {
     }
 }
 
-/// Keywords whose values are not looked at, or that hold schemas.
+/// Keywords whose values are not checked, or are schemas.
 const OTHERS: [&str; 19] = [
     "$anchor",
     "$defs",
@@ -160,7 +161,7 @@ const OTHERS: [&str; 19] = [
     "default",
     "definitions",
     "else",
-    // Of OpenAPI, which many write in schemas.
+    // From OpenAPI, often found in schemas.
     "example",
     "if",
     "items",
@@ -171,7 +172,7 @@ const OTHERS: [&str; 19] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords of a schema that are none, but nearly: what somebody wrote by hand is misspelt then.
+/// Finds unknown keywords that are similar to known ones, for schemas that are written by hand.
 pub(crate) fn misspelt(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
     misspelt_within(root, "", 0, &mut found);
@@ -205,7 +206,7 @@ fn is_keyword(keyword: &str) -> bool {
     OTHERS.contains(&keyword) || CHECKED.contains(&keyword)
 }
 
-/// Keywords whose values are [looked at](expected).
+/// Keywords whose values are [checked](expected_value).
 const CHECKED: [&str; 38] = [
     "$comment",
     "$id",
@@ -247,7 +248,7 @@ const CHECKED: [&str; 38] = [
     "writeOnly",
 ];
 
-/// What the value of `keyword` must be, when it is something else.
+/// Returns what the value of `keyword` must be, if it is invalid.
 pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match keyword {
         "type" => (is_type(value), "one of the seven type names, or a list of them"),
@@ -300,7 +301,7 @@ fn all_different(values: &[Value]) -> bool {
     values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
 }
 
-/// Says in 2020-12 what was written for an earlier draft, and nothing that is for no reader.
+/// Upgrades a schema of an earlier draft to 2020-12, and removes annotations of the root.
 pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
     let Value::Object(mut root) = schema else {
         let problem = format_args!("a schema of {what} must be a JSON object");
@@ -323,7 +324,7 @@ pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value
     Ok(root)
 }
 
-/// The draft that a schema says it is written in, as far as a later one says otherwise.
+/// The draft that a schema declares, where it differs from later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Draft {
     Four,
@@ -334,7 +335,7 @@ enum Draft {
     Newest,
 }
 
-/// Whether a schema that says this `$schema` is read as it says.
+/// Whether a schema with this `$schema` is interpreted as declared.
 #[cfg(feature = "mcp")]
 pub(crate) fn followed_draft(said: &Value) -> bool {
     let root = Map::from_iter([("$schema".to_owned(), said.clone())]);
@@ -356,7 +357,7 @@ impl Draft {
         found.map_or(Self::Newest, |(_, draft)| draft)
     }
 
-    /// The draft from which on `keyword` says something.
+    /// Returns the draft that introduced `keyword`.
     fn with(keyword: &str) -> Self {
         match keyword {
             "const" | "contains" | "propertyNames" => Self::Six,
@@ -373,7 +374,7 @@ impl Draft {
     }
 }
 
-/// What says nothing of a value, or holds what is referred to.
+/// Keywords that stay beside a `$ref` up to draft 7: annotations, and definitions.
 const BESIDE_REFERENCES: [&str; 7] =
     ["$ref", "$defs", "definitions", "description", "title", "default", "examples"];
 
@@ -381,7 +382,7 @@ fn modern(schema: &mut Map<String, Value>, draft: Draft, depth: usize) {
     if draft < Draft::Newest {
         schema.retain(|keyword, _| Draft::with(keyword) <= draft);
     }
-    // Up to draft 7, a reference stands alone.
+    // Up to draft 7, keywords beside a reference are ignored.
     if draft <= Draft::Seven && schema.get("$ref").is_some_and(Value::is_string) {
         schema.retain(|keyword, _| BESIDE_REFERENCES.contains(&keyword.as_str()));
     }

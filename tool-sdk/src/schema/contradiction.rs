@@ -1,6 +1,7 @@
-//! What a schema says that no value can keep.
+//! Finds contradictions: keywords of a schema that no value satisfies together.
 //!
-//! **Invariant:** what is found is wrong whatever is sent; what is not found may still be.
+//! **Invariant:** a finding is an error for any value; a schema without findings may still be
+//! contradictory.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{SchemaError, walk};
 
-/// Bounds that must not cross.
+/// Pairs of bounds of which the first must not exceed the second.
 const BOUNDS: [(&str, &str); 5] = [
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -17,14 +18,14 @@ const BOUNDS: [(&str, &str); 5] = [
     ("minContains", "maxContains"),
 ];
 
-/// Bounds that must not even meet, because one of them is no part of the range.
+/// Pairs of bounds that must not be equal either, because one of them is exclusive.
 const OPEN_BOUNDS: [(&str, &str); 3] = [
     ("exclusiveMinimum", "maximum"),
     ("minimum", "exclusiveMaximum"),
     ("exclusiveMinimum", "exclusiveMaximum"),
 ];
 
-/// Every place of a schema where nothing fits, in the order in which they are written.
+/// Returns all contradictions, in document order.
 pub(crate) fn contradictions(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
     within(root, "", 0, &mut found);
@@ -55,7 +56,7 @@ fn within(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec
         found.push(SchemaError::new(path, problem));
     }
     walk::each(schema, &mut |keyword, step, inner| {
-        // What is never kept is what these two may be about.
+        // A schema below `not` or `if` may be unsatisfiable on purpose.
         if let Value::Object(inner) = inner
             && !matches!(keyword, "not" | "if")
         {
@@ -64,7 +65,7 @@ fn within(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec
     });
 }
 
-/// The names that an object requires and refuses.
+/// Returns the names that an object requires and forbids.
 fn refused(schema: &Map<String, Value>) -> Vec<&str> {
     let is_closed = walk::get(schema, "additionalProperties") == Some(&Value::Bool(false));
     if !is_closed || walk::has(schema, &["patternProperties"]) {

@@ -1,17 +1,17 @@
-//! Schemas that somebody else judges by, as they are told here.
+//! Prepares schemas of MCP servers for an external validator.
 //!
-//! The judge may follow what leads out of the document, where it knows the standard's own schemas;
-//! nobody else has to.
+//! The validator may resolve remote references to the standard meta-schemas; other readers need
+//! not.
 //!
-//! **Invariant:** nothing here judges.
+//! **Invariant:** nothing here validates a value.
 
 use serde_json::{Map, Value, json};
 
 use super::check::{MAX_DEPTH, modern_root};
 use super::{SchemaError, walk};
 
-/// A schema without the references that lead out of it. What was referred to is then any value,
-/// or any schema where that is what was said.
+/// Removes the references that lead out of a schema. Their target becomes any value, or any schema
+/// for a reference to a meta-schema.
 pub(crate) fn followable(schema: Value) -> Result<Value, SchemaError> {
     let mut root = modern_root(schema, "a result")?;
     stay_inside(&mut root, 0);
@@ -36,8 +36,8 @@ fn stay_inside(schema: &mut Map<String, Value>, depth: usize) {
     }
 }
 
-/// The schema with references that are written as a judge wants them, where some are not: who puts
-/// keys into them as they are may put blanks there.
+/// Returns the schema with percent-encoded references; `None` when all are encoded already. Some
+/// programs write keys with blanks into references.
 pub(crate) fn encoded(schema: &Value) -> Option<Value> {
     let mut schema = schema.clone();
     schema.as_object_mut().is_some_and(encode).then_some(schema)
@@ -57,7 +57,7 @@ fn encode(schema: &mut Map<String, Value>) -> bool {
     changed
 }
 
-/// Whether an address never has this byte.
+/// Whether the byte is not allowed in a URI.
 fn is_foreign(byte: u8) -> bool {
     !byte.is_ascii_graphic() || b"\"<>\\^`{|}".contains(&byte)
 }
@@ -69,7 +69,7 @@ fn written(byte: u8) -> String {
     }
 }
 
-/// Whether a reference is to one of the standard's own schemas, which describe schemas.
+/// Whether a reference leads to one of the standard meta-schemas.
 pub(crate) fn is_standard(reference: &str) -> bool {
     let address = reference.trim_end_matches('#');
     address.contains("://json-schema.org/") && address.ends_with("/schema")

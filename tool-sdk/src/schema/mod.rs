@@ -1,11 +1,11 @@
-//! One normal form of JSON Schema, for everything that is said or checked about arguments.
+//! JSON Schema in one normal form, for everything that describes or validates arguments.
 //!
-//! Schemas come from Rust types ([`Schema::of`]) or from elsewhere ([`Schema::from_json`]).
-//! What the normal form settles, nothing after it has to think about: no `$schema`, no
-//! `title`, only standard formats, bounds on every sized number, optional means "not
-//! required" and never "or null", unknown properties are refused.
+//! Schemas come from Rust types ([`Schema::for_type`]) or from other sources
+//! ([`Schema::from_json`]). The normal form has no `$schema` and no `title`, only standard formats
+//! and bounds on every sized number. Optional means "not required", never "or null", and unknown
+//! properties are refused.
 //!
-//! **Invariant:** nothing here knows a provider; what they refuse is the surface's business.
+//! **Invariant:** nothing here depends on a provider; the surfaces handle what providers refuse.
 
 mod assemble;
 mod check;
@@ -44,13 +44,13 @@ pub(crate) use self::references::localized;
 pub(crate) use self::secret::is_secret;
 pub(crate) use self::words::{is_widest, map_words, type_words};
 
-/// A schema by its type, as a function pointer.
+/// The schema of a type, as a function pointer.
 pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 
 /// A JSON Schema (2020-12) in normal form.
 ///
-/// Properties keep the order of their declaration, because it steers models, and the same
-/// schema is the same bytes every time.
+/// Properties keep the order of their declaration, because the order influences models. Equal
+/// schemas have equal bytes.
 ///
 /// # Examples
 ///
@@ -74,8 +74,8 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 /// # Ok::<(), tool_sdk::SchemaError>(())
 /// ```
 ///
-/// It is kept as text, which is what nearly everybody wants of it and a tenth of the memory
-/// of a tree; the tree is made for the first who asks for it.
+/// The schema is stored as text, which takes a tenth of the memory of a tree and is what most
+/// callers need. The tree is parsed on first use and cached.
 #[derive(Clone, Debug)]
 pub struct Schema {
     text: Arc<RawValue>,
@@ -84,22 +84,22 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// What is in normal form already.
+    /// Creates a schema from a root in normal form.
     fn new(root: &impl Serialize) -> Self {
         let text = to_raw_value(root).expect("an object in memory can be written");
         Self { text: text.into(), tree: OnceLock::new(), plain: false }
     }
 
-    /// Whether it is known to say nothing that could be beyond the checks, or that no value could
-    /// keep; of others, only a look at all of it tells.
+    /// Whether the schema is known to have only keywords that the validator supports, without
+    /// contradictions. `false` means unknown.
     pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Takes a schema from elsewhere as the schema of a tool's parameters.
+    /// Converts a schema from another source into the schema of a tool's parameters.
     ///
-    /// The declared order stays, `$schema` and the root's `title` go, and words of earlier
-    /// drafts become those of 2020-12.
+    /// The order of the properties is kept, `$schema` and the `title` of the root are removed, and
+    /// keywords of earlier drafts are upgraded to 2020-12.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ impl Schema {
         check::parameters(schema).map(|root| Self::new(&root))
     }
 
-    /// Takes a schema from elsewhere as the schema of what a tool gives back, which need not be
-    /// an object.
+    /// Converts a schema from another source into the schema of a tool's result, which may have any
+    /// type.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Schema {
         check::result(schema).map(|root| Self::new(&root))
     }
 
-    /// Takes a schema from elsewhere, as JSON text; see [`from_value`](Self::from_value).
+    /// Parses a schema from JSON text; see [`from_value`](Self::from_value).
     ///
     /// # Errors
     ///
@@ -141,18 +141,18 @@ impl Schema {
         Self::from_value(schema)
     }
 
-    /// The schema as compact JSON text.
+    /// Returns the schema as compact JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.text.get()
     }
 
-    /// The schema as text that need not be read to be written.
+    /// Returns the schema as raw JSON, which serializes without parsing.
     pub(crate) fn as_raw(&self) -> &RawValue {
         &self.text
     }
 
-    /// The schema as a JSON object.
+    /// Returns the schema as a JSON object.
     #[must_use]
     pub fn as_map(&self) -> &Map<String, Value> {
         self.tree.get_or_init(|| {
@@ -160,31 +160,31 @@ impl Schema {
         })
     }
 
-    /// The schema as a JSON value of its own.
+    /// Returns a copy of the schema as a JSON value.
     #[must_use]
     pub fn to_value(&self) -> Value {
         Value::Object(self.as_map().clone())
     }
 
-    /// Whether what it describes is an object; in normal form the type mostly stands first.
+    /// Whether the schema describes an object. In normal form the type mostly comes first.
     pub(crate) fn is_of_an_object(&self) -> bool {
         self.as_str().starts_with(r#"{"type":"object""#)
             || self.as_map().get("type").is_some_and(|ty| ty == "object")
     }
 
-    /// The properties of the root, in the order of their declaration.
+    /// Returns the properties of the root, in the order of their declaration.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
         let properties = self.as_map().get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
-    /// The schema of the property `name` of the root.
+    /// Returns the schema of the property `name` of the root.
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&Value> {
         self.as_map().get("properties")?.get(name)
     }
 
-    /// Whether it takes properties of other names than those that it tells.
+    /// Whether unknown properties are allowed.
     #[cfg(feature = "cli")]
     pub(crate) fn takes_free_names(&self) -> bool {
         let rest = self.as_map().get("additionalProperties");
@@ -192,18 +192,18 @@ impl Schema {
         is_open || self.as_map().contains_key("patternProperties")
     }
 
-    /// The names of the properties that must be there.
+    /// Returns the names of the required properties.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         walk::required(self.as_map())
     }
 
-    /// Whether the property `name` must be there.
+    /// Whether the property `name` is required.
     #[must_use]
     pub fn is_required(&self, name: &str) -> bool {
         self.required().any(|required| required == name)
     }
 
-    /// Replaces the description of the property `name`, when there is one of that name.
+    /// Sets the description of the property `name`, if there is one of that name.
     pub fn describe(&mut self, name: &str, text: &str) {
         self.change(|properties| {
             if let Some(Value::Object(property)) = properties.get_mut(name) {
@@ -213,21 +213,21 @@ impl Schema {
         });
     }
 
-    /// Leaves the property `name` out, unless it is required.
+    /// Removes the property `name`, unless it is required.
     pub fn hide_optional(&mut self, name: &str) {
         if !self.is_required(name) {
             self.change(|properties| _ = properties.shift_remove(name));
         }
     }
 
-    /// The default of the property `name`.
+    /// Returns the default value of the property `name`.
     pub(crate) fn default_of(&self, name: &str) -> Option<&Value> {
         self.as_map().get("properties")?.get(name)?.get("default")
     }
 
-    /// The schema in one line for messages and lists, cut where it gets long.
+    /// Formats the schema in one line for messages and lists, truncated when it is long.
     ///
-    /// A `?` marks what may be left out, `=` what it is then.
+    /// `?` marks an optional property, `=` its default value.
     #[must_use]
     pub fn signature(&self) -> String {
         words::signature(self.as_map())
@@ -242,7 +242,7 @@ impl Schema {
     }
 }
 
-/// The schema of no arguments.
+/// The schema of a tool without parameters.
 impl Default for Schema {
     fn default() -> Self {
         let mut root = Map::new();
@@ -253,7 +253,7 @@ impl Default for Schema {
     }
 }
 
-/// Two schemas are the same when they say the same, in whatever order.
+/// Two schemas are equal when their keywords are, in any order.
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str() || self.as_map() == other.as_map()
@@ -274,14 +274,14 @@ impl Serialize for Schema {
     }
 }
 
-/// Takes the object as it is.
+/// Takes the object without validation.
 impl<'de> Deserialize<'de> for Schema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Map::deserialize(deserializer).map(|root| Self::new(&root))
     }
 }
 
-/// Why something cannot be the schema of a tool's parameters.
+/// The error of an invalid schema.
 ///
 /// # Examples
 ///
@@ -308,13 +308,13 @@ impl SchemaError {
         Self { path: path.into(), problem: problem.to_string() }
     }
 
-    /// Where, as a JSON pointer; empty for the root.
+    /// Returns the location as a JSON pointer; empty for the root.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong there.
+    /// Returns the description of the problem.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem

@@ -1,20 +1,20 @@
-//! Where a reference of an earlier draft leads once the schema is said in the words of today:
-//! some keywords have other names then, and references lead through them.
+//! Updates references when an earlier draft is upgraded: some keywords get other names, and JSON
+//! pointers lead through them.
 //!
-//! **Invariant:** a property that is called like a keyword is none.
+//! **Invariant:** a property that is named like a keyword is not renamed.
 
 use serde_json::{Map, Value};
 
 use super::walk::{self, Holds};
 
-/// Says references of a schema as they lead once it is brought up to date; `renamed` where the
-/// definitions of the document stand under another name then.
+/// Updates the references of a schema for the upgrade to 2020-12. With `renamed`, the definitions
+/// move from `definitions` to `$defs`.
 pub(crate) fn redirect(root: &mut Map<String, Value>, renamed: bool) {
     let before = root.clone();
     within(root, &Before { schema: &before, renamed }, 0);
 }
 
-/// What a reference starts from: the document, or a schema in it with an address of its own.
+/// The base of a reference: the document, or a subschema with its own `$id`.
 struct Before<'b> {
     schema: &'b Map<String, Value>,
     renamed: bool,
@@ -47,8 +47,7 @@ fn inside(schema: &mut Map<String, Value>, before: &Before<'_>, depth: usize) {
 }
 
 impl Before<'_> {
-    /// The steps of a pointer, with the names that keywords have later. From where it leads to
-    /// nothing it stays as it is.
+    /// Returns the pointer with the new names of keywords. A pointer that leads nowhere is kept.
     fn moved(&self, steps: &str) -> String {
         let mut moved: Vec<&str> = Vec::new();
         let mut rest = steps.split('/');

@@ -1,8 +1,8 @@
-//! In which order a schema says what it says.
+//! The order of the keywords in a schema.
 
 use serde_json::{Map, Value};
 
-/// What something is and means comes first, what holds more schemas last.
+/// Sorts the keywords: type and description first, keywords with subschemas last.
 pub(crate) fn order(map: &mut Map<String, Value>) {
     if map.keys().is_sorted_by_key(|keyword| rank(keyword)) {
         return;
@@ -12,7 +12,7 @@ pub(crate) fn order(map: &mut Map<String, Value>) {
     map.extend(entries);
 }
 
-/// Where a keyword stands among the others.
+/// Returns the rank of a keyword.
 pub(super) fn rank(keyword: &str) -> u8 {
     match keyword {
         "$ref" | "type" => 0,

@@ -1,9 +1,9 @@
-//! References by name instead of by place: anchors, and ids of schemas in the same document.
+//! Replaces references by name (anchors and `$id`s in the same document) by JSON pointers.
 //!
-//! All of them are said as `#/...`, which every reader follows, and the names go. What names
-//! nothing in the document stays as it is, for whoever looks at references next.
+//! Every reader can follow `#/...`. A name that is not defined in the document is kept, for the
+//! reference check.
 //!
-//! **Invariant:** nothing is fetched; an address is a name like any other.
+//! **Invariant:** nothing is fetched; a URI is a name like any other.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::walk;
 
-/// So deep are schemas looked at; deeper ones are refused elsewhere.
+/// The maximum depth; the validation rejects deeper schemas.
 const MAX_DEPTH: usize = 128;
 
-/// The schema with its references as places.
+/// Returns the schema with all references as JSON pointers.
 pub(crate) fn localized(root: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
     if !has_names(root, 0) {
         return Cow::Borrowed(root);
@@ -28,7 +28,7 @@ pub(crate) fn localized(root: &Map<String, Value>) -> Cow<'_, Map<String, Value>
     Cow::Owned(told)
 }
 
-/// Whether `schema`, or one in it, gives or uses a name.
+/// Whether `schema` or a subschema defines or uses an anchor or an `$id`.
 fn has_names(schema: &Map<String, Value>, depth: usize) -> bool {
     let is_place = |value: &Value| {
         value.as_str().is_some_and(|reference| reference == "#" || reference.starts_with("#/"))
@@ -47,7 +47,7 @@ fn has_names(schema: &Map<String, Value>, depth: usize) -> bool {
     found
 }
 
-/// Refers to a place, beside another one where `schema` refers to one already.
+/// Adds a `$ref`, in an `allOf` when there is one already.
 fn refer(schema: &mut Map<String, Value>, place: String) {
     if !schema.contains_key("$ref") {
         schema.insert("$ref".to_owned(), place.into());
@@ -58,16 +58,16 @@ fn refer(schema: &mut Map<String, Value>, place: String) {
     }
 }
 
-/// Where what has a name stands, as pointers.
+/// The locations of anchors and `$id`s, as JSON pointers.
 #[derive(Default)]
 struct Names {
-    /// By address, without a fragment.
+    /// By base URI, without a fragment.
     resources: BTreeMap<String, String>,
-    /// By address and anchor.
+    /// By base URI and anchor.
     anchors: BTreeMap<(String, String), String>,
-    /// Whether the definitions of the document stand where later drafts have them.
+    /// Whether `definitions` was renamed to `$defs`.
     renamed: bool,
-    /// How often an anchor stands for whichever schema was entered first.
+    /// The number of schemas with the same dynamic anchor.
     dynamic: BTreeMap<String, usize>,
 }
 
@@ -78,7 +78,7 @@ impl Names {
             self.resources.entry(base.clone()).or_insert_with(|| pointer.clone());
         }
         let text = |keyword| walk::get(schema, keyword).and_then(Value::as_str);
-        // Before there were anchors, an id could be one.
+        // Before draft 2019-09, an `$id` could be an anchor.
         let old = text("$id").and_then(|id| id.strip_prefix('#')).filter(|name| !name.is_empty());
         for name in [text("$anchor"), text("$dynamicAnchor"), old].into_iter().flatten() {
             let name = (base.clone(), name.to_owned());
@@ -116,7 +116,7 @@ impl Names {
         for keyword in ["$anchor", "$id"] {
             schema.shift_remove(keyword);
         }
-        // What leads elsewhere by another way still needs to find it.
+        // A dynamic anchor with several targets is still needed by other references.
         if let Some(Value::String(name)) = schema.get("$dynamicAnchor")
             && self.is_one(name)
         {
@@ -135,7 +135,7 @@ impl Names {
         places.into_iter().for_each(|place| refer(schema, place));
     }
 
-    /// Whether a reference leads to one place, whichever way a check came to it.
+    /// Whether a dynamic reference has the same target on every evaluation path.
     fn is_always_the_same(&self, keyword: &str, reference: &str) -> bool {
         match (keyword, reference.split_once('#')) {
             ("$recursiveRef", _) => self.resources.len() == 1,
@@ -144,12 +144,12 @@ impl Names {
         }
     }
 
-    /// Whether no two schemas have this anchor.
+    /// Whether only one schema has this anchor.
     fn is_one(&self, name: &str) -> bool {
         self.dynamic.get(name).is_none_or(|count| *count == 1)
     }
 
-    /// Where `reference` leads from a schema whose address is `base`.
+    /// Resolves `reference` from a schema with the base URI `base`.
     fn place(&self, base: &str, reference: &str) -> Option<String> {
         let (address, fragment) = match reference.split_once('#') {
             Some((address, fragment)) => (address, fragment),
@@ -175,7 +175,7 @@ impl Names {
     }
 }
 
-/// The address of `schema` inside of one at `base`.
+/// Returns the base URI of `schema` inside a schema with the base URI `base`.
 fn own_base(schema: &Map<String, Value>, base: &str) -> String {
     let id = walk::get(schema, "$id").and_then(Value::as_str).unwrap_or_default();
     match id.split_once('#').map_or(id, |(address, _)| address) {
@@ -184,7 +184,8 @@ fn own_base(schema: &Map<String, Value>, base: &str) -> String {
     }
 }
 
-/// `address` as seen from `base`, which is what RFC 3986 says of the addresses that occur here.
+/// Resolves the relative URI `address` against `base`, as in RFC 3986 for the forms that occur
+/// here.
 fn joined(base: &str, address: &str) -> String {
     let is_whole = address.split_once(':').is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))

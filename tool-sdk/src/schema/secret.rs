@@ -1,21 +1,20 @@
-//! What a schema says must not be shown: `writeOnly`, which is said of values that are given and
-//! never given back, such as passwords.
+//! Finds secret parameters: those marked with `writeOnly`, which the standard defines for values
+//! that are sent and never returned, such as passwords.
 
 use serde_json::{Map, Value};
 
 use super::{Schema, walk};
 
-/// How far what a parameter holds is looked into.
+/// The maximum depth of the search in a parameter.
 const MAX_DEPTH: usize = 32;
 
-/// Whether a schema says it of the value itself.
+/// Whether the schema marks its own value as secret.
 pub(crate) fn is_secret(schema: &Map<String, Value>) -> bool {
     walk::get(schema, "writeOnly") == Some(&Value::Bool(true))
 }
 
 impl Schema {
-    /// The parameters that are not to be shown: those that say so, and those that hold something
-    /// that says so.
+    /// Returns the names of the parameters that are secret or contain a secret.
     pub(crate) fn secrets(&self) -> Vec<String> {
         if self.is_plain() || !self.as_str().contains("\"writeOnly\"") {
             return Vec::new();
@@ -26,7 +25,7 @@ impl Schema {
     }
 }
 
-/// Adds the names of the secret parameters of an object, which may have several forms.
+/// Collects the names of the secret parameters of an object, including those in union branches.
 fn parameters(
     schema: &Map<String, Value>,
     root: &Map<String, Value>,

@@ -1,24 +1,24 @@
-//! Where schemas stand inside a schema, in one table.
+//! One table of the keywords that hold subschemas.
 //!
-//! A property called `title` is not the keyword `title`: everything that walks a schema
-//! goes through here, so that nothing mistakes one for the other.
+//! A property named `title` is not the keyword `title`. Everything that walks a schema uses this
+//! module, so that properties are not mistaken for keywords.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// How a keyword holds schemas.
+/// How a keyword holds subschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
     /// As its value.
     One,
     /// As the items of a list.
     List,
-    /// As the values of a map with free keys.
+    /// As the values of a map with arbitrary keys.
     Map,
 }
 
-/// How `keyword` holds schemas, when it does.
+/// Returns how `keyword` holds subschemas, if it does.
 pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     match keyword {
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
@@ -40,13 +40,13 @@ pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     }
 }
 
-/// What `schema` says with `keyword`. There are few keywords in one schema, and to compare
-/// them is less work than to hash one.
+/// Returns the value of `keyword`. A schema has few keywords, so a linear search is faster than
+/// hashing.
 pub(crate) fn get<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
     schema.iter().find(|(known, _)| *known == keyword).map(|(_, value)| value)
 }
 
-/// The same, to be changed.
+/// Returns the mutable value of `keyword`.
 pub(crate) fn get_mut<'a>(
     schema: &'a mut Map<String, Value>,
     keyword: &str,
@@ -59,7 +59,7 @@ pub(crate) fn has(schema: &Map<String, Value>, keywords: &[&str]) -> bool {
     schema.keys().any(|keyword| keywords.contains(&keyword.as_str()))
 }
 
-/// Whether `schema` is of type `name`, among others perhaps.
+/// Whether `schema` allows the type `name`.
 pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
     match get(schema, "type") {
         Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
@@ -68,21 +68,21 @@ pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// How a keyword with this value holds schemas.
+/// Returns how a keyword with this value holds subschemas.
 type HowHeld = fn(&str, &Value) -> Option<Holds>;
 
-/// The same where nobody said which draft it is: earlier ones have schemas in more places.
+/// Like [`subschema_kind`], for an unknown draft: earlier ones have subschemas in more keywords.
 pub(super) fn holds_in_any_draft(keyword: &str, value: &Value) -> Option<Holds> {
     match (keyword, value) {
         ("items", Value::Array(_)) => Some(Holds::List),
         ("additionalItems", _) => Some(Holds::One),
-        // Those that are no schemas are lists of names.
+        // The other entries are lists of names.
         ("dependencies", _) => Some(Holds::Map),
         _ => holds(keyword),
     }
 }
 
-/// Calls `visit` with the keyword, the pointer from here, and each schema right inside.
+/// Calls `visit` for each direct subschema, with its keyword and relative JSON pointer.
 pub(crate) fn each<'a>(
     schema: &'a Map<String, Value>,
     visit: &mut dyn FnMut(&str, String, &'a Value),
@@ -105,12 +105,12 @@ pub(crate) fn each<'a>(
     }
 }
 
-/// Calls `visit` with the keyword and each schema right inside.
+/// Calls `visit` for each direct subschema, with its keyword.
 pub(crate) fn each_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut Value)) {
     each_held_mut(schema, |keyword, _| holds(keyword), visit);
 }
 
-/// Calls `visit` with each schema right inside, whichever draft it is written in.
+/// Calls `visit` for each direct subschema, in any draft.
 #[cfg(feature = "mcp")]
 pub(crate) fn each_in_any_draft<'a>(
     schema: &'a Map<String, Value>,
@@ -126,7 +126,7 @@ pub(crate) fn each_in_any_draft<'a>(
     }
 }
 
-/// The same, to be changed.
+/// Calls `visit` for each direct subschema, in any draft.
 pub(crate) fn each_in_any_draft_mut(
     schema: &mut Map<String, Value>,
     visit: &mut dyn FnMut(&mut Value),
@@ -153,7 +153,7 @@ fn each_held_mut(
     }
 }
 
-/// A name as one step of a JSON pointer.
+/// Escapes a name as one step of a JSON pointer.
 pub(crate) fn escape(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
@@ -162,7 +162,7 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// One step of a JSON pointer, which may be written as in a URI, as a name.
+/// Unescapes one step of a JSON pointer, which may also be percent-encoded.
 pub(super) fn unescape(step: &str) -> Cow<'_, str> {
     let step = decode(step);
     match step.contains('~') {
@@ -171,7 +171,7 @@ pub(super) fn unescape(step: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands in a schema at a pointer, which may be written as in a URI.
+/// Returns the value at a JSON pointer, which may be percent-encoded.
 pub(crate) fn at<'a>(root: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let pointer = decode(pointer);
     let steps = pointer.strip_prefix('/')?;
@@ -182,7 +182,7 @@ pub(crate) fn at<'a>(root: &'a Map<String, Value>, pointer: &str) -> Option<&'a 
     root.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(&rest)
 }
 
-/// The schema that a local `$ref` names.
+/// Resolves a local `$ref`.
 pub(crate) fn resolve<'a>(
     root: &'a Map<String, Value>,
     reference: &str,
@@ -194,10 +194,10 @@ pub(crate) fn resolve<'a>(
     object(at(root, pointer)?)
 }
 
-/// Gives every definition a name of `A-Z a-z 0-9 _ . -`.
+/// Renames definitions so that their names consist of `A-Z a-z 0-9 _ . -`.
 ///
-/// Other characters must be escaped in a `$ref`, once for the pointer and once for the
-/// URI, and hardly two programs agree on how.
+/// Other characters must be escaped in a `$ref`, once for the pointer and once for the URI, and
+/// programs disagree on how.
 pub(crate) fn plain_names(root: &mut Map<String, Value>) {
     let Some(Value::Object(defs)) = get(root, "$defs") else { return };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -248,7 +248,7 @@ fn redirect(schema: &mut Map<String, Value>, renamed: &[(String, String)]) {
     });
 }
 
-/// A schema as an object: `true` allows everything and `false` nothing.
+/// Returns a schema as an object: `true` allows everything and `false` nothing.
 pub(crate) fn object(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     match schema {
         Value::Object(map) => Some(Cow::Borrowed(map)),
@@ -258,17 +258,17 @@ pub(crate) fn object(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     }
 }
 
-/// The schema that allows nothing.
+/// Returns the schema that allows nothing.
 pub(crate) fn nothing() -> Map<String, Value> {
     Map::from_iter([("not".to_owned(), json!({}))])
 }
 
-/// The names in `required`.
+/// Returns the names in `required`.
 pub(crate) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Decodes `%20` and the like, as a `$ref` may hold them.
+/// Decodes percent-encoding, which a `$ref` may contain.
 fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

@@ -1,17 +1,17 @@
-//! Schemas in words: one line for messages and lists.
+//! Describes schemas in plain text: signatures and type names for messages and lists.
 
 use serde_json::{Map, Value};
 
 use super::walk;
 use crate::escape::json_string;
 
-/// The longest signature, in bytes; a message to a model is no place for a manual.
+/// The maximum length of a signature in bytes.
 const MAX: usize = 1500;
 
-/// The most values of an `enum` that a message lists.
+/// The maximum number of `enum` values in a message.
 const MAX_VALUES: usize = 24;
 
-/// The schema in one line; nested objects are shown as far as there is room.
+/// Formats the schema in one line; nested objects are shown as far as the maximum length allows.
 pub(super) fn signature(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     for depth in [2, 1, 0] {
@@ -33,12 +33,12 @@ struct Line<'a> {
     depth: usize,
     /// The references that are being followed.
     open: Vec<String>,
-    /// How many types may still be shown.
+    /// The number of types that may still be shown.
     budget: usize,
 }
 
 impl Line<'_> {
-    /// What the arguments are, which may have one of several forms.
+    /// Formats the root, which may be a union.
     fn root(&mut self) -> String {
         let root = self.root;
         let own = self.object(root, 0);
@@ -53,7 +53,7 @@ impl Line<'_> {
             }
         }
         match (forms.is_empty() || forms.iter().any(|form| !form.starts_with('{')), has_own) {
-            // Forms that only say which of the names belong together are told where one breaks them.
+            // Branches that only combine required names are explained when a call violates them.
             (true, _) => own,
             (false, true) => format!("{own} & ({})", forms.join(" | ")),
             (false, false) => forms.join(" | "),
@@ -86,7 +86,7 @@ impl Line<'_> {
         format!("{{{}}}", parts.join(", "))
     }
 
-    /// `depth` counts objects, `steps` everything between two of them.
+    /// `depth` counts nested objects, `steps` everything else between two of them.
     fn ty(&mut self, schema: &Value, depth: usize, steps: usize) -> String {
         let Some(schema) = schema.as_object() else { return "any".to_owned() };
         if steps > 8 || self.budget == 0 {
@@ -192,7 +192,7 @@ enum Bounds<'a> {
     Most(&'static str, &'a Value),
 }
 
-/// The bounds that say something: not those of a wide integer type.
+/// Returns the bounds of a number, without those of its integer type.
 fn bounds(schema: &Map<String, Value>) -> Option<Bounds<'_>> {
     let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
     let (above, below) = (number("exclusiveMinimum"), number("exclusiveMaximum"));
@@ -213,7 +213,7 @@ fn bounds(schema: &Map<String, Value>) -> Option<Bounds<'_>> {
     schema.get("exclusiveMaximum").map(|most| Bounds::Most("<", most))
 }
 
-/// Whether a bound is that of a 32-bit or 64-bit number.
+/// Whether a bound is the limit of a 32-bit or 64-bit number type.
 pub(crate) fn is_widest(bound: &Value) -> bool {
     let is_of_a_float = |bound: f64| bound.abs() == f64::from(f32::MAX);
     match (bound.as_i64(), bound.as_u64()) {
@@ -225,12 +225,12 @@ pub(crate) fn is_widest(bound: &Value) -> bool {
     }
 }
 
-/// What a value must be, in words for a message: "integer between 1 and 5000".
+/// Describes a type for a message, such as "integer between 1 and 5000".
 pub(crate) fn type_words(schema: &Value) -> String {
     words(schema, 0)
 }
 
-/// The same for a schema that is an object.
+/// Describes the type of a schema that is an object.
 pub(crate) fn map_words(schema: &Map<String, Value>) -> String {
     words_of(schema, 0)
 }
@@ -256,7 +256,7 @@ fn words_of(map: &Map<String, Value>, depth: usize) -> String {
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = map.get(keyword) {
             let words = either(branches.iter().map(|branch| words(branch, depth + 1)));
-            // Branches that say nothing of the kind leave it to what stands beside them.
+            // Branches without a type do not replace the type beside them.
             if told(&words) || !map.contains_key("type") {
                 return words;
             }
@@ -272,7 +272,7 @@ fn words_of(map: &Map<String, Value>, depth: usize) -> String {
     }
 }
 
-/// What is said of a schema that says nothing of the kind of a value.
+/// The description of a schema without a type.
 const ANY: &str = "any value";
 
 fn either(words: impl Iterator<Item = String>) -> String {

@@ -1,45 +1,45 @@
-//! Why what is kept could not be read or changed.
+//! Errors of private files, such as the stored approvals.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is kept could not be read or changed.
+/// A private file, such as the stored approvals, could not be read or changed.
 ///
-/// Whatever it is, nothing counts as approved or seen because of it.
+/// It fails closed: after an error no call counts as approved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Somebody else could have written it, so it is not believed.
+    /// Another user could have written the file, so it is not trusted.
     #[error(
         "`{}` is not trusted with what was approved: {why}; make it private or choose another \
          state folder",
         path.display()
     )]
     Refused {
-        /// What is not trusted.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// Another process did not let go of it in time.
+    /// Another process held the lock until the timeout.
     #[error("another process is writing to `{}`; try again", path.display())]
     Busy {
-        /// The file that says who may write.
+        /// The lock file.
         path: PathBuf,
     },
-    /// The file was not what this version writes.
+    /// The file is corrupt or has an unknown format, and was renamed.
     #[error(
         "the stored approvals were set aside as `{}`, because {why}; what they allowed is \
          asked again",
         aside.display()
     )]
     Corrupt {
-        /// Where the file is now.
+        /// The new path of the file.
         aside: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// The workspace is not there, or another folder took its place.
+    /// The workspace was removed, or replaced by another folder.
     #[error(
         "`{}` is not the folder that the session started in; start a new session",
         path.display()
@@ -48,26 +48,26 @@ pub enum StoreError {
         /// The workspace.
         path: PathBuf,
     },
-    /// There are too many approvals.
-    #[error("there is no room for more approvals in `{}`; revoke some", path.display())]
+    /// The limit of stored approvals is reached.
+    #[error("the limit of approvals in `{}` is reached; revoke some", path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// The system refused.
+    /// An I/O error.
     #[error("cannot {doing} `{}`", path.display())]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         doing: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// For `map_err`: says what could not be done.
+    /// Returns a closure for `map_err` that adds the failed operation and the path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }

@@ -1,11 +1,11 @@
-//! Files that outlive the program and that only the user may write.
+//! Private files: persistent state that only the user may write, such as stored approvals.
 //!
-//! [`place`] says whose a file is. Here is how it changes: one writer at a time, who holds a
-//! lock beside the file because the file itself may be replaced, and whose new file takes the
-//! place of the old one in one step. A process that dies on the way leaves the old file or the
-//! new one, and perhaps one that is not finished, which the next writer sweeps away.
+//! [`location`] checks the ownership and mode of a file. This module changes it: one writer at a
+//! time, serialized by a lock file beside it, and by an atomic rename. A process that dies while
+//! writing leaves the old file or the new one, and perhaps a temporary file that the next writer
+//! removes.
 //!
-//! **Invariant:** nothing here knows what is in a file.
+//! **Invariant:** this module does not know the format of a file.
 
 mod error;
 pub(crate) mod place;
@@ -20,34 +20,34 @@ use std::time::{Duration, UNIX_EPOCH};
 
 pub use self::error::StoreError;
 
-/// How long a writer waits for the others.
+/// The timeout for the lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The end of the names of files that are not finished.
+/// The suffix of temporary files.
 const UNFINISHED: &str = ".tmp";
 
-/// The right to write, until it is dropped.
+/// A guard that holds the lock of a file.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// The system takes the lock back when this is closed, also when the process dies.
+    /// The system releases the lock when this is closed, also when the process dies.
     file: File,
 }
 
 impl Drop for Lock {
-    /// A child that was just forked holds a copy of what is open until it runs its program, and
-    /// would hold the lock with it.
+    /// Unlocks explicitly, because a forked child holds a copy of the descriptor until it calls
+    /// `exec`, and with it the lock.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
-/// Waits for the other writers for as long as `patience` lasts.
+/// Acquires the lock file at `path`, and waits up to `patience` for other writers.
 pub(crate) fn lock(path: &Path, patience: Duration) -> Result<Lock, StoreError> {
     wait(place::open_lock(path)?, path, patience)
 }
 
-/// The same for a file in a folder of somebody else, in which nothing is left: who holds the lock
-/// holds it of the folder. Where folders cannot be locked, nobody waits.
+/// Locks the parent folder of `path` instead of a lock file, for folders in which no lock file may
+/// be created. Returns `None` where folders cannot be locked.
 #[cfg(feature = "mcp")]
 pub(crate) fn lock_folder_of(path: &Path, patience: Duration) -> Result<Option<Lock>, StoreError> {
     let folder = folder_of(path);
@@ -66,8 +66,8 @@ fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError>
         Err(fs::TryLockError::WouldBlock) => {}
         Err(fs::TryLockError::Error(error)) => return Err(StoreError::io("lock", path)(error)),
     }
-    // Who looks now and then is overtaken again and again; the system lets those who wait have it
-    // in turn, but not give up. So a thread waits, and what it gets too late it gives back.
+    // Polling would starve behind other writers. A blocking lock is fair but has no timeout, so a
+    // thread waits for it; a lock that is acquired after the timeout is released at once.
     let (sender, receiver) = mpsc::channel();
     let wait = move || drop(sender.send(file.lock().map(|()| Lock { file })));
     let spawned = thread::Builder::new().name("store-lock".to_owned()).spawn(wait);
@@ -76,8 +76,8 @@ fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError>
     locked.map_err(StoreError::io("lock", path))
 }
 
-/// Puts what `write` writes in the place of the file at `path`: for the user alone, unless
-/// `write` says otherwise, and certain to outlast a loss of power.
+/// Replaces the file at `path` atomically by what `write` writes, and flushes it to disk. The new
+/// file has mode `0o600` unless `write` changes that.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -94,8 +94,7 @@ pub(crate) fn replace(
     place::flush_folder(&folder)
 }
 
-/// Gives a file that nobody understands another name, and says which. Who does this holds the
-/// lock, so that nobody writes into it meanwhile.
+/// Renames a corrupt file, and returns the new path. The caller must hold the lock.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = folder_of(path);
@@ -114,8 +113,8 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Err(StoreError::Full { path: path.to_owned() })
 }
 
-/// Removes what dead processes did not finish of the file at `path`. Those alive hold the
-/// lock, so there is none; what cannot be removed now is removed another time.
+/// Removes temporary files that dead processes left for the file at `path`. The caller holds the
+/// lock, so no other process is writing one. Files that cannot be removed are left for next time.
 pub(crate) fn sweep(path: &Path) {
     let start = start(path);
     for entry in fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
@@ -136,7 +135,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// How the names of files begin that are to take the place of the one at `path`.
+/// Returns the prefix of the temporary files for the file at `path`.
 fn start(path: &Path) -> String {
     format!(".{}-", path.file_stem().unwrap_or_default().to_string_lossy())
 }
@@ -155,7 +154,7 @@ mod tests {
         names
     }
 
-    // F77: a disk that is full, or that fails.
+    // F77: the disk is full, or fails.
     #[test]
     fn a_failed_write_leaves_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -174,7 +173,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_new_file_is_for_the_user_alone() {
+    fn new_files_have_mode_0600() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_finished_is_swept() {
+    fn removes_unfinished_temporary_files() {
         let folder = tempfile::tempdir().unwrap();
         for name in [".kept-1.tmp", ".kept-other", ".keptsake-1.tmp", "mine.tmp"] {
             fs::write(folder.path().join(name), "").unwrap();
@@ -198,12 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn one_writes_at_a_time() {
+    fn the_lock_is_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.lock");
         let first = lock(&path, PATIENCE).unwrap();
         assert!(matches!(lock(&path, Duration::ZERO), Err(StoreError::Busy { .. })));
-        // Who gave up has it not when it is free.
+        // A waiter that timed out does not keep the lock when it gets it later.
         assert!(matches!(lock(&path, Duration::from_millis(1)), Err(StoreError::Busy { .. })));
         thread::scope(|scope| {
             let next = scope.spawn(|| lock(&path, PATIENCE));

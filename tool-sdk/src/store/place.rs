@@ -1,6 +1,6 @@
-//! Where a file is kept, and whether only the user can write there.
+//! The location of private files: checks that only the user can write there.
 //!
-//! **Invariant:** no file is read before it is known whose it is. Links are never followed.
+//! **Invariant:** no file is read before its owner and mode are checked. Links are never followed.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 
-/// A folder for what is kept, and the folders that tools may write to.
+/// A folder for private files, and the folders that tools may write to.
 #[derive(Debug)]
 pub(crate) struct Place {
     folder: PathBuf,
@@ -20,13 +20,13 @@ impl Place {
         Self { folder, writable: Vec::new() }
     }
 
-    /// Says where tools may write.
+    /// Adds folders that tools may write to. The private folder must not lie inside of one.
     pub(crate) fn not_inside(&mut self, roots: &[PathBuf]) {
         let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
         self.writable.extend(roots.iter().map(real));
     }
 
-    /// The folder as it really is, once there is one.
+    /// Returns the canonical path of the folder after checking it, or `None` if it does not exist.
     pub(crate) fn folder(&self) -> Result<Option<PathBuf>, StoreError> {
         let Some(metadata) = look(&self.folder)? else { return Ok(None) };
         private(&self.folder, &metadata)?;
@@ -38,23 +38,24 @@ impl Place {
         Ok(Some(real))
     }
 
-    /// The folder, made where it is missing.
+    /// Returns the canonical path of the folder, and creates the folder if it is missing.
     pub(crate) fn create(&self) -> Result<PathBuf, StoreError> {
         if let Some(folder) = self.folder()? {
             return Ok(folder);
         }
         self.apart_from(&self.writable)?;
         create_private(&self.folder).map_err(StoreError::io("make", &self.folder))?;
-        self.folder()?.ok_or_else(|| StoreError::refused(&self.folder, "it is gone again"))
+        self.folder()?
+            .ok_or_else(|| StoreError::refused(&self.folder, "it was removed while it was created"))
     }
 
-    /// Whether `path`, which leads over no link, is the folder or something in it, in any case
-    /// of its letters: some systems take either for the same.
+    /// Returns whether the canonical `path` is the folder or lies inside of it, ignoring ASCII
+    /// case as some file systems do.
     pub(crate) fn is_around(&self, path: &Path) -> bool {
         leads_through(path, &real(&self.folder))
     }
 
-    /// Fails where the folder is, or would be made, in one of `roots`, which lead over no link.
+    /// Fails if the folder lies, or would be created, inside of one of the canonical `roots`.
     pub(crate) fn apart_from(&self, roots: &[PathBuf]) -> Result<(), StoreError> {
         if roots.is_empty() {
             return Ok(());
@@ -68,7 +69,7 @@ impl Place {
     }
 }
 
-/// Where `path` is, or would be made, without links.
+/// Canonicalizes the longest existing prefix of `path`, and appends the missing components.
 pub(crate) fn real(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = whole.ancestors().find_map(|above| Some((above.canonicalize().ok()?, above)));
@@ -82,7 +83,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Whether `path` is `place` or something below it, in any case of its letters.
+/// Returns whether `path` is `place` or lies below it, ignoring ASCII case.
 pub(crate) fn leads_through(path: &Path, place: &Path) -> bool {
     let mut names = path.iter();
     place.iter().all(|expected| names.next().is_some_and(|it| it.eq_ignore_ascii_case(expected)))
@@ -95,7 +96,7 @@ fn outside(real: &Path, roots: &[PathBuf]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What is at `path`, if anything; a link is seen as a link.
+/// Returns the metadata of `path` without following links, or `None` if it does not exist.
 pub(crate) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -104,7 +105,7 @@ pub(crate) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
     }
 }
 
-/// Whether `metadata` is that of a file that only the user can write to.
+/// Checks that `metadata` is that of a regular file to which only the user can write.
 pub(crate) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     private(path, metadata)?;
     if !metadata.is_file() {
@@ -113,7 +114,7 @@ pub(crate) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), Store
     Ok(())
 }
 
-/// Opens a file for reading that only the user can write to.
+/// Opens a file for reading, after checking that only the user can write to it.
 pub(crate) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
     let Some(metadata) = look(path)? else { return Ok(None) };
     private_file(path, &metadata)?;
@@ -124,7 +125,7 @@ pub(crate) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Opens a file that only says who may write, made where it is missing.
+/// Opens a lock file, and creates it if it is missing.
 pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
     if let Some(metadata) = look(path)? {
         private_file(path, &metadata)?;
@@ -138,20 +139,19 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
     checked(path, file)
 }
 
-/// A new file that only the user can read and write; a link in its place is refused like a
-/// file.
+/// Creates a new file with mode `0o600`. Fails if `path` exists, also as a link.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// Writes `content` behind what `file` has, or nothing where that may not be so much.
+/// Appends `content` to `file`. Writes nothing if the file would exceed the file size limit.
 pub(crate) fn put(mut file: &File, content: &[u8]) -> io::Result<()> {
     fits(file.metadata()?.len().saturating_add(content.len() as u64))?;
     file.write_all(content)
 }
 
-/// Whether a file may have so many bytes. Who writes more is not told so by the system, but
-/// ended, with everything that it had begun.
+/// Fails with `EFBIG` if `bytes` exceeds the file size limit (`RLIMIT_FSIZE`). A write over the
+/// limit would kill the process by `SIGXFSZ`.
 #[cfg(unix)]
 pub(crate) fn fits(bytes: u64) -> io::Result<()> {
     use rustix::process::{Resource, getrlimit};
@@ -165,7 +165,7 @@ pub(crate) fn fits(_: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// What was looked at may be something else by now, what was opened may not.
+/// Checks the opened file again, because the path may have been replaced after the first check.
 fn checked(path: &Path, file: File) -> Result<File, StoreError> {
     let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
     private_file(path, &metadata)?;
@@ -176,7 +176,7 @@ fn checked(path: &Path, file: File) -> Result<File, StoreError> {
 fn private(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     use std::os::unix::fs::MetadataExt as _;
 
-    /// Writing by the group and by everybody.
+    /// Write permission for group and others.
     const BY_OTHERS: u32 = 0o022;
     let refused = |why| Err(StoreError::refused(path, why));
     if metadata.is_symlink() {
@@ -199,7 +199,7 @@ fn private(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a folder that only the user can use, and those around it, where they are not there.
+/// Creates a folder with mode `0o700`, and its missing parents.
 #[cfg(unix)]
 pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
@@ -211,20 +211,20 @@ pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(folder)
 }
 
-/// Makes sure that the names in `folder` outlast a loss of power.
+/// Flushes the entries of `folder` to disk.
 #[cfg(unix)]
 pub(crate) fn flush_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems do not open folders, and keep their names on their own.
+/// Other systems cannot open folders and need no flush.
 #[cfg(not(unix))]
 pub(crate) fn flush_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How every file is opened: no link, no waiting for the other end of a pipe, and new ones
-/// for the user alone.
+/// The options with which every file is opened: no symbolic links, no blocking on pipes, and mode
+/// `0o600` for new files.
 #[cfg(unix)]
 pub(crate) fn options() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;

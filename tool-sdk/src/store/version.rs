@@ -1,6 +1,6 @@
-//! Whether a file is still the one that was read, as far as that is seen without reading it.
+//! Detects whether a file changed since it was read, by its metadata (cache validation).
 //!
-//! **Invariant:** a file that was put in the place of another one is never taken for it.
+//! **Invariant:** a replaced file is never mistaken for the old one.
 
 use std::fs::{File, Metadata};
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::time::SystemTime;
 
 use super::{StoreError, place};
 
-/// The state of a file that was read.
+/// The version of a file that was read.
 #[derive(Debug)]
 pub(crate) struct Version {
     stamp: Stamp,
-    /// Kept open, so that no later file gets its number.
+    /// Kept open, so that the system does not reuse the inode number.
     file: File,
 }
 
 impl Version {
-    /// To be taken before the content is read, so that what is written into it meanwhile is a
-    /// later state.
+    /// Records the version. Call this before reading the content, so that a concurrent write makes
+    /// the version stale.
     pub(crate) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
         let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
         Ok(Self { stamp: Stamp::of(&metadata), file })
@@ -28,7 +28,8 @@ impl Version {
         &self.file
     }
 
-    /// Whether what is at `path` is in this state, or is as absent as it was.
+    /// Returns whether the file at `path` still has this version, or is still missing if `last` is
+    /// `None`.
     pub(crate) fn is_still(last: Option<&Self>, path: &Path) -> Result<bool, StoreError> {
         let Some(metadata) = place::look(path)? else { return Ok(last.is_none()) };
         place::private_file(path, &metadata)?;
@@ -36,10 +37,10 @@ impl Version {
     }
 }
 
-/// What differs between two states of a file.
+/// Inode, size and modification time of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
-    /// The device and the number of the file there, where the system tells.
+    /// Device and inode, where the system has them.
     number: Option<(u64, u64)>,
     length: u64,
     modified: Option<SystemTime>,
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_file_is_another_version() {
+    fn a_replaced_file_has_another_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.json");
         assert!(Version::is_still(None, &path).unwrap());
@@ -77,7 +78,7 @@ mod tests {
         assert!(!Version::is_still(None, &path).unwrap());
         let version = Version::of(File::open(&path).unwrap(), &path).unwrap();
         assert!(Version::is_still(Some(&version), &path).unwrap());
-        // Of the same length, and perhaps of the same moment.
+        // The same length, and perhaps the same modification time.
         write("two");
         assert!(!Version::is_still(Some(&version), &path).unwrap());
         fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What every tool should be, checked over all that are linked.
+//! Quality checks of all tools of a registry.
 
 use serde_json::{Map, Value};
 
@@ -11,23 +11,23 @@ use crate::surface::provider::{self, Dialect};
 use crate::tool::args::{unkept, unsupported};
 use crate::tool::{Definition, Tool};
 
-/// Checks every tool of `registry`: described, documented, with examples that its own
-/// contract accepts and that run, and acceptable to every provider.
+/// Checks every tool of `registry`: descriptions, documented parameters, examples that decode and
+/// run, and schemas that every provider accepts.
 ///
-/// Examples run where nothing can be harmed: those of tools that only read, and reach nothing
-/// outside, in an empty folder of their own. What such a tool does not find there is no
-/// finding; a panic is, and arguments that its own body refuses, and a run without an end.
-/// [`Checks::examples_in`] lends what the examples need, [`Checks::writing`] runs the others.
+/// Only harmless examples run: those of tools that only read and have no network access, in an
+/// empty folder. A "not found" error there is accepted; a panic, invalid arguments and a timeout
+/// are findings. [`ToolChecks::examples_in`] provides the session for the examples,
+/// [`ToolChecks::run_writing_tools`] runs the other tools as well.
 ///
 /// # Panics
 ///
-/// Panics with every finding, each with the tool, the place and the fix.
+/// Panics with all findings, each with the tool, the place and the fix.
 #[track_caller]
 pub fn check_all(registry: &Registry) {
     Checks::default().run(registry);
 }
 
-/// Which checks are made; all of them by default.
+/// The checks to run; all of them by default.
 ///
 /// # Examples
 ///
@@ -53,30 +53,30 @@ impl Default for Checks {
 }
 
 impl Checks {
-    /// Leaves out what one dialect asks for.
+    /// Skips the rules of one dialect.
     #[must_use]
     pub fn without(mut self, dialect: Dialect) -> Self {
         self.dialects.retain(|other| *other != dialect);
         self
     }
 
-    /// Runs the examples in `session`, which lends tools what they need, such as a `Workspace`
-    /// over a folder of the test. There every example has to succeed.
+    /// Runs the examples in `session`, which provides what tools need, such as a `Workspace` over a
+    /// folder of the test. Every example must succeed there.
     #[must_use]
     pub fn examples_in(mut self, session: Session) -> Self {
         self.examples.session = Some(session);
         self
     }
 
-    /// Runs the examples of all tools, also of those that write, execute, or reach the outside
-    /// world. Only say so where they can do no harm.
+    /// Runs the examples of all tools, including those that write, execute, or access the network.
+    /// Use this only where they cannot do harm.
     #[must_use]
     pub fn writing(mut self) -> Self {
         self.examples.writing = true;
         self
     }
 
-    /// Everything that is wrong, a line each.
+    /// Returns all findings, one line each.
     #[must_use]
     pub fn findings(&self, registry: &Registry) -> Vec<String> {
         let mut findings = Vec::new();
@@ -102,11 +102,11 @@ impl Checks {
         findings
     }
 
-    /// Makes the checks.
+    /// Runs the checks.
     ///
     /// # Panics
     ///
-    /// Panics with every finding.
+    /// Panics with all findings.
     #[track_caller]
     pub fn run(&self, registry: &Registry) {
         let findings = self.findings(registry);
@@ -136,12 +136,12 @@ fn is_described(schema: &Value) -> bool {
     !text.trim().is_empty()
 }
 
-/// Finds the fields without a description, of `schema` and of what it holds.
+/// Finds fields without a description in `schema` and its subschemas.
 fn fields(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec<String>) {
-    /// No schema of a type nests deeper.
+    /// Generated schemas do not nest deeper.
     const MAX_DEPTH: usize = 32;
     for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        // A tag says all by its value, and what is referred to says what it is.
+        // A constant or an enum explains itself, and a reference has the description at its target.
         let says_all = ["const", "enum", "$ref"].iter().any(|it| field.get(*it).is_some());
         if !says_all && !is_described(field) {
             let text = "has no description; add a `///` comment";
@@ -157,7 +157,7 @@ fn fields(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec
     });
 }
 
-/// What nothing could keep, and what the schema says and does not keep itself.
+/// Finds contradictions in the schema, unsupported keywords, and defaults that violate the schema.
 fn sound(definition: &Definition, found: &mut Vec<String>) {
     let root = definition.parameters.as_map();
     let odd = contradictions(root).into_iter().map(|it| format!("its schema is wrong {it}"));
@@ -199,7 +199,7 @@ mod tests {
     use crate::schema::Schema;
     use crate::tool::DynamicTool;
 
-    /// A tool of this risk whose one example is run by `run`.
+    /// Creates a tool of this risk class whose only example is run by `run`.
     fn registry(
         class: RiskClass,
         run: impl Fn(&Context) -> Result<&'static str, ToolError> + Send + Sync + 'static,

@@ -1,7 +1,7 @@
-//! Runs the examples that tools declare.
+//! Runs the examples of tools.
 //!
-//! **Invariant:** nothing that writes, executes or reaches the outside world runs unless the
-//! author of the check asked for it.
+//! **Invariant:** nothing that writes, executes or accesses the network runs unless the author of
+//! the check requested it.
 
 use std::borrow::Cow;
 
@@ -14,17 +14,17 @@ use crate::error::ErrorKind;
 use crate::registry::Registry;
 use crate::tool::Definition;
 
-/// Where the examples run, and which of them.
+/// The session of the examples, and which of them run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Examples {
-    /// What the author lends, where they do.
+    /// The session that the author provides.
     pub(super) session: Option<Session>,
-    /// Whether tools may change what is lent.
+    /// Whether tools that write may run.
     pub(super) writing: bool,
 }
 
 impl Examples {
-    /// Runs what may be run; gives the example and the error of each that did badly.
+    /// Runs the permitted examples; returns the tool and the error of each failure.
     pub(super) fn run(&self, registry: &Registry) -> Vec<(String, String)> {
         let chosen: Vec<(String, String)> = registry
             .into_iter()
@@ -40,7 +40,7 @@ impl Examples {
         if chosen.is_empty() {
             return Vec::new();
         }
-        // Whoever checks may be in a runtime already, which cannot wait for another.
+        // The caller may be in a runtime, which cannot block on another one.
         let work = || self.outcomes(registry, chosen);
         match std::thread::scope(|scope| scope.spawn(work).join()) {
             Ok(failures) => failures,
@@ -82,8 +82,8 @@ impl Examples {
         failures
     }
 
-    /// Whether a failure is the tool's own. In a place where nothing is, most examples find
-    /// nothing; only where the author lends what they need do they have to succeed.
+    /// Whether a failure counts. In an empty folder most examples find nothing; they must succeed
+    /// only in a session that the author provides.
     fn counts(&self, kind: ErrorKind) -> bool {
         let own = [ErrorKind::InvalidArgs, ErrorKind::Internal, ErrorKind::Timeout];
         self.session.is_some() || own.contains(&kind)

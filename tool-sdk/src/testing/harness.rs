@@ -1,4 +1,4 @@
-//! A pipeline in memory, for the tests of tools.
+//! An in-memory pipeline for tests of tools.
 
 use crate::call::{Call, CallId, Outcome, RawArgs};
 use crate::content::Output;
@@ -10,7 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::IntoTools;
 
-/// The context of a call that nobody watches, for calling a tool's function itself.
+/// Returns a context without subscribers, for calling a tool's function directly.
 ///
 /// # Examples
 ///
@@ -36,9 +36,10 @@ pub fn context() -> Context {
     )
 }
 
-/// Tools in a pipeline of their own, with a session to lend things to.
+/// A pipeline with a session, for tests of tools.
 ///
-/// Nobody is asked: the mode is [`Mode::Bypass`], unless [`with`](Harness::with) sets another.
+/// No approval is requested: the mode is [`Mode::Bypass`], unless
+/// [`map_pipeline`](Harness::map_pipeline) sets another one.
 #[derive(Clone, Debug)]
 pub struct Harness {
     pipeline: Pipeline,
@@ -46,7 +47,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// A harness for `tools`.
+    /// Creates a harness for `tools`.
     ///
     /// # Panics
     ///
@@ -60,21 +61,21 @@ impl Harness {
         }
     }
 
-    /// A harness for all tools of a registry.
+    /// Creates a harness for all tools of a registry.
     #[must_use]
     pub fn of(registry: Registry) -> Self {
         let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
         Self { pipeline, session: Session::new("test") }
     }
 
-    /// Changes the pipeline, such as its mode, its rules, or who is asked.
+    /// Changes the pipeline, for example its mode, its rules, or its approver.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(Pipeline) -> Pipeline) -> Self {
         self.pipeline = change(self.pipeline);
         self
     }
 
-    /// Lends tools a service.
+    /// Adds a service to the session, for tools that take it as state.
     #[must_use]
     pub fn lend<T: Send + Sync + 'static>(mut self, service: T) -> Self {
         self.session = self.session.lend(service);
@@ -88,7 +89,7 @@ impl Harness {
         self
     }
 
-    /// The pipeline.
+    /// Returns the pipeline.
     #[must_use]
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
@@ -99,11 +100,11 @@ impl Harness {
         self.pipeline.call(&self.session, Call::new(name, arguments)).await
     }
 
-    /// Calls a tool that is to succeed.
+    /// Calls a tool, and expects success.
     ///
     /// # Panics
     ///
-    /// Panics with the message for the model when it fails.
+    /// Panics with the error message for the model when the call fails.
     pub async fn ok<'a>(&self, name: &'a str, arguments: impl Into<RawArgs<'a>>) -> Output {
         match self.call(name, arguments).await.result {
             Ok(output) => output,
@@ -111,11 +112,11 @@ impl Harness {
         }
     }
 
-    /// Calls a tool that is to fail.
+    /// Calls a tool, and expects an error.
     ///
     /// # Panics
     ///
-    /// Panics with the result when it succeeds.
+    /// Panics with the output when the call succeeds.
     pub async fn error<'a>(&self, name: &'a str, arguments: impl Into<RawArgs<'a>>) -> ToolError {
         match self.call(name, arguments).await.result {
             Ok(output) => panic!("`{name}` succeeded: {output:?}"),
@@ -123,7 +124,7 @@ impl Harness {
         }
     }
 
-    /// Runs every example of every tool.
+    /// Runs all examples of all tools.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Calling tools in tests, and checks over every linked tool.
+//! A harness for tests of tools, and checks of all linked tools.
 //!
 //! ```
 //! use serde_json::json;

@@ -1,4 +1,4 @@
-//! An empty folder for examples, which goes away with them.
+//! A temporary folder for examples, which is removed with its contents.
 
 use std::fs::{create_dir, remove_dir_all};
 use std::io;
@@ -8,7 +8,7 @@ use std::process;
 use crate::context::Session;
 use crate::workspace::Workspace;
 
-/// How many names are tried: as many checks may run at once.
+/// The maximum number of names that are tried, because several checks may run at once.
 const TRIES: usize = 10_000;
 
 pub(super) struct Place {
@@ -34,7 +34,7 @@ impl Drop for Place {
     }
 }
 
-/// A folder that was not there before.
+/// Creates a folder with an unused name.
 fn fresh() -> io::Result<PathBuf> {
     let (base, process) = (std::env::temp_dir(), process::id());
     for number in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Stands where tools have no folders.
+//! The stub for builds without the feature `workspace`.
 
 use std::io;
 

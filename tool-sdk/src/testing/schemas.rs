@@ -1,4 +1,4 @@
-//! Committed schemas: a changed type shows as a reviewed difference.
+//! Snapshot tests for schemas: a changed parameter type shows as a reviewed difference.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::tool::Definition;
 pub fn check_schemas(folder: impl AsRef<Path>) {
     let folder = folder.as_ref();
     let registry = Registry::linked().unwrap_or_else(|error| panic!("{error}"));
-    // cargo tells a test whose test it is; elsewhere every linked tool counts.
+    // In a test, cargo sets the package name; otherwise all linked tools count.
     let package = std::env::var("CARGO_PKG_NAME").ok();
     let own = |definition: &&Definition| {
         definition
@@ -39,7 +39,7 @@ pub fn check_schemas(folder: impl AsRef<Path>) {
     assert!(
         drift.is_empty(),
         "schemas in `{}` differ:\n{}\nread the difference, then run the test with TOOL_SDK_BLESS=1; \
-         delete what is of no tool",
+         delete files without a tool",
         folder.display(),
         drift.join("\n")
     );

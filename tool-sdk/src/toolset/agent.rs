@@ -1,10 +1,10 @@
-//! What one kind of agent has of a toolset.
+//! The tools, rules and mode of one kind of agent.
 //!
-//! A profile narrows: its lists only take tools away, and its mode only makes the
-//! toolset's stricter. Its rules are rules like any others, behind those of the user. It
-//! adds no more than the scopes that the agent stands in, and the experiments made for it.
+//! A profile narrows: its lists only remove tools, and its mode only makes the toolset's stricter.
+//! Its rules follow those of the user. It adds only the scopes of the agent and the experimental
+//! tools that are enabled for it.
 //!
-//! **Invariant:** nothing here knows who started the agent.
+//! **Invariant:** nothing here depends on how the agent was started.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::select::{any_forbids, any_selects};
 use crate::permission::{Action, Mode, Pattern, Rule, Scope, rules_of_profile};
 use crate::tool::Definition;
 
-/// What one kind of agent has of a toolset.
+/// The tools, rules and mode of one kind of agent in a toolset.
 ///
 /// # Examples
 ///
@@ -40,30 +40,30 @@ use crate::tool::Definition;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentProfile {
-    /// The name that a session gives its agent.
+    /// The name of the agent in a session.
     pub name: String,
-    /// The tools that it has, as [patterns](super::Toolset#patterns); every one by default.
+    /// The allowed tools, as [patterns](super::Toolset#patterns); all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
-    /// The tools that it does not have, whatever `only` says.
+    /// The removed tools; wins over `only`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// Its rules; they stand behind those of the user.
+    /// The rules of the agent; they follow those of the user.
     #[serde(default, deserialize_with = "rules_of_profile", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// How much it does without asking, when that is less than the toolset allows.
+    /// The mode of the agent, if it is stricter than that of the toolset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// The scopes that it stands in.
+    /// The scopes of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// The experimental tools that it has.
+    /// The experimental tools that are enabled for the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experimental: Vec<String>,
 }
 
 impl AgentProfile {
-    /// An agent that has what the toolset has.
+    /// Creates a profile that allows everything that the toolset has.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -77,49 +77,49 @@ impl AgentProfile {
         }
     }
 
-    /// Leaves it only these tools.
+    /// Allows only these tools.
     #[must_use]
     pub fn only<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.only.get_or_insert_default().extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Takes these tools from it.
+    /// Removes these tools.
     #[must_use]
     pub fn without<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.without.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Gives it rules. They become the agent's, whatever scope they are given with.
+    /// Adds rules. Their scope becomes that of the agent.
     #[must_use]
     pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    /// Lets it do less without asking.
+    /// Sets a stricter mode.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// Puts it into a scope.
+    /// Adds a scope.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scopes.push(scope.into());
         self
     }
 
-    /// Lets it try these experimental tools.
+    /// Enables these experimental tools.
     #[must_use]
     pub fn experimental<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.experimental.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Whether its lists leave it the tool. A denial beats a permission.
+    /// Whether the lists of the profile allow the tool. A denial beats a permission.
     pub(super) fn admits(&self, definition: &Definition) -> bool {
         self.only.as_deref().is_none_or(|only| any_selects(only, definition))
             && !any_forbids(&self.without, definition)
@@ -130,10 +130,10 @@ impl AgentProfile {
     }
 }
 
-/// Two modes at once: the one that holds, and a rule for what it leaves open.
+/// Combines two modes: the stricter one, and a rule for what it leaves open.
 ///
-/// Where one mode asks before everything and the other forbids all but reading, neither
-/// is the stricter one. Then the ban holds, and reading asks unless a rule speaks of it.
+/// If one mode asks before everything and the other allows only reads, neither is stricter. Then
+/// writes are denied, and reads need approval unless a rule matches them.
 pub(super) fn strictest(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
     let mode = if strictness(other) > strictness(one) { other } else { one };
     let asks = mode != Mode::Strict && [one, other].contains(&Mode::Strict);
@@ -160,12 +160,12 @@ mod tests {
     use crate::effect::RiskClass;
     use crate::permission::Ruleset;
 
-    /// What becomes of a call of a tool of this class of which no rule speaks.
+    /// Returns the action for a tool of this class without a matching rule.
     fn outcome(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
         Ruleset::new(rule).settled(mode, class).expect("no rule looks inside")
     }
 
-    // F104: an agent never does more without asking than its host.
+    // F104: an agent never does more without approval than its host.
     #[test]
     fn two_modes_are_as_strict_as_each_of_them() {
         for one in Mode::ALL {
@@ -196,14 +196,14 @@ mod tests {
         assert_eq!(profile, wanted);
         assert!(profile.own_rules().all(|rule| rule.scope == Scope::Agent));
 
-        // A list that is misspelt must not leave everything.
+        // A misspelt list must not leave all tools allowed.
         assert!(serde_json::from_str::<AgentProfile>(r#"{"name": "a", "onyl": []}"#).is_err());
 
         let written = serde_json::to_string(&profile).unwrap();
         assert_eq!(serde_json::from_str::<AgentProfile>(&written).unwrap(), profile);
     }
 
-    // F72, F104: a rule of an agent is read like one of anybody else.
+    // F72, F104: rules of an agent are parsed like all others.
     #[test]
     fn rules_of_profiles_are_read_like_others() {
         let read = |rule: &str| {

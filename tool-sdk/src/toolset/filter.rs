@@ -1,8 +1,7 @@
-//! Who is looking, and what follows from it.
+//! Filters the tools for one audience.
 //!
-//! The audience's own lists and those of its agent narrow the registry; then one variant
-//! of each group is left. What the model gets of the rest is [`model`](super::model)'s
-//! business.
+//! The lists of the audience and of its agent narrow the registry; then one variant of each group
+//! is left. [`model_profile`](super::model_profile) adapts the rest to the model.
 
 use super::agent::{AgentProfile, strictest};
 use super::model::{self, ModelProfile};
@@ -14,7 +13,7 @@ use crate::permission::{Mode, Ruleset};
 use crate::registry::in_scope;
 use crate::tool::Definition;
 
-/// Who is looking.
+/// The audience of a toolset: its session, lists, rules and profiles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     pub(super) scopes: Vec<String>,
@@ -47,16 +46,16 @@ impl Filter {
             && self.variants.iter().all(|variants| variants.admits(definition))
     }
 
-    /// The rules and the mode that hold: those of the toolset, and those of its agent.
+    /// Returns the effective rules and mode: those of the toolset combined with those of its agent.
     pub(super) fn law(&self) -> (Ruleset, Mode) {
         let Some(agent) = self.agent() else { return (self.rules.clone(), self.mode) };
         let (mode, ask) = strictest(self.mode, agent.mode.unwrap_or(self.mode));
-        // First, so that every rule that anybody wrote overrides it.
+        // The generated rule comes first, so that all written rules override it.
         let rules = ask.into_iter().chain(self.rules.rules().iter().cloned());
         (Ruleset::new(rules.chain(agent.own_rules())), mode)
     }
 
-    /// The profile of the session's model.
+    /// Returns the profile of the session's model.
     pub(super) fn profile(&self) -> Option<&ModelProfile> {
         model::chosen(&self.profiles, self.session.model()?)
     }
@@ -72,7 +71,7 @@ impl Filter {
             || self.scopes.iter().chain(agents).any(|scope| in_scope(definition, scope))
     }
 
-    /// Whether the tool is no experiment, or one that was asked for.
+    /// Whether the tool is not experimental, or is enabled.
     fn is_ready(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
         !definition.flags.experimental
             || any_selects(&self.experimental, definition)

@@ -1,8 +1,8 @@
-//! The registry as one audience sees it.
+//! The tools that one audience has.
 //!
-//! What is not in a toolset cannot be called through it. Additions at run time belong to
-//! the one toolset that they were made on. Which tools there are is said by the host, in
-//! patterns and profiles; nothing here knows a tool or a model by its name.
+//! A tool that is not in a toolset cannot be called through it. Tools that are added at run time
+//! belong to one toolset. The host selects tools by patterns and profiles; nothing here depends on
+//! the name of a tool or a model.
 
 mod agent;
 mod filter;
@@ -41,17 +41,15 @@ use crate::permission::{Mode, Rule, Ruleset};
 use crate::registry::{Registry, RegistryError};
 use crate::tool::{IntoTools, Tool};
 
-/// The registry as one audience sees it.
+/// The tools that one audience has.
 ///
-/// The audience is a session: an agent, and a model. The tools that it has are narrowed by
-/// who it is and by its agent, then adapted to its model, and last go those that are
-/// disabled.
+/// The audience is a session with its agent and its model. The tools are filtered by the audience's
+/// scopes and by the agent's profile, then adapted to the model; denied tools are hidden last.
 ///
 /// # Patterns
 ///
-/// Tools are named by patterns: a name or an alias, in any case, in which `*` stands for
-/// any text and `?` for one character; or `category:NAME` or `permission:NAME`, for all
-/// tools that share one.
+/// A pattern names tools: a name or an alias, in any case, in which `*` matches any text and `?`
+/// one character; or `category:NAME` or `permission:NAME`, for all tools that share one.
 ///
 /// # Examples
 ///
@@ -72,14 +70,14 @@ use crate::tool::{IntoTools, Tool};
 pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
-    /// Where the view of the state stands, for who only asks whether it is still the same.
+    /// The address of the current view, to check without a lock whether a view is current.
     shown: AtomicUsize,
-    /// Held while a change is made, so that readers wait only for its last step.
+    /// Locked during an update, so that readers wait only for its last step.
     changing: Mutex<()>,
     changed: watch::Sender<()>,
 }
 
-/// What may change while a pipeline runs.
+/// The part that may change while a pipeline runs.
 #[derive(Clone)]
 struct State {
     filter: Filter,
@@ -93,7 +91,7 @@ impl fmt::Debug for Toolset {
     }
 }
 
-/// A copy of its own: what is added to it later is not seen by the original.
+/// An independent copy: later additions are not visible to the original.
 impl Clone for Toolset {
     fn clone(&self) -> Self {
         Self::of(self.registry.clone(), self.read().clone())
@@ -107,7 +105,7 @@ impl From<Registry> for Toolset {
 }
 
 impl Toolset {
-    /// Everything of `registry` that is open to everybody.
+    /// Creates a toolset of all tools in `registry` without scopes.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
         let filter = Filter::default();
@@ -126,7 +124,7 @@ impl Toolset {
         }
     }
 
-    /// Lets those with `scope` in; tools for other scopes only stay out.
+    /// Adds tools with `scope`; tools with only other scopes stay hidden.
     #[must_use]
     pub fn with_scope(self, scope: impl Into<String>) -> Self {
         self.refiltered(|filter| filter.scopes.push(scope.into()))
@@ -139,20 +137,20 @@ impl Toolset {
         self.refiltered(|filter| filter.only.get_or_insert_default().extend(tools))
     }
 
-    /// Leaves these tools out, whatever [`only`](Self::only) says.
+    /// Removes these tools; wins over [`only`](Self::only).
     #[must_use]
     pub fn without<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
         let tools = tools.into_iter().map(Into::into);
         self.refiltered(|filter| filter.without.extend(tools))
     }
 
-    /// Lets every experimental tool in.
+    /// Enables all experimental tools.
     #[must_use]
     pub fn with_experimental(self) -> Self {
         self.with_experimental_named(["*"])
     }
 
-    /// Lets these experimental tools in, as [patterns](Self#patterns).
+    /// Enables these experimental tools, as [patterns](Self#patterns).
     #[must_use]
     pub fn with_experimental_named<S: Into<String>>(
         self,
@@ -162,8 +160,8 @@ impl Toolset {
         self.refiltered(|filter| filter.experimental.extend(tools))
     }
 
-    /// Declares a group of which this audience has one variant. A group of the same name
-    /// is replaced.
+    /// Declares a group of variants, of which the audience has one. Replaces a group of the same
+    /// name.
     #[must_use]
     pub fn with_variants(self, variants: Variants) -> Self {
         self.refiltered(|filter| {
@@ -172,7 +170,7 @@ impl Toolset {
         })
     }
 
-    /// Chooses a variant of a group that was declared before.
+    /// Chooses a variant of a declared group.
     ///
     /// # Errors
     ///
@@ -185,11 +183,10 @@ impl Toolset {
         Ok(self)
     }
 
-    /// Registers what the agents of one name have. An agent of the same name is replaced.
+    /// Adds the profile of an agent. Replaces a profile of the same name.
     ///
-    /// Which agent looks is said by [`for_session`](Self::for_session). One of which the
-    /// toolset does not know has what the toolset has, unless there are
-    /// [only known agents](Self::only_known_agents).
+    /// [`for_session`](Self::for_session) selects the agent. An agent without a profile has all
+    /// tools of the toolset, unless there are [only known agents](Self::only_known_agents).
     #[must_use]
     pub fn with_agent(self, agent: AgentProfile) -> Self {
         self.refiltered(|filter| {
@@ -198,7 +195,7 @@ impl Toolset {
         })
     }
 
-    /// Leaves nothing to an agent that was not registered, or has no name.
+    /// Removes all tools for agents without a profile or a name.
     #[must_use]
     pub fn only_known_agents(self) -> Self {
         self.refiltered(|filter| filter.only_known_agents = true)
@@ -216,18 +213,18 @@ impl Toolset {
         self.refiltered(|filter| filter.profiles.extend(profiles))
     }
 
-    /// Lets `hook` change what is said of the tools whose names match `pattern`, or take
-    /// them out.
+    /// Adds a hook that may change the definitions of the tools whose names match `pattern`, or
+    /// remove the tools.
     ///
-    /// Hooks come after the tools' own refinements and the model's profile. A tool that
-    /// one of them takes out cannot be called. Names, aliases, risk, permission, scopes
-    /// and limits stay as they are, whatever a hook writes there.
+    /// Hooks run after the tools' own refinements and the model's profile. A removed tool cannot be
+    /// called. A hook cannot change names, aliases, risk, permission, scopes and limits.
     #[must_use]
     pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<dyn Hook>) -> Self {
         self.with_definition_hook_at(Priority::DEFAULT, pattern, hook)
     }
 
-    /// The same at another place among the hooks: lower priorities first.
+    /// Like [`with_definition_hook`](Self::with_definition_hook), with a priority: lower ones run
+    /// first.
     #[must_use]
     pub fn with_definition_hook_at(
         self,
@@ -238,7 +235,7 @@ impl Toolset {
         self.with_registered(Registered::new(pattern, priority, hook))
     }
 
-    /// The same for a hook that may be there already.
+    /// Adds a registered hook, unless it is there already.
     pub(crate) fn with_registered(self, hook: Registered) -> Self {
         self.refiltered(|filter| {
             if !filter.hooks.iter().any(|known| known.is_same(&hook)) {
@@ -248,32 +245,32 @@ impl Toolset {
         })
     }
 
-    /// Says who looks: the agent, whose profile then holds, the model, and the user. Tools
-    /// may adapt their definitions to them.
+    /// Sets the audience: its agent, whose profile applies, its model, and its user. Tools may
+    /// adapt their definitions to them.
     #[must_use]
     pub fn for_session(self, session: &Session) -> Self {
         self.refiltered(|filter| filter.session = session.clone())
     }
 
-    /// Judges calls by these rules too, and hides what they deny as a whole.
+    /// Adds permission rules, and hides the tools that they deny as a whole.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         let rules = Ruleset::new(rules);
         self.refiltered(|filter| filter.rules = filter.rules.with(&rules))
     }
 
-    /// Sets how much is done without asking.
+    /// Sets the permission mode.
     #[must_use]
     pub fn with_mode(self, mode: Mode) -> Self {
         self.refiltered(|filter| filter.mode = mode)
     }
 
-    /// Changes how much is done without asking, for the calls that come now.
+    /// Changes the permission mode for subsequent calls.
     pub fn set_mode(&self, mode: Mode) {
         self.update(|_, state| state.filter.mode = mode);
     }
 
-    /// Replaces the rules, for the calls that come now.
+    /// Replaces the permission rules for subsequent calls.
     pub fn set_rules(&self, rules: Ruleset) {
         self.update(|_, state| state.filter.rules = rules);
     }
@@ -283,11 +280,11 @@ impl Toolset {
         self
     }
 
-    /// Adds tools that only this toolset has.
+    /// Adds tools to this toolset only.
     ///
     /// # Errors
     ///
-    /// Fails when a name is taken already, also by a tool that this audience does not see.
+    /// Fails when a name is in use, even by a tool that this audience does not have.
     pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
         let added = tools.into_tools();
         self.update(|registry, state| {
@@ -299,11 +296,11 @@ impl Toolset {
         })
     }
 
-    /// Puts tools in the place of others that were added before, in one step.
+    /// Replaces tools that were added before, in one step.
     ///
     /// # Errors
     ///
-    /// Fails when a name is taken already; nothing has changed then.
+    /// Fails when a name is in use; nothing has changed then.
     #[cfg(feature = "mcp")]
     pub(crate) fn exchange(
         &self,
@@ -323,7 +320,7 @@ impl Toolset {
         })
     }
 
-    /// Takes a tool away from this toolset; says whether it had it.
+    /// Removes a tool from this toolset; returns whether it had the tool.
     pub fn remove(&self, name: &str) -> bool {
         self.update(|_, state| {
             let Some(tool) = state.view.get(name).cloned() else { return false };
@@ -336,24 +333,24 @@ impl Toolset {
         })
     }
 
-    /// Whether an agent of this name was registered.
+    /// Whether an agent of this name has a profile.
     #[cfg(feature = "cli")]
     pub(crate) fn has_agent(&self, name: &str) -> bool {
         self.read().filter.agents.iter().any(|agent| agent.name == name)
     }
 
-    /// Whether there is no tool at all, for this audience or any other.
+    /// Whether there is no tool at all, for any audience.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.registry.is_empty() && self.read().additions.is_empty()
     }
 
-    /// Every tool, also those that this audience does not have.
+    /// Returns all tools, including those that this audience does not have.
     pub(crate) fn everything(&self) -> Vec<Arc<dyn Tool>> {
         self.registry.iter().chain(&self.read().additions).cloned().collect()
     }
 
-    /// The same for an audience that sees every tool.
+    /// Returns a toolset for an audience that has all tools.
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line looks"))]
     pub(crate) fn unfiltered(self) -> Self {
         let all = vec!["*".to_owned()];
@@ -363,13 +360,13 @@ impl Toolset {
         })
     }
 
-    /// What this audience sees now.
+    /// Returns the current view.
     #[must_use]
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&self.read().view)
     }
 
-    /// What the session's agent sees now, also when the toolset was not made for it.
+    /// Returns the current view of the session's agent, even if the toolset is for another session.
     #[inline]
     pub(crate) fn view_for(&self, session: &Session) -> Arc<View> {
         let state = self.read();
@@ -381,7 +378,7 @@ impl Toolset {
         self.clone().for_session(session).view()
     }
 
-    /// What this audience sees now, and what each agent that was registered does, with its name.
+    /// Returns the current view, and that of each agent with a profile, with its name.
     #[cfg(feature = "cli")]
     pub(crate) fn views(&self) -> Vec<(Option<String>, Arc<View>)> {
         let names: Vec<_> = self.read().filter.agents.iter().map(|it| it.name.clone()).collect();
@@ -392,21 +389,21 @@ impl Toolset {
         std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
     }
 
-    /// Whether `view` is what this audience sees now.
+    /// Whether `view` is the current view.
     ///
-    /// No other has the place of a view that somebody holds.
+    /// The address identifies a view as long as the caller holds it.
     #[inline]
     pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
         self.shown.load(Ordering::Acquire) == place_of(view)
     }
 
-    /// Tells whenever this audience may see something else than before.
+    /// Subscribes to changes of the view.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// The tool called `name`, when this audience has it.
+    /// Returns the tool called `name`, if this audience has it.
     #[must_use]
     #[inline]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -418,7 +415,7 @@ impl Toolset {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes a copy of the state, and puts it in place when it is whole.
+    /// Changes a copy of the state, then swaps it in.
     fn update<T>(&self, change: impl FnOnce(&Registry, &mut State) -> T) -> T {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.read().clone();
@@ -434,7 +431,7 @@ impl Toolset {
     }
 }
 
-/// Where a view stands.
+/// Returns the address of a view.
 #[inline]
 fn place_of(view: &Arc<View>) -> usize {
     Arc::as_ptr(view).addr()

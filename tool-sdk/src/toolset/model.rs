@@ -1,9 +1,9 @@
-//! What a family of models gets instead of what others get.
+//! Adapts a toolset to a family of models.
 //!
-//! A profile changes which of several tools for the same work is there, and how much of a
-//! schema is told. What a call may send stays the same.
+//! A profile selects one of several tools for the same work, and hides optional parameters. A call
+//! may still send hidden parameters.
 //!
-//! **Invariant:** a tool is only taken away while another one, preferred to it, is told.
+//! **Invariant:** a tool is removed only while a preferred tool is visible.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,10 @@ use super::view::Entry;
 use crate::name::matches;
 use crate::tool::{Definition, Refinement};
 
-/// What a family of models gets instead of what others get.
+/// Tool preferences and hidden parameters for a family of models.
 ///
-/// Of a toolset's profiles one holds for a session: the one whose pattern has most
-/// characters besides `*` and `?`, and of equal ones the first. A session that names no
-/// model has every tool, as it is.
+/// One profile applies to a session: the one whose pattern has the most characters besides `*` and
+/// `?`, and of equal ones the first. A session without a model has all tools unchanged.
 ///
 /// # Examples
 ///
@@ -57,14 +56,14 @@ pub struct ModelProfile {
     untold: Vec<Untold>,
 }
 
-/// Tools that stand in for others.
+/// Tools that replace others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Preference {
     tools: String,
     over: Vec<String>,
 }
 
-/// A parameter, or all optional ones, of which the model is not told.
+/// A parameter, or all optional ones, that the model does not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Untold {
     tools: String,
@@ -72,21 +71,20 @@ struct Untold {
 }
 
 impl ModelProfile {
-    /// A profile for the models whose names match one of these patterns, in any case.
+    /// Creates a profile for the models whose names match one of these patterns, in any case.
     ///
-    /// `*` stands for any text and `?` for one character. Of a name such as
-    /// `maker/model` the part behind the last `/` is compared as well.
+    /// `*` matches any text and `?` one character. Of a name such as `maker/model` the part after
+    /// the last `/` is matched as well.
     #[must_use]
     pub fn new<S: Into<String>>(models: impl IntoIterator<Item = S>) -> Self {
         let models = models.into_iter().map(|model| model.into().to_ascii_lowercase()).collect();
         Self { models, preferences: Vec::new(), untold: Vec::new() }
     }
 
-    /// Gives these models `tools` instead of those of `over`, both as
-    /// [patterns](super::Toolset#patterns).
+    /// Replaces the tools of `over` by `tools`, both as [patterns](super::Toolset#patterns).
     ///
-    /// Where no such tool is there, or none that models are told of, the others stay.
-    /// Preferences are looked at in the order in which they are given.
+    /// If no such tool is visible to models, the others stay. Preferences are applied in the order
+    /// in which they are given.
     #[must_use]
     pub fn prefer<S: Into<String>>(
         mut self,
@@ -98,7 +96,7 @@ impl ModelProfile {
         self
     }
 
-    /// Does not tell of an optional parameter of these tools.
+    /// Hides an optional parameter of these tools.
     #[must_use]
     pub fn without_parameter(
         mut self,
@@ -110,14 +108,14 @@ impl ModelProfile {
         self
     }
 
-    /// Does not tell of any optional parameter of these tools.
+    /// Hides all optional parameters of these tools.
     #[must_use]
     pub fn without_optional(mut self, tools: impl Into<String>) -> Self {
         self.untold.push(Untold { tools: tools.into(), parameter: None });
         self
     }
 
-    /// How closely the profile fits a model.
+    /// Returns how specifically the profile matches a model.
     fn fit(&self, model: &str) -> Option<usize> {
         let model = model.to_ascii_lowercase();
         let short = model.rsplit('/').next().unwrap_or_default();
@@ -128,7 +126,7 @@ impl ModelProfile {
             .max()
     }
 
-    /// Leaves out what these models are not told of a tool.
+    /// Removes the hidden parameters from a definition.
     pub(super) fn simplify(&self, told: &mut Cow<'_, Definition>) {
         let parameters = &told.parameters;
         let untold: Vec<String> = parameters
@@ -147,7 +145,7 @@ impl ModelProfile {
         *told = Cow::Owned(simple);
     }
 
-    /// Takes away the tools that others stand in for.
+    /// Removes the tools that preferred ones replace.
     pub(super) fn replace(&self, entries: &mut Vec<Entry>) {
         for Preference { tools, over } in &self.preferences {
             let preferred = |entry: &Entry| selects(tools, entry.tool.definition());
@@ -167,15 +165,15 @@ impl Untold {
     }
 }
 
-/// Whether an example has one of these arguments.
+/// Whether an example uses one of these arguments.
 fn mentions(example: &str, arguments: &[String]) -> bool {
     serde_json::from_str::<serde_json::Value>(example)
         .is_ok_and(|example| arguments.iter().any(|name| example.get(name).is_some()))
 }
 
-/// The profile that holds for `model`.
+/// Selects the profile for `model`.
 pub(super) fn chosen<'a>(profiles: &'a [ModelProfile], model: &str) -> Option<&'a ModelProfile> {
-    // Of equal ones `max_by_key` takes the last, and the first was given first.
+    // `max_by_key` returns the last of equal ones, and the first given one should win.
     profiles
         .iter()
         .rev()
@@ -209,7 +207,7 @@ mod tests {
         check("big-old-7", Some(1));
         check("maker/Big-Old-7", Some(1));
         check("a/b/extra-large", Some(0));
-        // As many characters: the first one given.
+        // With equally specific patterns, the first profile wins.
         check("tiny-mini", Some(3));
         check("tiny-large", Some(0));
         check("small", None);

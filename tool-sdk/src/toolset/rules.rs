@@ -1,4 +1,4 @@
-//! What rules say of the tools that there are, and what they only seem to say.
+//! Which permission rules match tools, and which rules look like mistakes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use crate::name::ToolName;
 use crate::permission::{Action, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject, Tool};
 
-/// The tools after which permissions are called, with their aliases: others that share the
-/// permission do what such a tool does, and who forbids it by any name means them, too.
+/// The tools whose names are also permissions, with their aliases. Other tools with that permission
+/// do the same work, so a rule that denies the tool by any of its names applies to them, too.
 #[derive(Debug, Default)]
 pub(super) struct Synonyms(HashMap<ToolName, Vec<ToolName>>);
 
@@ -19,18 +19,18 @@ impl Synonyms {
         Self(named.map(|it| (it.name.clone(), it.aliases.clone())).collect())
     }
 
-    /// The names of a tool.
+    /// Returns the names under which rules match a tool.
     pub(super) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
         Names::from(tool).also(self.beside(tool.permission()))
     }
 
-    /// The names of a permission.
+    /// Returns the names under which rules match a permission.
     pub(super) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
         Names::from(permission).also(self.beside(permission))
     }
 
-    /// The names of the tool after which the permission of `tool` is called, where that is another
-    /// one.
+    /// Returns the names of the tool that the permission of `tool` is named after, if that is
+    /// another tool.
     #[cfg(feature = "hooks")]
     pub(super) fn of_another<'n>(
         &'n self,
@@ -46,8 +46,8 @@ impl Synonyms {
     }
 }
 
-/// The rules that speak of none of the tools, nor of what any tool may touch, and those in which
-/// a blank is missing behind the name of an argument.
+/// Returns the rules that match no tool and no permission, and those that lack the blank after the
+/// name of an argument.
 pub(super) fn unmatched<'a>(
     rules: &Ruleset,
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
@@ -65,15 +65,15 @@ pub(super) fn unmatched<'a>(
     rules.rules().iter().filter(is_unmatched).cloned().collect()
 }
 
-/// Whether the rule would name an argument of the tool, were there a blank behind the `:`.
+/// Whether the rule would name an argument of the tool with a blank after the `:`.
 pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
     rule.nearly_names()
         .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
 }
 
-/// The tools of which a rule that forbids something of an argument lets all calls pass, because
-/// they have no such argument, though it names what they share with others. A rule with the
-/// name of a tool that has it means that one.
+/// Returns the tools for which a rule on an argument has no effect, because they lack the argument,
+/// though the rule names a permission that they share. A rule with the name of a tool that has the
+/// argument means only that tool.
 pub(crate) fn passed_over<'t>(
     rule: &Rule,
     tools: impl Iterator<Item = &'t Arc<dyn Tool>> + Clone,
@@ -83,13 +83,13 @@ pub(crate) fn passed_over<'t>(
     let Some(argument) = argument.filter(|_| !named.contains(['*', '?'])) else {
         return Vec::new();
     };
-    // What it says of files holds for them all.
+    // A rule about files applies to all tools.
     if is_about_files(rule, tools.clone()) {
         return Vec::new();
     }
     let is_meant = |tool: &Arc<dyn Tool>| {
         let definition = tool.definition();
-        // An alias that is the permission, too, means what shares it.
+        // An alias that is also the permission means all tools with the permission.
         let is_own = definition.name == *named || definition.permission() != named;
         let is_named = definition.names().any(|name| name == named) && is_own;
         is_named && takes(tool.as_ref(), argument)
@@ -103,24 +103,23 @@ pub(crate) fn passed_over<'t>(
     tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
 }
 
-/// Whether a tool may have the argument `name`, by any of its names.
+/// Whether a tool may accept the argument `name`, by any of its names.
 fn takes(tool: &dyn Tool, name: &str) -> bool {
     let parameters = &tool.definition().parameters;
     let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
     is_open
-        // Of one that models are not told about, there is a default.
+        // A hidden parameter has a default.
         || tool.default_of(name).is_some()
         || has_parameter(tool, name)
 }
 
-/// Whether a tool says that it has the argument `name`, by any of its names.
+/// Whether a tool declares the parameter `name`, by any of its names.
 fn has_parameter(tool: &dyn Tool, name: &str) -> bool {
     let parameters = &tool.definition().parameters;
     tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
 }
 
-/// Whether a rule on an argument speaks of files: a tool that it names, or any where it names what
-/// all may touch, takes a path there.
+/// Whether a rule on an argument is about files: a tool that it matches takes a path there.
 pub(crate) fn is_about_files<'t>(
     rule: &Rule,
     mut tools: impl Iterator<Item = &'t Arc<dyn Tool>>,

@@ -1,14 +1,14 @@
-//! Finding tools by words, for models that are not told of all of them.
+//! Keyword search over tools, for models that do not see all of them.
 //!
-//! The order depends on the definitions and the query alone, so that a search that is
-//! repeated is answered alike.
+//! The ranking depends only on the definitions and the query, so that a repeated search has the
+//! same result.
 
 use std::cmp::Reverse;
 
 use crate::name::ToolName;
 use crate::tool::Definition;
 
-/// The definitions that fit `query`, the best first and equal ones by name.
+/// Returns the definitions that match `query`, the best first and equal ones by name.
 pub(super) fn search<'a>(
     definitions: impl Iterator<Item = &'a Definition>,
     query: &str,
@@ -26,17 +26,17 @@ pub(super) fn search<'a>(
     found.into_iter().take(limit).map(|(_, definition)| definition).collect()
 }
 
-/// How well a tool fits; what stands first counts most.
+/// The rank of a tool; earlier fields count more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     name: Likeness,
-    /// How many of the query's words were found.
+    /// The number of words of the query that were found.
     words: usize,
-    /// How telling the places are where they were found.
+    /// The sum of the weights of the fields where they were found.
     places: usize,
 }
 
-/// How the whole query is like a name.
+/// How the whole query matches a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
     Other,
@@ -68,7 +68,7 @@ fn likeness(name: &ToolName, query: &[String]) -> Likeness {
     }
 }
 
-/// The words of a definition, by where they stand.
+/// The words of a definition, by field.
 struct Texts {
     name: Vec<String>,
     title: Vec<String>,
@@ -87,7 +87,7 @@ impl Texts {
         }
     }
 
-    /// How telling the best place is where something begins with `word`; 0 for none.
+    /// Returns the weight of the best field with a word that starts with `word`; 0 for none.
     fn place(&self, word: &str) -> usize {
         [&self.description, &self.category, &self.title, &self.name]
             .iter()
@@ -100,7 +100,7 @@ fn names(definition: &Definition) -> impl Iterator<Item = &ToolName> {
     std::iter::once(&definition.name).chain(&definition.aliases)
 }
 
-/// The words of a text, in lower case.
+/// Splits a text into lower-case words.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -1,23 +1,23 @@
-//! Patterns by which hosts speak of tools.
+//! Patterns that select tools.
 //!
-//! A pattern is a name or an alias, in any case, with `*` for any text and `?` for one
-//! character. `category:NAME` and `permission:NAME` speak of all tools that share one; no
-//! tool's name holds a colon.
+//! A pattern is a name or an alias, in any case, in which `*` matches any text and `?` one
+//! character. `category:NAME` and `permission:NAME` select all tools that share one; tool names
+//! cannot contain a colon.
 
 use crate::name::matches;
 use crate::tool::Definition;
 
-/// Whether `pattern` speaks of the tool.
+/// Whether `pattern` selects the tool.
 pub(super) fn selects(pattern: &str, definition: &Definition) -> bool {
     fits(pattern, definition, definition.names())
 }
 
-/// Whether one of `patterns` speaks of the tool.
+/// Whether one of `patterns` selects the tool.
 pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool {
     patterns.iter().any(|pattern| selects(pattern, definition))
 }
 
-/// Whether one of `patterns` takes the tool away, by whichever name it is known.
+/// Whether one of `patterns` removes the tool, by any of its names.
 pub(crate) fn any_forbids(patterns: &[String], definition: &Definition) -> bool {
     let names = definition.forbidden_names();
     patterns.iter().any(|pattern| fits(pattern, definition, names.clone()))

@@ -1,4 +1,4 @@
-//! Selection as a whole: who sees which tools, and how, in which order.
+//! Tool selection: which tools an audience sees, and in which order.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn toy(definition: Definition) -> DynamicTool {
     DynamicTool::new(definition, |_: serde_json::Value, _: crate::Context| async { "done" })
 }
 
-/// Tools of these names, all under one permission.
+/// A toolset of tools with these names and the same permission.
 fn desk(names: &[&'static str]) -> Toolset {
     let tools = names.iter().map(|name| {
         let mut definition = definition(name);
@@ -80,13 +80,13 @@ fn a_profile_gives_a_family_its_own_tools() {
     ] {
         let desk = desk.clone().for_session(&model(name));
         assert_eq!(told(&desk), expected, "{name}");
-        // What is not told on account of the model cannot be called either.
+        // A tool that is hidden because of the model cannot be called either.
         assert_eq!(desk.get("pen").is_some(), expected.contains(&"pen"), "{name}");
     }
     assert_eq!(told(&desk).len(), 4, "nobody said which model it is");
 }
 
-// F101, F102: whatever is missing, one tool for the work is left.
+// F101, F102: one tool for the work is always left.
 #[test]
 fn a_preferred_tool_that_is_not_told_hides_nothing() {
     let desk =
@@ -103,15 +103,15 @@ fn a_preferred_tool_that_is_not_told_hides_nothing() {
     assert!(desk.remove("chisel"));
     assert_eq!(told(&desk), others);
 
-    // Two that are preferred to each other do not take each other away.
+    // Two tools that are preferred to each other do not both disappear.
     let both = ModelProfile::new(["*"]).prefer("pen", ["pencil"]).prefer("pencil", ["pen"]);
     let names = told(&self::desk(&["pen", "pencil"]).with_profile(both).for_session(&model("x")));
     assert_eq!(names, ["pen"]);
 }
 
 proptest! {
-    // F101: whatever is preferred to what, and whatever is denied, something for the work
-    // is told as long as anything was, and only what has a stand-in goes.
+    // F101: with any preferences and denials, a tool for the work stays visible if one was before,
+    // and only tools with a visible replacement disappear.
     #[test]
     fn preferences_never_take_everything(
         pairs in prop::collection::vec((0..4_usize, 0..4_usize), 0..6),
@@ -143,16 +143,16 @@ fn selection_goes_by_agent_then_model_then_rules() {
         .with_rules([deny("pencil")]);
     let names = |session: &Session| told(&desk.clone().for_session(session));
     assert_eq!(names(&model("mason-3")), ["chisel", "paper"]);
-    // The agent has no chisel, so the model's preference for it says nothing.
+    // The agent has no chisel, so the model's preference for it has no effect.
     assert_eq!(names(&model("mason-3").with_agent("scribe")), ["paper", "pen"]);
-    // A rule for all of them leaves neither the tool nor those it stands in for.
+    // A rule for all of them hides the tool and those that it replaces.
     let denied = desk.clone().with_rules([deny("write")]).for_session(&model("mason-3"));
     assert!(told(&denied).is_empty());
-    // Being hidden is not being unknown: the pipeline answers with the rule.
+    // A hidden tool is not unknown: the pipeline answers with the rule.
     assert!(denied.get("chisel").is_some());
 }
 
-// F103: a model may be told less than it may send.
+// F103: a model may see fewer parameters than it may send.
 #[test]
 fn a_profile_leaves_optional_parameters_untold() {
     let mut chisel = definition("chisel");
@@ -180,7 +180,7 @@ fn a_profile_leaves_optional_parameters_untold() {
     };
     assert_eq!(parameters("small", "chisel"), ["what"]);
     assert_eq!(parameters("small", "pen"), ["what"]);
-    // What is required is always told.
+    // Required parameters are always visible.
     assert_eq!(parameters("middle", "chisel"), ["what", "tone"]);
     assert_eq!(parameters("middle", "pen"), ["what", "depth", "tone"]);
     assert_eq!(parameters("large", "chisel"), ["what", "depth", "tone"]);
@@ -191,7 +191,7 @@ fn a_profile_leaves_optional_parameters_untold() {
     assert!(tool.prepare(&arguments).is_ok(), "what is not told may still be sent");
 }
 
-// F104: a list of tools, a list of others, and the denial beats the permission.
+// F104: an allow list and a deny list; the denial beats the permission.
 #[test]
 fn an_agent_has_what_its_profile_leaves_it() {
     let desk = desk(&["chisel", "paper", "pen", "pencil"])
@@ -202,7 +202,7 @@ fn an_agent_has_what_its_profile_leaves_it() {
         .with_agent(AgentProfile::new("idle").only(Vec::<String>::new()))
         .with_agent(AgentProfile::new("free"));
     let names = |session: &Session| told(&desk.clone().for_session(session));
-    // The toolset's own list holds as well: an agent never has more.
+    // The toolset's own list applies as well: an agent never has more.
     assert_eq!(names(&agent("reader")), ["pen"]);
     assert!(names(&agent("idle")).is_empty());
     assert_eq!(names(&agent("free")), ["chisel", "pen", "pencil"]);
@@ -229,7 +229,7 @@ fn the_last_profile_of_an_agent_holds() {
     assert_eq!(told(&desk.for_session(&agent("scribe"))), ["pen"]);
 }
 
-// F75, F104: the agent's rules stand behind the user's and before the session's.
+// F75, F104: the agent's rules come after the user's and before the session's.
 #[test]
 fn an_agents_rules_and_mode_join_those_of_the_toolset() {
     let careful = AgentProfile::new("careful")
@@ -256,11 +256,11 @@ fn an_agents_rules_and_mode_join_those_of_the_toolset() {
     toolset.set_rules(Ruleset::default());
     assert_eq!(rules(&toolset), ["ask *", "deny pen", "allow chisel(soft *)"]);
 
-    // Another agent of the same toolset is not concerned.
+    // Another agent of the same toolset is not affected.
     assert_eq!(rules(&base), ["allow pen", "allow pencil"]);
 }
 
-// F79: what is denied as a whole is not told; a later rule for some of it brings it back.
+// F79: a tool that is denied as a whole is hidden; a later rule for some calls brings it back.
 #[test]
 fn what_is_denied_as_a_whole_is_not_told() {
     for (rules, expected) in [
@@ -296,7 +296,7 @@ fn an_agent_brings_its_scopes_and_experiments() {
     assert_eq!(names(toolset.with_scope("keeper"), &agent("smith")), ["laser", "vault"]);
 }
 
-// F109: experiments are there when they are asked for, all of them or some.
+// F109: experimental tools are visible when they are enabled, all of them or some.
 #[test]
 fn experiments_are_told_where_they_are_switched_on() {
     let tools = ["collab_send", "collab_wait", "memory"].map(|name| {
@@ -313,7 +313,7 @@ fn experiments_are_told_where_they_are_switched_on() {
     assert_eq!(told(&base.with_experimental()).len(), 3);
 }
 
-// F108: exactly the tools of the chosen variant are told and can be called.
+// F108: exactly the tools of the chosen variant are visible and can be called.
 #[test]
 fn one_variant_of_a_group_is_there() {
     let writing = Variants::new("writing")
@@ -345,12 +345,12 @@ fn one_variant_of_a_group_is_there() {
         let error = base.clone().choose(group, variant).expect_err("there is none");
         assert_eq!(error.to_string(), message);
     }
-    // Another group under the same name stands in for the first.
+    // A group replaces another one of the same name.
     let again = base.with_variants(Variants::new("writing").variant("lead", ["pencil"]));
     assert_eq!(told(&again), ["paper", "pen", "pencil", "sharpener"]);
 }
 
-/// Takes a tool out.
+/// A hook that removes the tool.
 struct Gone;
 
 impl Hook for Gone {
@@ -359,7 +359,7 @@ impl Hook for Gone {
     }
 }
 
-/// Adds a word to the description, and tries to change what is not for it to change.
+/// A hook that changes the description, and tries to change what hooks must not change.
 struct Says(&'static str);
 
 impl Hook for Says {
@@ -374,7 +374,7 @@ impl Hook for Says {
     }
 }
 
-// F69: hooks change what is said, or take a tool out.
+// F69: hooks change definitions, or remove a tool.
 #[test]
 fn hooks_change_what_is_said_of_a_tool() {
     let session = model("plain").with_user("Ada");
@@ -390,7 +390,7 @@ fn hooks_change_what_is_said_of_a_tool() {
     let view = desk.view();
     let pen = view.definition("pen").expect("it is there");
     assert_eq!(pen.description, "Does something. First, Ada. Last, Ada.");
-    // The profile came before the hooks, and nothing of it is lost.
+    // The profile came before the hooks, and its changes are kept.
     assert!(pen.parameters.property("depth").is_none());
     let own = desk.get("pen").expect("it is there");
     let own = own.definition();
@@ -399,7 +399,7 @@ fn hooks_change_what_is_said_of_a_tool() {
     assert_eq!(own.description, "Does something.");
 }
 
-// F106: what one agent's toolset gets at run time is its own.
+// F106: tools that are added at run time belong to one toolset.
 #[test]
 fn additions_belong_to_one_toolset() {
     let base = desk(&["pen"]).with_agent(AgentProfile::new("scribe").without(["chisel"]));
@@ -407,14 +407,14 @@ fn additions_belong_to_one_toolset() {
     mine.add(toy(definition("chisel"))).expect("the name is free");
     assert_eq!(told(&mine), ["chisel", "pen"]);
     assert_eq!((told(&yours), told(&base)), (vec!["pen".to_owned()], vec!["pen".to_owned()]));
-    // An addition is a tool like any other: profiles and variants hold for it.
+    // Profiles and variants apply to added tools as well.
     assert_eq!(told(&mine.clone().for_session(&agent("scribe"))), ["pen"]);
     assert!(mine.remove("chisel") && !mine.remove("chisel"));
     assert_eq!(told(&mine), ["pen"]);
     assert!(mine.add(toy(definition("pen"))).is_err());
 }
 
-// F107: what is not told is not found.
+// F107: hidden tools are not found.
 #[test]
 fn a_search_finds_what_models_are_told_of() {
     let desk = desk(&["pen", "pencil", "pencil_case", "sharpener"])
@@ -430,11 +430,11 @@ fn a_search_finds_what_models_are_told_of() {
     assert_eq!(names("pen", 1), ["pen"]);
     assert_eq!(names("sharpener", 5), Vec::<&str>::new());
     assert_eq!(names("", 5), ["pen", "pencil"]);
-    // Schemas and descriptions are those that this audience is told.
+    // Schemas and descriptions are those of this audience.
     assert_eq!(view.search("ink", 1)[0].description, "Does something. Ink, nobody.");
 }
 
-// F101: the same tools and audience make the same bytes, in whatever order they came.
+// F101: the same tools and audience make the same bytes, in any order of registration.
 #[test]
 fn a_listing_is_the_same_bytes_every_time() {
     let text = |names: &[&'static str], late: Option<&'static str>| {
@@ -453,7 +453,7 @@ fn a_listing_is_the_same_bytes_every_time() {
     assert_eq!(text(&["stone", "chisel", "pen"], Some("paper")), first);
 }
 
-// F106: a view is whole whatever happens to its toolset meanwhile.
+// F106: a view is consistent while its toolset changes.
 #[test]
 fn a_view_is_one_moment_of_a_toolset_that_changes() {
     const ROUNDS: usize = 200;
@@ -467,7 +467,7 @@ fn a_view_is_one_moment_of_a_toolset_that_changes() {
                     let view = desk.view();
                     let names: Vec<&str> =
                         view.definitions().map(|definition| definition.name.as_str()).collect();
-                    // Either the chisel is there, or what it stands in for.
+                    // Either the chisel is there, or the tools that it replaces.
                     assert!(names == ["chisel", "paper"] || names == ["paper", "pen"], "{names:?}");
                     for name in &names {
                         let at = view.find(name).expect("it has a place");
@@ -486,7 +486,7 @@ fn a_view_is_one_moment_of_a_toolset_that_changes() {
     assert_eq!(told(&desk), ["paper", "pen"]);
 }
 
-// Rules about what there is, for whomever, are no mistakes; a mistyped name most likely is.
+// A rule about an existing tool of another audience is no mistake; a misspelt name most likely is.
 #[test]
 fn rules_about_nothing_that_there_is_are_told() {
     let toolset = desk(&["pen", "ink"]).only(["pen"]);
@@ -496,7 +496,7 @@ fn rules_about_nothing_that_there_is_are_told() {
         deny("INK"),
         deny("write"),
         deny("external_directory"),
-        // One that allows means exactly what it says.
+        // A rule that allows must match exactly.
         allow("INK"),
         deny("pne"),
         deny("mcp__*"),
@@ -516,7 +516,7 @@ fn rules_about_nothing_that_there_is_are_told() {
     for (schema, expected) in [(closed, &["deny put(wat: x)"][..]), (open, &[])] {
         let registry = Registry::builder().add(toy(takes(schema))).build().unwrap();
         let rules = [deny("put(what: x)"), deny("put(wat: x)"), deny("external_directory(at: x)")];
-        // Nobody names a subject like this, and it would deny nothing.
+        // No resource has such a name, so the rule would deny nothing.
         let near = [deny("put(what:x)"), deny("p*(what:x)"), deny("put(https://x)")];
         let view = Toolset::new(registry).with_rules(rules.into_iter().chain(near)).view();
         let unmatched: Vec<_> = view.unmatched_rules().iter().map(ToString::to_string).collect();
@@ -524,7 +524,7 @@ fn rules_about_nothing_that_there_is_are_told() {
     }
 }
 
-// F88: what a rule cannot see of some tools that it names is told, before it is relied upon.
+// F88: reports a rule on an argument that some of its tools do not have.
 #[test]
 fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
     let one = |name, argument: &str| {
@@ -536,7 +536,7 @@ fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
         let permission = Some("edit".into());
         Definition { parameters: schema.unwrap(), permission, ..definition(name) }
     };
-    // That one of them has the permission as an alias does not make it less of one.
+    // The permission as an alias of one of them makes no difference.
     let aliases = ["edit", "change"].map(ToolName::from_static).to_vec();
     let put = toy(Definition { aliases, ..one("put", "what") });
     let registry = Registry::builder().add(put).add(toy(one("patch", "lines")));
@@ -554,7 +554,7 @@ fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
     assert_eq!(told, ["deny edit(what: x)", "ask edit(what: x)"]);
 }
 
-// F39: each tool is suggested once, by the name that is closest.
+// F39: each tool is suggested once, by its closest name.
 #[test]
 fn close_names_are_those_of_different_tools() {
     let mut turn = definition("turn_page");

@@ -1,25 +1,25 @@
-//! What is said of a name that no tool has: to models, and to people at a command line.
+//! Error messages for unknown tools, for models and for users of the command line.
 
 use super::View;
 use crate::error::ToolError;
 use crate::name::ToolName;
 
 impl View {
-    /// That there is no tool called `name`, with the names that are close, or what to do
+    /// Returns the error for an unknown tool, with similar names as a hint, or else the hint of
     /// `otherwise`.
     pub(crate) fn unknown(&self, name: &str, otherwise: impl FnOnce() -> String) -> ToolError {
         ToolError::not_found(format_args!("there is no tool `{}`", shown(name)))
             .hint(self.meant(name).unwrap_or_else(otherwise))
     }
 
-    /// Which tools `name` may have been meant to name; nothing where none is close.
+    /// Returns a hint with the names that are similar to `name`, if there are any.
     pub(crate) fn meant(&self, name: &str) -> Option<String> {
         let close = self.close_names(name);
         (!close.is_empty()).then(|| format!("did you mean `{}`?", close.join("` or `")))
     }
 }
 
-/// As much of a name as a tool could have, on one line.
+/// Returns the name on one line, truncated to the maximum length of a tool name.
 pub(crate) fn shown(name: &str) -> String {
     let short: String = name.chars().take(ToolName::MAX).collect();
     short.escape_debug().to_string()

@@ -1,14 +1,13 @@
-//! Families of tools of which an audience has one.
+//! Groups of tool families, of which an audience has one.
 //!
-//! **Invariant:** of the tools that a group names, those of the chosen variant are there
-//! and no others.
+//! **Invariant:** of the tools that a group names, exactly those of the chosen variant are there.
 
 use super::select::any_selects;
 use crate::tool::Definition;
 
-/// A group of variants: families of tools for the same work, of which a toolset has one.
+/// A group of variants: tool families for the same work, of which a toolset has one.
 ///
-/// The first variant is there until another one is chosen.
+/// The first variant is chosen by default.
 ///
 /// # Examples
 ///
@@ -46,14 +45,14 @@ struct Variant {
 }
 
 impl Variants {
-    /// A group without variants.
+    /// Creates a group without variants.
     #[must_use]
     pub fn new(group: impl Into<String>) -> Self {
         Self { group: group.into(), variants: Vec::new(), chosen: 0 }
     }
 
-    /// Adds a variant: its name, and its tools as [patterns](super::Toolset#patterns). A
-    /// tool may belong to several.
+    /// Adds a variant with its name and its tools, as [patterns](super::Toolset#patterns). A tool
+    /// may belong to several variants.
     #[must_use]
     pub fn variant<S: Into<String>>(
         mut self,
@@ -75,14 +74,14 @@ impl Variants {
         Ok(())
     }
 
-    /// Whether the tool is of the chosen variant, or of none.
+    /// Whether the tool belongs to the chosen variant, or to none.
     pub(super) fn admits(&self, definition: &Definition) -> bool {
         let holds = |variant: &Variant| any_selects(&variant.tools, definition);
         self.variants.get(self.chosen).is_some_and(holds) || !self.variants.iter().any(holds)
     }
 }
 
-/// A choice of a variant that there is not.
+/// The error of choosing an unknown variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no variant `{variant}` of `{group}`: {}", advice(.known))]
 pub struct UnknownVariant {

@@ -1,9 +1,8 @@
-//! What an audience sees at one moment.
+//! An immutable snapshot of the tools that an audience has.
 //!
-//! It is made in the order of who, what and whether: the tools that the audience has, what
-//! its model is told of each, those that others stand in for, and the rules, which hide
-//! what they deny as a whole. What is hidden stays in the view, so that a call is denied
-//! and not unknown.
+//! A view is built in this order: the tools of the audience, their definitions as the model sees
+//! them, preferences among tools, and the permission rules, which hide tools that they deny as a
+//! whole. Hidden tools stay in the view, so that a call is denied and not unknown.
 //!
 //! **Invariant:** a view never changes, and the same tools and audience make the same view.
 
@@ -22,30 +21,31 @@ use crate::permission::{Action, Mode, Names, Rule, Ruleset};
 use crate::registry::Index;
 use crate::tool::{Definition, Flags, Label, Tool};
 
-/// What an audience sees at one moment: it never changes.
+/// An immutable snapshot of the tools that an audience has.
 pub struct View {
     entries: Vec<Entry>,
     rules: Ruleset,
-    /// The names under which permissions are forbidden.
+    /// The names under which permissions are denied.
     synonyms: Synonyms,
-    /// The rules that speak of nothing that there is.
+    /// The rules that match nothing.
     unmatched: Vec<Rule>,
     mode: Mode,
     index: Index,
     texts: [OnceLock<Arc<str>>; View::TEXTS],
 }
 
-/// What is known of the calls of one tool before there is any.
+/// The permission policy of one tool, computed before any call.
 pub(crate) struct Policy {
-    /// The rules that speak of the tool.
+    /// The rules that match the tool.
     pub(crate) rules: Ruleset,
-    /// What holds for every call that has nothing to add: no subjects, no wish to be asked.
+    /// The action for every call without resources and without a requested approval, if it is
+    /// known.
     pub(crate) settled: Option<Action>,
-    /// Whether every call is denied, so that there is no use in telling models of the tool.
+    /// Whether every call is denied, so that models need not see the tool.
     hidden: bool,
-    /// The name of the tool, to the guard against loops.
+    /// The id of the tool in the loop guard.
     pub(crate) number: u64,
-    /// What is told of the tool, made for the first who listens.
+    /// The label for events, created on first use.
     label: OnceLock<Arc<Label>>,
 }
 
@@ -54,19 +54,19 @@ impl Policy {
         let own = rules.about(names.clone());
         let class = definition.risk.class;
         let settled = own.settled(mode, class);
-        // What may execute anything may also only read, so the mode alone does not hide it.
+        // A tool that may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
         let (number, label) = (loop_guard::number(definition.name.as_str()), OnceLock::new());
         Self { hidden: banned || own.hides_all(names), rules: own, settled, number, label }
     }
 
-    /// Of a tool that there is not: nothing holds for its calls.
+    /// Returns the policy for an unknown tool.
     pub(crate) fn of_nothing() -> Self {
         let (rules, number, label) = Default::default();
         Self { rules, settled: None, hidden: true, number, label }
     }
 
-    /// What is told of the tool, which has this definition.
+    /// Returns the label for events.
     #[inline]
     pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
         self.label.get_or_init(|| Arc::new(Label::of(definition)))
@@ -77,12 +77,12 @@ impl Policy {
 pub(super) struct Entry {
     pub(super) tool: Arc<dyn Tool>,
     policy: Policy,
-    /// What models are told of it, where that differs from its definition.
+    /// The definition for models, where it differs from the tool's own.
     refined: Option<Box<Definition>>,
 }
 
 impl Entry {
-    /// The tool as the audience sees it; nothing when a hook takes it out.
+    /// Creates the entry; `None` when a hook removes the tool.
     fn new(
         tool: &Arc<dyn Tool>,
         filter: &Filter,
@@ -100,18 +100,18 @@ impl Entry {
         Some(Self { tool: Arc::clone(tool), policy, refined })
     }
 
-    /// What models are told of it.
+    /// Returns the definition for models.
     fn told(&self) -> &Definition {
         self.refined.as_deref().unwrap_or_else(|| self.tool.definition())
     }
 
-    /// Whether models are told of it.
+    /// Whether models see the tool.
     pub(super) fn is_told(&self) -> bool {
         !self.policy.hidden && !self.told().flags.hidden
     }
 }
 
-/// The definition as the tool adapts it to the session, and the profile to the model.
+/// Returns the definition as the tool adapts it to the session, and the profile to the model.
 fn adapted<'a>(
     tool: &'a dyn Tool,
     filter: &Filter,
@@ -128,7 +128,7 @@ fn adapted<'a>(
     told
 }
 
-/// The definition as hooks leave it; nothing when one of them takes the tool out, or fails.
+/// Runs the definition hooks; returns `None` when one of them removes the tool or fails.
 fn hooked<'a>(
     told: Cow<'a, Definition>,
     own: &Definition,
@@ -142,8 +142,7 @@ fn hooked<'a>(
     told.map(|told| Cow::Owned(with_facts_of(own, told)))
 }
 
-/// Hooks change what is said of a tool. What it is called and what it can do stay its own,
-/// because calls go by that.
+/// Restores the fields that hooks must not change, because calls depend on them.
 fn with_facts_of(own: &Definition, said: Definition) -> Definition {
     Definition {
         title: said.title,
@@ -165,7 +164,7 @@ impl fmt::Debug for View {
 }
 
 impl View {
-    /// How many renderings of the whole list a view can keep.
+    /// The number of cached renderings of the whole list.
     pub(crate) const TEXTS: usize = 8;
 
     pub(super) fn new<'a>(
@@ -199,37 +198,37 @@ impl View {
         Self { entries, rules, synonyms, unmatched, mode, index, texts }
     }
 
-    /// Where the tool called `name` stands.
+    /// Returns the position of the tool called `name`.
     #[inline]
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.index.find(name)
     }
 
-    /// The tool at a place that [`find`](Self::find) gave, and what is known of its calls.
+    /// Returns the tool and its policy at a position from [`find`](Self::find).
     #[inline]
     pub(crate) fn at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &Policy)> {
         self.entries.get(at).map(|entry| (&entry.tool, &entry.policy))
     }
 
-    /// What this session is told of the tool at a place.
+    /// Returns the definition for this session at a position.
     pub(crate) fn told(&self, at: usize) -> Option<&Definition> {
         self.entries.get(at).map(Entry::told)
     }
 
-    /// The rules by which calls are judged.
+    /// Returns the permission rules.
     #[must_use]
     pub fn rules(&self) -> &Ruleset {
         &self.rules
     }
 
-    /// The rules that speak of no tool and of no permission that there is, also for another
-    /// audience: most likely somebody mistyped a name, or left out the blank behind that of an
-    /// argument, as in `edit(path:secrets/*)`. Also those that forbid or ask about an argument and
-    /// name what tools share of which some do not have it, such as `deny edit(content: x)` beside a
-    /// tool for patches: calls of these pass. One that is known to hold paths is not among them,
-    /// since the rule then speaks of files, whoever touches them.
+    /// Returns the rules that match no tool and no permission of any audience. Most likely they
+    /// have a misspelt name, or lack the blank after the name of an argument, as in
+    /// `edit(path:secrets/*)`. Also returns rules that deny or ask about an argument and name
+    /// several tools of which some lack the argument, such as `deny edit(content: x)` beside a tool
+    /// for patches: they have no effect on calls of those tools. A rule on an argument that holds
+    /// paths is not among them, because it applies to files in all tools.
     ///
-    /// A permission that tools only ask for while they run is not known here.
+    /// A permission that tools only request while they run is not known here.
     ///
     /// # Examples
     ///
@@ -251,60 +250,60 @@ impl View {
         &self.unmatched
     }
 
-    /// The names under which rules speak of a tool.
+    /// Returns the names under which rules match a tool.
     pub(crate) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
         self.synonyms.names(tool)
     }
 
-    /// The names under which rules speak of a permission.
+    /// Returns the names under which rules match a permission.
     pub(crate) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
         self.synonyms.names_of(permission)
     }
 
-    /// The names of the tool after which the permission of `tool` is called, where that is another
-    /// one: they do the same, and hooks for that one forbid this, too.
+    /// Returns the names of the tool that the permission of `tool` is named after, if that is
+    /// another tool. They do the same work, so hooks that deny one of them deny the other, too.
     #[cfg(feature = "hooks")]
     pub(crate) fn namesakes(&self, tool: &Definition) -> Vec<ToolName> {
         self.synonyms.of_another(tool).cloned().collect()
     }
 
-    /// How much is done without asking.
+    /// Returns the permission mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The tool called `name`: by its name, or by an alias in any case.
+    /// Returns the tool called `name`: by its name, or by an alias in any case.
     #[must_use]
     #[inline]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.index.find(name).and_then(|at| self.entries.get(at)).map(|entry| &entry.tool)
     }
 
-    /// Every tool that may be called, by name.
+    /// Returns all tools that may be called, sorted by name.
     pub fn tools(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Tool>> + Clone {
         self.entries.iter().map(|entry| &entry.tool)
     }
 
-    /// What models are told: the definitions of all tools that are not hidden, by
-    /// themselves or by rules that deny them as a whole, as this session sees them.
+    /// Returns the definitions that models see: of all tools that are hidden neither by themselves
+    /// nor by rules that deny them as a whole, as this session sees them.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.permitted().filter(|definition| !definition.flags.hidden)
     }
 
-    /// The definitions of all tools that no rule denies as a whole, also of those that are
-    /// not for models.
+    /// Returns the definitions of all tools that no rule denies as a whole, including those that
+    /// models do not see.
     pub(crate) fn permitted(&self) -> impl Iterator<Item = &Definition> {
         self.entries.iter().filter(|entry| !entry.policy.hidden).map(Entry::told)
     }
 
-    /// The definition of the tool called `name`, as this session sees it.
+    /// Returns the definition of the tool called `name`, as this session sees it.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.find(name).and_then(|at| self.told(at))
     }
 
-    /// The names closest to `name`, the closest first.
+    /// Returns the names closest to `name`, the closest first.
     #[must_use]
     pub fn close_names(&self, name: &str) -> Vec<String> {
         const MOST: usize = 3;
@@ -315,11 +314,11 @@ impl View {
         close.into_iter().take(MOST).map(|(_, known)| known.to_owned()).collect()
     }
 
-    /// The tools that fit `query` best, at most `limit` of those that models are told of.
+    /// Searches the tools that models see; returns at most `limit`, the best first.
     ///
-    /// What is called like the query comes first, then what begins like it, then what has
-    /// its words: all of them before some, in names before titles, categories and
-    /// descriptions. A query without words gives the first tools by name.
+    /// Tools that are named like the query come first, then those whose names start with it, then
+    /// those that contain its words: all words before some, and names before titles, categories and
+    /// descriptions. A query without words returns the first tools by name.
     ///
     /// # Examples
     ///
@@ -348,7 +347,7 @@ impl View {
         search::search(self.definitions(), query, limit)
     }
 
-    /// A text about the whole list, made once per view.
+    /// Returns a cached rendering of the whole list.
     pub(crate) fn text(&self, slot: usize, make: impl FnOnce(&Self) -> String) -> Arc<str> {
         match self.texts.get(slot) {
             Some(text) => Arc::clone(text.get_or_init(|| make(self).into())),
@@ -357,7 +356,7 @@ impl View {
     }
 }
 
-/// Which name of a tool is close to `lower`, and how far it is; of equals, the first.
+/// Returns the name of a tool that is closest to `lower` with its distance, if it is close.
 fn closest_name<'t>(lower: &str, tool: &'t Definition) -> Option<(usize, &'t str)> {
     tool.names()
         .map(|known| (distance(lower, known), known))
@@ -365,7 +364,7 @@ fn closest_name<'t>(lower: &str, tool: &'t Definition) -> Option<(usize, &'t str
         .min_by_key(|(distance, _)| *distance)
 }
 
-/// How far apart two names are; a part of the other is close, unless many names have it.
+/// Returns the edit distance of two names; a part of a name is close.
 fn distance(lower: &str, known: &str) -> usize {
     const SHORTEST_PART: usize = 3;
     let known = known.to_ascii_lowercase();

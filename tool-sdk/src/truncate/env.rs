@@ -1,4 +1,4 @@
-//! A budget from the environment, for hosts that let their users set it there.
+//! Reads the output budget from environment variables.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,7 @@ const LINES: &str = "TOOL_SDK_MAX_OUTPUT_LINES";
 const BYTES: &str = "TOOL_SDK_MAX_OUTPUT_BYTES";
 const TOKENS: &str = "TOOL_SDK_MAX_OUTPUT_TOKENS";
 
-/// A variable of the environment that is no limit.
+/// An environment variable for the budget that is not a positive whole number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` must be a whole number from 1 up, not `{value}`")]
 pub struct InvalidBudget {
@@ -17,7 +17,7 @@ pub struct InvalidBudget {
 }
 
 impl InvalidBudget {
-    /// The variable.
+    /// Returns the name of the variable.
     #[must_use]
     pub fn variable(&self) -> &'static str {
         self.variable
@@ -25,11 +25,11 @@ impl InvalidBudget {
 }
 
 impl Budget {
-    /// The default budget with what the environment says instead.
+    /// Returns the default budget with the limits from the environment.
     ///
     /// `TOOL_SDK_MAX_OUTPUT_LINES`, `TOOL_SDK_MAX_OUTPUT_BYTES` and
     /// `TOOL_SDK_MAX_OUTPUT_TOKENS` are whole numbers; of the last two the smaller limit
-    /// counts. A variable that is empty is not set. What the host sets on the result wins.
+    /// applies. An empty variable counts as unset. The host may override the result.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ fn limit(
     }
 }
 
-/// A value as it may stand in a message: short, and on one line.
+/// Shortens and escapes a value for an error message.
 fn shown(value: &OsStr) -> String {
     let start: String = value.to_string_lossy().chars().take(80).collect();
     start.escape_debug().to_string()
@@ -84,7 +84,7 @@ mod tests {
         })
     }
 
-    // F45, F178: each limit by its variable, and the host has the last word.
+    // F45, F178: each limit has a variable, and the host may override it.
     #[test]
     fn each_limit_has_a_variable() {
         let cases: &[(&[(&str, &str)], Budget)] = &[
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_named() {
+    fn invalid_numbers_are_reported() {
         for value in ["0", "-1", "1.5", "64 KiB", "many", "1\n", "99999999999999999999999"] {
             let error = budget(&[(TOKENS, value)]).unwrap_err();
             assert_eq!(error.variable(), TOKENS);

@@ -1,9 +1,9 @@
-//! The whole of a text that was cut, in a file of its own.
+//! Saves the whole text of a truncated output in a file.
 //!
-//! Each session has a folder, named after it and closed to everybody else. A folder that
-//! somebody else could have put there is not used, and no file is ever written twice.
+//! Each session has a private folder, named after its id. A folder that another user could have
+//! created is refused, and no file is overwritten.
 //!
-//! **Invariant:** a name from outside never becomes more than one part of a path.
+//! **Invariant:** an id from outside becomes exactly one path component.
 
 use std::fs;
 use std::io;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use crate::store::place::{create_new, create_private, put};
 
-/// How every kept file ends, so that nothing else is ever swept away.
+/// The suffix of every output file. Only files with this suffix are removed after the retention.
 pub(super) const SUFFIX: &str = ".output.txt";
 
-/// The longest part of a call's id in a file's name; file systems take 255 bytes.
+/// The maximum length of a call id in a file name. File systems allow 255 bytes.
 const MAX_CALL: usize = 128;
 
-/// How many outputs calls of one id may have.
+/// The maximum number of outputs per call id.
 const MAX_COPIES: u32 = 10_000;
 
-/// The folder below `folder` in which the outputs of a session are kept.
+/// Returns the folder below `folder` in which the outputs of a session are saved.
 ///
-/// Different sessions have different folders. Lend it with `Workspace::readable` to let
-/// tools open what was cut; [`prepare_outputs`] makes it first.
+/// Different sessions have different folders. Add it with `Workspace::with_read_only` to let
+/// tools read the saved outputs; create it first with [`prepare_outputs`].
 ///
 /// # Examples
 ///
@@ -38,13 +38,12 @@ pub fn outputs_of(folder: &Path, session_id: &str) -> PathBuf {
     folder.join(file_name(session_id))
 }
 
-/// Makes the folder in which the outputs of a session are kept, for the user alone, when
-/// it is not there yet; gives its absolute path.
+/// Creates the folder in which the outputs of a session are saved, with mode `0o700`, and returns
+/// its absolute path.
 ///
 /// # Errors
 ///
-/// Fails when the folder cannot be made, and when others may look into it or put another
-/// one in its place.
+/// Fails when the folder cannot be created, and when other users may read or replace it.
 pub fn prepare_outputs(folder: &Path, session_id: &str) -> io::Result<PathBuf> {
     let folder = std::path::absolute(folder)?;
     let outputs = outputs_of(&folder, session_id);
@@ -55,7 +54,7 @@ pub fn prepare_outputs(folder: &Path, session_id: &str) -> io::Result<PathBuf> {
     Err(not_ours(&outputs))
 }
 
-/// Writes `text` to a new file named after `call`, readable by the user alone.
+/// Writes `text` to a new file named after `call`, with mode `0o600`.
 pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::Result<PathBuf> {
     let folder = prepare_outputs(folder, session)?;
     let mut name = file_name(call);
@@ -71,7 +70,7 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
             Ok(file) => {
                 let written = write(&file, &folder, text);
                 if written.is_err() {
-                    // A part would pass for the whole.
+                    // A partial file would pass for the whole output.
                     let _ = fs::remove_file(&path);
                 }
                 return written.map(|()| path);
@@ -89,12 +88,12 @@ fn write(file: &fs::File, folder: &Path, text: &str) -> io::Result<()> {
 }
 
 fn not_ours(folder: &Path) -> io::Error {
-    let message = format!("`{}` is not the user's alone", folder.display());
+    let message = format!("`{}` is accessible to other users", folder.display());
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// An id as one part of a path: letters, digits, `-` and `_` stay, and every other byte is
-/// written as `%` and its number. Different ids have different names.
+/// Percent-encodes an id as one path component: ASCII letters, digits, `-` and `_` are kept, every
+/// other byte becomes `%XX`. Different ids get different names.
 fn file_name(id: &str) -> String {
     if id.is_empty() {
         return "%".to_owned();
@@ -109,7 +108,7 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// Whether others cannot exchange what is in this folder.
+/// Returns whether other users cannot replace entries of this folder.
 #[cfg(unix)]
 pub(super) fn is_guarded(folder: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -124,13 +123,13 @@ pub(super) fn is_guarded(_: &fs::Metadata) -> bool {
     true
 }
 
-/// Whether it is a folder, no link to one, that nobody else may use.
+/// Returns whether this is a folder, not a link, without access for other users.
 #[cfg(unix)]
 pub(super) fn is_private(folder: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
-    const ANYBODY_ELSE: u32 = 0o0077;
-    folder.is_dir() && folder.mode() & ANYBODY_ELSE == 0
+    const GROUP_AND_OTHERS: u32 = 0o0077;
+    folder.is_dir() && folder.mode() & GROUP_AND_OTHERS == 0
 }
 
 #[cfg(not(unix))]
@@ -162,9 +161,9 @@ mod tests {
         path.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
-    // F95: the saved file equals the original bytes, and no call writes over another's.
+    // F95: the saved file equals the original bytes, and no call overwrites another's.
     #[test]
-    fn each_output_has_a_file_of_its_own() {
+    fn saves_each_output_in_its_own_file() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(kept(folder.path(), "a/b", "whole\n"), "a%2Fb.output.txt");
         assert_eq!(kept(folder.path(), "a/b", "other\n"), "a%2Fb-2.output.txt");
@@ -176,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_session_whose_id_is_no_file_name_keeps_nothing() {
+    fn rejects_a_session_id_that_is_too_long() {
         let folder = tempfile::tempdir().unwrap();
         keep(folder.path(), &"s".repeat(300), "c", "text").unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn names_are_one_part_of_a_path() {
+    fn ids_are_percent_encoded() {
         for (id, name) in
             [("", "%"), ("..", "%2E%2E"), ("%", "%25"), ("a\\b:c", "a%5Cb%3Ac"), ("ä", "%C3%A4")]
         {
@@ -219,7 +218,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_kept_is_the_users_alone() {
+        fn saved_outputs_are_private() {
             let folder = tempfile::tempdir().unwrap();
             let below = folder.path().join("new/outputs");
             let path = keep(&below, "s", "c", "text").unwrap();
@@ -229,7 +228,7 @@ mod tests {
         }
 
         #[test]
-        fn a_folder_that_others_may_use_is_refused() {
+        fn rejects_a_folder_with_access_for_others() {
             let folder = tempfile::tempdir().unwrap();
             let outputs = prepare_outputs(folder.path(), "s").unwrap();
             set_mode(&outputs, 0o755);
@@ -237,7 +236,7 @@ mod tests {
             set_mode(&outputs, 0o700);
             set_mode(folder.path(), 0o777);
             check_refused(folder.path());
-            // Such as /tmp, where nobody can move what is another's.
+            // Sticky, like /tmp: users cannot rename the entries of other users.
             set_mode(folder.path(), 0o1777);
             keep(folder.path(), "s", "c", "text").unwrap();
         }

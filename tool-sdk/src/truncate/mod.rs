@@ -1,9 +1,9 @@
-//! Keeps a tool's text within what a model can afford to read.
+//! Truncates tool output to the budget that a model can afford to read.
 //!
-//! The pipeline calls [`Budget::fit`] once, after the tool and before any surface, so
-//! surfaces never cut. What is cut is kept whole in a file, until it is swept away.
+//! The pipeline calls [`Budget::fit`] once, after the tool and before any adapter, so adapters
+//! never truncate. The whole text is saved in a file, until its retention time is over.
 //!
-//! **Invariant:** nothing here knows which tool wrote the text.
+//! **Invariant:** nothing here depends on which tool wrote the text.
 
 mod env;
 mod keep;
@@ -19,14 +19,13 @@ pub use self::keep::{outputs_of, prepare_outputs};
 pub(crate) use self::sweep::{RETENTION, is_due, sweep};
 use crate::tool::Truncate;
 
-/// How many bytes of text count as one token.
+/// The number of bytes that count as one token.
 const TOKEN: usize = 4;
 
-/// How much of a tool's text the model gets to read.
+/// How much of a tool's output the model gets to read, in lines and bytes.
 ///
-/// Cuts fall between lines; only a line that is longer than the whole part to which it
-/// belongs is cut inside, at a character. No character is shorter than a byte, so a number
-/// of bytes bounds the characters too.
+/// Text is truncated between lines. Only a line that is longer than the whole kept part is
+/// truncated inside, at a character boundary. A limit in bytes also limits the characters.
 ///
 /// # Examples
 ///
@@ -53,7 +52,7 @@ impl Default for Budget {
     }
 }
 
-/// What is left of a text that did not fit, with exact counts.
+/// The kept parts of a truncated text, with exact counts of what was omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fitted<'t> {
@@ -61,22 +60,22 @@ pub struct Fitted<'t> {
     pub head: &'t str,
     /// The part kept from the end.
     pub tail: &'t str,
-    /// Lines of the whole text.
+    /// The number of lines of the whole text.
     pub original_lines: usize,
-    /// Lines of which nothing is kept.
+    /// The number of lines of which nothing is kept.
     pub omitted_lines: usize,
-    /// Bytes left out.
+    /// The number of bytes left out.
     pub omitted_bytes: usize,
 }
 
 impl Budget {
-    /// At most `lines` lines and `bytes` bytes.
+    /// Creates a budget of at most `lines` lines and `bytes` bytes.
     #[must_use]
     pub const fn new(lines: usize, bytes: usize) -> Self {
         Self { lines, bytes }
     }
 
-    /// At most `tokens` tokens of four bytes each, in any number of lines.
+    /// Creates a budget of at most `tokens` tokens of four bytes each, in any number of lines.
     ///
     /// # Examples
     ///
@@ -91,48 +90,48 @@ impl Budget {
         Self::new(usize::MAX, tokens.saturating_mul(TOKEN))
     }
 
-    /// The same number of bytes with another number of lines.
+    /// Replaces the limit of lines.
     #[must_use]
     #[inline]
     pub const fn with_lines(self, lines: usize) -> Self {
         Self { lines, ..self }
     }
 
-    /// The same number of lines with another number of bytes.
+    /// Replaces the limit of bytes.
     #[must_use]
     #[inline]
     pub const fn with_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// The most bytes.
+    /// Returns the limit of bytes.
     #[must_use]
     pub const fn max_bytes(self) -> usize {
         self.bytes
     }
 
-    /// Those of its limits that are less than by default.
+    /// Returns a budget with only the limits that are lower than the default.
     pub(crate) fn lowered(self) -> Self {
         let usual = Self::default();
         let lowered = |limit: usize, usual: usize| if limit < usual { limit } else { usize::MAX };
         Self::new(lowered(self.lines, usual.lines), lowered(self.bytes, usual.bytes))
     }
 
-    /// Whether `text` fits as it is.
+    /// Returns whether `text` fits without truncation.
     #[must_use]
     #[inline]
     pub fn admits(self, text: &str) -> bool {
-        // A line is at least its newline, so few bytes are few lines.
+        // Every line has at least one byte, so the lines of a short text need not be counted.
         text.len() <= self.bytes && (text.len() < self.lines || count_lines(text) <= self.lines)
     }
 
-    /// Whether `text` is so short that its lines need not be counted.
+    /// Returns whether `text` is so short that its lines need not be counted.
     #[inline]
     pub(crate) fn surely_admits(self, text: &str) -> bool {
         text.len() < self.lines && text.len() <= self.bytes
     }
 
-    /// Cuts `text` so that it fits; `None` when it does already.
+    /// Truncates `text` to the budget; returns `None` when it fits already.
     #[must_use]
     #[inline]
     pub fn fit(self, text: &str, keep: Truncate) -> Option<Fitted<'_>> {
@@ -147,8 +146,8 @@ impl Budget {
         Some(Fitted::new(text, head, tail))
     }
 
-    /// A fifth from the start, and what is left of the budget from the end, where errors
-    /// stand.
+    /// Keeps a fifth of the budget from the start and the rest from the end, where errors usually
+    /// are.
     fn both_ends(self, text: &str) -> (&str, &str) {
         let head = prefix(text, self.lines / 5, self.bytes / 5);
         let rest = &text[head.len()..];
@@ -159,7 +158,7 @@ impl Budget {
 impl<'t> Fitted<'t> {
     fn new(text: &'t str, head: &'t str, tail: &'t str) -> Self {
         let omitted = &text[head.len()..text.len() - tail.len()];
-        // The first and the last line of what is omitted may be kept in part.
+        // The first and the last omitted line may be kept in part.
         let partial = usize::from(!head.is_empty() && !head.ends_with('\n'))
             + usize::from(!tail.is_empty() && !omitted.ends_with('\n'));
         Self {
@@ -171,17 +170,17 @@ impl<'t> Fitted<'t> {
         }
     }
 
-    /// The same with the heading of so many bytes that `text` begins with, which does not count.
+    /// Prepends the first `heading` bytes of `text`, which do not count.
     pub(crate) fn below(self, heading: usize, text: &'t str) -> Self {
         Self { head: &text[..heading + self.head.len()], ..self }
     }
 
-    /// All of `text` but what stands at `gap`.
+    /// Keeps everything of `text` except the range `gap`.
     pub(crate) fn without(text: &'t str, gap: &Range<usize>) -> Self {
         Self::new(text, &text[..gap.start], &text[gap.end..])
     }
 
-    /// The same where nothing of what stands in `text` at `mark` is kept, unless all of it is.
+    /// Extends the omission, so that the marker at the range `mark` is kept whole or not at all.
     pub(crate) fn with_all_or_none(self, text: &'t str, mark: &Range<usize>) -> Self {
         let (head, tail) = (self.head.len(), text.len() - self.tail.len());
         let head = if mark.contains(&head) { mark.start } else { head };
@@ -189,12 +188,12 @@ impl<'t> Fitted<'t> {
         Self::new(text, &text[..head], &text[tail..])
     }
 
-    /// A text of which nothing is kept.
+    /// Keeps nothing of `text`.
     pub(crate) fn nothing(text: &'t str) -> Self {
         Self::new(text, "", "")
     }
 
-    /// A text of which everything is kept.
+    /// Keeps everything of `text`.
     pub(crate) fn whole(text: &'t str) -> Self {
         Self::new(text, text, "")
     }
@@ -205,7 +204,8 @@ fn count_lines(text: &str) -> usize {
     newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// As many whole lines from the start as fit, and a part of one that never would.
+/// Returns the whole lines from the start that fit, and a part of a line that is longer than
+/// `bytes`.
 fn prefix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n').take(lines) {
@@ -220,7 +220,8 @@ fn prefix(text: &str, lines: usize, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// As many whole lines from the end as fit, and a part of one that never would.
+/// Returns the whole lines from the end that fit, and a part of a line that is longer than
+/// `bytes`.
 fn suffix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut start = text.len();
     for line in text.split_inclusive('\n').rev().take(lines) {

@@ -1,9 +1,9 @@
-//! Removes kept outputs that nobody came back for.
+//! Removes saved outputs after their retention time.
 //!
-//! Only what [`keep`](super::keep::keep) could have written is touched: files of its
-//! ending, in private folders directly below the one that is swept.
+//! Only files that [`save_output`](super::output_file::save_output) could have written are
+//! removed: files with its suffix, in private session folders.
 //!
-//! **Invariant:** no link is followed, and nothing but a kept file or an empty folder goes.
+//! **Invariant:** no link is followed, and only saved outputs and empty folders are removed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::keep::{SUFFIX, is_guarded, is_private};
 
-/// How long an output is kept.
+/// How long a saved output is kept.
 pub(crate) const RETENTION: Duration = Duration::from_hours(7 * 24);
 
-/// How often a folder is swept.
+/// The interval between two sweeps of a folder.
 const INTERVAL: Duration = Duration::from_hours(1);
 
-/// Whether `folder` was not swept within the last hour; asking counts as sweeping it.
+/// Returns whether `folder` was not swept within the last hour, and records a sweep now.
 pub(crate) fn is_due(folder: &Path) -> bool {
     static SWEPT: Mutex<Option<HashMap<PathBuf, Instant>>> = Mutex::new(None);
     let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,27 +33,27 @@ pub(crate) fn is_due(folder: &Path) -> bool {
     true
 }
 
-/// Removes the outputs below `folder` that were written longer than `max_age` ago, and the
-/// session folders that have been empty as long; says how many files went.
+/// Removes the outputs below `folder` that are older than `max_age`, and session folders that have
+/// been empty as long. Returns the number of removed files.
 ///
-/// What cannot be looked at or removed stays.
+/// Files that cannot be read or removed are skipped.
 pub(crate) fn sweep(folder: &Path, max_age: Duration) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(error),
     };
-    // Others could put a link in the place of a folder while it is swept.
+    // Other users could replace a session folder by a link during the sweep.
     if !is_guarded(&fs::metadata(folder)?) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write here"));
     }
     let mut removed = 0;
     for entry in entries.flatten() {
-        // An entry's metadata is its own, not that of what it links to.
+        // `DirEntry::metadata` does not follow links.
         let Ok(session) = entry.metadata() else { continue };
         if is_private(&session) {
             removed += sweep_session(&entry.path(), max_age);
-            // A young folder may have been lent before anything was kept in it.
+            // A new session folder may be empty because nothing was saved yet.
             if is_older(&session, max_age) {
                 let _ = fs::remove_dir(entry.path());
             }
@@ -74,7 +74,7 @@ fn sweep_session(folder: &Path, max_age: Duration) -> usize {
         .count()
 }
 
-/// A time that lies in the future, or that the system does not know, is not old.
+/// Returns whether the file is older than `max_age`. A missing or future time is not old.
 fn is_older(found: &fs::Metadata, max_age: Duration) -> bool {
     let written = found.modified().ok();
     let age = written.and_then(|at| SystemTime::now().duration_since(at).ok());
@@ -83,8 +83,8 @@ fn is_older(found: &fs::Metadata, max_age: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keep::{keep, prepare_outputs};
     use super::*;
+    use crate::truncate::{keep, prepare_outputs};
 
     const DAY: Duration = Duration::from_hours(24);
 
@@ -94,9 +94,9 @@ mod tests {
         fs::File::open(path).unwrap().set_modified(written).unwrap();
     }
 
-    // F98: ten days old goes, three days old stays.
+    // F98: ten days old is removed, three days old is kept.
     #[test]
-    fn what_is_old_goes() {
+    fn removes_expired_outputs() {
         let folder = tempfile::tempdir().unwrap();
         let old = keep(folder.path(), "s", "old", "text").unwrap();
         let young = keep(folder.path(), "s", "young", "text").unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_here_stays() {
+    fn keeps_other_files() {
         let folder = tempfile::tempdir().unwrap();
         let outputs = prepare_outputs(folder.path(), "s").unwrap();
         let others = [

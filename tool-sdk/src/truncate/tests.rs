@@ -1,4 +1,4 @@
-//! What is kept of a text, and how the rest is counted.
+//! Which parts of a text are kept, and how the omitted rest is counted.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const ALL: [Truncate; 3] = [Truncate::Head, Truncate::Tail, Truncate::Middle];
 
-/// Cuts `text`; `omitted` are the lines of which nothing is kept.
+/// Truncates `text`; `omitted` is the number of lines of which nothing is kept.
 #[track_caller]
 fn check(budget: Budget, keep: Truncate, text: &str, head: &str, tail: &str, omitted: usize) {
     let fitted = budget.fit(text, keep).expect("it is too long");
@@ -14,7 +14,7 @@ fn check(budget: Budget, keep: Truncate, text: &str, head: &str, tail: &str, omi
     assert_eq!(fitted.omitted_bytes, text.len() - head.len() - tail.len());
 }
 
-// F94: the limits themselves are not truncated, one more is.
+// F94: a text at the limit is not truncated, one more line or byte is.
 #[test]
 fn the_limits_are_inclusive() {
     let budget = Budget::default();
@@ -31,7 +31,7 @@ fn the_limits_are_inclusive() {
 
 // F45: a token is four bytes, and lines do not count.
 #[test]
-fn a_budget_of_tokens_is_one_of_bytes() {
+fn a_token_is_four_bytes() {
     let budget = Budget::tokens(1000);
     assert_eq!(budget.max_bytes(), 4000);
     assert!(budget.admits(&"\n".repeat(4000)) && !budget.admits(&"\n".repeat(4001)));
@@ -50,13 +50,13 @@ fn each_direction_keeps_its_end() {
 }
 
 #[test]
-fn the_tail_gets_what_the_head_leaves() {
+fn the_tail_gets_the_rest_of_the_budget() {
     let text = "1\n22\n3\n4\n5\n6\n7\n8\n9\n";
     check(Budget::new(99, 15), Truncate::Middle, text, "1\n", "4\n5\n6\n7\n8\n9\n", 2);
 }
 
 #[test]
-fn a_line_that_is_too_long_is_cut_at_a_character() {
+fn long_lines_are_cut_at_a_character_boundary() {
     let (one, two) = ("ääää", "first\nääää\nlast");
     check(Budget::new(9, 5), Truncate::Head, one, "ää", "", 0);
     check(Budget::new(9, 5), Truncate::Tail, one, "", "ää", 0);
@@ -68,7 +68,7 @@ fn a_line_that_is_too_long_is_cut_at_a_character() {
 }
 
 #[test]
-fn a_short_line_before_a_long_one_is_not_all_that_is_kept() {
+fn keeps_more_than_a_short_line_before_a_long_one() {
     let text = format!("\n{}\n", "x".repeat(100));
     check(Budget::new(9, 5), Truncate::Head, &text, "\nxxxx", "", 0);
     check(Budget::new(9, 5), Truncate::Tail, &text, "", "xxxx\n", 1);
@@ -83,7 +83,7 @@ fn lines_are_counted_exactly() {
     assert_eq!((whole.head, whole.original_lines, whole.omitted_lines), ("a\nb", 2, 0));
 }
 
-/// The lines of which at least a part lies in the kept ends, counted one by one.
+/// Counts the lines of which at least a part is kept.
 fn lines_kept(text: &str, head: usize, tail: usize) -> usize {
     let mut end = 0;
     let kept = |line: &&str| {
@@ -96,7 +96,7 @@ fn lines_kept(text: &str, head: usize, tail: usize) -> usize {
 
 proptest! {
     #[test]
-    fn what_is_kept_fits_and_comes_from_the_ends(
+    fn kept_parts_fit_and_come_from_the_ends(
         text in "[a-zä🦀\n]{0,200}", lines in 1_usize..20, bytes in 20_usize..100,
     ) {
         for keep in ALL {

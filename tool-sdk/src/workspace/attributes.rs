@@ -1,14 +1,14 @@
-//! What a file has beside its content, its mode and its owner: lists of who may do what, labels,
-//! and whatever users hang on it.
+//! Extended attributes (xattrs) of a file that is replaced: access control list, security labels
+//! and user attributes.
 //!
-//! The mode of a file with such a list says the most that anybody on it may do, and nothing
-//! of its group. A successor with the mode and without the list would be open to all of them.
+//! With a POSIX access control list, the group bits of the mode are only the mask of the list.
+//! A replacement with that mode but without the list would give the whole group these rights.
 //!
-//! **Invariant:** a successor is never open to more users than the file was.
+//! **Invariant:** a replacement is never accessible to more users than the original.
 
 use std::io;
 
-/// What a file has of that, by name.
+/// The extended attributes of a file, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attributes(Vec<(String, Vec<u8>)>);
 
@@ -32,16 +32,16 @@ mod system {
 
     use super::{Attributes, io};
 
-    /// Who may do what.
+    /// The access control list.
     const LIST: &str = "system.posix_acl_access";
 
-    /// What speaks of the content, which is another one now. The system takes it away from a
-    /// file that is written, too.
+    /// Attributes that are bound to the content and not copied. The kernel removes them too when a
+    /// file is written.
     const OF_CONTENT: [&str; 3] = ["security.capability", "security.evm", "security.ima"];
 
     impl Attributes {
-        /// Those of a file, as far as the system shows them.
-        pub(in super::super) fn of(file: &impl AsFd) -> io::Result<Self> {
+        /// Reads the extended attributes that the process may read.
+        pub(crate) fn of(file: &impl AsFd) -> io::Result<Self> {
             let mut all = Vec::new();
             for name in names(file)? {
                 match value(file, &name) {
@@ -54,8 +54,8 @@ mod system {
             Ok(Self(all))
         }
 
-        /// Gives them to a file that has those of its folder.
-        pub(in super::super) fn give(&self, file: &impl AsFd) -> io::Result<()> {
+        /// Copies the attributes to a new file, which inherited defaults from its folder.
+        pub(crate) fn give(&self, file: &impl AsFd) -> io::Result<()> {
             let own = Self::of(file)?;
             let is_listed = |all: &Self| all.0.iter().any(|(name, _)| name == LIST);
             if is_listed(&own) && !is_listed(self) {
@@ -64,7 +64,7 @@ mod system {
             for (name, value) in self.0.iter().filter(|it| !own.0.contains(it)) {
                 match fsetxattr(file, name.as_str(), value, XattrFlags::empty()) {
                     Err(error) if name == LIST => return Err(error.into()),
-                    // The others let nobody in, and not every user may give all of them.
+                    // The other attributes grant no access, and setting some needs privileges.
                     _ => {}
                 }
             }
@@ -91,17 +91,17 @@ mod system {
     }
 }
 
-/// Nothing is known of them here.
+/// Extended attributes are not supported on this system.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod system {
     use super::{Attributes, io};
 
     impl Attributes {
-        pub(in super::super) fn of<F>(_: &F) -> io::Result<Self> {
+        pub(crate) fn read_from<F>(_: &F) -> io::Result<Self> {
             Ok(Self::default())
         }
 
-        pub(in super::super) fn give<F>(&self, _: &F) -> io::Result<()> {
+        pub(crate) fn apply_to<F>(&self, _: &F) -> io::Result<()> {
             Ok(())
         }
     }

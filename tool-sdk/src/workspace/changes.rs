@@ -1,4 +1,9 @@
-//! Changes of files that are made together, or not at all.
+//! File transactions: several file changes that are committed together or rolled back.
+//!
+//! New contents are first staged in temporary files beside their targets, then renamed over them
+//! while the folders are locked ([`dir_lock`](super::dir_lock)).
+//!
+//! **Invariant:** after a failed commit every file is as it was, or the hint names the exception.
 
 use std::sync::Arc;
 
@@ -9,27 +14,29 @@ use super::turns::{Patience, Turns};
 use super::{Durability, Located, Snapshot};
 use crate::error::ToolError;
 
-/// How many files are written or replaced before it is asked again whether anybody still wants it.
+/// How many files are written or replaced between two checks for cancellation.
 const TOGETHER: usize = 256;
 
-/// How many changes are few enough that waiting for the disk takes no time that anybody notices.
+/// With [`Durability::Auto`], transactions of up to this many files wait for the disk; the delay
+/// is then not noticeable.
 const FEW: usize = 16;
 
-/// How many bytes are replaced in one turn, so that it ends before the others lose patience.
+/// How many bytes are replaced under one lock, so that other processes do not time out.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// Changes of files that are made together, or not at all.
+/// Several file changes that are committed together, or not at all.
 ///
-/// Each file changes at once: its new content is written beside it and takes its name, so
-/// that a reader sees the old file or the new one, and a disk that is full keeps the old
-/// one. A file that is no longer what the [`Snapshot`] says, also in its mode or owner, is a
-/// `conflict`. When one change fails, those before it are undone.
+/// Each file is replaced atomically: its new content is written to a temporary file in the same
+/// folder and renamed over it. A reader sees the old file or the new one, and when the disk is
+/// full the old one stays. A file that differs from its [`Snapshot`] in content, mode or owner is
+/// a `conflict`. When one change fails, the earlier ones are rolled back.
 ///
-/// Nothing is removed before all that is written is in its place. Folders on the way are
-/// made. Each place belongs to one change. A file that is replaced keeps its mode, on Linux its
-/// access control list and other extended attributes, and its owner where the system allows
-/// that; a file of several names (hard links) is replaced under this one only. What this user
-/// may not write is not replaced either. Whatever ends the work early, no temporary file stays.
+/// Files are removed after all writes are in place. Missing parent folders are created. Every
+/// path may occur in one change only. A replaced file keeps its mode, on Linux its access
+/// control list and other extended attributes, and its owner where the system allows it. Of a
+/// file with several hard links only this link is replaced. A file that the user may not write
+/// is not replaced either. No temporary file is left behind, even when the transaction is
+/// cancelled.
 ///
 /// # Examples
 ///
@@ -45,44 +52,45 @@ const BYTES: usize = 64 * 1024 * 1024;
 /// Changes::new().write(place.clone(), before.clone(), "hello").apply(|| false)?;
 /// assert_eq!(place.snapshot(1024)?.content(), Some(&b"hello"[..]));
 ///
-/// // Somebody else was faster.
+/// // The file has changed since the snapshot.
 /// let error = Changes::new().write(place, before, "bye").apply(|| false).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Conflict);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Default)]
-#[must_use = "nothing changes before `apply`"]
+#[must_use = "nothing changes before `commit`"]
 pub struct Changes {
     list: Vec<Planned>,
     durable: Option<bool>,
 }
 
-/// A change, and how far it is.
+/// A change of a transaction.
 enum Planned {
     Change(Change),
     Written(Draft),
 }
 
 impl Changes {
-    /// No changes yet.
+    /// Creates an empty transaction.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives a file new content, which was made from `before`; makes it when there was none.
+    /// Writes new content to a file, and creates it when `before` is [absent](Snapshot::absent).
+    /// `before` is the snapshot from which the content was made.
     pub fn write(self, place: Located, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
         let like = before.clone();
         self.and(Change { place, before, after: Some(content.into()), like })
     }
 
-    /// Removes a file that was read as `before`.
+    /// Removes a file; `before` is its expected state.
     pub fn remove(self, place: Located, before: Snapshot) -> Self {
         let like = Snapshot::absent();
         self.and(Change { place, before, after: None, like })
     }
 
-    /// Gives a file another place, and new content while it is at it; what was read at `to`
-    /// is replaced. The file keeps its mode.
+    /// Moves a file to another path and writes new content to it. A file at `to` is replaced if
+    /// it still equals its snapshot. The mode of the moved file is kept.
     pub fn rename(
         self,
         (from, before): (Located, Snapshot),
@@ -94,15 +102,14 @@ impl Changes {
             .remove(from, before)
     }
 
-    /// Whether the files are on the disk, and not only in the system's memory, when
-    /// [`apply`](Self::apply) returns; without this, it is as the workspace of the first one
-    /// [says](crate::Workspace::durability).
+    /// Sets whether [`commit`](Self::commit) waits until the files are on disk (`fsync`).
+    /// Overrides the [durability](crate::Workspace::durability) of the workspace.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
         self
     }
 
-    /// Gives a file the new content that is written beside it already.
+    /// Adds a write whose content is already staged beside its file.
     pub fn put(mut self, draft: Draft) -> Self {
         self.list.push(Planned::Written(draft));
         self
@@ -122,17 +129,17 @@ impl Changes {
         self
     }
 
-    /// Makes the changes, unless `stopped` says on the way that nobody wants them any more.
+    /// Commits the changes, unless `stopped` returns `true` before all of them are made.
     ///
     /// # Errors
     ///
-    /// Fails with `conflict` when a file is not what its snapshot says, with `denied` when
-    /// it may not be written, with `aborted` when it was stopped, and with `failed` for what
-    /// else can go wrong. Nothing has changed then; where something could not be undone
-    /// because others changed it, the hint says so.
+    /// Fails with `conflict` when a file differs from its snapshot, with `denied` when it may
+    /// not be written, with `aborted` when `stopped` returned `true`, and with `failed` for
+    /// other I/O errors. All changes are then rolled back. When a change could not be rolled
+    /// back, because another process changed the file again, the hint says so.
     pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
-        // Declared first: folders that were made go after the files in them, and the end of the
-        // program waits for all of it.
+        // Declared first, so dropped last: created folders are removed after the files in them,
+        // and shutdown waits for all of it.
         let mut begun = vec![Begun::new()?];
         let durable = self.is_durable();
         let mut staged = Vec::with_capacity(self.list.len());
@@ -151,7 +158,7 @@ impl Changes {
             });
         }
         let stopped = || begun[0].underway.is_unwanted() || stopped();
-        // Waiting for the disk takes so long that it is worth asking before each file.
+        // `fsync` is slow, so check for cancellation before every file.
         let together = if durable { 1 } else { TOGETHER };
         let mut unwritten: Vec<&mut Staged> =
             staged.iter_mut().filter(|change| change.is_unwritten(durable)).collect();
@@ -174,7 +181,7 @@ impl Planned {
     }
 }
 
-/// Puts everything in its place; what is removed goes last.
+/// Renames all staged files to their targets, then removes files.
 fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
     staged.sort_by_key(Staged::removes);
     let written = staged.partition_point(|change| !change.removes());
@@ -193,7 +200,7 @@ fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), Tool
     Ok(())
 }
 
-/// The changes in parts, each of which is made in one turn.
+/// Splits the changes into batches; the folders of a batch are locked together.
 fn in_turns(mut rest: &mut [Staged]) -> impl Iterator<Item = &mut [Staged]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
@@ -208,12 +215,12 @@ fn in_turns(mut rest: &mut [Staged]) -> impl Iterator<Item = &mut [Staged]> {
 
 fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
     match stopped() {
-        true => Err(ToolError::aborted("the call ended early, and nothing was written")),
+        true => Err(ToolError::aborted("the call was cancelled, and nothing was written")),
         false => Ok(()),
     }
 }
 
-/// Undoes what was done, the last first; says what could not be.
+/// Rolls back the committed changes in reverse order. Adds a hint that names those that failed.
 fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
     staged.retain(Staged::is_done);
     staged.reverse();
@@ -229,7 +236,7 @@ fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
     match stuck.is_empty() {
         true => error,
         false => error.hint(format_args!(
-            "the change of {} could not be undone; look at what is there before you go on",
+            "the change of {} could not be undone; read the files before you continue",
             stuck.join(" and ")
         )),
     }
@@ -248,7 +255,7 @@ mod tests {
     use crate::workspace::staged::Folders;
 
     #[test]
-    fn the_workspace_says_whether_changes_are_durable() {
+    fn durability_defaults_to_the_workspace() {
         let folder = tempfile::tempdir().unwrap();
         let is_durable = |durability: Option<Durability>, files: usize, said: Option<bool>| {
             let workspace = Workspace::open([folder.path()]).unwrap();
@@ -277,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_has_so_many_files_and_so_many_bytes() {
+    fn batches_are_limited_in_files_and_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open([folder.path()]).unwrap();
         let folders = Folders::default();

@@ -1,9 +1,11 @@
-//! New contents that are written beside their files while others are still being made.
+//! Staged writes: new contents that are written to temporary files before the transaction is
+//! complete.
 //!
-//! Who changes many files makes their contents one by one, and on several threads. What was
-//! just made is written fastest at once; which names change is decided when all of it is there.
+//! A tool that changes many files computes their contents one by one, on several threads. Each
+//! content is written while it is still in the processor's cache. The renames happen when the
+//! [`FileTransaction`](super::FileTransaction) is committed.
 //!
-//! **Invariant:** a draft has no name that anybody looks for, and goes away with its value.
+//! **Invariant:** a staged write has a random name, and is removed on drop unless it is committed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +15,8 @@ use super::underway::Underway;
 use super::{Durability, Located, Snapshot, Workspace};
 use crate::error::ToolError;
 
-/// Writes new contents beside their files, for [`Changes`](super::Changes) that are not
-/// complete yet.
+/// Stages new contents beside their files, for a [`FileTransaction`](super::FileTransaction) that
+/// is not complete yet.
 ///
 /// # Examples
 ///
@@ -38,18 +40,19 @@ pub struct Drafts {
     durable: bool,
 }
 
-/// A new content beside its file; without [`Changes`](super::Changes) that take it, it goes away.
-#[must_use = "it goes away when it is dropped"]
+/// A new content in a temporary file. It is removed unless a
+/// [`FileTransaction`](super::FileTransaction) commits it.
+#[must_use = "the staged file is removed when this is dropped"]
 pub struct Draft {
-    // Declared first, so that files are gone before the folders that were made for them.
+    // Declared first, so that files are removed before the folders that were created for them.
     pub(super) staged: Staged,
     pub(super) begun: Arc<Begun>,
 }
 
-/// What changes have in common that were begun.
+/// State that the changes of a transaction share.
 pub(super) struct Begun {
     pub(super) folders: Folders,
-    // Declared last, so that the end of the program waits for everything else.
+    // Declared last, so that shutdown waits until everything else is dropped.
     pub(super) underway: Underway,
 }
 
@@ -61,31 +64,31 @@ impl Begun {
 }
 
 impl Drafts {
-    /// No drafts yet.
+    /// Starts staging writes.
     ///
     /// # Errors
     ///
-    /// Fails with `aborted` when the program ends.
+    /// Fails with `aborted` when the program is shutting down.
     pub fn begin(workspace: &Workspace) -> Result<Self, ToolError> {
         Ok(Self { begun: Begun::new()?, durable: workspace.0.durability == Durability::Always })
     }
 
-    /// Reads a whole file like [`Located::snapshot`], through the folder that is open for its
-    /// new content.
+    /// Reads a whole file like [`ResolvedPath::snapshot`], through the folder handle that is open
+    /// for its new content.
     ///
     /// # Errors
     ///
-    /// Fails like [`Located::snapshot`].
+    /// Fails like [`ResolvedPath::snapshot`].
     pub fn snapshot(&self, place: &Located, limit: u64) -> Result<Snapshot, ToolError> {
         place.snapshot_in(limit, || self.begun.folders.existing(place))
     }
 
-    /// Writes the new content of a file beside it, which was made from `before`; where there
-    /// was none, folders on the way are made.
+    /// Writes the new content of a file to a temporary file beside it. `before` is the snapshot
+    /// from which the content was made. Creates missing folders for a new file.
     ///
     /// # Errors
     ///
-    /// Fails like [`Changes::apply`](super::Changes::apply).
+    /// Fails like [`FileTransaction::commit`](super::FileTransaction::commit).
     pub fn write(
         &self,
         place: Located,
@@ -93,7 +96,9 @@ impl Drafts {
         content: impl Into<Vec<u8>>,
     ) -> Result<Draft, ToolError> {
         if self.begun.underway.is_unwanted() {
-            return Err(ToolError::aborted("the program ends, and nothing was written"));
+            return Err(ToolError::aborted(
+                "the program is shutting down, and nothing was written",
+            ));
         }
         let (place, like) = (place.into_real()?, before.clone());
         let change = Change { place, before, after: Some(content.into()), like };
@@ -104,7 +109,7 @@ impl Drafts {
 }
 
 impl Draft {
-    /// What the file is to say.
+    /// Returns the new content.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         self.staged.content().unwrap_or_default()
@@ -128,9 +133,9 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::Changes;
     use super::*;
     use crate::error::ErrorKind;
+    use crate::workspace::Changes;
 
     fn workspace(folder: &Path) -> Workspace {
         for name in ["a", "b"] {
@@ -152,19 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_nobody_takes_goes_away() {
+    fn uncommitted_writes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
         let drafts = Drafts::begin(&workspace).unwrap();
         let made = [draft(&drafts, &workspace, "a"), draft(&drafts, &workspace, "x/y/z")];
         assert_eq!(made[0].content(), b"new");
-        // The folders go with the last of what was begun.
+        // Created folders are removed with the last staged write.
         drop((drafts, made));
         check(folder.path(), ["old", "old"]);
     }
 
     #[test]
-    fn drafts_of_several_threads_are_made_together_with_other_changes() {
+    fn commits_writes_of_several_stages_with_other_changes() {
         for durability in [Durability::Auto, Durability::Always, Durability::Never] {
             let folder = tempfile::tempdir().unwrap();
             let workspace = workspace(folder.path()).durability(durability);
@@ -179,9 +184,9 @@ mod tests {
         }
     }
 
-    // PA5: a draft is no reason to lose what somebody else wrote meanwhile.
+    // PA5: a staged write never overwrites a concurrent change.
     #[test]
-    fn what_was_changed_since_is_a_conflict_and_all_of_it_is_undone() {
+    fn a_conflict_rolls_back_all_staged_writes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
         let drafts = Drafts::begin(&workspace).unwrap();

@@ -1,26 +1,25 @@
-//! Whether a change is on the disk when it is made.
+//! Durability of file changes: whether a commit waits for the disk (`fsync`).
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// Whether changed files are on the disk, and not only in the system's memory, when their tool
-/// says that they are changed.
+/// Whether changed files are flushed to disk (`fsync`) before a tool reports success.
 ///
-/// A power failure after that loses nothing. Without, one within the next seconds may lose the
-/// change, or leave a file that was changed empty; for very many files, waiting for the disk
-/// takes seconds, too. What another process sees is whole either way.
+/// With it, a later power failure loses nothing. Without it, a power failure within the next
+/// seconds may lose the change or leave a changed file empty. Flushing many files takes seconds.
+/// Other processes see whole files in both cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Durability {
-    /// Where a change has few files.
+    /// Flush transactions of up to 16 files.
     #[default]
     Auto,
-    /// However long that takes.
+    /// Always flush, however long it takes.
     Always,
-    /// Whenever the system writes them.
+    /// Never flush; the system writes the files when it likes.
     Never,
 }
 
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_one_has_one_name() {
+    fn names_are_parsed_and_displayed() {
         for name in ["auto", "always", "never"] {
             let parsed: Durability = name.parse().unwrap();
             assert_eq!(parsed.to_string(), name);

@@ -1,4 +1,4 @@
-//! The same work for each of many files, on several threads.
+//! Runs a function for many files on a few threads.
 
 use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
@@ -6,24 +6,24 @@ use std::thread::{self, available_parallelism};
 
 use crate::error::ToolError;
 
-/// So few that starting a thread takes longer.
+/// Up to this number of items, starting threads takes longer than the work.
 const FEW: usize = 16;
 
-/// More threads wait for the locks of a folder only.
+/// More threads only contend for the kernel's lock of a folder.
 const MOST: usize = 4;
 
-/// How many threads there are for many items; to find that out, the system reads files.
+/// The number of threads, cached because `available_parallelism` reads files.
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
 
-/// What one of several threads has to do; whoever is done helps the others.
+/// The work queue of one thread. A thread whose queue is empty steals from the others.
 type Queue<'i, T> = Mutex<VecDeque<&'i mut T>>;
 
-/// Does something with each, in no particular order when there are many.
+/// Calls `act` for every item, in no particular order when there are many.
 ///
-/// Each thread has its turns: what was done for an item before was done by the same one, which
-/// has what belongs to it at hand. After a failure nothing more is begun; it is that failure
-/// which is told.
+/// Items are assigned round-robin, so that with the same items a thread finds in its cache what
+/// it wrote in the previous call. After the first failure no more items are started, and that
+/// failure is returned.
 pub(super) fn each<T: Send>(
     items: &mut [T],
     act: impl Fn(&mut T) -> Result<(), ToolError> + Sync,
@@ -47,8 +47,8 @@ pub(super) fn each<T: Send>(
             }
         }
     };
-    // This one only waits: a new thread mostly begins where the one that started it goes on, and
-    // then not before the system has noticed.
+    // The calling thread only waits: the kernel often starts a new thread on the same core, where
+    // it would have to wait for this one.
     let has_started = threads > 1
         && thread::scope(|scope| {
             let start = |own| thread::Builder::new().spawn_scoped(scope, move || work(own)).is_ok();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_done_once() {
+    fn processes_every_item_once() {
         for count in [0, 1, FEW, FEW + 1, 1000] {
             let mut items = vec![0; count];
             each(&mut items, |item| {
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_after_a_failure() {
+    fn stops_after_the_first_failure() {
         for count in [FEW, 1000] {
             let mut items: Vec<usize> = (0..count).collect();
             let fails = |item: &mut usize| match *item {
                 0 => Err(ToolError::failed("the first one")),
                 _ => {
                     *item = 0;
-                    // The failure is known by then.
+                    // Give the other thread time to record the failure.
                     thread::yield_now();
                     Ok(())
                 }

@@ -1,7 +1,6 @@
-//! Whether a file still is what was read: the proof before and after it is replaced.
+//! Compares a file with its snapshot, before and after it is replaced.
 //!
-//! **Invariant:** a file is the same only if it holds the same; that nobody seems to have
-//! touched it is a hint.
+//! **Invariant:** only equal content proves that a file is unchanged; an equal stamp is a hint.
 
 use std::fs::File;
 use std::io;
@@ -14,19 +13,19 @@ use super::fill::fill;
 use super::named::open;
 use super::snapshot::{Facts, Stamp};
 
-/// How much of a file is compared at once.
+/// The buffer size for comparing content.
 const CHUNK: usize = 64 * 1024;
 
-/// What a file must hold to be replaced or removed.
+/// The state that a file must have to be replaced or removed.
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'e> {
     pub(super) content: &'e [u8],
-    /// What the system said of it when it held that, where somebody asked. Who changed its
-    /// mode or owner meant the successor, too.
+    /// The metadata of the snapshot, if mode, owner and attributes must match too: a concurrent
+    /// `chmod` or `chown` is meant for the replacement as well.
     pub(super) facts: Option<&'e Facts>,
 }
 
-/// Whether the file is probably what is expected: nobody touched it, or it holds the same.
+/// Returns whether the file probably matches: its stamp is unchanged, or its content is equal.
 pub(super) fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
     let is_untouched = match (expected.facts, dir.symlink_metadata(name)) {
         (Some(facts), Ok(metadata)) => Stamp::of(&metadata) == facts.stamp,
@@ -35,8 +34,8 @@ pub(super) fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Resul
     Ok(is_untouched || holds(dir, name, expected)?)
 }
 
-/// Whether there is a file that holds what is expected and nothing else, with its mode, owner
-/// and attributes.
+/// Returns whether the file exists with exactly the expected content, mode, owner and extended
+/// attributes.
 pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
     let Expected { content, facts } = expected;
     if facts.is_some_and(|facts| facts.is_link) {
@@ -46,7 +45,7 @@ pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Resul
     let file = match open(dir, name) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        // What is no file may not let itself be opened.
+        // Opening something that is not a regular file may fail; that is a mismatch.
         Err(error) => return if is_file(dir, name) { Err(error) } else { Ok(false) },
     };
     let metadata = Metadata::from_just_metadata(file.metadata()?);
@@ -60,7 +59,7 @@ fn is_file(dir: &Dir, name: &Path) -> bool {
     dir.symlink_metadata(name).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Whether a file has what else its successor gets.
+/// Returns whether the extended attributes of the file are equal to those of the snapshot.
 fn fits(file: &File, facts: Option<&Facts>) -> io::Result<bool> {
     let Some(facts) = facts else { return Ok(true) };
     Ok(Attributes::of(file)? == facts.attributes)
@@ -73,7 +72,7 @@ fn same(file: &File, expected: &[u8]) -> io::Result<bool> {
         buffer.clear();
         let read = fill(file, &mut buffer)?;
         match rest.strip_prefix(&*buffer) {
-            // A file gives less than was asked for at its end.
+            // A short read marks the end of the file.
             Some([]) if read < buffer.capacity() => return Ok(true),
             Some(left) if read > 0 => rest = left,
             _ => return Ok(false),

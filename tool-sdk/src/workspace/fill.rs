@@ -1,10 +1,9 @@
-//! Reading into memory that nothing was written to before: a file that is read whole is not
-//! worth being zeros first.
+//! Reads into the spare capacity of a `Vec`, without zeroing the buffer first.
 
 use std::fs::File;
 use std::io;
 
-/// Reads once, as much as there is room for behind `content`; says how much that was.
+/// Reads once into the spare capacity of `content`, and returns the number of bytes read.
 #[cfg(unix)]
 pub(super) fn fill(file: &File, content: &mut Vec<u8>) -> io::Result<usize> {
     Ok(rustix::io::read(file, rustix::buffer::spare_capacity(content))?)

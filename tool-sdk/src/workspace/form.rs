@@ -1,16 +1,16 @@
-//! What a path may look like, before anything looks at the disk.
+//! Validates the syntax of paths, before any access to the disk.
 
 use std::path::{Component, Path};
 
 use crate::error::ToolError;
 
-/// The longest path that is looked at, in bytes.
+/// The maximum length of a path.
 const MAX_PATH: usize = 4096;
 
-/// The longest name within a path, in bytes.
+/// The maximum length of a path component.
 const MAX_NAME: usize = 255;
 
-/// Refuses what no file can be called, before anything looks at the disk.
+/// Rejects paths that no file can have.
 pub(super) fn check(path: &str) -> Result<(), ToolError> {
     if path.is_empty() {
         return Err(
@@ -18,11 +18,11 @@ pub(super) fn check(path: &str) -> Result<(), ToolError> {
         );
     }
     if path.contains('\0') {
-        return Err(ToolError::invalid_args("the path holds a NUL character"));
+        return Err(ToolError::invalid_args("the path contains a NUL character"));
     }
     if path.len() > MAX_PATH {
         return Err(ToolError::invalid_args(format_args!(
-            "the path has {} bytes, more than {MAX_PATH}",
+            "the path has {} bytes, but at most {MAX_PATH} are allowed",
             path.len()
         )));
     }
@@ -30,13 +30,13 @@ pub(super) fn check(path: &str) -> Result<(), ToolError> {
         let Component::Normal(name) = component else { continue };
         if name.len() > MAX_NAME {
             return Err(ToolError::invalid_args(format_args!(
-                "a name in the path has {} bytes, more than {MAX_NAME}",
+                "a name in the path has {} bytes, but at most {MAX_NAME} are allowed",
                 name.len()
             )));
         }
         if cfg!(windows) && is_special_on_windows(&name.to_string_lossy()) {
             return Err(ToolError::invalid_args(format_args!(
-                "`{}` means something else than a file on this system",
+                "`{}` is a reserved name on this system, not a file",
                 name.display()
             )));
         }
@@ -44,7 +44,8 @@ pub(super) fn check(path: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Device names, alternate streams, and names that Windows would silently shorten.
+/// Returns whether Windows reserves the name: a device, an alternate stream, or a name whose
+/// trailing dots or blanks it would strip.
 pub(super) fn is_special_on_windows(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
@@ -59,12 +60,12 @@ pub(super) fn is_special_on_windows(name: &str) -> bool {
         })
 }
 
-/// Whether the path belongs to no folder: on Windows, a drive is enough for that.
+/// Returns whether the path is absolute. On Windows a drive prefix such as `C:` is enough.
 pub(super) fn is_absolute(path: &Path) -> bool {
     path.has_root() || matches!(path.components().next(), Some(Component::Prefix(_)))
 }
 
-/// Whether `..` leads above the start, links aside; those the handle refuses.
+/// Returns whether `..` leads above the root. Symbolic links are checked when a path is opened.
 pub(super) fn leaves(path: &Path) -> bool {
     let mut depth = 0_usize;
     for component in path.components() {

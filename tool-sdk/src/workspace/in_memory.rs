@@ -1,15 +1,15 @@
-//! Reading of what the system holds in memory anyway.
+//! The fast path for reading files: reads that are served from the page cache, without blocking.
 //!
-//! Work that may wait for a disk belongs on another thread; to go there and back takes longer
-//! than a page of a file that is in memory. A tool may try this first.
+//! Reads that may wait for the disk belong on a blocking thread. Switching to that thread takes
+//! longer than reading a cached page, so a tool may try this first.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A file of which only that is read which is in memory; anything else is an error of the
-/// kind `WouldBlock`.
+/// Reads a file only as far as it is in the page cache. A read that would wait for the disk fails
+/// with `WouldBlock`.
 ///
-/// Where the system cannot tell, nothing is in memory.
+/// Uses `preadv2` with `RWF_NOWAIT` on Linux. Elsewhere every read fails with `WouldBlock`.
 ///
 /// # Examples
 ///
@@ -36,8 +36,7 @@ pub struct InMemory<'f> {
 }
 
 impl<'f> InMemory<'f> {
-    /// The file from where it stands on, and not more than `room` bytes of it: copying takes
-    /// time, too.
+    /// Reads from the current position, at most `room` bytes in total: copying takes time too.
     #[must_use]
     pub fn new(file: &'f File, room: usize) -> Self {
         Self { file, room }
@@ -59,12 +58,12 @@ impl Read for InMemory<'_> {
 fn without_waiting(file: &File, into: &mut [u8]) -> io::Result<usize> {
     use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-    /// Reads on from where the file stands.
+    /// Read at the current position, and advance it.
     const ON: u64 = u64::MAX;
 
     let mut into = [io::IoSliceMut::new(into)];
     preadv2(file, &mut into, ON, ReadWriteFlags::NOWAIT).map_err(|errno| match errno {
-        // This system, or this file system, does not know the flag.
+        // The kernel or the file system does not support the flag.
         Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => io::ErrorKind::WouldBlock.into(),
         errno => errno.into(),
     })

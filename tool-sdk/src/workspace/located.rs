@@ -1,4 +1,8 @@
-//! A place in a workspace: what is there, and how it is opened.
+//! A path that was resolved in a workspace: metadata, opening, reading of folders, and the
+//! errors that a model gets for them.
+//!
+//! **Invariant:** every access goes through the handle of the path's root. Behind a canonical
+//! path no symbolic link is followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -19,7 +23,7 @@ use super::straight::is_straight;
 use super::{Access, Durability, Root, Workspace};
 use crate::error::{ErrorKind, ToolError};
 
-/// A place in a [`Workspace`], whether anything is there or not.
+/// A path in a [`Workspace`]; the file need not exist.
 ///
 /// # Examples
 ///
@@ -41,11 +45,11 @@ pub struct Located {
     pub(super) workspace: Workspace,
     pub(super) root: usize,
     pub(super) relative: PathBuf,
-    /// Whether there were no links on the way, so that none is followed any more.
+    /// Whether the path has no symbolic links, so that none is followed when it is opened.
     pub(super) is_real: bool,
 }
 
-/// What kind of thing something is.
+/// The type of a file system entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -53,66 +57,68 @@ pub enum FileKind {
     File,
     /// A folder.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link, also a dangling one.
     Symlink,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
 impl FileKind {
-    /// Whether it is a regular file.
+    /// Returns whether this is a regular file.
     #[must_use]
     pub fn is_file(self) -> bool {
         self == Self::File
     }
 
-    /// Whether it is a folder.
+    /// Returns whether this is a folder.
     #[must_use]
     pub fn is_dir(self) -> bool {
         self == Self::Directory
     }
 
-    /// Whether it is a symbolic link.
+    /// Returns whether this is a symbolic link.
     #[must_use]
     pub fn is_symlink(self) -> bool {
         self == Self::Symlink
     }
 }
 
-/// One thing in a folder.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirEntry {
-    /// Its name.
+    /// The file name.
     pub name: OsString,
-    /// What it is; a link is not followed for the answer.
+    /// The type of the entry. Symbolic links are not followed.
     pub kind: FileKind,
 }
 
-/// Facts about a place where something is.
+/// Metadata of an existing file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileMetadata {
-    /// What is there, links followed.
+    /// The type. Symbolic links are followed.
     pub kind: FileKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub len: u64,
-    /// When it was last written, where the system says so.
+    /// The time of the last modification, where the system has one.
     pub modified: Option<SystemTime>,
 }
 
 impl Located {
-    /// The path for people and models: its [`spelling`](Self::spelling) on [one line](one_line).
+    /// Returns the path for users and models: the [rule path](Self::rule_path),
+    /// [escaped](escape_for_display) to fit on one line.
     #[must_use]
     pub fn display(&self) -> String {
         one_line(&self.spelling()).into_owned()
     }
 
-    /// The path for rules and programs: relative to the first root and with `/`.
+    /// Returns the path that permission rules and programs use: relative to the first root,
+    /// with `/` as separator.
     ///
-    /// Elsewhere it is the absolute path, so that it always leads back to the same file. What
-    /// lies below the first root has one name, also where another root or a search led to it:
-    /// rules speak of that.
+    /// Outside of the first root it is the absolute path, so that it always resolves to the
+    /// same file. A file below the first root has this one path, even when it was reached
+    /// through another root or a search.
     #[must_use]
     pub fn spelling(&self) -> String {
         if self.root == 0 {
@@ -125,51 +131,52 @@ impl Located {
         }
     }
 
-    /// The absolute path, to show or to hand to a walker; what is opened is never this.
+    /// Returns the absolute path, for display or for other programs. This module never opens it.
     #[must_use]
     pub fn absolute(&self) -> PathBuf {
-        // Joining an empty path would add a separator.
+        // Joining an empty path would append a separator.
         match self.relative.as_os_str().is_empty() {
             true => self.root().real.clone(),
             false => self.root().real.join(&self.relative),
         }
     }
 
-    /// Whether it lies in a folder that is lent for reading only.
+    /// Returns whether the path lies in a read-only folder.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.root().access == Access::Read
     }
 
-    /// Whether it is no part of the workspace, and somebody is asked about it.
+    /// Returns whether the path is outside of the workspace, so that the user is asked about it.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.root().access == Access::Outside
     }
 
-    /// Whether it is a file that something executes or obeys later, such as a hook of git, a
-    /// start-up file of a shell, or the settings of an agent: by its name, whether it exists
-    /// or not. So is what the host [protects](Workspace::protect).
+    /// Returns whether this is a protected file: one that another program executes or reads as
+    /// its configuration, such as a git hook, a shell start-up file or the settings of an agent.
+    /// It is recognized by name and need not exist. Paths that the host
+    /// [protects](Workspace::protect) count too.
     #[must_use]
     pub fn is_protected(&self) -> bool {
         let absolute = self.absolute();
         is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.0.protected)
     }
 
-    /// Whether another place of the same workspace has the same path.
+    /// Returns whether another path of the same workspace is equal to this one.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         self.root == other.root && self.relative.as_os_str() == other.relative.as_os_str()
     }
 
-    /// The same place without symbolic links, as they are now.
+    /// Resolves the symbolic links of the path, as they are now (`realpath`).
     ///
-    /// What is opened through it is that place and no other: when a link appears on the way
-    /// later, opening fails. The part of the path that does not exist yet stays as it is.
+    /// The result is opened without following links: when a component becomes a link later,
+    /// opening fails. Components that do not exist yet are kept as they are.
     ///
     /// # Errors
     ///
-    /// Fails with `denied` when a link leads out of the workspace, and with `failed` when a
-    /// pipe or a device is there.
+    /// Fails with `denied` when a link leads outside of the workspace, and with `failed` when
+    /// the path is a pipe or a device.
     ///
     /// # Examples
     ///
@@ -193,7 +200,8 @@ impl Located {
         }
         let there = dir.metadata(self.below_root()).map(|found| FileKind::of(found.file_type()));
         if matches!(there, Ok(FileKind::Other)) {
-            // Where the kernel does not do it, finding the name means opening, and waiting.
+            // The portable fallback opens the file to find its name, and that would block on a
+            // pipe.
             return Err(self.not_a_file("a pipe or a device"));
         }
         let real = settle(self.below_root(), |path| canonicalize(dir, path));
@@ -202,28 +210,28 @@ impl Located {
         Ok(Self { relative, is_real: true, ..self.clone() })
     }
 
-    /// The same, where this one is not needed any more.
+    /// Like [`canonicalize`](Self::canonicalize), but consumes the path and avoids a clone.
     pub(super) fn into_real(self) -> Result<Self, ToolError> {
         if self.is_real { Ok(self) } else { self.real() }
     }
 
-    /// The last name of the path; a root has none.
+    /// Returns the last component of the path, or `None` for a root.
     #[must_use]
     pub fn file_name(&self) -> Option<&OsStr> {
         self.relative.file_name()
     }
 
-    /// The place `below` this one.
+    /// Appends a relative path.
     ///
-    /// A path that leads out is refused when it is opened, and below a [real](Self::real)
-    /// place a link is not followed.
+    /// A path that escapes the root is refused when it is opened. Below a
+    /// [canonical](Self::canonicalize) path symbolic links are not followed.
     #[must_use]
     pub fn join(&self, below: impl AsRef<Path>) -> Self {
         Self { relative: self.relative.join(below), ..self.clone() }
     }
 
-    /// The folder that holds this place. A root has none, and what is outside of the
-    /// workspace has none that anybody was asked about.
+    /// Returns the parent folder. A root has none, and neither has a path outside of the
+    /// workspace, because the user was asked about that path only.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         self.file_name().filter(|_| !self.is_outside())?;
@@ -234,27 +242,27 @@ impl Located {
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
-    /// or a link leads out of the workspace, and with `failed` when it is a folder, a pipe
-    /// or a device.
+    /// Fails with `not_found` when the file does not exist, with `denied` when it may not be
+    /// read or a link leads outside of the workspace, and with `failed` when it is a folder, a
+    /// pipe or a device.
     pub fn open_file(&self) -> Result<File, ToolError> {
         self.open_regular().map(|(file, _)| file)
     }
 
-    /// Opens a regular file for reading, and tells what the system knows about it.
+    /// Opens a regular file for reading and returns its metadata.
     pub(super) fn open_regular(&self) -> Result<(File, Metadata), ToolError> {
         let opened = if self.is_real {
             self.in_holder(|dir| open(dir, self.last_name()))
         } else {
             let mut options = OpenOptions::new();
-            // A pipe is not waited for.
+            // Do not block on a pipe without a writer.
             options.read(true).nonblock(true);
             self.root().dir.open_with(self.below_root(), &options).map(cap_std::fs::File::into_std)
         };
         self.regular(opened)
     }
 
-    /// The same of a real place, through the folder that holds it.
+    /// Opens a regular file of a canonical path through the handle of its parent folder.
     pub(super) fn open_regular_in(
         &self,
         holder: impl FnOnce() -> io::Result<Arc<Dir>>,
@@ -273,12 +281,12 @@ impl Located {
         Err(self.not_a_file(what))
     }
 
-    /// Looks what is there.
+    /// Returns the metadata of the file or folder.
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when nothing is there, and with `denied` when a link leads
-    /// out of the workspace.
+    /// Fails with `not_found` when it does not exist, and with `denied` when a link leads
+    /// outside of the workspace.
     pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
         let found = if self.is_real {
             self.in_holder(|dir| dir.symlink_metadata(self.last_name()))
@@ -293,19 +301,19 @@ impl Located {
         })
     }
 
-    /// Whether a symbolic link is here, wherever it leads.
+    /// Returns whether the path itself is a symbolic link, also a dangling one.
     pub(crate) fn is_link(&self) -> bool {
         let found = self.root().dir.symlink_metadata(self.below_root());
         found.is_ok_and(|found| found.is_symlink())
     }
 
-    /// Lists a folder, in no particular order.
+    /// Returns the entries of a folder, in no particular order.
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
-    /// or a link leads out of the workspace, and with `failed` when it is no folder. An
-    /// entry fails when the system cannot read on.
+    /// Fails with `not_found` when it does not exist, with `denied` when it may not be read
+    /// or a link leads outside of the workspace, and with `failed` when it is not a folder. An
+    /// entry is an error when the system cannot continue reading.
     pub fn read_dir(
         &self,
     ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
@@ -319,7 +327,7 @@ impl Located {
         }))
     }
 
-    /// Whether changes of files here are on the disk when they are made.
+    /// Returns when changes of files in this workspace are flushed to disk.
     pub(super) fn durability(&self) -> Durability {
         self.workspace.0.durability
     }
@@ -328,7 +336,7 @@ impl Located {
         &self.workspace.0.roots[self.root]
     }
 
-    /// The folder that is here.
+    /// Opens the path as a folder.
     pub(super) fn open_dir(&self) -> io::Result<Dir> {
         match self.is_real {
             true => self.in_holder(|dir| dir.open_dir_nofollow(self.last_name())),
@@ -336,7 +344,7 @@ impl Located {
         }
     }
 
-    /// Does something in the folder that holds a real place; no link on the way is followed.
+    /// Calls `act` with the parent folder of a canonical path, opened without following links.
     pub(super) fn in_holder<T>(&self, act: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<T> {
         let mut holder = None;
         for name in self.relative.parent().into_iter().flatten() {
@@ -346,17 +354,17 @@ impl Located {
         act(holder.as_ref().unwrap_or(&self.root().dir))
     }
 
-    /// The name by which its holder knows it.
+    /// Returns the name of the entry in its parent folder; `.` for a root.
     pub(super) fn last_name(&self) -> &Path {
         self.file_name().map_or(Path::new("."), Path::new)
     }
 
-    /// The path for the handle, which does not know the empty one.
+    /// Returns the path relative to the root's handle; `.` for the root itself.
     pub(super) fn below_root(&self) -> &Path {
         named_root(&self.relative)
     }
 
-    /// That nothing can be made here.
+    /// The error for a path with a component that is not a folder.
     pub(super) fn is_below_a_file(&self, kind: ErrorKind) -> ToolError {
         let path = self.display();
         ToolError::new(kind, format_args!("a part of the path to `{path}` is not a folder"))
@@ -366,7 +374,7 @@ impl Located {
         ToolError::failed(format_args!("`{}` is {what}, not a file", self.display()))
     }
 
-    /// What the model should know about a failure to open what is here as a folder.
+    /// The error for a path that could not be opened as a folder.
     pub(super) fn no_folder(&self, error: io::Error) -> ToolError {
         let kind = match error.kind() {
             io::ErrorKind::NotADirectory => self.metadata().ok().map(|there| there.kind),
@@ -380,7 +388,7 @@ impl Located {
         }
     }
 
-    /// That a link is where there was none, or none that leads anywhere.
+    /// The error for a dangling symbolic link, or one that appeared after canonicalization.
     fn stray_link(&self) -> ToolError {
         ToolError::conflict(format_args!(
             "`{}` is a symbolic link that leads nowhere, or that was just made",
@@ -388,17 +396,17 @@ impl Located {
         ))
     }
 
-    /// That there is nothing to look into any more.
+    /// The error for a root that was removed.
     pub(super) fn gone(&self) -> ToolError {
         let root = self.root().real.display();
         ToolError::failed(format_args!("the folder `{root}` was removed since it was opened")).hint(
-            "one that has its place now is another folder; the program has to be started anew",
+            "a folder that has the same path now is a different one; restart the program to use it",
         )
     }
 
-    /// The folder on the way here that the user may not enter, or in which they may not write
-    /// where the last one `is_written`. Only for words: whether something may be done is seen
-    /// when it is.
+    /// Returns the first parent folder that the process may not enter, or, if `is_written`, the
+    /// last one when it may not be written. Used for the error message only; the system call
+    /// itself decides about access.
     #[cfg(unix)]
     fn closed_folder(&self, is_written: bool) -> Option<String> {
         use rustix::fs::{Access, AtFlags, accessat};
@@ -414,9 +422,9 @@ impl Located {
         for folder in above {
             match dir.symlink_metadata(named_root(folder)) {
                 Ok(found) if found.is_dir() => {}
-                // It would have been made in the one before it.
+                // The missing folder would be created in the previous one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-                // Nothing is told of what is behind a link.
+                // Do not reveal anything about the target of a link.
                 _ => return None,
             }
             if !may(folder, Access::EXEC_OK) {
@@ -432,7 +440,7 @@ impl Located {
         None
     }
 
-    /// What the model should know about a failure to `verb` what is here.
+    /// Converts an I/O error to the error that the model reads; `verb` is the failed operation.
     pub(super) fn error(&self, verb: &str, error: io::Error) -> ToolError {
         let path = self.display();
         let told = match error.kind() {
@@ -440,7 +448,7 @@ impl Located {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 ToolError::not_found(format_args!("there is no `{path}`"))
             }
-            // The handle's own refusal carries no error number of the system.
+            // cap-std reports an escape from the root without an OS error code.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ToolError::denied(
                 format_args!("`{path}` leads outside the workspace"),
             )
@@ -458,8 +466,8 @@ impl Located {
             _ if is_link(&error) => self.stray_link(),
             _ if are_too_many(&error) => {
                 ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")).hint(
-                    "the program has as many files open as it may; change fewer files at once, or \
-                     raise the limit (`ulimit -n`)",
+                    "the limit of open files is reached; change fewer files at once, or raise the \
+                     limit (`ulimit -n`)",
                 )
             }
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
@@ -468,7 +476,7 @@ impl Located {
     }
 }
 
-/// Whether the process, or the system, has as many files open as it may.
+/// Returns whether the limit of open files of the process or the system was reached.
 #[cfg(unix)]
 fn are_too_many(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -482,12 +490,12 @@ fn are_too_many(_: &io::Error) -> bool {
     false
 }
 
-/// The path below a root, where the root has a name itself.
+/// Returns the path, or `.` if it is empty.
 fn named_root(below: &Path) -> &Path {
     if below.as_os_str().is_empty() { Path::new(".") } else { below }
 }
 
-/// The path with `/` between its names.
+/// Joins the components of a path with `/`.
 fn slashed(below: &Path) -> String {
     let mut path = String::with_capacity(below.as_os_str().len());
     for name in below {
@@ -499,7 +507,7 @@ fn slashed(below: &Path) -> String {
     path
 }
 
-/// Whether a link was met that may not be followed.
+/// Returns whether the system refused to follow a symbolic link (`ELOOP`).
 #[cfg(unix)]
 fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())

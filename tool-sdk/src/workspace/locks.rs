@@ -1,7 +1,7 @@
-//! Locks of files, so that two changes of one file come one after the other.
+//! In-process file locks that serialize changes of the same file.
 //!
-//! A lock holds from the reading of a file to the writing. It does not hold while somebody
-//! is asked: what was read by then is checked again before it is replaced.
+//! A tool holds the lock from reading the file to writing it. No lock is held while the user is
+//! asked for approval; the snapshot is compared again before the file is replaced.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{Located, Workspace};
 
-/// How many locks there are. Files that share one only wait for each other.
+/// The number of locks. Files that share one are serialized, which is harmless.
 const LOCKS: usize = 256;
 
-/// The locks of a workspace; which one is a file's follows from its path.
+/// The locks of a workspace; a file's lock is chosen by the hash of its path (lock striping).
 pub(super) struct Locks(Vec<Arc<Mutex<()>>>);
 
 impl Default for Locks {
@@ -22,18 +22,18 @@ impl Default for Locks {
     }
 }
 
-/// Files that nobody else with the same workspace changes while this value exists.
+/// A guard that holds the locks of some files. Other calls with the same workspace wait for it.
 #[derive(Debug)]
-#[must_use = "the files are free again when it is dropped"]
+#[must_use = "the files are unlocked when it is dropped"]
 pub struct FileLocks {
     _held: Vec<OwnedMutexGuard<()>>,
 }
 
 impl Workspace {
-    /// Waits until nobody else changes these files.
+    /// Waits for the locks of these files, and acquires them.
     ///
-    /// A lock is known by a file's path without links, so the places should be
-    /// [real](Located::real) ones.
+    /// The lock belongs to the path of a file, so the paths should be
+    /// [canonical](ResolvedPath::canonicalize).
     ///
     /// # Examples
     ///
@@ -45,7 +45,7 @@ impl Workspace {
     /// let place = workspace.resolve("notes.txt")?.real()?;
     /// let locks = workspace.lock([&place]).await;
     /// cx.blocking(move |stop| {
-    ///     // Held until the file is written, also when nobody waits for that any more.
+    ///     // Held until the file is written, even if the call is cancelled.
     ///     let _locks = locks;
     ///     let before = place.snapshot(1024 * 1024)?;
     ///     let text = [before.content().unwrap_or_default(), b"one more line\n"].concat();
@@ -57,7 +57,7 @@ impl Workspace {
     /// ```
     pub async fn lock<'p>(&self, places: impl IntoIterator<Item = &'p Located>) -> FileLocks {
         let mut wanted: Vec<usize> = places.into_iter().map(index).collect();
-        // In one order for everybody, so that two calls never wait for each other.
+        // Always lock in ascending order, so that two calls cannot deadlock.
         wanted.sort_unstable();
         wanted.dedup();
         let mut held = Vec::with_capacity(wanted.len());

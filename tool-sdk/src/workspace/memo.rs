@@ -1,5 +1,5 @@
-//! What tools remember about the files below a root: it lives as long as the root is open,
-//! and no other workspace sees it.
+//! A cache for the tools, one per root: it lives as long as the root is open, and is not shared
+//! with other workspaces.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Located;
 
-/// One value of each type.
+/// One cached value per type.
 #[derive(Default)]
 pub(super) struct Memo(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
@@ -20,11 +20,11 @@ impl Memo {
 }
 
 impl Located {
-    /// What is remembered under the type `T` for the files of this root, shared by all who
-    /// have the root open through the same workspace.
+    /// Returns the cache value of the type `T` of this root, which all clones of the workspace
+    /// share. It is created with [`Default`] on first use.
     ///
-    /// It is for what can be found out again: nothing is ever written to a disk. A value
-    /// bounds what it holds itself.
+    /// The cache is in memory only, so it is for values that can be computed again. A value
+    /// must bound its own size.
     ///
     /// # Examples
     ///
@@ -33,12 +33,12 @@ impl Located {
     /// use tool_sdk::Workspace;
     ///
     /// #[derive(Default)]
-    /// struct Looked(AtomicUsize);
+    /// struct LookupCount(AtomicUsize);
     ///
     /// # let folder = tempfile::tempdir()?;
     /// let workspace = Workspace::open([folder.path()])?;
-    /// workspace.resolve("a")?.memo::<Looked>().0.fetch_add(1, Ordering::Relaxed);
-    /// assert_eq!(workspace.resolve("b")?.memo::<Looked>().0.load(Ordering::Relaxed), 1);
+    /// workspace.resolve("a")?.memo::<LookupCount>().0.fetch_add(1, Ordering::Relaxed);
+    /// assert_eq!(workspace.resolve("b")?.memo::<LookupCount>().0.load(Ordering::Relaxed), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -1,13 +1,13 @@
-//! The folders that tools may touch, as directory handles.
+//! Confined file access: the folders that tools may read and write, as directory handles.
 //!
-//! The host opens its roots once and lends the [`Workspace`] to a session. A tool turns
-//! the path that a model sent into a [`Located`], opens that, and changes it through
-//! [`Changes`]; every step below a root is resolved relative to the root's handle, so
-//! neither `..` nor a symbolic link leads out, also when somebody swaps a folder in between.
-//! On Linux the kernel sees to it (`openat2` with `RESOLVE_BENEATH`); where it cannot,
-//! cap-std walks the path itself, name by name and without following a link blindly.
+//! The host opens its roots once and lends the [`Workspace`] to a session. A tool resolves
+//! the path that a model sent to a [`ResolvedPath`], opens it, and changes files with a
+//! [`FileTransaction`]. Every path is resolved relative to the handle of its root, so neither
+//! `..` nor a symbolic link escapes it, even when another process swaps a folder in between.
+//! On Linux the kernel enforces this (`openat2` with `RESOLVE_BENEATH`); elsewhere cap-std
+//! walks the path component by component and checks each symbolic link.
 //!
-//! **Invariant:** nothing here opens a file by its printed path.
+//! **Invariant:** no file is opened by its absolute path.
 
 mod attributes;
 mod changes;
@@ -63,7 +63,7 @@ use self::memo::Memo;
 use self::real::settle;
 use crate::error::ToolError;
 
-/// The folders that tools may touch.
+/// The folders that tools may read and write.
 ///
 /// Cheap to clone. A tool takes it as `State<Workspace>`.
 ///
@@ -88,37 +88,37 @@ use crate::error::ToolError;
 #[derive(Clone)]
 pub struct Workspace(Arc<Shared>);
 
-/// What all clones of a workspace share: each place has one, and they come and go on many threads.
+/// The state that all clones of a workspace share; every resolved path holds a reference to it.
 #[derive(Clone)]
 struct Shared {
     roots: Arc<[Arc<Root>]>,
     locks: Arc<Locks>,
-    /// What the host obeys itself, in every spelling, with everything below it.
+    /// Protected paths of the host, as given and canonicalized; everything below them counts too.
     protected: Arc<[PathBuf]>,
     durability: Durability,
-    /// Whether who goes through a tree stays on the device on which it begins.
+    /// Whether a directory walk stays on the file system on which it starts.
     one_device: bool,
 }
 
 struct Root {
     dir: Dir,
     access: Access,
-    /// Without symbolic links.
+    /// The canonical path, without symbolic links.
     real: PathBuf,
-    /// As the host wrote it, made absolute: models repeat what they were told.
+    /// The path as the host gave it, made absolute. Models repeat paths in this form.
     given: PathBuf,
-    /// What tools remember about the files below it.
+    /// Values that tools cache for the files below it.
     memo: Memo,
 }
 
-/// What tools may do below a root.
+/// The access that tools have below a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// Read and write.
     Full,
-    /// Read what is named by its absolute path.
+    /// Read files that are named by their absolute path.
     Read,
-    /// One path that is no part of the workspace, and that somebody was asked about.
+    /// A path outside of the workspace, for which the user was asked.
     Outside,
 }
 
@@ -126,25 +126,25 @@ enum Access {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// There must be a first root, to which relative paths belong.
+    /// No root was given; relative paths need a first root.
     #[error("a workspace needs at least one root")]
     NoRoots,
-    /// A root is not a folder that can be opened.
+    /// A root cannot be opened as a folder.
     #[error("cannot open the workspace root `{}`", root.display())]
     Root {
-        /// The root, as it was given.
+        /// The root, as the host gave it.
         root: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Workspace {
-    /// Opens the folders that tools may touch; relative paths belong to the first one.
+    /// Opens the root folders. Relative paths are resolved in the first one.
     ///
     /// # Errors
     ///
-    /// Fails when there is no root, or when one is not a folder that can be opened.
+    /// Fails when there is no root, or when one cannot be opened as a folder.
     pub fn open(roots: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, WorkspaceError> {
         let roots = roots
             .into_iter()
@@ -162,14 +162,15 @@ impl Workspace {
         })))
     }
 
-    /// Lends a folder from which tools may read, and to which they never write.
+    /// Adds a folder that tools may read but never write.
     ///
-    /// What is below it is named by its absolute path and confined as in a root. It should
-    /// not lie inside a root: by a relative path it would be a part of that root.
+    /// Files below it are named by their absolute paths and are confined as in a root. The
+    /// folder should not lie inside a root, because a relative path would reach it with that
+    /// root's access.
     ///
     /// # Errors
     ///
-    /// Fails when `folder` is not a folder that can be opened.
+    /// Fails when `folder` cannot be opened as a folder.
     ///
     /// # Examples
     ///
@@ -188,9 +189,9 @@ impl Workspace {
         Ok(self.and(Root::open(folder.as_ref(), Access::Read)?))
     }
 
-    /// Protects a file that the host itself obeys, or a folder with everything below it, such
-    /// as its settings and what was approved: who changes it is asked about as
-    /// `protected_path`, as for [the files that are known by their names](Located::is_protected).
+    /// Protects a file of the host, or a folder with everything below it, such as its settings
+    /// and stored approvals. A change of a protected path needs the permission
+    /// `protected_path`, as for [files that are protected by name](ResolvedPath::is_protected).
     ///
     /// # Examples
     ///
@@ -210,18 +211,18 @@ impl Workspace {
         self.with(|shared| shared.protected = protected)
     }
 
-    /// Whether changed files are on the disk when their tool says that they are changed; by
-    /// itself where a change has few files.
+    /// Sets when changed files are flushed to disk (`fsync`). The default is
+    /// [`Durability::Auto`]: only transactions of few files wait for the disk.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         self.with(|shared| shared.durability = durability)
     }
 
-    /// Whether tools that go through a folder and all below it stay on the device on which they
-    /// begin, so that what is mounted in it, such as a share of a network, is left out; it is not.
+    /// Sets whether tools that walk a folder recursively stay on the file system on which they
+    /// start, so that mount points such as network shares are skipped. The default is `false`.
     ///
-    /// What is mounted can still be named. What is mounted from the same device counts as a part
-    /// of it, and on Windows, where it is a link, nothing goes through it anyway.
+    /// Mounted files can still be named directly. A bind mount from the same device is not
+    /// skipped. On Windows a mount point is a link, and walks never follow links.
     ///
     /// # Examples
     ///
@@ -232,7 +233,7 @@ impl Workspace {
     /// # std::fs::create_dir(folder.path().join("src"))?;
     /// let workspace = Workspace::open([folder.path()])?.one_device(true);
     /// for entry in workspace.resolve(".")?.open_folder()?.entries()? {
-    ///     // Were something else mounted there, this would fail with `CrossesDevices`.
+    ///     // Fails with `CrossesDevices` at a mount point.
     ///     assert!(entry.open_folder().is_ok());
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -242,7 +243,7 @@ impl Workspace {
         self.with(|shared| shared.one_device = stays)
     }
 
-    /// This workspace with one more root, which comes last.
+    /// Returns this workspace with one more root, added as the last one.
     fn and(&self, root: Arc<Root>) -> Self {
         let roots = self.0.roots.iter().cloned().chain([root]).collect();
         self.clone().with(|shared| shared.roots = roots)
@@ -253,22 +254,22 @@ impl Workspace {
         self
     }
 
-    /// The roots, without symbolic links; what is lent for reading only is none.
+    /// Returns the canonical paths of the writable roots, in order.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         let roots = self.0.roots.iter().filter(|root| root.access == Access::Full);
         roots.map(|root| root.real.as_path())
     }
 
-    /// Finds the place that a model means by `path`.
+    /// Resolves a path that a model sent. The file need not exist.
     ///
-    /// A relative path belongs to the first root where it exists, and to the first root
-    /// when it exists nowhere. An absolute path must lie under a root or a folder that is
-    /// lent. Nothing is expanded: `~` and `$HOME` are names like any other.
+    /// A relative path belongs to the first root in which it exists, or to the first root
+    /// when it exists in none. An absolute path must lie below a root or a read-only folder.
+    /// Nothing is expanded: `~` and `$HOME` are ordinary names.
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_args` when no file can have such a path, and with `denied` when
-    /// the path is outside every root.
+    /// Fails with `invalid_args` when the path is not a valid path, and with `denied` when
+    /// it is outside of every root.
     pub fn resolve(&self, path: &str) -> Result<Located, ToolError> {
         self.find(path)?.ok_or_else(|| {
             let message = format_args!("`{path}` is outside the workspace");
@@ -276,7 +277,7 @@ impl Workspace {
         })
     }
 
-    /// The place that a model means by `path`, unless it is outside of every root.
+    /// Like [`resolve`](Self::resolve), but returns `None` for a path outside of every root.
     pub(crate) fn find(&self, path: &str) -> Result<Option<Located>, ToolError> {
         form::check(path)?;
         let requested = Path::new(path);
@@ -288,7 +289,7 @@ impl Workspace {
         Ok(located.filter(|located| !form::leaves(&located.relative)))
     }
 
-    /// An absolute path as one below the innermost root that holds it.
+    /// Resolves an absolute path below the innermost root that contains it.
     fn rebase(&self, path: &Path) -> Option<Located> {
         let roots = self.0.roots.iter().enumerate();
         roots
@@ -302,7 +303,7 @@ impl Workspace {
         let has = |root: &Arc<Root>| {
             root.access == Access::Full && root.dir.symlink_metadata(path).is_ok()
         };
-        // Where there is only one, nothing has to be looked up.
+        // With a single root there is nothing to look up.
         let index = match self.roots().nth(1) {
             None => 0,
             Some(_) => self.0.roots.iter().position(has).unwrap_or(0),
@@ -311,7 +312,7 @@ impl Workspace {
     }
 
     fn located(&self, root: usize, relative: &Path) -> Located {
-        // `components` drops `.` and doubled separators, so that one place has one name.
+        // `components` normalizes `.` and repeated separators, so that a file has one path.
         let relative = relative.components().filter(|part| *part != Component::CurDir).collect();
         Located { workspace: self.clone(), root, relative, is_real: false }
     }
@@ -339,18 +340,18 @@ impl Root {
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }
 
-    /// A root that is open, with its paths: rules and people are told of those, so they must lead
-    /// to what the handle holds.
+    /// Creates a root from an open handle. Rules and users see its paths, so both must lead to the
+    /// folder that the handle holds.
     fn of(dir: Dir, access: Access, given: PathBuf) -> io::Result<Arc<Self>> {
         let real = std::fs::canonicalize(&given)?;
         if !is_at(&dir, &real)? {
-            return Err(io::Error::other("another folder took its place while it was opened"));
+            return Err(io::Error::other("the folder was replaced while it was opened"));
         }
         Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
     }
 
-    /// Whether the folder was removed. The handle would lead into it for ever, and never to what
-    /// has its path since.
+    /// Returns whether the folder was removed. The handle keeps pointing to the removed folder,
+    /// even when a new folder is created at the same path.
     #[cfg(unix)]
     fn is_gone(&self) -> bool {
         use cap_std::fs::MetadataExt as _;
@@ -364,7 +365,7 @@ impl Root {
     }
 }
 
-/// Whether the folder that is open is the one at `path`.
+/// Returns whether the open folder is the one at `path`, by device and inode.
 #[cfg(unix)]
 fn is_at(dir: &Dir, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -375,7 +376,7 @@ fn is_at(dir: &Dir, path: &Path) -> io::Result<bool> {
     Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
 }
 
-/// Elsewhere nothing tells one folder from another.
+/// Without inode numbers the check is skipped.
 #[cfg(not(unix))]
 fn is_at(_: &Dir, _: &Path) -> io::Result<bool> {
     Ok(true)

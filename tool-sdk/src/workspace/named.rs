@@ -1,9 +1,9 @@
-//! Files of a folder by their names, without a link that is followed.
+//! Opens and creates files in an open folder, without following symbolic links.
 //!
-//! Where the system sees to that itself, it is asked at once: what goes through cap-std takes
-//! the name apart as if it were a path first.
+//! On Linux this is one `openat` call with `O_NOFOLLOW`; cap-std would first parse the name as
+//! a path.
 //!
-//! **Invariant:** a name is one name. With a separator in it, or as `..`, it would lead elsewhere.
+//! **Invariant:** a name is a single path component. A separator or `..` could escape the folder.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +11,12 @@ use std::path::{Component, Path};
 
 use cap_std::fs::Dir;
 
-/// Opens a file to read it; a pipe is not waited for.
+/// Opens a file for reading, without blocking on a pipe.
 pub(super) fn open(dir: &Dir, name: &Path) -> io::Result<File> {
     system::open(dir, one(name)?)
 }
 
-/// Makes a file that is not there yet, to write it; `mode` says who else may do what.
+/// Creates a new file with the permission bits `mode` for writing; fails if the name exists.
 pub(super) fn create(dir: &Dir, name: &Path, mode: u32) -> io::Result<File> {
     system::create(dir, one(name)?, mode)
 }
@@ -25,7 +25,7 @@ fn one(name: &Path) -> io::Result<&Path> {
     let mut parts = name.components();
     let is_one = match (parts.next(), parts.next()) {
         (Some(Component::Normal(part)), None) => part == name.as_os_str(),
-        // The folder itself, which is no file.
+        // `.`: the folder itself; opening it as a file fails later.
         (Some(Component::CurDir), None) => true,
         _ => false,
     };
@@ -38,7 +38,7 @@ mod system {
 
     use super::{Dir, File, Path, io};
 
-    /// What a link is refused with.
+    /// A symbolic link is refused.
     const FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
     pub(super) fn open(dir: &Dir, name: &Path) -> io::Result<File> {
@@ -65,7 +65,7 @@ mod system {
         Ok(dir.open_with(name, &options)?.into_std())
     }
 
-    #[cfg_attr(not(unix), expect(unused_variables, reason = "who may do what is said otherwise"))]
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "other systems have no mode bits"))]
     pub(super) fn create(dir: &Dir, name: &Path, mode: u32) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -83,7 +83,7 @@ mod tests {
 
     // PA1
     #[test]
-    fn only_what_is_one_name_is_opened() {
+    fn rejects_names_with_several_components() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
         std::fs::write(folder.path().join("a/f"), "").unwrap();
@@ -99,7 +99,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_link_is_followed() {
+    fn does_not_follow_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("f"), "").unwrap();
         std::os::unix::fs::symlink("f", folder.path().join("link")).unwrap();

@@ -1,15 +1,15 @@
-//! Names in sentences: whoever named a file says nothing else with that.
+//! Escapes file names for display, so that a crafted name cannot forge the text around it.
 //!
-//! **Invariant:** a name is changed where it is shown only, and never where it is compared.
+//! **Invariant:** names are escaped for display only, never before they are compared.
 
 use std::borrow::Cow;
 
-/// A name or a path as it stands in a sentence or a list: on its line, and in its order,
-/// whatever characters somebody put into it.
+/// Escapes the characters of a file name or path that would break or reorder the line in which
+/// it is shown.
 ///
-/// Controls, line ends of any kind, what turns the direction of writing, and invisible tags
-/// become escapes. All else stays, so that a name can be sent as it was read: blanks without
-/// a break and joined letters are parts of many names.
+/// Control characters, line separators of any kind, bidirectional controls, byte order marks and
+/// invisible tags become `\n` or `\u{..}`. Everything else is kept, so that the model can send
+/// the name back as it read it: no-break spaces and joiners occur in many names.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub fn one_line(name: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a character changes how those around it are read, and has no part in a name.
+/// Returns whether a character changes how the text around it is displayed.
 fn misleads(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -52,13 +52,13 @@ mod tests {
 
     // PR2, PA6
     #[test]
-    fn a_name_cannot_mislead() {
+    fn escapes_control_and_bidi_characters() {
         for (name, expected) in [
             ("a\n(End of file)\x1b[2J", r"a\n(End of file)\u{1b}[2J"),
             ("a\u{85}b\u{2028}c\u{2029}", r"a\u{85}b\u{2028}c\u{2029}"),
             ("rtl\u{202e}gnp.txt\u{2066}", r"rtl\u{202e}gnp.txt\u{2066}"),
             ("a\u{e0041}\u{feff}", r"a\u{e0041}\u{feff}"),
-            // These lead back to the file only as they are.
+            // Unchanged, because an escaped name would no longer name the file.
             (r"a\nb", r"a\nb"),
             (
                 "At 3\u{202f}PM\u{a0}大きさ 👨\u{200d}👩 می\u{200c}خواهم",

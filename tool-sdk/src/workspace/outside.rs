@@ -1,8 +1,8 @@
-//! Paths that are no part of the workspace, for calls that somebody allowed all the same.
+//! Paths outside of the workspace, for calls that the user approved explicitly.
 //!
-//! Such a place is opened like any other: from a handle, name by name, and no link is
-//! followed. Its handle is the top of the file system, and the links on the way were
-//! followed before anybody was asked.
+//! Such a path is opened like any other: relative to a handle, component by component, without
+//! following links. The handle is that of the file system root, and links were resolved before
+//! the approval was requested.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{Access, Component, Located, Root, Workspace, form};
 use crate::error::ToolError;
 
 impl Workspace {
-    /// The place that `path` means although it is outside of every root, without links.
+    /// Resolves and canonicalizes a path outside of every root.
     ///
     /// A relative path starts at the first root.
     pub(crate) fn outside(&self, path: &str) -> Result<Located, ToolError> {
@@ -23,13 +23,14 @@ impl Workspace {
                 .source(error)
         };
         let real = settle(&asked, |path| std::fs::canonicalize(path)).map_err(failed)?;
-        // A link from outside may lead back inside.
+        // A link outside of the workspace may lead back into it.
         if let Some(inside) = self.rebase(&real) {
             return Ok(Located { is_real: true, ..inside });
         }
         let top = real.ancestors().last().unwrap_or(Path::new("/"));
-        let root = Root::open(top, Access::Outside)
-            .map_err(|error| ToolError::failed("the file system cannot be opened").source(error))?;
+        let root = Root::open(top, Access::Outside).map_err(|error| {
+            ToolError::failed("cannot open the root of the file system").source(error)
+        })?;
         let relative =
             real.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let workspace = self.and(root);
@@ -37,7 +38,7 @@ impl Workspace {
         Ok(Located { workspace, root, relative, is_real: true })
     }
 
-    /// Whether a path that is outside of every root is a symbolic link itself.
+    /// Returns whether a path outside of every root is itself a symbolic link.
     pub(crate) fn is_link_outside(&self, path: &str) -> bool {
         let found = self.0.roots[0].real.join(path).symlink_metadata();
         found.is_ok_and(|found| found.is_symlink())

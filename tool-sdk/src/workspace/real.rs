@@ -1,6 +1,6 @@
-//! Where a path leads once all links on the way are followed.
+//! Canonicalizes paths (`realpath`): resolves all symbolic links of a path.
 //!
-//! **Invariant:** every name is one that something has, or that was asked for.
+//! **Invariant:** every component of the result exists, or comes from the given path.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use cap_std::fs::Dir;
 
 use super::rename::identity_of;
 
-/// What Linux writes behind the name of what was removed meanwhile.
+/// The suffix that Linux appends to the path of a removed file in `/proc/self/fd`.
 const REMOVED: &[u8] = b" (deleted)";
 
-/// How often something is looked for that others replace all the time.
+/// How often a path is resolved again when other processes keep replacing the file.
 const TRIES: usize = 8;
 
-/// The path without links, as far as `canonicalize` finds it; what does not exist follows
-/// as it is.
+/// Canonicalizes the longest existing prefix of the path with `canonicalize`, and appends the
+/// missing components as they are.
 pub(super) fn settle(
     path: &Path,
     canonicalize: impl Fn(&Path) -> io::Result<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) fn settle(
         };
         let is_missing =
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        // Where nothing is, `..` leads nowhere.
+        // Fails for `..` behind a missing component, which cannot be resolved.
         let (true, Some(name)) = (is_missing, there.file_name()) else { return Err(error) };
         missing.push(name);
         there = match there.parent() {
@@ -40,11 +40,12 @@ pub(super) fn settle(
     }
 }
 
-/// The path below `dir` without links, of something that is still there.
+/// Canonicalizes a path of an existing file relative to `dir`. Retries when the file was removed
+/// while it was resolved.
 pub(super) fn canonicalize(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     for _ in 0..TRIES {
         let real = dir.canonicalize(path)?;
-        // A file may be called that, too.
+        // The name of an existing file may end in the suffix too.
         if !real.as_os_str().as_encoded_bytes().ends_with(REMOVED) || is_at(dir, path, &real) {
             return Ok(real);
         }
@@ -52,7 +53,7 @@ pub(super) fn canonicalize(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Whether `path` leads to what is at `real`.
+/// Returns whether `path` leads to the same file as the canonical path `real`.
 fn is_at(dir: &Dir, path: &Path, real: &Path) -> bool {
     match (dir.metadata(path), dir.symlink_metadata(real)) {
         (Ok(found), Ok(there)) => identity_of(&found) == identity_of(&there),
@@ -72,9 +73,9 @@ mod tests {
 
     use super::*;
 
-    // PA1: nothing is done to a name that only the system made up.
+    // PA1: the suffix that the kernel appends never becomes part of a path.
     #[test]
-    fn what_is_replaced_meanwhile_keeps_its_name() {
+    fn canonicalizes_while_the_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         symlink("file", at("link")).unwrap();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_be_called_as_if_it_were_removed() {
+    fn keeps_names_that_end_in_the_removed_suffix() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a (deleted)"), "").unwrap();
         symlink("a (deleted)", folder.path().join("link")).unwrap();

@@ -1,32 +1,33 @@
-//! How a file gets another name in one step, as far as the system can do that.
+//! Atomic renames that never overwrite a file: `renameat2` with `RENAME_EXCHANGE` or
+//! `RENAME_NOREPLACE`.
 //!
-//! **Invariant:** no file is lost: what has the name keeps it, or gets the other one.
+//! **Invariant:** no file is lost: an existing file keeps its name or gets the other one.
 
 use std::io;
 use std::path::Path;
 
 use cap_std::fs::{Dir, Metadata};
 
-/// How a file gets another name in one step.
+/// What happens to an existing file of the new name.
 #[derive(Clone, Copy)]
 pub(super) enum How {
-    /// What has the name gets the other one.
+    /// The two files exchange their names.
     Exchange,
-    /// Nothing has the name.
+    /// The rename is refused if the name exists.
     New,
 }
 
-/// What became of that.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no other system does it"))]
+/// The outcome of an atomic rename.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux renames atomically"))]
 pub(super) enum Renamed {
     Done,
-    /// There was nothing to exchange with, or something in the way.
+    /// The file to exchange with does not exist, or the new name is taken.
     Not,
-    /// The system does not do it.
+    /// The system or the file system does not support it.
     Unable,
 }
 
-/// What tells a file from all others, whatever its name is.
+/// Device and inode: identifies a file independently of its name.
 pub(super) type Identity = (u64, u64);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -41,7 +42,7 @@ pub(super) fn rename(dir: &Dir, from: &Path, to: &Path, how: How) -> io::Result<
     match renameat_with(dir, from, dir, to, flags) {
         Ok(()) => Ok(Renamed::Done),
         Err(Errno::NOENT | Errno::EXIST) => Ok(Renamed::Not),
-        // File systems, old systems, and what filters calls to the system.
+        // Unsupported by the file system or kernel, or blocked by a seccomp filter.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => Ok(Renamed::Unable),
         Err(error) => Err(error.into()),
     }

@@ -1,6 +1,6 @@
-//! The mode and the owner of a file that replaces another.
+//! Permission bits and owner of a file that replaces another.
 //!
-//! **Invariant:** at no moment is the new file open to anybody to whom the old one was not.
+//! **Invariant:** at no moment can a user access the new file who could not access the old one.
 
 use std::io;
 
@@ -8,12 +8,15 @@ use cap_std::fs::Metadata;
 
 use super::snapshot::Facts;
 
-/// The mode of a file that replaces none, as far as the user's own mask allows.
+/// The mode of a file that replaces none, before the umask is applied.
 #[cfg(unix)]
 const NEW: u32 = 0o644;
 
-/// Until it has the mode and the owner of the file that it replaces, nobody else reads it who
-/// could not read that one: whose group it is does not matter where all others may do as much.
+/// Returns the mode with which the replacement of a file is created, before it gets the owner
+/// and the mode of that file.
+///
+/// The new file belongs to another group at first, so it is created with `0o600`, unless group
+/// and others have the same bits and there is no access control list.
 #[cfg(unix)]
 pub(super) fn first(like: Option<&Facts>) -> u32 {
     use cap_std::fs::PermissionsExt as _;
@@ -35,7 +38,7 @@ pub(super) fn first(_: Option<&Facts>) -> u32 {
     0
 }
 
-/// Gives a file the mode and the owner of the one that it replaces.
+/// Sets the owner and the mode of a file to those of the file that it replaces.
 #[cfg(unix)]
 pub(super) fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
     use std::os::unix::fs::fchown;
@@ -44,8 +47,7 @@ pub(super) fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> i
 
     let ((user, group), mut permissions) = (facts.owner, facts.permissions.clone());
     if (own.uid(), own.gid()) != facts.owner {
-        // Only some users may give files away; all others write their own, of a group that
-        // they are in.
+        // Only privileged users may change the owner; others may set a group of their own.
         let is_users = fchown(file, Some(user), Some(group)).is_ok();
         let is_groups = is_users || fchown(file, None, Some(group)).is_ok();
         permissions.set_mode(mode_of_another(permissions.mode(), is_users, is_groups));
@@ -58,15 +60,15 @@ pub(super) fn give(file: &cap_std::fs::File, _: &Metadata, facts: &Facts) -> io:
     file.set_permissions(facts.permissions.clone())
 }
 
-/// The mode of a file that is another user's now, perhaps of another group: nobody runs it as
-/// somebody whom it was not to run as, and nobody gets rights with the group.
+/// Returns the mode for a file whose owner or group could not be kept: setuid and setgid are
+/// dropped, and no user gains access through the new group.
 #[cfg(unix)]
 fn mode_of_another(mode: u32, is_users: bool, is_groups: bool) -> u32 {
     let mode = if is_users { mode } else { mode & !0o4000 };
     if is_groups {
         return mode;
     }
-    // Whoever was of the group is one of the others now, and the other way round.
+    // Former group members now count as others and vice versa, so both get the common bits.
     let both = mode >> 3 & mode & 0o7;
     mode & !0o2077 | both << 3 | both
 }
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_is_shut_where_its_group_matters() {
+    fn new_files_are_private_when_the_group_bits_differ() {
         for (mode, first) in [
             (0o100_644, 0o644),
             (0o755, 0o755),
@@ -94,7 +96,7 @@ mod tests {
 
     // PA5
     #[test]
-    fn a_file_of_another_is_open_to_nobody_more() {
+    fn a_changed_owner_never_widens_access() {
         for (mode, is_users, is_groups, expected) in [
             (0o6775, true, true, 0o6775),
             (0o6775, false, true, 0o2775),

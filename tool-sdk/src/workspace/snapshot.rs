@@ -1,5 +1,7 @@
-//! What a file held when it was read: the base of a change, and the proof that nobody else
-//! made one meanwhile.
+//! Snapshots: content and metadata of a file when it was read.
+//!
+//! A change is based on a snapshot. Before and after the file is replaced, it is compared with
+//! the snapshot to detect concurrent changes ([`expected_file`](super::expected_file)).
 
 use std::fmt;
 use std::fs::File;
@@ -13,10 +15,10 @@ use super::attributes::Attributes;
 use super::fill::fill;
 use crate::error::{ErrorKind, ToolError};
 
-/// How much is read at once of a file that is larger than the system says.
+/// The smallest buffer growth for a file that is larger than its metadata says.
 const AT_ONCE: usize = 8 * 1024;
 
-/// A file as it was at one moment, or that there was none.
+/// The content and metadata of a file at one moment, or the fact that it did not exist.
 ///
 /// Cheap to clone.
 #[derive(Clone, Default)]
@@ -27,7 +29,7 @@ struct Taken {
     facts: Facts,
 }
 
-/// What a file has beside its content, and what its successor gets of that.
+/// Metadata of a snapshot; mode, owner and extended attributes are copied to a replacement.
 #[derive(Clone)]
 pub(super) struct Facts {
     pub(super) permissions: Permissions,
@@ -35,12 +37,12 @@ pub(super) struct Facts {
     pub(super) owner: (u32, u32),
     pub(super) attributes: Attributes,
     pub(super) stamp: Stamp,
-    /// Whether it is a symbolic link, whose content is where it leads.
+    /// Whether it is a symbolic link; the content is then the target.
     pub(super) is_link: bool,
 }
 
-/// What the system says of a file that nobody touched, and hardly of one that somebody did:
-/// two changes within one tick of its clock may have the same time.
+/// Inode, size and times of a file. An equal stamp means that the file was probably not changed;
+/// it is no proof, because two changes within one clock tick get the same times.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     #[cfg(unix)]
@@ -53,13 +55,13 @@ pub(super) struct Stamp {
 }
 
 impl Snapshot {
-    /// That there is no file.
+    /// The snapshot of a file that does not exist.
     #[must_use]
     pub fn absent() -> Self {
         Self::default()
     }
 
-    /// What the file held; `None` when there was none.
+    /// Returns the content; `None` when the file did not exist.
     #[must_use]
     pub fn content(&self) -> Option<&[u8]> {
         self.0.as_deref().map(|taken| &*taken.content)
@@ -77,7 +79,8 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Located {
-    /// Reads a whole file in order to change it; that there is none is an answer, too.
+    /// Reads a whole file in order to change it. A missing file gives an
+    /// [absent](Snapshot::absent) snapshot.
     ///
     /// # Errors
     ///
@@ -87,7 +90,8 @@ impl Located {
         self.read_whole(limit, self.open_regular())
     }
 
-    /// The same of a real place, through the folder that holds it.
+    /// Like [`snapshot`](Self::snapshot), through the handle of the parent folder if the path is
+    /// canonical.
     pub(super) fn snapshot_in(
         &self,
         limit: u64,
@@ -125,13 +129,14 @@ impl Located {
         Ok(Snapshot(Some(Arc::new(Taken { content, facts }))))
     }
 
-    /// Reads the symbolic link that is at a [real](Self::real) place, in order to remove it; its
-    /// content is where it leads. There is one only where that is nowhere, or where
-    /// [removing](crate::WorkspacePath::removed) it was judged.
+    /// Reads a symbolic link at a [canonical](Self::canonicalize) path, in order to remove it. The
+    /// content of the snapshot is the target. A canonical path is a link only if the link is
+    /// dangling, or if [removing](crate::WorkspacePath::removed) it was authorized.
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when nothing is there, and with `failed` when it is no link.
+    /// Fails with `not_found` when nothing exists at the path, and with `failed` when it is not
+    /// a link.
     pub fn snapshot_of_link(&self) -> Result<Snapshot, ToolError> {
         let read = |dir: &Dir| {
             let name = self.last_name();
@@ -146,17 +151,18 @@ impl Located {
     }
 }
 
-/// Whether nothing was found because a part of the path is a file, so that nothing can be made.
+/// Returns whether the file was not found because a component of the path is not a folder, so
+/// that it cannot be created either.
 fn is_below_a_file(error: &ToolError) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
     cause.is_some_and(|cause: &io::Error| cause.kind() == io::ErrorKind::NotADirectory)
 }
 
-/// What a file holds that is said to have `len` bytes, and not more than `most` of it.
+/// Reads at most `most` bytes of a file; `len` is its size by its metadata.
 ///
-/// The size comes from reading: what the system claims may be out of date.
+/// `len` is only a hint for the buffer size, because the file may have changed since.
 fn read(file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
-    // With room for one more, the first reading says that there is nothing more.
+    // With one spare byte, a short first read shows the end of the file.
     let mut content = Vec::with_capacity(len.saturating_add(1).min(most) as usize);
     loop {
         match fill(file, &mut content) {
@@ -196,7 +202,7 @@ impl Facts {
         }
     }
 
-    /// Whether a file has what its successor gets of it.
+    /// Returns whether a file has the same owner and mode.
     pub(super) fn fit(&self, metadata: &Metadata) -> bool {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;

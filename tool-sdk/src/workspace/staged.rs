@@ -1,7 +1,9 @@
-//! One change on its way to the disk: written beside the file first, then put in its place.
+//! One file change of a transaction: staged in a temporary file, then committed by a rename.
 //!
-//! Everything is done relative to the handle of the file's folder, which is opened once.
-//! Whatever ends a change early, the temporary file and the folders made for it go away.
+//! All operations are relative to the handle of the parent folder, which is opened once per
+//! transaction.
+//!
+//! **Invariant:** a change that is not committed leaves no temporary file and no new folder.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -17,29 +19,29 @@ use super::turns::lockable;
 use super::{Access, Located, Snapshot};
 use crate::error::{ErrorKind, ToolError};
 
-/// What is to become of one file.
+/// The change of one file.
 pub(super) struct Change {
     pub(super) place: Located,
-    /// What it must hold for that.
+    /// The expected state of the file before the change.
     pub(super) before: Snapshot,
-    /// Its new content; `None` removes it.
+    /// The new content; `None` removes the file.
     pub(super) after: Option<Vec<u8>>,
-    /// The file whose mode and owner it gets.
+    /// The file from which mode, owner and extended attributes are copied.
     pub(super) like: Snapshot,
 }
 
-/// A change on its way.
+/// A change that is checked and perhaps staged, but not committed yet.
 pub(super) struct Staged {
     change: Change,
     dir: Arc<Dir>,
     temporary: Option<Temporary>,
-    /// Whether what is beside the file is on the disk.
+    /// Whether the temporary file was flushed to disk.
     is_durable: bool,
     is_done: bool,
 }
 
 impl Staged {
-    /// Looks whether the change may be made, and opens the folder of the file.
+    /// Checks that the change is allowed, and opens the parent folder.
     pub(super) fn new(change: Change, folders: &Folders) -> Result<Self, ToolError> {
         refuse(&change)?;
         let dir = folders.holder(&change.place, change.after.is_some())?;
@@ -49,13 +51,14 @@ impl Staged {
         Ok(Self { change, dir, temporary: None, is_durable: false, is_done: false })
     }
 
-    /// Whether there is something to [`write`](Self::write) yet.
+    /// Returns whether [`write`](Self::write) must still be called.
     pub(super) fn is_unwritten(&self, durable: bool) -> bool {
         let is_written = self.temporary.is_some() && (self.is_durable || !durable);
         self.change.after.is_some() && !is_written
     }
 
-    /// Does everything else that may fail for other reasons than somebody else's change.
+    /// Writes the temporary file. After this, [`commit`](Self::commit) fails only on a conflict or
+    /// when the folder changed.
     pub(super) fn write(&mut self, durable: bool) -> Result<(), ToolError> {
         let Change { place, after, like, .. } = &self.change;
         if let Some(content) = after {
@@ -66,39 +69,39 @@ impl Staged {
         Ok(())
     }
 
-    /// What the file is to say; nothing where it goes.
+    /// Returns the new content; `None` for a removal.
     pub(super) fn content(&self) -> Option<&[u8]> {
         self.change.after.as_deref()
     }
 
-    /// Whether the file goes.
+    /// Returns whether the change removes the file.
     pub(super) fn removes(&self) -> bool {
         self.change.after.is_none()
     }
 
-    /// Whether the change was made.
+    /// Returns whether the change was committed.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(super) fn place(&self) -> &Located {
         &self.change.place
     }
 
-    /// How many bytes are compared and put in place.
+    /// Returns how many bytes are compared and written.
     pub(super) fn bytes(&self) -> usize {
         let Change { before, after, .. } = &self.change;
         before.content().map_or(0, <[u8]>::len) + after.as_ref().map_or(0, Vec::len)
     }
 
-    /// The folder of the file.
+    /// Returns the parent folder.
     pub(super) fn dir(&self) -> &Arc<Dir> {
         &self.dir
     }
 
-    /// Puts the change in its place, unless the file is no longer what it was. Whoever calls
-    /// this has the turn in its folder, and so for [`undo`](Self::undo).
+    /// Makes the change, unless the file differs from its expected state. The caller must hold
+    /// the lock of the parent folder, as for [`roll_back`](Self::roll_back).
     pub(super) fn commit(&mut self) -> Result<(), ToolError> {
         let Change { place, before, after, .. } = &self.change;
         let next = self.temporary.take().zip(after.as_deref());
@@ -110,13 +113,13 @@ impl Staged {
                 "`{}` was changed since it was looked at for this call, and was not written",
                 place.display()
             ))
-            .hint("read it again, and base the change on what it says now"));
+            .hint("read it again, and base the change on its current content"));
         }
         self.is_done = true;
         Ok(())
     }
 
-    /// Puts back what was there before [`commit`](Self::commit).
+    /// Restores the state before [`commit`](Self::commit).
     pub(super) fn undo(&self) -> io::Result<()> {
         let Change { before, after, .. } = &self.change;
         let write = |content| -> io::Result<_> {
@@ -129,8 +132,8 @@ impl Staged {
         }
     }
 
-    /// Puts `next` with its content in its place, or nothing; says whether the file held what
-    /// was expected.
+    /// Replaces the file by `next`, or removes it. Returns whether the file was in the expected
+    /// state.
     fn put(
         &self,
         next: Option<(Temporary, &[u8])>,
@@ -145,21 +148,21 @@ impl Staged {
     }
 }
 
-/// What the model should know of a failure to write a file.
+/// The error for a file that could not be written.
 fn unwritten(place: &Located, error: io::Error) -> ToolError {
     if error.kind() != io::ErrorKind::NotFound || place.root().is_gone() {
         return place.error("write", error);
     }
-    // Whether the file was there does not matter: its folder is not, or takes none.
+    // `NotFound` while writing means that the parent folder was removed.
     ToolError::conflict(format_args!(
         "the folder of `{}` was removed in the meantime, or takes no new files",
         place.display()
     ))
-    .hint("look at what is there, and try again")
+    .hint("list the folder, and try again")
     .source(error)
 }
 
-/// What is refused before anything is written.
+/// Rejects changes that are never allowed.
 fn refuse(change: &Change) -> Result<(), ToolError> {
     let place = &change.place;
     if place.root().access == Access::Read {
@@ -180,8 +183,8 @@ fn refuse(change: &Change) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Refuses a file that this user may not write. Who may write in its folder could replace it
-/// all the same, and would take it from whoever closed it.
+/// Rejects a file that the user may not write. With write access to the folder a rename could
+/// replace it all the same, against the intent of its permissions.
 #[cfg(unix)]
 fn may_write(dir: &Dir, place: &Located) -> Result<(), ToolError> {
     use rustix::fs::{Access, AtFlags, accessat};
@@ -194,7 +197,7 @@ fn may_write(dir: &Dir, place: &Located) -> Result<(), ToolError> {
             Err(ToolError::denied(message).source(io::Error::from(error)))
         }
         Err(error @ Errno::ROFS) => Err(place.error("write", error.into())),
-        // Whether it is still there is seen when it is replaced.
+        // A missing file is detected when it is replaced.
         _ => Ok(()),
     }
 }
@@ -204,21 +207,22 @@ fn may_write(_: &Dir, _: &Located) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The folders of some changes: each is opened once, and those that were missing are made.
+/// The folder handles of a transaction: each folder is opened once, and missing ones are created.
 ///
-/// Unless they are kept, those that were made go away again.
+/// Created folders are removed again on drop, unless they are kept.
 #[derive(Default)]
 pub(super) struct Folders(Mutex<Opened>);
 
 #[derive(Default)]
 struct Opened {
-    /// By their paths, which say the same only where they are the same.
+    /// Handles by absolute path.
     open: HashMap<OsString, Arc<Dir>>,
     made: Vec<(Arc<Dir>, OsString)>,
 }
 
 impl Folders {
-    /// The folder that holds `place`; no link on the way there is followed.
+    /// Opens the parent folder of a path without following links. Creates missing folders if
+    /// `create` is set.
     fn holder(&self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
         self.open(place, create).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory => place.is_below_a_file(ErrorKind::Failed).source(error),
@@ -226,7 +230,7 @@ impl Folders {
         })
     }
 
-    /// The same, where it is there.
+    /// Opens the parent folder of a path, which must exist.
     pub(super) fn existing(&self, place: &Located) -> io::Result<Arc<Dir>> {
         self.open(place, false)
     }
@@ -254,7 +258,7 @@ impl Folders {
         Ok(dir)
     }
 
-    /// Lets the folders stay that were made, and has the system write down what is in them.
+    /// Keeps the created folders, and flushes them to disk if `durable` is set.
     pub(super) fn keep(&self, durable: bool) {
         let mut opened = self.opened();
         let made = std::mem::take(&mut opened.made);
@@ -282,7 +286,7 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         for (dir, name) in self.made.iter().rev() {
-            // One that somebody else uses by now is not empty, and stays.
+            // Fails, and keeps the folder, when another process has put files into it.
             let _ = dir.remove_dir(name);
         }
     }
@@ -290,8 +294,8 @@ impl Drop for Opened {
 
 #[cfg(unix)]
 fn sync(dir: &Dir) {
-    // The changes are made, and the files themselves are on the disk: a file system that
-    // cannot do this is no reason to call that a failure.
+    // Best effort: the changes are committed and the files are on disk, and some file systems
+    // cannot sync folders.
     let _ = dir.open(".").and_then(|dir| dir.sync_all());
 }
 

@@ -1,13 +1,14 @@
-//! Whether a path leads where it says, with no link on the way: one question to a system that
-//! can answer it.
+//! The fast path of canonicalization: one `openat2` call that proves that a path has no
+//! symbolic links.
 //!
-//! **Invariant:** a no means nothing; whoever gets it looks for links himself.
+//! **Invariant:** `false` proves nothing; the caller then takes the slow path in
+//! [`realpath`](super::realpath).
 
 use std::path::Path;
 
 use cap_std::fs::Dir;
 
-/// Whether there is a file or a folder at `path` below `dir`, and no link on the way there.
+/// Returns whether `path` below `dir` is a file or a folder and has no symbolic links.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn is_straight(dir: &Dir, path: &Path) -> bool {
     use std::path::Component;
@@ -19,10 +20,10 @@ pub(super) fn is_straight(dir: &Dir, path: &Path) -> bool {
     }
     let mut parts = path.components();
     let found = match (parts.next(), parts.next()) {
-        // There is nothing on the way to a name in the folder itself.
+        // A single component has no parents that could be links.
         (Some(Component::Normal(name)), None) => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW),
         _ => {
-            // To look is not to open: no pipe is waited for.
+            // `O_PATH` does not block on a pipe.
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let resolve =
                 ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -1,25 +1,25 @@
-//! A file on its way to the place of another, or out of it.
+//! Temporary files, and the compare-and-swap by which they replace a file or remove it.
 //!
-//! Other processes may change the file at any moment. Where the system lets two files change
-//! their names in one step, what comes out is compared with what was read, and goes back when
-//! it is something else: nobody's change is lost. Whoever calls this has the [turn] in the
-//! folder, because two who put back at the same time would undo each other. Elsewhere there
-//! is a moment between comparing and replacing.
+//! Other processes may change the file at any moment. Where the system can exchange two names
+//! atomically, the old file is compared with the snapshot after the exchange. If it differs, the
+//! names are exchanged back, so that no concurrent change is lost. The caller holds the
+//! [directory lock], because two processes that exchange back at the same time would undo each
+//! other. On other systems a short race between comparing and replacing remains.
 //!
-//! What comes out is the proof; the look before it only spares others from seeing their file
-//! replaced for a moment. So a file of which the system says that nobody touched it is not
-//! read then.
+//! The comparison after the exchange is the proof. The one before it only avoids that other
+//! processes see their file replaced for a moment, so it trusts an unchanged stamp and does not
+//! read the content.
 //!
-//! For the moment until it goes back, others may write into the new file as they found it
-//! under that name. What they wrote is kept beside it. Only who begins to write then, and has
-//! not written yet when it goes back, writes into a file that has no name any more.
+//! Until the names are exchanged back, another process may open the new file under that name and
+//! write to it. Such a write is kept in a file beside it. Only a process that opened the file in
+//! that moment and writes after it was exchanged back writes to an unlinked file.
 //!
-//! What is compared stands in [`expected`](super::expected), how names change in
-//! [`rename`](super::rename).
+//! The comparison is in [`expected_file`](super::expected_file), the renames are in
+//! [`atomic_rename`](super::atomic_rename).
 //!
-//! [turn]: super::turns
+//! [directory lock]: super::dir_lock
 //!
-//! **Invariant:** what is removed was compared, or is of our own making.
+//! **Invariant:** a file is removed only after it was compared, or if this module created it.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -39,23 +39,24 @@ use super::rights::{first, give};
 use super::snapshot::Facts;
 use crate::store::place::fits;
 
-/// How often what came out by mistake is put back, when others do the same at this moment.
-/// An even number leaves what was written last in its place.
+/// How often the names are exchanged back while other processes do the same. With an even number
+/// the file that was written last ends up under the name.
 const TRIES: usize = 1000;
 
-/// How long the others are given each time.
+/// The delay between two attempts.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A file that goes away unless it gets another's name.
+/// A temporary file that is removed on drop, unless it was renamed to its target.
 pub(super) struct Temporary {
     dir: Arc<Dir>,
-    /// Empty once it got the other name.
+    /// Empty once it was renamed.
     name: OsString,
     own: Identity,
 }
 
 impl Temporary {
-    /// Writes `content` to a new file of its own name; `like` says what is to be like it.
+    /// Creates a file of a random name with `content`, and with the mode, owner and extended
+    /// attributes of `like`.
     pub(super) fn write(
         dir: &Arc<Dir>,
         content: &[u8],
@@ -68,9 +69,9 @@ impl Temporary {
         fits(content.len() as u64)?;
         let name = new_name();
         let file = File::from_std(create(dir, name.as_ref(), first(like))?);
-        // From here on, a failure removes it.
+        // From here on, a failure removes the file on drop.
         let mut temporary = Self { dir: Arc::clone(dir), name, own: Identity::default() };
-        // Before there is anything to read.
+        // Set access control before there is content to read.
         if let Some(facts) = like {
             facts.attributes.give(&file)?;
         }
@@ -86,7 +87,7 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Makes a symbolic link that leads where it once did.
+    /// Creates a symbolic link, to restore one that was removed.
     #[cfg(unix)]
     fn link(dir: &Arc<Dir>, target: &[u8]) -> io::Result<Self> {
         use std::ffi::OsStr;
@@ -102,8 +103,8 @@ impl Temporary {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Gives it, with the `content` it was written with, the name `place`, if what has that
-    /// name is `expected`; says whether it was.
+    /// Replaces the file `place` if it equals `expected`, or creates it if nothing is expected.
+    /// Returns whether the file matched. `content` is what the temporary file was created with.
     pub(super) fn put(
         mut self,
         content: &[u8],
@@ -128,7 +129,7 @@ impl Temporary {
         }
     }
 
-    /// Gives it the name `place`, if nothing has that; says whether it was so.
+    /// Renames it to `place` if that name is unused. Returns whether it was.
     fn put_new(mut self, place: &Path) -> io::Result<bool> {
         match rename(&self.dir, self.name.as_ref(), place, How::New)? {
             Renamed::Unable if is_there(&self.dir, place)? => Ok(false),
@@ -141,14 +142,14 @@ impl Temporary {
         }
     }
 
-    /// Takes the name `place` from whatever has it.
+    /// Renames it to `place` and overwrites a file of that name.
     fn replace(&mut self, place: &Path) -> io::Result<bool> {
         self.dir.rename(&self.name, &self.dir, place)?;
         self.name.clear();
         Ok(true)
     }
 
-    /// Removes the file `place`, if it is `expected`; says whether it was.
+    /// Removes the file `place` if it equals `expected`. Returns whether it did.
     pub(super) fn take_out(
         dir: &Arc<Dir>,
         place: &Path,
@@ -173,9 +174,9 @@ impl Temporary {
         }
     }
 
-    /// Lets what came out go back, until the own file comes out: what else comes out is of
-    /// others who do the same at this moment. It goes, unless others wrote into it: then it
-    /// is no longer what it was with its `content`.
+    /// Exchanges the names back until the own file comes out. Any other file that comes out
+    /// belongs to a process that does the same at this moment. The own file is then removed,
+    /// unless another process wrote to it, so that its content is no longer `content`.
     fn put_back(&mut self, place: &Path, content: &[u8]) -> io::Result<()> {
         let untouched = Expected { content, facts: None };
         for _ in 0..TRIES {
@@ -193,13 +194,14 @@ impl Temporary {
         self.leave_at(place)
     }
 
-    /// Gives a file of others the name `place` if that is free; otherwise it keeps its own.
+    /// Renames a file of another process to `place` if that name is unused, else leaves it under
+    /// its temporary name.
     fn leave_at(&mut self, place: &Path) -> io::Result<()> {
         let name = std::mem::take(&mut self.name);
         match rename(&self.dir, name.as_ref(), place, How::New) {
             Ok(Renamed::Done) => Ok(()),
             _ => Err(io::Error::other(format!(
-                "others wrote it at the same time; what one of them wrote is in `{}`",
+                "another process wrote it at the same time; its version was kept as `{}`",
                 name.display()
             ))),
         }
@@ -214,7 +216,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Whether something has the name.
+/// Returns whether the name exists.
 fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     match dir.symlink_metadata(name) {
         Ok(_) => Ok(true),
@@ -223,8 +225,8 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// A name that nobody has. The system is asked for chance once per thread, not once per file;
-/// who guesses a name all the same only keeps the file from being made.
+/// Returns a random file name. `RandomState` reads system randomness once per thread. If another
+/// process guesses the name, creating the file fails.
 fn new_name() -> OsString {
     let chance = RandomState::new();
     let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
@@ -244,7 +246,7 @@ mod tests {
     use crate::workspace::attributes::Attributes;
 
     #[test]
-    fn a_new_file_gets_every_mode() {
+    fn the_mode_is_copied() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
@@ -258,9 +260,9 @@ mod tests {
         }
     }
 
-    // PA5: that nobody touched a file is a hint, and what it holds is the proof.
+    // PA5: an equal stamp is a hint, equal content is the proof.
     #[test]
-    fn what_only_looks_untouched_goes_back() {
+    fn restores_a_file_with_an_equal_stamp_and_other_content() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "THEM").unwrap();
@@ -279,9 +281,9 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    // PA5: who found our file under that name, and wrote into it, finds what he wrote.
+    // PA5: what another process wrote to the exchanged file is kept.
     #[test]
-    fn what_others_wrote_into_ours_is_kept() {
+    fn keeps_a_concurrent_write_to_the_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "THEM").unwrap();

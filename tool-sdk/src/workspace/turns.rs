@@ -1,14 +1,14 @@
-//! Turns of those who replace files in the same folder.
+//! Advisory directory locks (`flock`) that serialize transactions in the same folder, also between
+//! processes.
 //!
-//! Whoever finds that he replaced something else than what he had read puts it back; two who
-//! do so at the same time would undo each other. So one waits until the other is done, also
-//! when that is another process.
+//! A transaction that replaced a file with concurrent changes exchanges it back. Two of them
+//! doing so at the same time would undo each other, so one waits for the other.
 //!
-//! What is locked is the handle through which a folder is changed. Another one for the lock
-//! would be one too many where folders are: a change that ran out of handles could not be undone.
+//! The lock is taken on the handle through which the folder is changed. A separate handle could
+//! exceed the limit of open files, and a transaction without handles could not be rolled back.
 //!
-//! **Invariant:** waiting ends. A file system without locks, or somebody who holds one and
-//! does nothing, keeps nobody from writing.
+//! **Invariant:** waiting has a timeout. A file system without locks, or a process that holds a
+//! lock for too long, does not prevent a write.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,10 +21,10 @@ use cap_std::fs::Dir;
 pub(super) use self::system::lockable;
 use self::system::{identity, try_lock, unlock};
 
-/// How long the others are given each time.
+/// The delay between two attempts to lock.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long one change still waits for others, over all its folders.
+/// The remaining time that one transaction waits for locks, over all its folders.
 pub(super) struct Patience(Duration);
 
 impl Default for Patience {
@@ -33,15 +33,15 @@ impl Default for Patience {
     }
 }
 
-/// As long as this is there, nobody else who takes turns replaces a file in some folders.
-#[must_use = "the turn is over when it is dropped"]
+/// A guard that holds the locks of some folders.
+#[must_use = "the folders are unlocked when it is dropped"]
 pub(super) struct Turns {
     held: Vec<Arc<Dir>>,
 }
 
 impl Turns {
-    /// Waits for the turn in each of these folders, of which one may come several times;
-    /// also the waiting ends when it is `stopped`.
+    /// Waits for the lock of each folder, until the timeout or until `stopped` returns `true`.
+    /// `dirs` may contain a folder several times.
     pub(super) fn take<'d>(
         dirs: impl IntoIterator<Item = &'d Arc<Dir>>,
         patience: &mut Patience,
@@ -50,8 +50,8 @@ impl Turns {
         let mut dirs: Vec<_> = dirs.into_iter().collect();
         dirs.sort_unstable_by_key(|dir| Arc::as_ptr(dir));
         dirs.dedup_by_key(|dir| Arc::as_ptr(dir));
-        // A folder may have two names, and nobody waits for himself. When everybody goes by
-        // the same order, no two wait for each other.
+        // Deduplicate by inode, so that the transaction does not wait for itself, and lock in
+        // ascending order, so that two transactions cannot deadlock.
         let folders: BTreeMap<Identity, &Arc<Dir>> =
             dirs.into_iter().filter_map(|dir| Some((identity(dir)?, dir))).collect();
         let is_ours = |dir: &&Arc<Dir>| wait(dir, patience, stopped);
@@ -65,7 +65,7 @@ impl Drop for Turns {
     }
 }
 
-/// Waits for the turn in one folder; says whether it came.
+/// Waits for the lock of one folder. Returns whether it was acquired.
 fn wait(dir: &Dir, patience: &mut Patience, stopped: &impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     let is_ours = loop {
@@ -85,7 +85,7 @@ fn is_brief(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// What tells a folder from all others, whatever its name is.
+/// Device and inode: identifies a folder independently of its name.
 type Identity = (u64, u64);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -99,9 +99,9 @@ mod system {
 
     use super::Identity;
 
-    /// The same folder through a handle of its own, for who shares one shares its lock; one
-    /// that can be locked where the folder may be read.
-    pub(in super::super) fn lockable(dir: &Dir) -> io::Result<Dir> {
+    /// Opens the folder again: a lock belongs to an open file description, so two transactions
+    /// must not share one. The new handle can be locked if the folder may be read.
+    pub(crate) fn lockable(dir: &Dir) -> io::Result<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(dir, ".", flags, Mode::empty()) {
             Ok(folder) => Ok(Dir::from_std_file(File::from(folder))),
@@ -120,25 +120,25 @@ mod system {
     }
 
     pub(super) fn unlock(dir: &Dir) {
-        // What cannot be unlocked now is when it is closed.
+        // Closing the handle unlocks it in any case.
         let _ = flock(dir, FlockOperation::Unlock);
     }
 }
 
-/// Where nothing is put back, nobody has to wait.
+/// Other systems have no atomic exchange to serialize, so nothing is locked.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod system {
     use std::io;
 
     use cap_std::fs::Dir;
 
-    use super::Identity;
+    use super::DirIdentity;
 
-    pub(in super::super) fn lockable(dir: &Dir) -> io::Result<Dir> {
+    pub(crate) fn open_lockable(dir: &Dir) -> io::Result<Dir> {
         dir.try_clone()
     }
 
-    pub(super) fn identity(_: &Dir) -> Option<Identity> {
+    pub(super) fn dir_identity(_: &Dir) -> Option<DirIdentity> {
         None
     }
 
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_himself() {
+    fn locks_a_folder_once() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (first, again, other) = (open(&one), open(&one), open(&two));
         assert_eq!(take([&first, &again, &other, &first]).held.len(), 2);
     }
 
     #[test]
-    fn one_waits_until_the_other_is_done() {
+    fn waits_for_the_lock_of_another_transaction() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let dir = open(&one);
         let turns = take([&dir]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_is_one_for_all_folders_and_ends_when_nobody_wants_it() {
+    fn waiting_ends_with_the_timeout_or_when_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let (theirs, ours) = (open(&folder), open(&folder));
         let _turns = take([&theirs]);

@@ -1,8 +1,9 @@
-//! Changes that are on their way, for the program that wants to end.
+//! The shutdown latch: the program waits for running file transactions before it exits.
 //!
-//! A thread that writes files goes on when nobody waits for it any more. Were the program to
-//! end then, half of a change would stay. So whoever ends the program says so here: nothing
-//! more is begun, what can still be undone is, and the program waits for that.
+//! A thread that writes files continues after its call was dropped. If the program exited then,
+//! half of a transaction would stay on disk. So the program calls [`shut_down_writes`] first:
+//! new transactions are refused, uncommitted ones are rolled back, and the program waits for
+//! them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,27 +12,29 @@ use std::time::Duration;
 
 use crate::error::ToolError;
 
-/// How many changes are on their way.
+/// How many transactions are running.
 static COUNT: Mutex<usize> = Mutex::new(0);
 static IDLE: Condvar = Condvar::new();
-/// Set while that is locked; whoever only looks at it keeps nobody waiting.
+/// Set while the count is locked. An atomic, so that reading it does not take the lock.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// A change for which the end of the program waits.
+/// A guard for a running transaction; shutdown waits until it is dropped.
 pub(super) struct Underway(());
 
 impl Underway {
-    /// Begins a change, unless the program ends.
+    /// Registers a transaction. Fails when the program is shutting down.
     pub(super) fn begin() -> Result<Self, ToolError> {
         let mut count = lock();
         if IS_ENDING.load(Ordering::Relaxed) {
-            return Err(ToolError::aborted("the program ends, and nothing was written"));
+            return Err(ToolError::aborted(
+                "the program is shutting down, and nothing was written",
+            ));
         }
         *count += 1;
         Ok(Self(()))
     }
 
-    /// Whether the program ends.
+    /// Returns whether the program is shutting down.
     pub(super) fn is_unwanted(&self) -> bool {
         IS_ENDING.load(Ordering::Relaxed)
     }
@@ -47,9 +50,10 @@ impl Drop for Underway {
     }
 }
 
-/// Lets no change begin any more, and waits until those on their way are made or undone.
+/// Refuses new transactions, and waits up to `patience` until the running ones are committed or
+/// rolled back.
 ///
-/// For the very end of a program: there is no way back.
+/// This cannot be undone; it is called right before the program exits.
 #[cfg(feature = "cli")]
 pub(crate) fn finish(patience: Duration) {
     let count = lock();

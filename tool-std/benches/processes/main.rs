@@ -356,7 +356,7 @@ fn fill(host: &Host, folder: &str, few: usize, others: usize) -> String {
 
 /// What it costs to understand a script, without rules.
 fn read(script: &str) -> usize {
-    tool_std::shell::understand(script).commands.len()
+    tool_std::shell::analyze_script(script).commands.len()
 }
 
 /// `piece` again and again, each time with another number for `@`.

@@ -1,4 +1,4 @@
-//! Command lines: what is understood of them, and what rules make of that.
+//! Command lines: their static analysis, and the decisions of rules about them.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::exec::exec_command;
-use tool_std::shell::{understand, understand_argv};
+use tool_std::shell::{analyze_argv, analyze_script};
 
 use crate::SEAM;
 
@@ -19,25 +19,25 @@ static PLACE: LazyLock<(Registry, Session, Runtime, tempfile::TempDir)> = LazyLo
     (registry, Session::new("fuzz").lend(workspace), runtime, folder)
 });
 
-/// Any text is understood or is said not to be; what is plain means its words, and nothing
-/// that is not understood is run without a shell.
+/// Any text is analysed or opaque; a plain script means exactly its words, and an
+/// opaque script is never run without a shell.
 pub fn a_script_is_understood(text: &str) {
-    let understood = understand(text);
-    assert!(understood.opaque.is_some() || !understood.commands.is_empty(), "{text:?}");
-    if understood.opaque.is_some() {
-        assert!(!understood.is_safe() && understood.direct().is_none(), "{text:?}");
+    let analysis = analyze_script(text);
+    assert!(analysis.opaque.is_some() || !analysis.commands.is_empty(), "{text:?}");
+    if analysis.opaque.is_some() {
+        assert!(!analysis.is_safe() && analysis.direct_argv().is_none(), "{text:?}");
     }
-    if !understood.plain {
+    if !analysis.is_plain {
         return;
     }
-    for command in understood.commands.iter().filter(|command| !command.inner) {
+    for command in analysis.commands.iter().filter(|command| !command.is_nested) {
         assert!(!command.argv.is_empty(), "{text:?}");
         // What rules match says the same once more.
-        let again = understand(&command.text);
+        let again = analyze_script(&command.text);
         assert_eq!(again.commands[0].argv, command.argv, "{text:?}");
     }
-    if let Some(argv) = understood.direct() {
-        let again = &understand_argv(argv).commands[0].argv;
+    if let Some(argv) = analysis.direct_argv() {
+        let again = &analyze_argv(argv).commands[0].argv;
         // As words, `-lc` is started as `-c`.
         let is_login = argv.get(1).is_some_and(|option| option == "-lc") && again[1] == "-c";
         let skipped = if is_login { 2 } else { 0 };

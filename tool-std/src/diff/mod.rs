@@ -1,6 +1,6 @@
-//! What changes in a file, as a unified diff for whoever approves or reads it.
+//! Computes the diff of a file in unified form, for the approval preview and the result.
 //!
-//! **Invariant:** the counts are exact, also where the diff itself is cut.
+//! **Invariant:** the line counts are exact, even if the diff itself is truncated.
 
 mod stretch;
 #[cfg(test)]
@@ -15,52 +15,53 @@ use self::stretch::{Stretch, counts_along};
 use self::unified::unified;
 use crate::text::lines::split_bom;
 
-/// Lines around a change.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// The most lines of a diff of a file.
+/// The maximum number of lines of a file's diff.
 const MAX_LINES: usize = 1000;
 
 /// The differences between two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diff {
-    /// In unified form; empty when nothing differs, or when nobody wants to see it.
+    /// The unified diff; empty when the texts are equal, or when only counts were requested.
     pub(crate) unified: String,
-    /// Lines that only the new text has.
+    /// The number of added lines.
     pub(crate) added: usize,
-    /// Lines that only the old text has.
+    /// The number of removed lines.
     pub(crate) removed: usize,
 }
 
-/// What happens to one file.
+/// The diff of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileDiff {
-    /// The file.
+    /// The path of the file.
     pub(crate) path: String,
-    /// The difference, headed by the names of both sides.
+    /// The diff, with a header that names both sides.
     pub(crate) diff: Diff,
-    /// Whether it may be told; otherwise a note stands for it, and nothing is counted.
+    /// Whether the content may be revealed; otherwise a note replaces the diff, and nothing is
+    /// counted.
     is_told: bool,
 }
 
-/// How much of a difference somebody wants to see.
+/// The requested level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All of it that is reasonable.
+    /// The diff, up to its maximum length.
     Shown,
-    /// How many lines it is.
+    /// Only the line counts.
     Counted,
 }
 
 impl FileDiff {
-    /// From `old` to `new`; a side without a file is `None`.
+    /// Computes the diff from `old` to `new`; a side without a file is `None`.
     pub(crate) fn new(path: &str, old: Option<&str>, new: Option<&str>, detail: Detail) -> Self {
         let (before, after) = (old.unwrap_or_default(), new.unwrap_or_default());
         let diff = between(before, after, detail.lines());
         Self::headed(path, diff, [old.is_some(), new.is_some()], detail)
     }
 
-    /// From `old` to `new`, where somebody knows what changed.
+    /// Formats the diff from `old` to `new` from known changes.
     pub(crate) fn along(
         path: &str,
         old: &str,
@@ -69,7 +70,7 @@ impl FileDiff {
         detail: Detail,
     ) -> Self {
         let texts = [split_bom(old).1, split_bom(new).1];
-        // One may put back what another takes away.
+        // A change may be undone by another one.
         let changes = if old == new { &[] } else { changes };
         let counted = (detail == Detail::Counted).then(|| counts_along(texts, changes)).flatten();
         let diff = match counted {
@@ -82,19 +83,19 @@ impl FileDiff {
         Self::headed(path, diff, [true, true], detail)
     }
 
-    /// That there may be a difference, of a file that may not be read.
+    /// Returns the placeholder for a file that may not be read.
     pub(crate) fn untold(path: &str) -> Self {
         let path = path.to_owned();
         let unified = format!("[what changes in {} may not be shown]\n", one_line(&path));
         Self { path, diff: Diff { unified, added: 0, removed: 0 }, is_told: false }
     }
 
-    /// How many lines it adds and removes, where that may be told.
+    /// Returns the numbers of added and removed lines, if the content may be revealed.
     pub(crate) fn counts(&self) -> Option<(usize, usize)> {
         self.is_told.then_some((self.diff.added, self.diff.removed))
     }
 
-    /// The same for a file that gets another name, which the head of the difference says.
+    /// Adds the new path of a moved file to the header.
     pub(crate) fn moved(mut self, to: &str, detail: Detail) -> Self {
         if detail == Detail::Shown {
             let hunks = self.diff.unified.splitn(3, '\n').nth(2).unwrap_or_default();
@@ -104,7 +105,7 @@ impl FileDiff {
         self
     }
 
-    /// The same with what happens to another file at the same time.
+    /// Appends the diff of another file.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.diff.unified.push_str(&other.diff.unified);
         self.diff.added += other.diff.added;
@@ -114,7 +115,7 @@ impl FileDiff {
     }
 
     fn headed(path: &str, mut diff: Diff, is_there: [bool; 2], detail: Detail) -> Self {
-        // Of an empty file that comes or goes, that is all there is to show.
+        // An empty file that is created or removed has only a header.
         let comes_or_goes = is_there[0] != is_there[1] && detail == Detail::Shown;
         if comes_or_goes || !diff.unified.is_empty() {
             let [old, new] =
@@ -124,7 +125,7 @@ impl FileDiff {
         Self { path: path.to_owned(), diff, is_told: true }
     }
 
-    /// As a preview of a call has it.
+    /// Returns the data for the approval preview.
     pub(crate) fn to_json(&self) -> Value {
         let mut data = json!({ "unified": self.diff.unified, "path": self.path });
         if let Some((added, removed)) = self.counts() {
@@ -144,15 +145,15 @@ impl Detail {
     }
 }
 
-/// The differences between two texts, at most `max_lines` lines of them.
+/// Computes the differences between two texts, with at most `max_lines` lines.
 ///
-/// A byte order mark is no part of the first line.
+/// A byte order mark is not part of the first line.
 pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
     diff(&Stretch::between(split_bom(old).1, split_bom(new).1), max_lines)
 }
 
-/// Whether the same lines go and come from the old text of both pairs to the new one, wherever
-/// these stand.
+/// Whether both pairs of an old and a new text have the same removed and added lines, at any
+/// position.
 pub(crate) fn is_same_change(one: [&str; 2], other: [&str; 2]) -> bool {
     let changed = |[old, new]: [&'_ str; 2]| {
         let stretches = Stretch::between(split_bom(old).1, split_bom(new).1).into_iter();

@@ -1,6 +1,6 @@
-//! Where two texts differ, in whole lines.
+//! Splits two texts into segments of equal and of different lines.
 //!
-//! **Invariant:** put together again, the stretches are both texts.
+//! **Invariant:** the segments joined are both texts.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use similar::{DiffTag, TextDiff};
 use super::CONTEXT;
 use crate::text::lines::{count, is_one, lines};
 
-/// How many bytes are compared at once.
+/// The number of bytes that are compared at once.
 const BLOCK: usize = 4096;
 
-/// Whole lines of a new text that stand in the place of whole lines of an old one, in bytes
-/// of both; byte order marks are not counted.
+/// Whole lines of the old text that are replaced by whole lines of the new one, as byte ranges
+/// without the byte order mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
-    /// How many lines that is in both.
+    /// The number of lines in both texts.
     pub(crate) lines: [usize; 2],
 }
 
 impl Change {
-    /// Whether all of its lines are different, which are these.
+    /// Whether no old line equals a new one.
     fn is_whole(&self, gone: &str, come: &str) -> bool {
         matches!(self.lines, [0, _] | [_, 0] | [1, 1]) && gone != come
     }
 }
 
-/// How many lines go and come; nothing where the changes are not all, or where some of their
-/// lines may be the same.
+/// Counts the removed and added lines; `None` when the changes are incomplete, or when some of
+/// their lines may be equal.
 pub(super) fn counts_along(
     [mut old, mut new]: [&str; 2],
     changes: &[Change],
@@ -50,7 +50,8 @@ pub(super) fn counts_along(
     (old == new).then_some(counts)
 }
 
-/// The rest of a text from byte `at` on as what stands before a range, in it and behind it.
+/// Splits the rest of a text, which begins at byte `at`, into the parts before, in and after a
+/// range.
 fn apart<'t>(
     rest: &'t str,
     at: usize,
@@ -61,17 +62,17 @@ fn apart<'t>(
     Some((before, within, rest))
 }
 
-/// A part of two texts, in whole lines.
+/// A segment of two texts, in whole lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stretch<'t> {
-    /// Both have it.
+    /// In both texts.
     Same(&'t str),
-    /// Lines that go, and lines that come; how many of each.
+    /// Removed and added lines, with the number of each.
     Changed { old: &'t str, new: &'t str, lines: [usize; 2] },
 }
 
 impl<'t> Stretch<'t> {
-    /// Two texts of which nothing is known.
+    /// Compares two texts.
     pub(super) fn between(old: &'t str, new: &'t str) -> Vec<Self> {
         let mut stretches = Stretches { text: old, list: Vec::new(), same: 0..0 };
         let part = Part::that_differs(old, new);
@@ -80,7 +81,7 @@ impl<'t> Stretch<'t> {
         stretches.finish()
     }
 
-    /// Two texts of which the changes are known; `None` when these are not all.
+    /// Builds the segments from known changes; `None` when the changes are incomplete.
     pub(super) fn along(old: &'t str, new: &'t str, changes: &[Change]) -> Option<Vec<Self>> {
         let list = Vec::with_capacity(2 * changes.len() + 1);
         let mut stretches = Stretches { text: old, list, same: 0..0 };
@@ -103,7 +104,7 @@ impl<'t> Stretch<'t> {
         Some(stretches.finish())
     }
 
-    /// How many bytes of both texts it is.
+    /// Returns the number of bytes in both texts.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Same(same) => same.len(),
@@ -112,12 +113,12 @@ impl<'t> Stretch<'t> {
     }
 }
 
-/// Stretches of two texts, from their starts on.
+/// Builds the segments of two texts.
 struct Stretches<'t> {
     /// The old text.
     text: &'t str,
     list: Vec<Stretch<'t>>,
-    /// What both have behind the last of the list.
+    /// The equal text after the last segment.
     same: Range<usize>,
 }
 
@@ -135,7 +136,7 @@ impl<'t> Stretches<'t> {
         self.list.push(Stretch::Changed { old, new, lines });
     }
 
-    /// Lines that are perhaps not all different.
+    /// Compares lines of which some may be equal.
     fn compare(&mut self, old: &'t str, new: &'t str) {
         match (old, new) {
             ("", "") => {}
@@ -172,10 +173,10 @@ fn len(lines: &[&str]) -> usize {
     lines.iter().map(|line| line.len()).sum()
 }
 
-/// Where two texts differ: lines that are the same at their starts and ends are left out, but
-/// for some that tell where a change begins.
+/// The part in which two texts differ, with some context lines: the common prefix and suffix are
+/// removed.
 pub(super) struct Part<'t> {
-    /// Bytes before it.
+    /// The number of bytes before it.
     pub(super) start: usize,
     pub(super) old: &'t str,
     pub(super) new: &'t str,
@@ -191,14 +192,14 @@ impl<'t> Part<'t> {
     }
 }
 
-/// How many bytes are the same at the starts.
+/// Returns the length of the common prefix in bytes.
 fn common_start(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
     let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
     same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes are the same at the ends.
+/// Returns the length of the common suffix in bytes.
 fn common_end(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
     let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
@@ -206,16 +207,16 @@ fn common_end(a: &[u8], b: &[u8]) -> usize {
     same + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// The start of the lines that are shown before the one at byte `at`.
+/// Returns the start of the context lines before the line at byte `at`.
 ///
-/// Only LF counts as the end of a line here: it is one for everybody, and never the first of
-/// two bytes that end a line together.
+/// Only LF counts as a line ending here, because it is one everywhere, and never the first byte of
+/// a CRLF.
 pub(super) fn before_lines(text: &str, at: usize) -> usize {
     let mut ends = memrchr_iter(b'\n', &text.as_bytes()[..at]);
     ends.nth(CONTEXT).map_or(0, |end| end + 1)
 }
 
-/// How much of a common end is shown behind the line that it begins in.
+/// Returns the length of the context lines at the start of a common suffix.
 fn behind_lines(text: &[u8]) -> usize {
     let mut ends = memchr_iter(b'\n', text);
     ends.nth(CONTEXT).map_or(text.len(), |end| end + 1)

@@ -1,4 +1,4 @@
-//! Diffs as they are shown, and what is told of those that are not.
+//! Diffs as they are shown, and placeholders for unreadable files.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ fn the_byte_order_mark_is_not_shown() {
     check("\u{feff}a\n", "\u{feff}b\n", "@@ -1 +1 @@\n-a\n+b\n", (1, 1));
 }
 
-// F142: a preview tells a new file from a changed one.
+// F142: the preview distinguishes a new file from a changed one.
 #[test]
 fn a_preview_names_both_sides() {
     let created = FileDiff::new("src/a.rs", None, Some("x\n"), Detail::Shown);
@@ -61,7 +61,7 @@ fn a_huge_diff_says_how_much_is_left_out() {
     let long = between("", &"x".repeat(MAX_BYTES), 11);
     assert_eq!(long.unified, "@@ -0,0 +1 @@\n[1 more lines of the diff]\n");
 }
-/// The heads of a diff of the whole texts.
+/// Returns the hunk headers of a diff of the whole texts.
 fn heads(old: &str, new: &str) -> Vec<String> {
     let whole = |text| lines(text).map(|line| line.whole).collect::<Vec<_>>();
     let (old, new) = (whole(old), whole(new));
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// What changes that are known and what is found lead to.
+/// Checks the diff from known changes.
 #[track_caller]
 fn check_along(old: &str, new: &str, changes: &[[usize; 4]], expected: &str) {
     let lines = |text: &str, place: Range<usize>| text.get(place).map_or(0, count);
@@ -135,18 +135,18 @@ fn what_is_known_is_not_looked_for() {
         &[[0, 2, 0, 2], [22, 22, 22, 24]],
         "@@ -1,4 +1,4 @@\n-a\n+b\n 1\n 2\n 3\n@@ -9,3 +9,4 @@\n 8\n 9\n c\n+d\n",
     );
-    // Six lines are not worth a new head.
+    // Six equal lines do not start a new hunk.
     check_along(
         "a\n1\n2\n3\n4\n5\n6\nb\n",
         "1\n2\n3\n4\n5\n6\n",
         &[[0, 2, 0, 0], [14, 16, 12, 12]],
         "@@ -1,8 +1,6 @@\n-a\n 1\n 2\n 3\n 4\n 5\n 6\n-b\n",
     );
-    // A line that goes and comes again does not change.
+    // A line that is removed and added again does not change.
     check_along("a\nb\nc\n", "a\nx\nc\n", &[[0, 6, 0, 6]], "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
 }
 
-// Found by fuzzing: a blank line that goes above one, and comes again below it.
+// Found by fuzzing: a blank line that is removed above another one, and added below it.
 #[test]
 fn what_changes_nothing_is_no_difference() {
     let gone = Change { old: 2..3, new: 2..2, lines: [1, 0] };

@@ -1,4 +1,4 @@
-//! Differences in unified form.
+//! Formats differences as a unified diff.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::stretch::{Stretch, before_lines};
 use crate::text::MAX_BYTES;
 use crate::text::lines::{Line, count, lines};
 
-/// The changes, and the lines around them.
+/// Formats the changes with their context lines.
 pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     let len = stretches.iter().map(Stretch::len).sum::<usize>().min(MAX_BYTES);
     let mut text = Capped { text: String::with_capacity(len), room: max_lines, left_out: 0 };
@@ -21,7 +21,7 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
                 at = [at[0] + gone, at[1] + come];
             }
             Stretch::Same(same) if index + 1 == stretches.len() => {
-                // How long it is does not matter.
+                // The length of the last segment does not matter.
                 let shown = if index > 0 { CONTEXT } else { 0 };
                 hunk.lines(' ', lines(same).take(shown));
             }
@@ -47,10 +47,10 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     text.finish()
 }
 
-/// Changes that are so near to each other that they are shown together.
+/// A hunk: changes that are close together, with their context.
 #[derive(Default)]
 struct Hunk<'t> {
-    /// Lines before it, in the old text and in the new one.
+    /// The number of lines before the hunk, in the old and the new text.
     start: [usize; 2],
     lines: Vec<(char, Line<'t>)>,
 }
@@ -60,7 +60,7 @@ impl<'t> Hunk<'t> {
         self.lines.extend(lines.map(|line| (sign, line)));
     }
 
-    /// Writes it, with its head, and leaves nothing of it.
+    /// Writes the hunk with its header, and clears it.
     fn write(&mut self, into: &mut Capped) {
         if self.lines.is_empty() {
             return;
@@ -79,18 +79,18 @@ impl<'t> Hunk<'t> {
     }
 }
 
-/// Where lines begin in one of the texts, and how many they are.
+/// Writes the start and the length of a range.
 fn side(into: &mut String, start: usize, len: usize) {
     let _ = match len {
-        // Nothing stands behind the line before it.
+        // An empty range names the line before it.
         0 => write!(into, "{start},0"),
         1 => write!(into, "{}", start + 1),
         len => write!(into, "{},{len}", start + 1),
     };
 }
 
-/// One line of a diff. A CR by itself ends a line of the file, but must not be able to hide
-/// what stands before it.
+/// Writes one line of the diff. A single CR ends a line of the file; here it becomes LF, so that it
+/// cannot hide text on a terminal.
 fn show(into: &mut String, sign: char, line: Line<'_>) {
     into.push(sign);
     into.push_str(line.text);
@@ -101,7 +101,7 @@ fn show(into: &mut String, sign: char, line: Line<'_>) {
     });
 }
 
-/// Text that stops growing, and counts what no longer fits.
+/// Text with a maximum size, which counts the omitted lines.
 struct Capped {
     text: String,
     room: usize,

@@ -1,6 +1,7 @@
-//! Finds quoted text, exactly or in one of two ways that leave no doubt about what was meant.
+//! Finds quoted text: exactly, then ignoring typographic punctuation, then ignoring trailing
+//! blanks.
 //!
-//! **Invariant:** a way that finds several places is not followed by a looser one.
+//! **Invariant:** a strategy that finds several matches is not followed by a looser one.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,20 +11,20 @@ use memchr::{memchr, memmem};
 use crate::text::lines::{Line, lines};
 use crate::text::typography::plain;
 
-/// How quoted text was found.
+/// How quoted text was found. The later, the more tolerant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Strategy {
-    /// It is there, but perhaps for line ends.
+    /// Identical, except for line endings.
     #[default]
     Exact,
-    /// But for typographic dashes, quotes and spaces.
+    /// Ignoring typographic dashes, quotes and spaces.
     Punctuation,
-    /// Whole lines, but for blanks at their ends.
+    /// Whole lines, ignoring blanks at their ends.
     TrailingBlanks,
 }
 
 impl Strategy {
-    /// Its name in metadata.
+    /// Returns the name for metadata.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -33,19 +34,19 @@ impl Strategy {
     }
 }
 
-/// Where quoted text is; never nowhere.
+/// The matches of quoted text; at least one.
 pub(super) struct Found {
     pub(super) strategy: Strategy,
-    /// The places, in bytes: as many of them as were wanted.
+    /// The byte ranges, up to the requested number.
     pub(super) places: Vec<Range<usize>>,
-    /// How many there are that do not overlap.
+    /// The number of matches that do not overlap.
     pub(super) count: usize,
-    /// Whether there is one place and another that overlaps it, so that it is not known which is
-    /// meant. It is the second of `places` then.
+    /// Whether the only match overlaps another one, so that the quote is ambiguous. The other one
+    /// is the second range then.
     pub(super) overlaps: bool,
 }
 
-/// Where `old` stands in `text`, with so many of the places at most.
+/// Finds `old` in `text`, with at most `most` ranges.
 pub(super) fn find(text: &str, old: &str, most: usize) -> Option<Found> {
     [Strategy::Exact, Strategy::Punctuation, Strategy::TrailingBlanks].into_iter().find_map(
         |strategy| {
@@ -60,7 +61,7 @@ pub(super) fn find(text: &str, old: &str, most: usize) -> Option<Found> {
     )
 }
 
-/// The places that are the same once folded.
+/// Finds matches after normalizing both texts.
 fn folded(text: &str, old: &str, punctuation: bool, most: usize) -> (Spots, Vec<Range<usize>>) {
     let text = Folded::new(text, punctuation);
     let old = Folded::new(old, punctuation).text;
@@ -70,11 +71,11 @@ fn folded(text: &str, old: &str, punctuation: bool, most: usize) -> (Spots, Vec<
     (spots, places)
 }
 
-/// A text with all lines ended by LF, and perhaps plain punctuation, that knows where
-/// everything was.
+/// A text with LF line endings, optionally with ASCII punctuation, that maps positions back to the
+/// original.
 pub(super) struct Folded<'t> {
     pub(super) text: Cow<'t, str>,
-    /// From a byte of `text` on, the byte where it was.
+    /// Positions in `text`, with the original position from there on.
     shifts: Vec<(usize, usize)>,
 }
 
@@ -111,7 +112,7 @@ impl<'t> Folded<'t> {
         Self { text: out.into(), shifts }
     }
 
-    /// Where the byte `at` of the folded text was.
+    /// Maps a byte position to the original text.
     fn original(&self, at: usize) -> usize {
         let before = self.shifts.partition_point(|(from, _)| *from <= at);
         before.checked_sub(1).map_or(at, |index| {
@@ -121,10 +122,10 @@ impl<'t> Folded<'t> {
     }
 }
 
-/// The whole lines that are the same but for blanks at their ends.
+/// Finds whole lines, ignoring blanks at their ends.
 fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<usize>>)> {
     let key = |line: &Line<'_>| line.text.trim_end_matches([' ', '\t']).len();
-    // Every line between two line ends, so that a search finds whole ones.
+    // Each line is enclosed in line endings, so that a search finds whole lines only.
     let joined = |lines: &[Line<'_>]| {
         let mut joined = String::from("\n");
         lines.iter().for_each(|line| joined.extend([&line.text[..key(line)], "\n"]));
@@ -135,7 +136,7 @@ fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<u
         return None;
     }
     let there: Vec<_> = lines(text).collect();
-    // Where the lines start, joined and in the text.
+    // The start of each line, in the joined text and in the original.
     let mut starts = Vec::with_capacity(there.len() + 1);
     let (mut at, mut was) = (0, 0);
     for line in &there {
@@ -143,7 +144,7 @@ fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<u
         (at, was) = (at + key(line) + 1, was + line.whole.len());
     }
     let (there_joined, wanted_joined) = (joined(&there), joined(&wanted));
-    // The line end after a place is the one before the next.
+    // The line ending after a match is also the one before the next match.
     let spots = Spots::of(&wanted_joined, &there_joined, wanted_joined.len() - 1, most);
     let takes_end = old.ends_with(['\n', '\r']);
     let place = |at: &usize| {
@@ -156,16 +157,16 @@ fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<u
     Some((spots, places))
 }
 
-/// Where something is in a text, in bytes.
+/// The positions of a text, in bytes.
 struct Spots {
-    /// As many as were wanted.
+    /// Up to the requested number.
     starts: Vec<usize>,
     count: usize,
     overlaps: bool,
 }
 
 impl Spots {
-    /// Where `wanted` is in `text`, each time `step` bytes behind the last at least.
+    /// Finds `wanted` in `text`; matches are at least `step` bytes apart.
     fn of(wanted: &str, text: &str, step: usize, most: usize) -> Self {
         let finder = memmem::Finder::new(wanted.as_bytes());
         let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
@@ -178,7 +179,7 @@ impl Spots {
             spots.count += 1;
             next = find(at + step);
         }
-        // Whoever wants all of them takes the first of those that overlap.
+        // When all matches are replaced, the first of two overlapping ones is taken.
         if let (true, &[only]) = (most < usize::MAX, &spots.starts[..])
             && let Some(other) = find(only + 1)
         {

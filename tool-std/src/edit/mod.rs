@@ -1,10 +1,11 @@
-//! Replaces quoted text by other text: for edits that name what they change.
+//! The search-and-replace engine of `edit_file`.
 //!
-//! What is quoted must be there, and only once unless every place is meant. It may differ in
-//! line ends, in typographic characters, or in blanks at the ends of whole lines; it is never
-//! guessed from something alike. Where it is not there, the error shows what is.
+//! The quoted text must be in the file, and only once unless all matches are replaced. It may
+//! differ in line endings, in typographic characters, or in blanks at the ends of whole lines;
+//! similar text is never replaced. When the quote is not found, the error shows the most similar
+//! lines.
 //!
-//! **Invariant:** nothing outside of what was found changes, and nothing here reads a file.
+//! **Invariant:** nothing outside of the matches changes, and nothing here reads a file.
 
 mod find;
 mod nearest;
@@ -21,27 +22,27 @@ use crate::text::lines::{
     are_too_many, line_end, new_line_end, split_bom, with_ends, with_ends_of,
 };
 
-/// How many bytes are gone through for all edits together, each time they are copied or
-/// compared: what a processor does in a few seconds.
+/// The maximum number of bytes that all edits of a call may copy or compare, which takes a few
+/// seconds.
 const MOST: usize = 1 << 30;
 
-/// To how many bytes it comes to replace one place.
+/// The cost of one replacement, in bytes.
 const PLACE: usize = 16;
 
-/// How long a text may become, in bytes: one that is longer could not be edited again.
+/// The maximum size of the new text in bytes; a longer one could not be edited again.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
-/// How many line numbers an error names.
+/// The maximum number of line numbers in an error.
 const NAMED: usize = 10;
 
 /// One replacement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit<'e> {
-    /// The text that is there.
+    /// The text to replace.
     pub(crate) old: &'e str,
-    /// The text that is to be there.
+    /// The new text.
     pub(crate) new: &'e str,
-    /// Whether every place is meant, not the only one.
+    /// Whether to replace all matches.
     pub(crate) replace_all: bool,
 }
 
@@ -50,51 +51,51 @@ pub(crate) struct Edit<'e> {
 pub(crate) struct Edited {
     /// The new text.
     pub(crate) text: String,
-    /// How many places were replaced.
+    /// The number of replaced matches.
     pub(crate) replaced: usize,
-    /// How the least clear of them was found.
+    /// The loosest strategy that was needed.
     pub(crate) strategy: Strategy,
 }
 
-/// Why nothing is edited.
+/// The error of a failed edit; nothing was changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EditError {
-    /// The edit at fault, counting from 1.
+    /// The number of the edit, counting from 1.
     pub(crate) edit: usize,
-    /// How many edits there are.
+    /// The number of edits.
     pub(crate) edits: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub(crate) fault: Fault,
 }
 
-/// What is wrong with an edit.
+/// The reason why an edit failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nobody waits for it any more.
+    /// The call was cancelled or timed out.
     Stopped,
-    /// With those before it, it is more work than anybody waits for.
+    /// This edit and those before it exceed the work budget.
     Costly,
-    /// What it makes of the text is too long.
+    /// The new text is too long.
     TooLong,
-    /// It quotes nothing.
+    /// The quoted text is empty.
     Empty,
-    /// It changes nothing.
+    /// The new text equals the quoted text.
     Identical,
-    /// What it quotes is not there; perhaps something alike is.
+    /// The quoted text is not in the file; has the most similar lines, if there are any.
     NotFound(Option<Nearest>),
-    /// What it quotes is there several times.
+    /// The quoted text is in the file several times.
     Ambiguous {
-        /// How often, without those that overlap.
+        /// The number of matches that do not overlap.
         count: usize,
-        /// The first lines of the first places.
+        /// The line numbers of the first matches.
         lines: Vec<usize>,
     },
-    /// What it quotes is there, and once more in a part of that; the first lines of both places.
+    /// The quoted text has two overlapping matches; the line numbers of both.
     Overlapping(Vec<usize>),
 }
 
-/// The text after all `edits`, each made on what the ones before it left; or the first error,
-/// and no edit at all. Between them it looks whether they are `stopped`.
+/// Applies all `edits`, each to the result of the one before it. Fails with the first error, and
+/// then without any edit. Checks `stopped` between edits.
 pub(crate) fn replace(
     text: &str,
     edits: &[Edit<'_>],
@@ -103,7 +104,7 @@ pub(crate) fn replace(
     replace_within(MOST, text, edits, stopped)
 }
 
-/// The same, with so many bytes to go through.
+/// Like [`replace_quoted`], with a budget in bytes.
 fn replace_within(
     mut left: usize,
     text: &str,
@@ -114,8 +115,7 @@ fn replace_within(
     let mut so_far = Cow::Borrowed(body);
     let (mut replaced, mut strategy) = (0, Strategy::default());
     let refused = |index, fault| EditError { edit: index + 1, edits: edits.len(), fault };
-    // First what is wrong with any of them whatever the text says, so that it tells nothing of
-    // that.
+    // Errors that do not depend on the text come first, so that they reveal nothing about it.
     for (index, edit) in edits.iter().enumerate() {
         edit.check().map_err(|fault| refused(index, fault))?;
     }
@@ -125,7 +125,7 @@ fn replace_within(
             return Err(refused(Fault::Stopped));
         }
         let done = replace_one(&so_far, edit).map_err(refused)?;
-        // A looser way comes after the stricter ones.
+        // A looser strategy runs after all stricter ones.
         let ways = 1 + done.strategy as usize;
         let cost = so_far.len().saturating_mul(ways);
         let cost = cost.saturating_add(done.replaced.saturating_mul(PLACE));
@@ -142,12 +142,12 @@ fn replace_within(
 }
 
 impl<'e> Edit<'e> {
-    /// What is there and what is to be there, without the byte order mark of a file.
+    /// Returns the quoted and the new text without byte order marks.
     fn texts(&self) -> (&'e str, &'e str) {
         (split_bom(self.old).1, split_bom(self.new).1)
     }
 
-    /// Refuses what changes no text.
+    /// Rejects an edit that changes nothing in any text.
     fn check(&self) -> Result<(), Fault> {
         let (old, new) = self.texts();
         if old.is_empty() {
@@ -177,11 +177,11 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     let (mut next, usual) = (0, new_line_end(text));
     for place in &places {
         out.push_str(&text[next..place.start]);
-        // In a file of mixed line ends, new lines end as those do that they replace.
+        // With mixed line endings, new lines get the line ending of the replaced ones.
         let there = &text[place.clone()];
         out.push_str(&with_ends_of(new, there, line_end(there).unwrap_or(usual)));
         next = place.end;
-        // With many places it grows faster than the memory of any machine.
+        // Many matches can grow the text beyond the memory of the machine.
         if out.len() + text.len() - next > MAX_TEXT {
             return Err(Fault::TooLong);
         }
@@ -194,13 +194,13 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     Ok(Edited { text: out, replaced: places.len(), strategy })
 }
 
-/// The line in which a byte stands, counting from 1.
+/// Returns the line number of a byte, counting from 1.
 fn line_at(text: &str, byte: usize) -> usize {
     1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..byte]).count()
 }
 
 impl Edited {
-    /// What the caller should know about how the places were found.
+    /// Describes how the match differed from the quote, for the model.
     pub(crate) fn note(&self) -> Option<String> {
         let but = match self.strategy {
             Strategy::Exact => return None,
@@ -223,7 +223,7 @@ impl fmt::Display for EditError {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Stopped => f.write_str("it took too long, or nobody waits for it any more"),
+            Fault::Stopped => f.write_str("the call was cancelled or timed out"),
             Fault::Costly => f.write_str(
                 "so many edits of so large a file take too long; make them in several calls, or \
                  write the whole file with the tool for that",

@@ -1,10 +1,10 @@
-//! The place of a text that is most like quoted lines, as help where these are not found.
+//! Finds the lines that are most similar to a quote that does not match, for the error message.
 //!
-//! The work is linear: lines that are equal but for blanks around them vote for where the
-//! quote would start. Where none are, the one line decides that shares most of its two ends
-//! with the longest line of the quote.
+//! The work is linear: lines that are equal except for surrounding blanks vote for the start of the
+//! quote. Without such lines, the line decides that shares the longest prefix and suffix with the
+//! longest line of the quote.
 //!
-//! **Invariant:** nothing is changed by what is found here.
+//! **Invariant:** the result is only shown; nothing is replaced there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,34 +12,35 @@ use std::fmt;
 use super::find::Folded;
 use crate::diff;
 
-/// How many lines of a file are looked at.
+/// The maximum number of lines of a file that are compared.
 const MAX_LINES: usize = 100_000;
 
-/// How much of a line is compared, in bytes.
+/// The maximum number of bytes of a line that are compared.
 const MAX_BYTES: usize = 400;
 
-/// A line says no more about a place than this many bytes do: one long line is not a proof.
+/// The maximum weight of one line in bytes, so that one long line does not decide alone.
 const MAX_WEIGHT: usize = 40;
 
-/// How often a line of the quote may vote: braces are everywhere.
+/// The maximum number of votes of equal lines of the quote, because lines such as `}` are
+/// everywhere.
 const MAX_VOTES: usize = 4;
 
-/// How many lines of the difference are shown.
+/// The maximum number of lines of the diff.
 const SHOWN: usize = 20;
 
-/// A place that is like the quoted lines.
+/// The lines that are most similar to the quote.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Nearest {
-    /// Its first line, counting from 1.
+    /// The first line, counting from 1.
     pub(crate) first: usize,
-    /// Its last line.
+    /// The last line.
     pub(crate) last: usize,
-    /// From what was quoted to what is there, in unified form.
+    /// The unified diff from the quote to the file.
     pub(crate) diff: String,
 }
 
 impl Nearest {
-    /// Whether the place says just what was quoted.
+    /// Whether the lines equal the quote.
     pub(crate) fn is_the_same(&self) -> bool {
         self.diff.is_empty()
     }
@@ -54,7 +55,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// The place of `text` that is most like `old`, when one is.
+/// Returns the lines of `text` that are most similar to `old`, if there are any.
 pub(crate) fn nearest(text: &str, old: &str) -> Option<Nearest> {
     let (text, old) = (Folded::new(text, false).text, Folded::new(old, false).text);
     let there: Vec<&str> = text.lines().take(MAX_LINES).collect();
@@ -66,7 +67,7 @@ pub(crate) fn nearest(text: &str, old: &str) -> Option<Nearest> {
     Some(Nearest { first: start + 1, last: end, diff: diff.unified })
 }
 
-/// Where most of the quote's lines agree that it starts.
+/// Returns the line for which most of the quote's lines vote as its start.
 fn by_votes(there: &[&str], quoted: &[&str]) -> Option<usize> {
     let mut voters: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut total = 0;
@@ -84,7 +85,7 @@ fn by_votes(there: &[&str], quoted: &[&str]) -> Option<usize> {
         }
     }
     let (start, most) = votes.into_iter().max_by_key(|&(start, n)| (n, usize::MAX - start))?;
-    // Less is what two places of one language have in common anyway.
+    // With fewer votes, the lines have only common syntax in common.
     (most * 3 >= total).then_some(start)
 }
 
@@ -92,7 +93,7 @@ fn weight(line: &str) -> usize {
     line.len().min(MAX_WEIGHT)
 }
 
-/// Where the quote starts when its longest line is the one that is most like it.
+/// Returns the start of the quote, if its longest line is at the most similar line.
 fn by_ends(there: &[&str], quoted: &[&str]) -> Option<usize> {
     let (offset, longest) =
         quoted.iter().map(|line| line.trim()).enumerate().max_by_key(|(_, line)| line.len())?;
@@ -104,7 +105,7 @@ fn by_ends(there: &[&str], quoted: &[&str]) -> Option<usize> {
     (common >= 60).then(|| at.saturating_sub(offset))
 }
 
-/// How much two lines share at their ends, in percent of both.
+/// Returns the common prefix and suffix of two lines, in percent of both.
 fn common_ends(a: &str, b: &str) -> usize {
     let (a, b) = (head(a), head(b));
     let equal = |(a, b): &(&u8, &u8)| a == b;

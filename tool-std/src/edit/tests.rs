@@ -1,4 +1,4 @@
-//! The edit engine: cases of another system, our own choices, and laws.
+//! The edit engine: fixtures of another implementation, own cases, and properties.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -29,9 +29,8 @@ fn check_error(text: &str, edits: &[Edit<'_>], expected: &str) {
     assert_eq!(replace(text, edits).map_err(|error| error.to_string()), Err(expected.to_owned()));
 }
 
-// F143: line ends are those of the file. The fixture's errors are compared nowhere: they are
-// sentences of another system and no cases, and ours say more, such as how often a text was found
-// and which lines are nearest.
+// F143: line endings follow the file. The error texts of the fixtures are not compared, because the
+// messages here say more, such as the number of matches and the most similar lines.
 #[test]
 fn cases_of_another_system_hold() {
     let text = include_str!("../../tests/fixtures/opencode-edit/cases.json");
@@ -95,7 +94,7 @@ fn whole_lines_may_differ_in_blanks_at_their_ends() {
         2,
         Found::TrailingBlanks,
     );
-    // Parts of lines, indentation and mere likeness do not count.
+    // Parts of lines, indentation and mere similarity do not count.
     for (text, old) in [("xa \nb\n", "a\nb"), ("\ta\n", " a\n"), ("let a = 1;\n", "let b = 1;\n")] {
         assert!(replace(text, &[once(old, "x")]).is_err(), "{old}");
     }
@@ -128,7 +127,7 @@ fn new_lines_end_as_those_they_replace() {
     check("a\r\r\nb\r\r\n", once("a\r\r\n", "a\n"), "a\r\nb\r\r\n", 1, Found::Exact);
 }
 
-// F143: the first error undoes all.
+// F143: the first error undoes all edits.
 #[test]
 fn edits_are_made_in_order_or_not_at_all() {
     let edits = [once("a", "b"), all("b", "c")];
@@ -152,7 +151,7 @@ fn edits_that_say_nothing_are_refused() {
         &[once("a\r\n", "a\n")],
         "the new text is identical to the text to replace; nothing to change",
     );
-    // Whatever the text says.
+    // Reported for any text.
     check_error(
         "a\n",
         &[once("never", "b"), once("b", "b")],
@@ -160,7 +159,7 @@ fn edits_that_say_nothing_are_refused() {
     );
 }
 
-// F143: the number of matches is told.
+// F143: reports the number of matches.
 #[test]
 fn an_ambiguous_quote_names_its_places() {
     check_error(
@@ -172,14 +171,14 @@ fn an_ambiguous_quote_names_its_places() {
     let many = "a\n".repeat(12);
     let error = replace(&many, &[once("a", "b")]).unwrap_err().to_string();
     assert!(error.contains("12 times, from lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …;"), "{error}");
-    // Two places that share a line are two.
+    // Two matches that share a line count as two.
     check_error(
         "x\nx\nx\n",
         &[once("x\nx", "y")],
         "the text to replace is there in places that overlap, from lines 1, 2; quote more of the \
          text around the one that is meant",
     );
-    // Those that overlap are counted as all of them would be replaced.
+    // Overlapping matches are counted as if all of them were replaced.
     let twice = replace("aaaaa", &[once("aa", "b")]).unwrap_err().fault;
     assert_eq!(twice, Fault::Ambiguous { count: 2, lines: vec![1, 1] });
     assert_eq!(replace("aaaaa", &[all("aa", "b")]).unwrap().replaced, 2);
@@ -228,7 +227,7 @@ fn the_closest_place_is_shown_briefly() {
     assert!(shown.ends_with("more lines of the diff]"), "{shown}");
 }
 
-/// Text in which much is alike.
+/// Text with many similar lines.
 fn text() -> impl Strategy<Value = String> {
     "\u{feff}?([ab '\u{2019}\u{e9}]|\r\n|\n|\r){0,30}"
 }
@@ -291,7 +290,7 @@ fn what_is_there_often_is_counted_to_the_end() {
         let error = replace(&"a\n".repeat(3_000), &[once(old, "b")]).unwrap_err();
         assert!(error.to_string().contains("is there 3000 times"), "{error}");
     }
-    // Lines that are nearly there everywhere.
+    // Lines that almost match everywhere.
     let old = format!("{}b", "a \n".repeat(50_000));
     let edit = Edit { old: &old, new: "x", replace_all: false };
     assert!(matches!(
@@ -315,7 +314,7 @@ fn a_text_does_not_grow_without_end() {
     assert_eq!((error.edit, error.fault), (1, Fault::TooLong));
 }
 
-// Whoever waits for a file does not wait for ever.
+// A call with expensive edits ends in bounded time.
 #[test]
 fn many_edits_of_a_large_text_end() {
     let text = format!("a\n{}", "x".repeat(998));
@@ -334,7 +333,7 @@ fn many_edits_of_a_large_text_end() {
     assert_eq!(fault(usize::MAX, &stopped), (4, Fault::Stopped));
 }
 
-// F143: in a file of mixed line ends, lines that do not change end as they did.
+// F143: with mixed line endings, unchanged lines keep theirs.
 #[test]
 fn lines_that_stay_keep_their_ends() {
     for (text, old, new, expected) in [
@@ -351,7 +350,7 @@ fn lines_that_stay_keep_their_ends() {
     }
 }
 
-// F143: what is done at each place takes time as well as what is gone through.
+// F143: each replacement has a cost besides the bytes that are scanned.
 #[test]
 fn many_places_are_work() {
     let text = "a".repeat(1000);
@@ -363,7 +362,7 @@ fn many_places_are_work() {
     assert_eq!((error.edit, error.fault), (3, Fault::Costly));
 }
 
-// F143: what is known of each line takes more memory than a short one.
+// F143: the index of a short line takes more memory than the line.
 #[test]
 fn a_text_of_too_many_lines_is_not_made() {
     let text = "a".repeat(2_000_001);

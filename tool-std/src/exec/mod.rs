@@ -1,86 +1,62 @@
-//! Tools that run commands.
+//! Tools that run commands, on Unix only.
 //!
-//! They come in three families for the same work, of which a model gets one: see
-//! [`variants`]. All of them judge a command by what bash would run, command by command,
-//! under the permission `exec_command`, and run exactly what was judged. Only Unix has them.
+//! There are three families of tools for the same work, of which a model gets one; see
+//! [`variants`]. All of them check every command that bash would run against the permission
+//! `exec_command`, and run exactly the command line that was checked.
 
-// A tool is a type of its function's name, so the module must have another one.
+// A tool is a type with the name of its function, so a module cannot have that name.
 #[cfg(unix)]
-mod argv;
+mod analysis;
 #[cfg(unix)]
-mod command;
+mod approval_binding;
 #[cfg(unix)]
-mod confined;
+mod command_line;
 #[cfg(unix)]
-mod ends;
+mod effects;
 #[cfg(unix)]
-mod facts;
+mod exec_command_tool;
 #[cfg(unix)]
-mod files;
+mod incomplete_input;
 #[cfg(unix)]
-mod found;
+mod kill_session_tool;
 #[cfg(unix)]
-mod home;
+mod list_sessions_tool;
 #[cfg(unix)]
-mod judged;
+mod oneshot;
 #[cfg(unix)]
-mod kill;
+mod output;
 #[cfg(unix)]
-mod line;
+mod output_wait;
 #[cfg(unix)]
-mod list;
+mod patch_command;
 #[cfg(unix)]
-mod look;
+mod sandbox;
 #[cfg(unix)]
-mod looked;
+mod shell_command_tool;
 #[cfg(unix)]
-mod mentioned;
+mod shell_tool;
 #[cfg(unix)]
-mod once;
+mod strip_ansi;
 #[cfg(unix)]
-mod open;
+mod suffixes;
 #[cfg(unix)]
-mod patch;
-#[cfg(unix)]
-mod plain;
-#[cfg(unix)]
-mod program;
-#[cfg(unix)]
-mod pushed;
-#[cfg(unix)]
-mod reading;
-#[cfg(unix)]
-mod remotes;
-#[cfg(unix)]
-mod report;
-#[cfg(unix)]
-mod scripts;
-#[cfg(unix)]
-mod shells;
-#[cfg(unix)]
-mod shown;
-#[cfg(unix)]
-mod stdin;
+mod terminal_shells;
 mod variants;
 #[cfg(unix)]
-mod wait;
-#[cfg(unix)]
-mod writing;
-#[cfg(unix)]
-mod written;
+mod write_stdin_tool;
 
-#[cfg(unix)]
-pub use self::argv::shell;
-#[cfg(unix)]
-pub use self::command::exec_command;
-#[cfg(unix)]
-pub use self::kill::kill_session;
-#[cfg(unix)]
-pub use self::line::shell_command;
-#[cfg(unix)]
-pub use self::list::list_sessions;
 #[cfg(all(unix, feature = "mcp"))]
-pub(crate) use self::program::subjects_of_argv;
+pub(crate) use self::command_line::argv_resources;
 #[cfg(unix)]
-pub use self::stdin::write_stdin;
+pub use self::exec_command_tool::exec_command;
+#[cfg(unix)]
+pub use self::kill_session_tool::kill_session;
+#[cfg(unix)]
+pub use self::list_sessions_tool::list_sessions;
+#[cfg(unix)]
+pub use self::shell_command_tool::shell_command;
+#[cfg(unix)]
+pub use self::shell_tool::shell;
 pub use self::variants::variants;
+#[cfg(unix)]
+pub use self::write_stdin_tool::write_stdin;

@@ -1,4 +1,4 @@
-//! `edit_file`: quoted text is replaced by other text.
+//! The tool `edit_file`: replaces quoted text in a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,7 +94,7 @@ pub async fn edit_file(
 fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
     match args.wanted() {
         Ok(_) => args.path.written(cx),
-        // It will say what is wrong, and touch nothing.
+        // An invalid call touches nothing; it fails with the reason.
         Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
     }
 }
@@ -115,7 +115,7 @@ impl EditFileArgs {
     }
 }
 
-/// The edits of a call, which come in one of two forms.
+/// Returns the edits of a call, which are given in one of two forms.
 fn wanted<'a>(
     old: &'a Option<String>,
     new: &'a Option<String>,
@@ -148,7 +148,7 @@ fn edit(
 ) -> Result<Edited, ToolError> {
     let text = target.text()?;
     let edited = replace(text, edits, stopped).map_err(|error| refused(target, error))?;
-    // That it fits is told by the change alone.
+    // An unreadable file only reveals success through an actual change.
     if !target.is_told() && edited.text == text {
         return Err(unfit_untold());
     }
@@ -163,7 +163,7 @@ fn refused(target: &Target, error: EditError) -> ToolError {
         }
         Fault::Stopped if target.is_told() => ToolError::aborted(format_args!("`{path}`: {error}")),
         fault @ Fault::Stopped => ToolError::aborted(format_args!("`{path}`: {fault}")),
-        // What is wrong with the edit is what the file says.
+        // The details of the error depend on the content of the file.
         _ if !target.is_told() => return unfit_untold(),
         Fault::Costly
         | Fault::TooLong

@@ -1,4 +1,4 @@
-//! `list_dir`: a folder and what is below it.
+//! The tool `list_dir`: lists a folder and its subfolders, with paging.
 
 use std::io;
 
@@ -56,7 +56,7 @@ pub async fn list_dir(
     .await
 }
 
-/// A name with the mark of its kind.
+/// Returns the name with a suffix for its kind.
 fn label(entry: &FolderEntry) -> String {
     let mark = match entry.kind() {
         kind if kind.is_file() => "",
@@ -67,24 +67,24 @@ fn label(entry: &FolderEntry) -> String {
     format!("{}{mark}", one_line(&entry.name().to_string_lossy()))
 }
 
-/// Which entries are shown.
+/// The requested range of entries.
 #[derive(Clone, Copy)]
 struct Window {
-    /// The first one, from 1.
+    /// The first entry, counting from 1.
     offset: u64,
     limit: u64,
 }
 
-/// A window on a tree that is walked in order.
+/// Builds the text for a range of entries of a tree that is walked in order.
 struct Listing<'a> {
     window: Window,
     depth: usize,
     look: &'a Look<'a>,
     text: String,
-    /// Entries met so far, in the window or not.
+    /// Entries visited so far, in the range or not.
     met: u64,
     shown: u64,
-    /// Entries that the rules keep back from who does not name them.
+    /// Entries that the read rules hide unless the call names them.
     withheld: u64,
     full: bool,
 }
@@ -96,7 +96,7 @@ impl<'a> Listing<'a> {
         Self { window, depth, look, text, met, shown, withheld, full }
     }
 
-    /// What of the folder at `place` may be shown, in any order.
+    /// Returns the entries of a folder that may be listed, in any order.
     fn entries(&mut self, place: &Located, folder: Folder) -> io::Result<Vec<FolderEntry>> {
         let mut entries = folder.entries()?;
         if !self.look.is_everything() {
@@ -105,14 +105,15 @@ impl<'a> Listing<'a> {
         Ok(entries)
     }
 
-    /// Whether an entry may be shown; counts those that somebody may ask for.
+    /// Whether an entry may be listed. Counts the entries that are visible only on request.
     fn shows(&mut self, place: &Located) -> bool {
         let visibility = self.look.visibility(place);
         self.withheld += u64::from(visibility == Visibility::OnRequest);
         visibility == Visibility::Shown
     }
 
-    /// Goes through what is in `place`; `above` are the folders between it and the start.
+    /// Walks the entries of a folder; `above` are the labels of the folders between it and the
+    /// start.
     fn folder(
         &mut self,
         place: &Located,
@@ -125,7 +126,7 @@ impl<'a> Listing<'a> {
             self.met += entries.len() as u64;
             return Ok(());
         }
-        // Behind the window entries are only counted, in any order.
+        // After the range is full, entries are only counted, so their order does not matter.
         if !self.full {
             entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         }
@@ -151,7 +152,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Counts an entry, and shows it when it is in the window.
+    /// Counts an entry, and writes it when it is in the range.
     fn entry(&mut self, entry: &FolderEntry, note: &str, above: &[String]) {
         self.met += 1;
         if self.met < self.window.offset || self.full {

@@ -1,6 +1,6 @@
-//! Tools that read and change the workspace's files and folders.
+//! The tools that read and change files and folders of the workspace.
 
-// A tool is a type of its function's name, so the module must have another one.
+// The macro defines a type named like the function, so the module needs another name.
 mod edit;
 mod list;
 mod numbering;

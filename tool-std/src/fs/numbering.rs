@@ -1,8 +1,8 @@
-//! How lines are numbered that a model reads.
+//! The format of line numbers in `read_file`.
 
 use tool_sdk::Context;
 
-/// How the lines of a file are numbered; the host lends it to its sessions.
+/// How the lines of a file are numbered. A host sets it as an extension of its sessions.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ impl Numbering {
         cx.state::<Self>().map_or_else(|_| Self::default(), |lent| *lent)
     }
 
-    /// Lines that begin with their number, as this has them.
+    /// Converts lines that begin with `number: ` into this format.
     pub(super) fn of_lines(self, numbered: String) -> String {
         match self {
             Self::Plain => numbered,

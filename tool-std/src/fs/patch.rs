@@ -1,4 +1,4 @@
-//! `apply_patch`: changes of several files, together or not at all.
+//! The tool `apply_patch`: changes several files in one transaction.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,26 +22,26 @@ use crate::patch::{self, Pass, Patch, parse};
 use crate::stop;
 use crate::text::lines::range_in;
 
-/// What a patch calls the machine that its tool runs on, where it names one.
+/// The environment id that a patch may use for this machine.
 const HERE: &str = "local";
 
-/// The text of a patch, with the paths that it names.
+/// The text of a patch, and the paths that it names.
 #[derive(Clone, Debug)]
 pub struct PatchText {
     text: String,
-    /// In the order of the patch; none when it is refused.
+    /// In the order of the patch; empty when the patch is invalid.
     parts: Vec<Part>,
 }
 
-/// What a patch does to one file.
+/// The paths of one section of the patch.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Where it stands in the text.
+    /// The range of the section in the text.
     source: Range<usize>,
     from: WorkspacePath,
-    /// Where the file goes, when it gets another path.
+    /// The new path, when the file is moved.
     to: Option<WorkspacePath>,
-    /// Whether nothing is left under the name that it has.
+    /// Whether the section removes the file from its current path.
     goes: bool,
 }
 
@@ -98,10 +98,10 @@ pub async fn apply_patch(
     .await
 }
 
-/// The patch, unless something is wrong that no file has to be read for.
+/// Parses the patch and checks everything that needs no file access.
 fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
     if text.trim().is_empty() {
-        // Models know these words; what the parameter is called here stands beside them.
+        // Models were trained on the name `patchText`; the message adds the name that is used here.
         return Err(ToolError::invalid_args("patchText is required: `input` is empty"));
     }
     let patch =
@@ -117,7 +117,7 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
 
 fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
     if args.input.parts.is_empty() {
-        // It will say what is wrong, and touch nothing.
+        // An invalid patch touches nothing; the call fails with the reason.
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
     args.input.parts.iter().flat_map(|part| part.touched(cx)).collect()
@@ -149,7 +149,7 @@ impl PatchText {
         self.parts.iter().flat_map(|part| iter::once(&part.from).chain(&part.to))
     }
 
-    /// What becomes of the files, which are at these places, in the order of the paths.
+    /// Plans the changes; `places` are the resolved paths, in the order of [`paths`](Self::paths).
     fn plan(
         &self,
         (places, workspace, sight): (Vec<Located>, &Workspace, &Sight),
@@ -161,7 +161,7 @@ impl PatchText {
         let mut places = places.into_iter();
         let mut named = |path| match places.next() {
             Some(place) => Ok(Named::new(path, place, workspace, sight)),
-            None => Err(ToolError::internal("a path has no place")),
+            None => Err(ToolError::internal("unresolved path")),
         };
         let sections = self.parts.iter().map(|part| {
             let (from, to) = (named(&part.from)?, part.to.as_ref().map(&mut named).transpose()?);
@@ -170,10 +170,10 @@ impl PatchText {
         Plan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, reason)
     }
 
-    /// Refuses to take a file away under the name of a link to it, which would lead nowhere
-    /// then.
+    /// Rejects a section that removes a file through a symbolic link, because the link would dangle
+    /// afterwards.
     fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
-        // A link through which nothing is reached is what is deleted itself.
+        // A dangling link is deleted itself.
         let leads =
             |path: &&WorkspacePath| path.is_link(workspace) && !leads_nowhere(path, workspace);
         let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
@@ -183,7 +183,7 @@ impl PatchText {
             .hint(format_args!("name `{target}` itself, or remove the link with a command")))
     }
 
-    /// The places of the paths; two names of one file, and files in files, are refused.
+    /// Resolves the paths. Fails when two paths name one file or one is below another.
     fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
         verified(self.places(workspace))
     }
@@ -205,7 +205,7 @@ impl PatchText {
         let mut folders = HashSet::new();
         for (path, place) in self.paths().zip(&places) {
             for folder in place.absolute().ancestors().skip(1).map(Path::as_os_str) {
-                // Many files share a folder, and what is above it.
+                // Sibling files share their parent folders.
                 if folders.contains(folder) {
                     break;
                 }
@@ -222,7 +222,7 @@ impl PatchText {
     }
 }
 
-/// Whether the place of a path is a link itself, since nothing is reached through that.
+/// Whether the path is a symbolic link without a target.
 fn leads_nowhere(path: &WorkspacePath, workspace: &Workspace) -> bool {
     path.locate(workspace).is_ok_and(|place| is_link(&place))
 }
@@ -235,7 +235,7 @@ fn report(done: &[Done]) -> Output {
     for (letter, path) in listed {
         let _ = write!(text, "\n{letter} {path}");
     }
-    // How lines were found is told of files that may be read.
+    // The match strategy is reported only for files that may be read.
     let told = done.iter().filter(|done| done.diff.counts().is_some());
     let pass = told.map(|done| done.pass).max();
     if pass > Some(Pass::Exact) {
@@ -261,7 +261,7 @@ fn report(done: &[Done]) -> Output {
     }
 }
 
-/// How many lines all of it adds and removes, where that may be told of every file.
+/// Sums the added and removed lines; `None` when the content of a file may not be revealed.
 fn counts(done: &[Done]) -> Option<(usize, usize)> {
     done.iter().map(|done| done.diff.counts()).try_fold((0, 0), |(added, removed), more| {
         let more = more?;
@@ -269,7 +269,7 @@ fn counts(done: &[Done]) -> Option<(usize, usize)> {
     })
 }
 
-/// All diffs as one, and the files one by one.
+/// Combines all diffs into one, with the paths and counts of each file.
 fn together(done: &[Done]) -> Value {
     let len: usize = done.iter().map(|done| done.diff.diff.unified.len()).sum();
     let mut unified = String::with_capacity(len.min(MAX_PREVIEW));
@@ -297,12 +297,12 @@ fn together(done: &[Done]) -> Value {
             counts.map(|(_, removed)| ("removed", removed.into())),
             moved_to.map(|to| ("to", to.into())),
         ];
-        // With room for all of it at once, since there may be many files.
+        // Reserve all entries at once, because there may be many files.
         let mut file = Map::with_capacity(told.len());
         file.extend(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
         Value::Object(file)
     };
-    // What stands in `json!` is copied, and this may be long.
+    // `json!` would copy the text, which may be long.
     let mut all = Value::from_iter([
         ("unified", Value::from(unified)),
         ("files", done.iter().map(file).collect()),

@@ -1,6 +1,7 @@
-//! What a patch makes of the files that it names.
+//! Plans the changes of a patch: reads each file, applies its section and stages the new text.
 //!
-//! **Invariant:** no file changes here; where there are many, their new texts are beside them.
+//! **Invariant:** no file of the workspace changes here; new texts of large patches are only staged
+//! beside their files.
 
 use std::panic;
 use std::sync::LazyLock;
@@ -14,33 +15,34 @@ use crate::edit::nearest;
 use crate::patch::{ApplyError, Chunk, Effort, Hunk, Pass, Updated, hunk, update};
 use crate::text::lines::split_bom;
 
-/// So few files that starting a thread takes longer.
+/// Up to this number of files, starting threads takes longer than one thread.
 const FEW: usize = 16;
 
-/// How many threads there are at most.
+/// The maximum number of threads.
 const MOST: usize = 4;
 
-/// How many threads there are for many files; to find that out, the system reads files.
+/// The number of threads for many files. It is cached, because querying it reads files of the
+/// system.
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
 
-/// How much of all diffs together is shown before a call runs, in bytes.
+/// The maximum size of all diffs together in an approval preview, in bytes.
 pub(super) const MAX_PREVIEW: usize = 256 * 1024;
 
-/// A patch that was found to fit.
+/// A patch that applies to its files.
 pub(super) struct Plan {
     pub(super) changes: Changes,
     pub(super) done: Vec<Done>,
 }
 
-/// What becomes of one file.
+/// The outcome for one file.
 pub(super) struct Done {
-    /// As the patch has it.
+    /// The path as the patch writes it.
     pub(super) path: String,
     pub(super) operation: Operation,
     pub(super) diff: FileDiff,
     pub(super) pass: Pass,
-    /// What the file was that was replaced as a whole, where that was no text in UTF-8.
+    /// A note on the old encoding, when the replaced file was not UTF-8 text.
     pub(super) was: Option<&'static str>,
 }
 
@@ -53,17 +55,17 @@ pub(super) enum Operation {
 }
 
 impl Plan {
-    /// Reads every file and makes its new text.
+    /// Reads every file and computes its new text.
     pub(super) fn new(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Self, ToolError> {
         let all: Vec<&Section<'_>> = sections.iter().collect();
         let (untold, others): (Vec<_>, Vec<_>) =
             all.iter().partition(|section| section.quotes_what_is_untold());
-        // What is beside a file would tell that it fits.
+        // A staged file would reveal that the quoted lines of an unreadable file match.
         let drafts_in = reason.drafts_in.filter(|_| untold.is_empty());
         let reason = &Reason { drafts_in, ..*reason };
         if !untold.is_empty() {
-            // First whatever else may be wrong, since by then it would tell that what is quoted
-            // is there.
+            // All other errors are reported first. A later error would reveal that the quoted lines
+            // of an unreadable file match.
             verified(fit(&others, reason))?;
             let mut untold = untold.iter();
             verified(untold.try_for_each(|section| section.verify(&section.from.read()?)))?;
@@ -72,7 +74,8 @@ impl Plan {
         let mut shown = 0;
         for fitted in verified(fit(&all, reason))? {
             let Fitted { mut done, file, detail } = fitted;
-            // How many threads there were decides how much was made, not what is shown.
+            // The number of threads decides how many diffs are made in full, but not how many are
+            // shown.
             match detail {
                 Detail::Counted if shown < MAX_PREVIEW => done.diff = file.diff(Detail::Shown),
                 Detail::Shown if shown >= MAX_PREVIEW && sections.len() > FEW => {
@@ -88,18 +91,18 @@ impl Plan {
     }
 }
 
-/// What a plan is made for.
+/// Options for planning.
 pub(super) struct Reason<'r> {
-    /// Whether somebody is shown it, who says then whether it is carried out.
+    /// Whether the plan is only for the approval preview.
     pub(super) is_shown: bool,
-    /// Says that nobody waits for it any more.
+    /// Returns whether the call was cancelled or ran out of time.
     pub(super) stopped: &'r (dyn Fn() -> bool + Sync),
-    /// Where new texts of many files are written beside them as soon as they are made; nowhere
-    /// when nothing is to be carried out.
+    /// The workspace in which new texts of many files are staged as soon as they are computed;
+    /// `None` when the plan is not carried out.
     pub(super) drafts_in: Option<&'r Workspace>,
 }
 
-/// A section of a patch, and the places that it names.
+/// A section of a patch with its resolved paths.
 pub(super) struct Section<'p> {
     pub(super) source: &'p str,
     pub(super) from: Named<'p>,
@@ -107,7 +110,8 @@ pub(super) struct Section<'p> {
 }
 
 impl Named<'_> {
-    /// The same, or a link through which nothing is reached: nothing is lost with it that nobody was shown.
+    /// Reads the file to delete. A dangling link is deleted itself, as long as no preview showed a
+    /// file there.
     fn read_to_delete(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match self.path.shown().is_none() && is_link(&self.place) {
             true => self.link(),
@@ -115,7 +119,8 @@ impl Named<'_> {
         }
     }
 
-    /// The file that goes as a whole: the one that somebody was shown, and no other.
+    /// Reads a file that is replaced or deleted as a whole: the version that the approval preview
+    /// showed, and no other.
     fn read_to_lose(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match reason.is_shown {
             true => self.show(),
@@ -124,33 +129,33 @@ impl Named<'_> {
     }
 }
 
-/// A section that was found to fit.
+/// A section that applies to its file.
 struct Fitted {
     done: Done,
     file: Next,
     detail: Detail,
 }
 
-/// What a file is, and what it is to be.
+/// The file before and after the change.
 struct Next {
     from: Target,
-    /// What stands where the file is moved to.
+    /// The file that is overwritten at the new path.
     to: Option<Target>,
-    /// What the file is to say; `None` when there is to be no file.
+    /// The new text; `None` when the file is removed.
     text: Option<Text>,
-    /// Where that differs, when the patch says so.
+    /// The changed lines, when the patch names them.
     changes: Option<Vec<Change>>,
 }
 
-/// A new text, and where it is.
+/// The new text, in memory or staged.
 enum Text {
     Made(String),
-    /// Beside the file already, unless that failed: first all of a patch must be found to fit.
+    /// Staged beside the file. A failure is reported only after all sections have been applied.
     Written(Result<Draft, ToolError>),
 }
 
-/// Fits all sections to their files, on several threads when there are many; in the order of
-/// the sections, and up to the first that does not fit.
+/// Applies all sections to their files, on several threads when there are many. Returns the results
+/// in the order of the sections, up to the first failure.
 fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
@@ -158,8 +163,9 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
     };
     let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
     let drafts_in = reason.drafts_in.filter(|_| sections.len() > FEW);
-    // By turns, so that each thread has as much of what is shown, which comes first; and each
-    // with handles of its own, since the system lets one thread at a time use the same one.
+    // Files are distributed in turns, so that each thread gets an equal part of the first ones,
+    // whose diffs are shown. Each thread opens its own handles, because the kernel serializes use
+    // of one handle.
     let fit = |at: usize| {
         let mine = sections.iter().copied().skip(at).step_by(threads);
         let drafts = match drafts_in.map(Drafts::begin).transpose() {
@@ -171,15 +177,15 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
     if threads == 1 {
         return fit(0).into_iter().collect();
     }
-    // This one only waits: a new thread mostly begins where the one that started it goes on, and
-    // then not before the system has noticed.
+    // The current thread only waits: a new thread mostly starts on the core of its parent, where it
+    // would have to wait for the parent.
     let mut parts: Vec<_> = thread::scope(|scope| {
         let start =
             |at| thread::Builder::new().spawn_scoped(scope, move || fit(at)).map_err(|_| at);
         let started: Vec<_> = (0..threads).map(start).collect();
         let done = started.into_iter().map(|thread| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it)),
-            // Where the system has no more threads, this one does it all.
+            // When no thread can be started, the current one does the work.
             Err(at) => fit(at),
         });
         done.map(Vec::into_iter).collect()
@@ -187,8 +193,8 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
     (0..sections.len()).map_while(|at| parts[at % threads].next()).collect()
 }
 
-/// Fits what one of several threads does, until something does not fit; `room` is how much of
-/// the differences is wanted in full.
+/// Applies the sections of one thread until one fails; `room` is the number of bytes of diffs that
+/// are made in full.
 fn fit_some<'s>(
     sections: impl Iterator<Item = &'s Section<'s>>,
     reason: &Reason<'_>,
@@ -200,7 +206,7 @@ fn fit_some<'s>(
     for section in sections {
         let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
         all.push(match (reason.stopped)() {
-            true => Err(ToolError::aborted("it took too long, or nobody waits for it any more")),
+            true => Err(ToolError::aborted("the call was cancelled or timed out")),
             false => {
                 section.fit(reason, drafts, effort, detail).map(|fitted| fitted.written(drafts))
             }
@@ -219,7 +225,7 @@ impl Section<'_> {
         effort: &Effort,
         detail: Detail,
     ) -> Result<Fitted, ToolError> {
-        // Mistakes were looked for before, in all sections on one thread.
+        // Syntax errors were reported before, for all sections on one thread.
         let hunk = hunk(self.source).map_err(|error| ToolError::failed(&error).source(error))?;
         let whole = |from: Target, text: Option<String>| {
             let diff = from.diff(text.as_deref(), detail);
@@ -230,7 +236,7 @@ impl Section<'_> {
         let (path, operation, (file, pass, diff)) = match hunk {
             Hunk::Add { path, content } => {
                 let from = self.from.read_to_lose(reason)?;
-                // A file that is there already is changed, whatever the patch calls it.
+                // An existing file is updated, even if the patch says `Add File`.
                 let operation = if from.exists() { Operation::Update } else { Operation::Add };
                 let content = from.fitting(content);
                 was = from.was();
@@ -258,8 +264,8 @@ impl Section<'_> {
         Ok(Fitted { done, file, detail })
     }
 
-    /// The file, what becomes of it and how that differs; what is quoted may have moved since it
-    /// was shown.
+    /// Reads the file and applies the chunks. The quoted lines may have moved since the approval
+    /// preview.
     fn update(
         &self,
         path: &str,
@@ -272,10 +278,10 @@ impl Section<'_> {
             self.verify(from)?;
             let old = from.text()?;
             match update(old, chunks, path, effort) {
-                // That it fits is told by the change alone.
+                // An unreadable file only reveals success through an actual change.
                 Ok(new) if !from.is_told() && new.text == old => Err(unfit_untold()),
                 Ok(new) if !is_too_long(&new.text) => {
-                    // While the text is at hand, and known to be one.
+                    // The diff is made while the text is known to be UTF-8.
                     let diff = from.diff_along(old, &new.text, &new.changes, detail);
                     Ok((new, diff))
                 }
@@ -296,10 +302,10 @@ impl Section<'_> {
         self.from.read_to_edit(drafts, make, |(new, _)| &new.text)
     }
 
-    /// Refuses to change or to delete what is not there, and to move what may not be read.
+    /// Fails for a missing file, and for a move of a file that may not be read.
     fn verify(&self, from: &Target) -> Result<(), ToolError> {
         if !from.exists() {
-            // It may have been made since somebody was shown that there is none.
+            // The file may have been created since the approval preview.
             let now = self.from.read()?;
             return Err(match now.exists() {
                 true => now.is_another(),
@@ -307,14 +313,14 @@ impl Section<'_> {
             });
         }
         if self.to.is_some() && !from.is_told() {
-            // Under its new name it might be read.
+            // Its content could become readable under the new name.
             let message = format_args!("`{}` may not be read, so it keeps its name", from.path());
             return Err(ToolError::denied(message).hint("change it where it is, without `Move to`"));
         }
         Ok(())
     }
 
-    /// The failure of what needs a file that is not there.
+    /// Returns the error for a missing file.
     fn missing(&self, from: &Target) -> ToolError {
         let path = from.path();
         match hunk(self.source) {
@@ -325,15 +331,15 @@ impl Section<'_> {
         }
     }
 
-    /// Whether it depends on what a file says that may not be read.
+    /// Whether the result depends on the content of a file that may not be read.
     fn quotes_what_is_untold(&self) -> bool {
         !self.from.is_told && matches!(hunk(self.source), Ok(Hunk::Update { .. }))
     }
 }
 
 impl Fitted {
-    /// The same with the new text beside its file. What makes or moves a file waits until all
-    /// of the patch is found to fit.
+    /// Stages the new text beside its file. New and moved files wait until all sections have been
+    /// applied.
     fn written(mut self, drafts: Option<&Drafts>) -> Self {
         let is_update = self.done.operation == Operation::Update && self.file.from.exists();
         if let (Some(drafts), true) = (drafts, is_update) {
@@ -376,7 +382,7 @@ impl Text {
     }
 }
 
-/// The difference of a file that gets the place of `to`, with what is lost there.
+/// Returns the diff of a moved file, including the file that is overwritten at `to`.
 fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
     match to {
         Some(to) => diff.moved(&to.spelling(), detail).and(to.diff(None, detail)),
@@ -384,8 +390,8 @@ fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
     }
 }
 
-/// What is wrong with a patch, or with the files that it names, in the words that models know;
-/// nothing has changed then.
+/// Adds the prefix "apply_patch verification failed", which models know, to an error of the patch
+/// or its files. No file has changed then.
 pub(super) fn verified<T>(result: Result<T, ToolError>) -> Result<T, ToolError> {
     result.map_err(|error| match error.kind() {
         kind @ (ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::InvalidArgs) => {
@@ -401,7 +407,7 @@ pub(super) fn verified<T>(result: Result<T, ToolError>) -> Result<T, ToolError> 
     })
 }
 
-/// The failure of a hunk that has no place, with the place that is most like it.
+/// Returns the error for a chunk that does not match, with the most similar lines as a hint.
 fn misfit(target: &Target, error: ApplyError) -> ToolError {
     if !target.is_told() {
         return unfit_untold();
@@ -411,7 +417,7 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
         ApplyError::Lines { lines, .. } => lines,
         ApplyError::Effort { .. } => return ToolError::failed(&error).source(error),
     };
-    // A byte order mark is no part of the first line.
+    // A byte order mark is not part of the first line.
     let near = target.text().ok().and_then(|text| nearest(split_bom(text).1, split_bom(quoted).1));
     let told = ToolError::failed(&error);
     match near {
@@ -429,7 +435,7 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
     .source(error)
 }
 
-/// Whether a hunk begins as in other formats, such as `@@ -1,3 +1,4 @@`.
+/// Whether a hunk header has line numbers as in unified diffs, such as `@@ -1,3 +1,4 @@`.
 fn is_range(context: &str) -> bool {
     let mut words = context.split_whitespace();
     let mut is_count = |sign| {

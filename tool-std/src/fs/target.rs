@@ -1,6 +1,8 @@
-//! A file that a tool changes: what it says now, and what becomes of it.
+//! The file that a tool edits: its current content, the content of the approval preview and the
+//! change.
 //!
-//! **Invariant:** of a file that may not be read nothing is told but whether a change was made.
+//! **Invariant:** nothing about the content of an unreadable file is revealed, except whether a
+//! change was made.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -15,36 +17,37 @@ use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
 use crate::text::lines::{are_too_many, new_line_end, split_bom, with_ends_of};
 
-/// The largest file that is changed, which the tools name in their descriptions. Old and new
-/// text are in memory at the same time.
+/// The largest file that can be edited; the tool descriptions name it. Old and new text are in
+/// memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// How long somebody who is to be asked waits for what is shown.
+/// The time limit for making an approval preview.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// That something does not fit a file that may not be read. It is the same whatever does not
-/// fit, and whichever file it is: who is told that one edit of several does not fit, or one
-/// file of several, knows that the others do.
+/// Returns the error for an edit that does not match a file that may not be read.
+///
+/// The error is the same for every mismatch and every file. Otherwise a model could learn from an
+/// error for one of several edits or files that the others match.
 pub(super) fn unfit_untold() -> ToolError {
     ToolError::failed(
-        "what was sent does not fit a file that may not be read, or changes nothing in it",
+        "the edit does not match a file that may not be read, or changes nothing in it",
     )
-    .hint("the rules do not let the file be read, so that nothing more is told of what it says")
+    .hint("read access is denied, so no details about the file are shown")
 }
 
-/// Whether a text is more than what is changed again.
+/// Whether a text is too long to be edited again.
 pub(super) fn is_too_long(text: &str) -> bool {
     text.len() as u64 > MAX_FILE || are_too_many(text.as_bytes())
 }
 
-/// A file that is to be changed, as it is now.
+/// A file to edit, with a snapshot of its content.
 pub(super) struct Target {
     place: Located,
     before: Snapshot,
     is_told: bool,
 }
 
-/// A path that a call names, where it leads, and whether what is there may be told.
+/// A path that a call names: resolved, and whether its content may be revealed.
 pub(super) struct Named<'p> {
     pub(super) path: &'p WorkspacePath,
     pub(super) place: Located,
@@ -52,7 +55,7 @@ pub(super) struct Named<'p> {
 }
 
 impl<'p> Named<'p> {
-    /// As the rules about reading have it.
+    /// Creates the file and applies the read rules to it.
     pub(super) fn new(
         path: &'p WorkspacePath,
         place: Located,
@@ -63,38 +66,38 @@ impl<'p> Named<'p> {
         Self { path, place, is_told }
     }
 
-    /// Of a call that has not run yet.
+    /// Resolves the path for a call that has not run yet.
     pub(super) fn by(path: &'p WorkspacePath, cx: &Context) -> Result<Self, ToolError> {
         let workspace = cx.state::<Workspace>()?;
         let place = path.locate(&workspace)?;
         Ok(Self::new(path, place, &workspace, &cx.sight("read")))
     }
 
-    /// Whether nobody has to be asked before what is there is told: it lies in the workspace, and
-    /// no rule says otherwise.
+    /// Whether the content may be revealed without approval: the file is in the workspace and no
+    /// rule hides it.
     fn is_free(&self) -> bool {
         self.is_told && !self.place.is_outside()
     }
 
-    /// Reads the file; that there is none is no failure.
+    /// Reads the file; a missing file is not an error.
     pub(super) fn read(&self) -> Result<Target, ToolError> {
         Ok(self.target(self.snapshot()?))
     }
 
-    /// Reads the file for somebody who is shown what becomes of it.
+    /// Reads the file and keeps the snapshot for comparison after the approval.
     pub(super) fn show(&self) -> Result<Target, ToolError> {
         Ok(self.target(self.path.keep_shown(self.snapshot()?).clone()))
     }
 
-    /// The link itself that is at the place.
+    /// Takes a snapshot of the symbolic link itself.
     pub(super) fn link(&self) -> Result<Target, ToolError> {
         Ok(self.target(self.path.keep_shown(self.place.snapshot_of_link()?).clone()))
     }
 
-    /// The file as it is now, with what `make` makes of it and `text` finds therein.
+    /// Reads the file and applies `make` to it; `text` returns the new text of the result.
     ///
-    /// Where somebody was shown what becomes of the file, the same lines go and come, though
-    /// perhaps at another place by now. Anything else is a conflict.
+    /// When an approval preview showed the change, the same lines must be added and removed now,
+    /// though possibly at another position. Anything else is a conflict.
     pub(super) fn read_to_edit<T>(
         &self,
         drafts: Option<&Drafts>,
@@ -124,7 +127,7 @@ impl<'p> Named<'p> {
         }
     }
 
-    /// The file as somebody was shown it, or as it is now where nobody was.
+    /// Returns the version that the approval preview showed, or the current one without a preview.
     pub(super) fn shown(&self) -> Result<Target, ToolError> {
         match self.path.shown() {
             Some(before) => Ok(self.target(before.clone())),
@@ -153,33 +156,33 @@ impl<'p> Named<'p> {
 }
 
 impl Target {
-    /// Whether what the file says may be told; where it may not, what does not fit is
-    /// [`unfit_untold`].
+    /// Whether the content may be revealed; if not, a mismatch is reported as
+    /// [`hidden_mismatch_error`].
     pub(super) fn is_told(&self) -> bool {
         self.is_told
     }
 
-    /// The file, for people and models.
+    /// Returns the path for users and models.
     pub(super) fn path(&self) -> String {
         self.place.display()
     }
 
-    /// The file, for programs.
+    /// Returns the path for programs.
     pub(super) fn spelling(&self) -> String {
         self.place.spelling()
     }
 
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub(super) fn exists(&self) -> bool {
         self.before.content().is_some()
     }
 
-    /// What the file says, in whatever encoding.
+    /// Returns the content in its own encoding.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         self.before.content()
     }
 
-    /// What the file says.
+    /// Returns the content as UTF-8 text.
     pub(super) fn text(&self) -> Result<&str, ToolError> {
         let Some(content) = self.before.content() else {
             return Err(ToolError::not_found(format_args!("there is no `{}`", self.path())));
@@ -193,8 +196,8 @@ impl Target {
         })
     }
 
-    /// What the file was and what it is once it is replaced, where it was no text in UTF-8 and
-    /// that may be told.
+    /// Describes the change of encoding, when the old content was not UTF-8 text and may be
+    /// revealed.
     pub(super) fn was(&self) -> Option<&'static str> {
         match self.bytes().filter(|_| self.is_told)? {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
@@ -205,28 +208,28 @@ impl Target {
         }
     }
 
-    /// A new text with the byte order mark and the line ends of the old one.
+    /// Returns the new text with the byte order mark and the line endings of the old one.
     pub(super) fn fitting(&self, content: String) -> String {
         let Some(old) = self.bytes().map(String::from_utf8_lossy) else { return content };
         let (bom, old) = split_bom(&old);
         let new = split_bom(&content).1;
         match old.contains(['\n', '\r']) {
             true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
-            // There is no end to go by.
+            // The old text has no line ending to follow.
             false => format!("{bom}{new}"),
         }
     }
 
-    /// That the file is not the one that somebody was shown.
+    /// Returns the error for a file that changed since the approval preview.
     pub(super) fn is_another(&self) -> ToolError {
         ToolError::conflict(format_args!(
             "`{}` was changed since it was looked at for this call, and was not written",
             self.path()
         ))
-        .hint("read it again, and base the change on what it says now")
+        .hint("read it again, and base the change on its current content")
     }
 
-    /// The difference to what the file is to say; `None` when there is to be no file.
+    /// Returns the diff to the new text; `None` removes the file.
     pub(super) fn diff(&self, new: Option<&str>, detail: Detail) -> FileDiff {
         if !self.is_told && self.exists() {
             return FileDiff::untold(&self.spelling());
@@ -238,7 +241,7 @@ impl Target {
         FileDiff::new(&self.spelling(), old.as_deref(), new, detail)
     }
 
-    /// The same from its [`text`](Self::text), where it is known what changes.
+    /// Returns the diff to the new text from known changes; `old` must be [`text`](Self::text).
     pub(super) fn diff_along(
         &self,
         old: &str,
@@ -252,12 +255,12 @@ impl Target {
         }
     }
 
-    /// Writes what the file is to say beside it.
+    /// Stages the new text beside the file.
     pub(super) fn draft(&self, drafts: &Drafts, new: String) -> Result<Draft, ToolError> {
         drafts.write(self.place.clone(), self.before.clone(), new)
     }
 
-    /// Adds to `changes` what is to become of the file.
+    /// Adds the change to the transaction; `None` removes the file.
     pub(super) fn change(self, changes: Changes, new: Option<String>) -> Changes {
         match new {
             Some(text) => changes.write(self.place, self.before, text),
@@ -265,18 +268,18 @@ impl Target {
         }
     }
 
-    /// Adds to `changes` that the file gets the place of `to`, and a new text.
+    /// Adds a move to the path of `to` with a new text.
     pub(super) fn change_place(self, changes: Changes, to: Self, text: String) -> Changes {
         changes.rename((self.place, self.before), (to.place, to.before), text)
     }
 }
 
-/// Whether a link is at the place itself, through which then nothing is reached.
+/// Whether the path is a symbolic link that leads nowhere.
 pub(super) fn is_link(place: &Located) -> bool {
     place.metadata().is_ok_and(|there| there.kind.is_symlink())
 }
 
-/// Refuses a path that says it is a folder's: a file of that name is not what was meant.
+/// Rejects a path with a trailing separator, which names a folder.
 pub(super) fn is_of_a_file(path: &str) -> Result<(), ToolError> {
     if !path.ends_with(std::path::is_separator) {
         return Ok(());
@@ -285,8 +288,8 @@ pub(super) fn is_of_a_file(path: &str) -> Result<(), ToolError> {
         .hint("name a file in it; missing folders are made on the way"))
 }
 
-/// What a person is shown before a call runs. A call that cannot run ends with the reason, where
-/// that may be told of all its `paths` without asking anybody; else the person reads it.
+/// Returns the approval preview. A permanent failure ends the call, if it may be revealed for all
+/// `paths` without approval; otherwise the preview shows the error.
 pub(super) fn preview<'p>(
     shown: Result<Value, ToolError>,
     paths: impl IntoIterator<Item = &'p WorkspacePath>,
@@ -300,18 +303,18 @@ pub(super) fn preview<'p>(
     }
 }
 
-/// Whether a call that failed so fails whenever it runs.
+/// Whether the call fails in the same way whenever it runs.
 fn is_final(error: &ToolError) -> bool {
     matches!(error.kind(), ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::InvalidArgs)
 }
 
-/// Says from some time on that a preview has taken too long, or that nobody waits for it.
+/// Returns a function that tells whether the preview timed out or the call was cancelled.
 pub(super) fn patience(cx: &Context) -> impl Fn() -> bool + Sync {
     let until = Instant::now() + PATIENCE;
     move || cx.is_cancelled() || Instant::now() >= until
 }
 
-/// What a screen can draw of one changed file.
+/// Returns the data for drawing the diff of one file.
 pub(super) fn display(operation: &str, diff: &FileDiff) -> Value {
     let mut data = diff.to_json();
     data["type"] = "diff".into();
@@ -319,7 +322,7 @@ pub(super) fn display(operation: &str, diff: &FileDiff) -> Value {
     data
 }
 
-/// How many lines a change adds and removes, in brackets behind what was done.
+/// Formats the added and removed lines, such as ` (+2 -1 lines)`.
 pub(super) fn counts(diff: &FileDiff) -> Cow<'static, str> {
     match diff.counts() {
         None => "".into(),

@@ -1,4 +1,4 @@
-//! `write_file`: a file as a whole.
+//! The tool `write_file`: creates a file or replaces its content.
 
 use serde_json::Value;
 use tool_sdk::{
@@ -84,7 +84,7 @@ fn write(target: Target, text: String, stop: &Stop) -> Result<Output, ToolError>
 fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
     match is_of_a_file(args.path.as_str()) {
         Ok(()) => args.path.written(cx),
-        // It will say what is wrong, and touch nothing.
+        // An invalid path touches nothing; the call fails with the reason.
         Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
     }
 }

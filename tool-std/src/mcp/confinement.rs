@@ -1,13 +1,13 @@
-//! How a server is confined that a model asks for.
+//! The sandbox that a model requests for an MCP server.
 //!
-//! **Invariant:** what is asked for makes what the host sets narrower, and never wider.
+//! **Invariant:** a request narrows the policy of the host and never widens it.
 
 use std::str::FromStr;
 
 use tool_sdk::ToolError;
 use tool_sdk::process::sandbox::{InvalidName, Level, Mode, Policy};
 
-/// What a call says of it.
+/// The sandbox arguments of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wish<'a> {
     pub(super) mode: Option<&'a str>,
@@ -16,7 +16,7 @@ pub(super) struct Wish<'a> {
 }
 
 impl Wish<'_> {
-    /// The first argument that says something.
+    /// Returns the name of the first argument that is set.
     pub(super) fn said(&self) -> Option<&'static str> {
         let said = [
             ("sandbox", self.mode.is_some()),
@@ -26,7 +26,7 @@ impl Wish<'_> {
         said.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name)
     }
 
-    /// What the host sets, as narrow as is wished.
+    /// Returns the host's policy narrowed by the request.
     pub(super) fn within(&self, host: &Policy) -> Result<Policy, ToolError> {
         let mode = word::<Mode>(self.mode)?;
         let level = word::<Level>(self.level)?;
@@ -72,7 +72,7 @@ impl Wish<'_> {
     }
 }
 
-/// A word of the sandbox that confines something.
+/// Parses an optional sandbox mode or level.
 fn word<T>(text: Option<&str>) -> Result<Option<T>, ToolError>
 where
     T: FromStr<Err = InvalidName>,
@@ -80,7 +80,7 @@ where
     text.map(str::parse).transpose().map_err(|error: InvalidName| ToolError::invalid_args(error))
 }
 
-/// What whoever is asked reads, and how far it would hold.
+/// Describes the policy for the approval prompt, with how far the kernel enforces it.
 pub(super) fn shown(policy: &Policy) -> String {
     if policy.is_off() {
         return Mode::Off.to_string();
@@ -89,21 +89,22 @@ pub(super) fn shown(policy: &Policy) -> String {
     format!("{}, {}{network}: {}", policy.mode(), policy.level(), policy.status())
 }
 
-/// Whether a server may be started so; nobody is asked about one that would not be.
+/// Fails when a required sandbox cannot be enforced, so that no approval is requested for a server
+/// that would not start.
 pub(super) fn is_held(policy: &Policy) -> Result<(), ToolError> {
     if policy.is_off() || policy.is_met_by(&policy.status()) {
         return Ok(());
     }
     let held = policy.status();
     Err(ToolError::unavailable(format_args!("the sandbox cannot hold what is required: {held}"))
-        .hint("it is not started without one"))
+        .hint("with `required` the server is not started without a sandbox"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A policy in at most three words.
+    /// Parses a policy of at most three words.
     fn policy(text: &str) -> Policy {
         let mut words = text.split(' ');
         let mode = words.next().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! `debug_mcp_server`: how the servers are, of which tools are used.
+//! The tool `debug_mcp_server`: shows the state of the configured MCP servers.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use tool_sdk::mcp::{Status, Upstreams};
 use tool_sdk::{Context, Output, State, ToolError, tool};
 
-/// How much of a server's standard error is shown.
+/// The maximum number of bytes of a server's standard error that are shown.
 const MOST_STDERR: usize = 4000;
 
 /// Show how the servers are whose tools are used: whether they answer, what went wrong last,
@@ -22,7 +22,7 @@ pub async fn debug_mcp_server(
     upstreams: State<Upstreams>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    // Of a server that nobody has met yet there is nothing to tell.
+    // A server that was never connected has no state to show, so it is connected first.
     let is_unmet = |it: &Status| it.enabled && !it.connected && it.last_error.is_none();
     match &name {
         Some(name) if upstreams.status(name).as_ref().is_some_and(is_unmet) => {
@@ -94,7 +94,7 @@ mod tests {
         assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
         assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
 
-        // F130: it may be about what somebody else asked for.
+        // F130: the error may quote another user's request.
         let session = Session::new("t").with_user("ada").lend(upstreams.clone());
         let registry = Registry::builder().add(tools![debug_mcp_server]).build().unwrap();
         let call = Call::new("debug_mcp_server", r#"{"name": "broken"}"#);

@@ -1,5 +1,5 @@
-//! Tools about servers of the Model Context Protocol: one to use another server, one to look
-//! at those that are used.
+//! The tools about MCP servers: `register_mcp_server` connects another server, `debug_mcp_server`
+//! shows the state of the connected ones.
 
 mod confinement;
 mod debug;

@@ -1,6 +1,7 @@
-//! `register_mcp_server`: the tools of another server, from now on.
+//! The tool `register_mcp_server`: connects an MCP server and adds its tools to the session.
 //!
-//! A server that is started here is a command: the rules about commands judge it, too.
+//! A server that is started by a command is a command: the permission rules for commands apply to
+//! it.
 
 use serde_json::{Value, json};
 use tool_sdk::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream, Upstreams};
@@ -97,7 +98,7 @@ fn wrong(error: InvalidUpstream) -> ToolError {
     ToolError::invalid_args(error)
 }
 
-/// What is asked for.
+/// The arguments of a call.
 struct Plan<'a> {
     name: &'a str,
     command: Option<&'a str>,
@@ -123,13 +124,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What confines the program. Who asks for it is a model, so it is confined as commands are,
-    /// at least.
+    /// Returns the sandbox policy of the server process. The request comes from a model, so the
+    /// server is confined at least as strictly as commands are.
     fn policy(&self, cx: &Context) -> Result<Policy, ToolError> {
         self.wish.within(&Policy::of(cx.session()))
     }
 
-    /// The server, if it may be one.
+    /// Returns the server's configuration, if it is valid and the program exists.
     fn upstream(&self, cx: &Context) -> Result<Upstream, ToolError> {
         let reach = match (self.command, self.url) {
             (Some(command), None) => self.launch(command, cx)?,
@@ -147,13 +148,14 @@ impl<'a> Plan<'a> {
         match self.command.map(|command| (command, Program::of(command))) {
             Some((command, Program::Missing)) => {
                 Err(ToolError::unavailable(format_args!("there is no program `{command}`"))
-                    .hint("look whether the command is right, and whether it is installed"))
+                    .hint("check the command, and whether it is installed"))
             }
             _ => Ok(upstream),
         }
     }
 
-    /// A program that sees nothing but what every child sees, and what is harmless beside it.
+    /// Returns the launch configuration. The program gets only the variables of every child process
+    /// and those that are validated as harmless.
     fn launch(&self, command: &str, cx: &Context) -> Result<Reach, ToolError> {
         let program = Program::of(command);
         let policy = self.policy(cx)?;
@@ -163,29 +165,29 @@ impl<'a> Plan<'a> {
         Ok(variables::checked(self.env)?.into_iter().fold(launch, add).into())
     }
 
-    /// Its words as they were given.
+    /// The command line as the call gave it.
     fn argv(&self) -> Vec<String> {
         let command = self.command.map(str::to_owned);
         command.into_iter().chain(self.args.iter().cloned()).collect()
     }
 
-    /// Where it listens, without the values of the query, which may be secrets.
+    /// Returns the address without the values of the query, which may be secrets.
     fn address(&self) -> Option<String> {
         let url = self.url?;
         Some(Address::new(url).map_or_else(|wrong| wrong.given, |address| address.to_string()))
     }
 }
 
-/// The file that a command starts.
+/// The result of looking up the program of a command.
 enum Program {
     Found(String),
     Missing,
-    /// It depends on where it is started, or cannot be written down.
+    /// The result depends on the working directory, or the path is not valid UTF-8.
     Unknown,
 }
 
 impl Program {
-    /// Looks where a child looks; no variable that is asked for leads elsewhere.
+    /// Looks the program up in the `PATH` of child processes; no requested variable can change it.
     fn of(command: &str) -> Self {
         let env = ChildEnv::inherited();
         if !cfg!(unix) || env.find("sh").is_none() {
@@ -216,12 +218,13 @@ fn is_asked(_: &RegisterMcpServerArgs, _: &Context) -> bool {
     true
 }
 
-/// A new program is never approved of for more than once.
+/// A new program must be approved each time.
 fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
     true
 }
 
-/// What runs, or where it listens. Nobody is asked about what is no server anyway.
+/// The resources for the permission rules: the command line or the address. An invalid server is
+/// denied without asking for approval.
 fn touched(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
     let plan = Plan::of(args);
     let argv = plan.argv();
@@ -237,20 +240,20 @@ fn touched(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
     subjects
 }
 
-/// The program as the tools that run commands would see it.
+/// The resources of the command line, as the tools that run commands report them.
 #[cfg(all(unix, feature = "exec"))]
 fn commands(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
-    crate::exec::subjects_of_argv(argv, has_variables, cx)
+    crate::exec::argv_resources(argv, has_variables, cx)
 }
 
-/// Without these tools nobody understands commands.
+/// Without those tools command lines are not analysed, so the whole command line is opaque.
 #[cfg(not(all(unix, feature = "exec")))]
 fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
     vec![Subject::new(argv.join(" ")).opaque().under("exec_command")]
 }
 
-/// The command word by word, the file that it starts, its variables and what confines it: all that
-/// decides what runs.
+/// The approval preview: command, arguments, resolved program, variables and sandbox, which
+/// together determine what runs.
 fn shown(args: &RegisterMcpServerArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let plan = Plan::of(args);
     let program = plan.command.map(Program::of);
@@ -334,7 +337,7 @@ mod tests {
         }
     }
 
-    // F126: models put secrets where they do not belong; whoever is asked sees them nowhere.
+    // F126: models put secrets where they do not belong; the approval prompt must not show them.
     #[test]
     fn values_of_variables_and_whole_addresses_are_not_shown() {
         let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
@@ -359,7 +362,7 @@ mod tests {
         }
     }
 
-    // 4.2.4: what is shown is what runs.
+    // 4.2.4: the preview shows what runs.
     #[cfg(unix)]
     #[test]
     fn whoever_is_asked_sees_which_program_it_is_and_what_it_is_told() {
@@ -431,7 +434,7 @@ mod tests {
         }
     }
 
-    // What is refused anyway is refused before anybody is asked.
+    // An invalid server is denied before approval is requested.
     #[tokio::test]
     async fn nobody_is_asked_about_what_is_no_server() {
         use tool_sdk::{Action, Call, Session};
@@ -468,7 +471,7 @@ mod tests {
         format!("{:?} {:?}", shown(args, &cx), touched(args, &cx))
     }
 
-    // F72, CH2: no server is started that the rules about commands would not let run.
+    // F72, CH2: a server is not started when the rules for commands deny its command line.
     #[cfg(all(unix, feature = "exec"))]
     #[tokio::test]
     async fn rules_about_commands_hold() {

@@ -1,16 +1,18 @@
-//! The variables that a model may hand to a server which it asks for.
+//! Validates the environment variables that a model requests for an MCP server.
 //!
-//! Whoever is asked approves of a command, so that no variable may make another program of it:
-//! not by where programs are looked for, nor by where a program finds its settings, its
-//! libraries and what it downloads. No list of such names is whole, so that the values of all
-//! others are shown.
+//! The user approves a command line, so no variable may change which program it runs: neither the
+//! search path for programs nor the place where a program finds its settings, its libraries and its
+//! downloads. No deny list of names is complete, so the values of all other variables are shown in
+//! the approval prompt.
 //!
-//! **Invariant:** what is taken is shown as it is; what could not be shown is not taken.
+//! **Invariant:** an accepted variable is shown with its value; a variable that cannot be shown is
+//! rejected.
 
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Redactor, ToolError};
 
-/// What every child has already, and what programs start for their users.
+/// Denied names: variables that every child process has already, and those that name programs to
+/// start.
 const NAMES: &[&str] = &[
     "APPDATA",
     "BROWSER",
@@ -41,7 +43,7 @@ const NAMES: &[&str] = &[
     "WINDIR",
 ];
 
-/// How the names start that loaders, runtimes and package managers read.
+/// Denied prefixes: variables that loaders, runtimes and package managers read.
 const STARTS: &[&str] = &[
     "ASDF_",
     "BUNDLE_",
@@ -89,7 +91,7 @@ const STARTS: &[&str] = &[
     "_JAVA_",
 ];
 
-/// How the names end that say where something comes from, or what is started.
+/// Denied suffixes: variables that say where something is loaded from, or what is started.
 const ENDS: &[&str] = &[
     "FLAGS",
     "PATH",
@@ -121,16 +123,16 @@ const ENDS: &[&str] = &[
     "_STARTUP",
 ];
 
-/// Each name with its value.
+/// Splits each variable into name and value.
 ///
 /// # Errors
 ///
-/// Fails for what only the user may set.
+/// Fails for a variable that only the user may set.
 pub(super) fn checked(env: &[String]) -> Result<Vec<(&str, &str)>, ToolError> {
     env.iter().map(|variable| one(variable)).collect()
 }
 
-/// Each variable as whoever is asked reads it: of what is not taken the name alone.
+/// Returns each variable as the approval prompt shows it: a rejected one only by its name.
 pub(super) fn shown(env: &[String]) -> Vec<&str> {
     env.iter().map(|variable| readable(variable)).collect()
 }
@@ -153,11 +155,11 @@ fn one(variable: &str) -> Result<(&str, &str), ToolError> {
     if variable.contains('\0') {
         return Err(ToolError::invalid(
             "env",
-            "no program can be given a variable with a NUL in it",
+            "it has a NUL byte, which no environment variable can hold",
         ));
     }
     if leads_elsewhere(name) {
-        let why = format_args!("`{name}` may make another program of it; leave it out");
+        let why = format_args!("`{name}` may change which program runs; leave it out");
         return Err(by_user(ToolError::invalid("env", why)));
     }
     if Redactor::from_env().redact(value) != value {
@@ -167,7 +169,7 @@ fn one(variable: &str) -> Result<(&str, &str), ToolError> {
     Ok((name, value))
 }
 
-/// Whether it decides what a program is, or where it gets what it runs.
+/// Whether a variable decides which program runs or where it loads code from.
 fn leads_elsewhere(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     NAMES.contains(&upper.as_str())

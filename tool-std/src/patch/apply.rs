@@ -1,7 +1,7 @@
-//! The new text of a file: finds the place of each chunk, then writes all of them.
+//! Applies the chunks of an update to the text of a file.
 //!
-//! What is quoted exactly is found at once ([`exactly`]); otherwise the file is taken apart into
-//! lines, and what stands there is compared ever more loosely.
+//! The fast path ([`apply_exact`]) finds exact quotes in one walk over the bytes. The slow path
+//! splits the file into lines and compares them with increasingly tolerant passes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,42 +13,42 @@ use super::{Chunk, ChunkLine};
 use crate::diff::Change;
 use crate::text::lines::{all_lines, split_bom};
 
-/// A file after its patch.
+/// A file after the update.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Updated {
     /// The new text.
     pub(crate) text: String,
-    /// How the least clear of the places was found.
+    /// The most tolerant pass that was needed.
     pub(crate) pass: Pass,
-    /// Where it differs from the old one.
+    /// The changed lines.
     pub(crate) changes: Vec<Change>,
 }
 
-/// Why a chunk has no place in a file.
+/// The error of a chunk that does not match.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ApplyError {
-    /// The line above the place is not there.
+    /// The context line of the `@@` marker was not found.
     Context {
         /// The line.
         context: String,
         /// The file.
         path: String,
     },
-    /// The lines themselves are not there.
+    /// The quoted lines were not found.
     Lines {
         /// The lines.
         lines: String,
         /// The file.
         path: String,
     },
-    /// Nobody waits until it is known where they are.
+    /// The comparison budget was used up.
     Effort {
         /// The file.
         path: String,
     },
 }
 
-/// The text `old` of the file `path` after `chunks`.
+/// Applies `chunks` to the text `old` of the file `path`.
 pub(crate) fn update(
     old: &str,
     chunks: &[Chunk<'_>],
@@ -64,8 +64,8 @@ pub(crate) fn update(
     })
 }
 
-/// The chunks without the byte order mark that the first line quotes, and its successor has;
-/// nothing where it quotes none. A mark is no part of the first line of a file.
+/// Returns the chunks without the byte order mark that the first quoted line has; `None` when it
+/// has none. The mark is not part of the first line of a file.
 fn unmarked<'p>(chunks: &[Chunk<'p>]) -> Option<Vec<Chunk<'p>>> {
     let first = chunks.first()?;
     let without = |text: &mut &'p str| {
@@ -88,7 +88,7 @@ fn unmarked<'p>(chunks: &[Chunk<'p>]) -> Option<Vec<Chunk<'p>>> {
     is_marked.then(|| std::iter::once(first).chain(others).collect())
 }
 
-/// The same, in any text and by every pass.
+/// The slow path: applies the chunks to any text, with every pass.
 pub(super) fn in_lines(
     old: &str,
     chunks: &[Chunk<'_>],
@@ -122,7 +122,7 @@ pub(super) fn in_lines(
     Ok(out.finish(pass))
 }
 
-/// Where a chunk goes, and what of it.
+/// The position of a chunk, and its lines.
 struct Place<'c, 'p> {
     at: usize,
     pass: Pass,
@@ -138,7 +138,7 @@ impl<'c, 'p> Place<'c, 'p> {
     ) -> Option<Self> {
         let old = old_lines(&lines);
         let (at, pass) = match old[..] {
-            // Lines that are only added go to the end of the file.
+            // A chunk that only adds lines goes to the end of the file.
             [] => (haystack.len(), Pass::Exact),
             _ => haystack.find(&old, from, at_end)?,
         };
@@ -175,7 +175,7 @@ fn places<'c, 'p>(
         }
         places.push(place);
     }
-    // Only what goes to the end can stand before what goes above it.
+    // Only a chunk for the end of the file can precede one above it.
     places.sort_by_key(|place| place.at);
     Ok(places)
 }
@@ -184,12 +184,12 @@ fn old_lines<'p>(lines: &[ChunkLine<'p>]) -> Vec<&'p str> {
     lines.iter().filter_map(|line| line.before()).collect()
 }
 
-/// The chunk without the empty line at its end, which models write where the file ends.
+/// Returns the chunk without the empty line at its end, which models write at the end of a file.
 fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>> {
     let last_old = lines.iter().rposition(|line| line.before().is_some())?;
     let mut kept = lines.to_vec();
     match kept[last_old] {
-        // With new lines after it, it is one of them.
+        // With new lines after it, the empty line is one of them.
         ChunkLine::Keep("") => kept[last_old] = ChunkLine::Add(""),
         ChunkLine::Remove("") => drop(kept.remove(last_old)),
         _ => return None,

@@ -1,10 +1,8 @@
-//! Places that a patch quotes as they are, in one walk over the bytes of a file.
+//! The fast path of the patch matcher: finds exact quotes in one walk over the bytes of a file.
 //!
-//! That is nearly every patch. A file is not taken apart for it: each line is looked at where
-//! it stands, up to the first byte that is another one.
+//! Nearly all patches take this path. The file is not split into lines.
 //!
-//! **Invariant:** what is found here is what is found line by line; where that is not certain,
-//! nothing is.
+//! **Invariant:** the result is the same as that of the slow path; in doubt there is none.
 
 use memchr::memchr;
 
@@ -13,8 +11,8 @@ use super::writer::Writer;
 use super::{Chunk, ChunkLine, Pass};
 use crate::text::lines::{find_lf, split_bom};
 
-/// The text `old` after `chunks`, where each of them quotes lines that end with LF, and all of
-/// them are there; `None` where somebody has to look closer.
+/// Applies `chunks` to `old`, if each of them quotes lines that end with LF and all are found;
+/// otherwise returns `None`, and the slow path decides.
 pub(super) fn exactly(old: &str, chunks: &[Chunk<'_>]) -> Option<Updated> {
     let (bom, body) = split_bom(old);
     if memchr(b'\r', body.as_bytes()).is_some() {
@@ -50,13 +48,13 @@ pub(super) fn exactly(old: &str, chunks: &[Chunk<'_>]) -> Option<Updated> {
     Some(out.finish(Pass::Exact))
 }
 
-/// A walk over the lines of a text that knows no other end of them than LF.
+/// A cursor over the lines of a text with LF line endings.
 struct Walk<'t> {
     text: &'t [u8],
-    /// Where a line begins.
+    /// The start of the current line.
     at: usize,
-    /// How many bytes may be compared in vain: a text that repeats what is quoted is for who
-    /// counts that.
+    /// The number of bytes that may be compared in vain. A repetitive text is left to the slow
+    /// path, which has a budget.
     spare: usize,
 }
 
@@ -65,10 +63,10 @@ impl<'t> Walk<'t> {
         Self { text: text.as_bytes(), at: 0, spare: 4 * text.len() }
     }
 
-    /// Goes on to the first place where the lines stand that are there before.
+    /// Moves to the first position where the old lines match.
     fn find(&mut self, lines: &[ChunkLine<'_>]) -> Option<()> {
         let mut old = lines.iter().filter_map(|line| line.before()).map(str::as_bytes);
-        // Lines that are only added belong elsewhere.
+        // A chunk that only adds lines belongs to the end of the file.
         let first = old.next()?;
         loop {
             let rest = &self.text[self.at..];
@@ -81,7 +79,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Whether the text goes on with these lines; nothing when too much was compared for that.
+    /// Whether the text continues with these lines; `None` when the budget is used up.
     fn stand<'l>(
         &mut self,
         mut rest: &[u8],
@@ -99,7 +97,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// What stands behind a line with its end, where a text begins with that.
+/// Returns the text after a line, if `text` begins with it.
 fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
     match text.get(line.len()) {
         Some(b'\n') if text.starts_with(line) => Some(&text[line.len() + 1..]),
@@ -129,13 +127,13 @@ mod tests {
 
     #[test]
     fn what_needs_a_closer_look_is_not() {
-        // Another end of a line, no end, a line that is not there, and no line.
+        // CRLF, no line ending, a line that is not in the file, and no quoted line.
         check("a\r\nb\r\n", "@@\n-b", None);
         check("a\nb", "@@\n-b", None);
         check("a \nb\n", "@@\n-a", None);
         check("a\nb\n", "@@\n+c", None);
         check("a\nb\n", "@@\n-b\n*** End of File", None);
-        // A text that repeats what is quoted.
+        // A text that repeats the quoted lines.
         let (old, quoted) = ("a\n".repeat(10_000), " a\n".repeat(9_000));
         check(&old, &format!("@@\n{quoted}-b"), None);
     }

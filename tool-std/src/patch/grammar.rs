@@ -1,4 +1,4 @@
-//! The grammar of a patch.
+//! The parser for patches.
 //!
 //! ```text
 //! patch  = "*** Begin Patch" ["*** Environment ID: " id] hunk* "*** End Patch"
@@ -8,8 +8,8 @@
 //! chunk  = ["@@" | ("@@ " context)+ ["@@"]] ((" " | "+" | "-") line)+ ["*** End of File"]
 //! ```
 //!
-//! What models get wrong without being unclear is accepted: blanks around a marker, a first
-//! chunk without `@@`, an empty line for an empty line that stays.
+//! Unambiguous mistakes of models are accepted: blanks around a marker, a first chunk without `@@`,
+//! an empty line instead of a blank for an empty context line.
 
 use std::fmt;
 
@@ -25,12 +25,12 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Why a text is no patch.
+/// The error of an invalid patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ParseError {
-    /// The line of the patch, counting from 1, unless it is about the patch as a whole.
+    /// The line of the patch, counting from 1; `None` for an error of the whole patch.
     pub(crate) line: Option<usize>,
-    /// What is wrong.
+    /// The description of the error.
     pub(crate) message: String,
 }
 
@@ -45,8 +45,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a patch that nothing is wrapped around, up to what its sections quote: that is read
-/// for mistakes only.
+/// Parses a patch without a wrapper. The content of the sections is checked, but not kept.
 pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
     let text = text.trim();
@@ -61,7 +60,7 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     if last.trim() != END {
         return Err(whole("The last line of the patch must be '*** End Patch'"));
     }
-    // Between the first and the last line may be nothing, which is less than an empty line.
+    // A patch may have no lines between the first and the last one.
     let Some(body) = body else { return Ok(Patch { environment: None, sections: Vec::new() }) };
 
     let mut parser = Parser::new(body, false);
@@ -81,23 +80,23 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     Ok(Patch { environment, sections })
 }
 
-/// Reads all of a section.
+/// Parses a section with its content.
 pub(super) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
     let mut parser = Parser::new(source, true);
     parser.hunk(parser.peek().unwrap_or_default().trim())
 }
 
-/// The lines of a text, one by one.
+/// A cursor over the lines of a text.
 struct Parser<'p> {
     text: &'p str,
-    /// Where the next line begins, and where it ends; `None` when there is none.
+    /// The start and the end of the next line; the end is `None` when there is none.
     start: usize,
     end: Option<usize>,
-    /// Where the line before it ends.
+    /// The end of the previous line.
     behind: usize,
-    /// How many lines stand before the next one.
+    /// The number of lines before the next one.
     at: usize,
-    /// Whether what is quoted is kept.
+    /// Whether the content of sections is kept.
     keeps: bool,
 }
 
@@ -107,13 +106,13 @@ impl<'p> Parser<'p> {
         Self { text, start: 0, end, behind: 0, at: 0, keeps }
     }
 
-    /// The next line, without its end.
+    /// Returns the next line, without its line ending.
     fn peek(&self) -> Option<&'p str> {
         let line = &self.text[self.start..self.end?];
         Some(line.strip_suffix('\r').unwrap_or(line))
     }
 
-    /// Goes on to the next line.
+    /// Moves to the next line.
     fn go_on(&mut self) {
         let Some(end) = self.end else { return };
         self.end = self.text.as_bytes().get(end + 1..).map(|rest| {
@@ -124,16 +123,16 @@ impl<'p> Parser<'p> {
         self.at += 1;
     }
 
-    /// The next line, when `wanted` makes something of it.
+    /// Takes the next line, if `wanted` accepts it.
     fn take<T>(&mut self, wanted: impl FnOnce(&'p str) -> Option<T>) -> Option<T> {
         let found = self.peek().and_then(wanted)?;
         self.go_on();
         Some(found)
     }
 
-    /// An error about the line at an index.
+    /// Returns an error about the line at an index.
     fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
-        // The lines count from 1, and the first one is not among them.
+        // Line numbers count from 1, and the text begins after the first line.
         ParseError { line: Some(at + 2), message: message.into() }
     }
 
@@ -171,7 +170,7 @@ impl<'p> Parser<'p> {
 
     fn update(&mut self, header: usize, path: &'p str) -> Result<Hunk<'p>, ParseError> {
         let move_to = self.take(|line| line.trim_end().strip_prefix(MOVE).map(str::trim_start));
-        // A file that is moved to where it is stays; it must not be removed after writing.
+        // A move to the same path is none; the file must not be removed after writing.
         let move_to = move_to.filter(|to| plain_path(to) != plain_path(path));
         while self.take(|line| line.is_empty().then_some(())).is_some() {}
 
@@ -196,7 +195,7 @@ impl<'p> Parser<'p> {
                 format!("Expected update hunk to start with a @@ context marker, got: '{line}'");
             return Err(self.error(self.at, message));
         }
-        // Where a line is there often, those above it say which one is meant.
+        // Several context lines narrow down where a repeated line is meant.
         let mut contexts = Vec::new();
         while let Some(Some(context)) = next {
             contexts.push(context);
@@ -221,7 +220,7 @@ impl<'p> Parser<'p> {
         let (first, mut lines) = (self.at, Vec::new());
         while let Some(end) = self.end {
             let line = &self.text.as_bytes()[self.start..end];
-            // Most lines tell by their first byte alone what they are.
+            // Most lines can be classified by their first byte.
             if !matches!(line, [b' ' | b'+' | b'-', ..] | [] | [b'\r']) {
                 break;
             }
@@ -243,7 +242,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// What a line says that begins a chunk, perhaps with what stands above it.
+/// Parses a `@@` marker with an optional context line.
 fn marker(line: &str) -> Option<Option<&str>> {
     match line.strip_prefix("@@")? {
         rest if rest.trim().is_empty() => Some(None),
@@ -261,7 +260,8 @@ fn chunk_line(line: &str) -> Option<ChunkLine<'_>> {
     }
 }
 
-/// Whether a line ends the chunks before it. With a blank before it, it is one of their lines.
+/// Whether a line is a section header, which ends the chunks before it. A header with a leading
+/// blank is a context line.
 fn is_header(line: &str) -> bool {
     [ADD, DELETE, UPDATE].iter().any(|header| line.starts_with(header))
 }

@@ -1,8 +1,8 @@
-//! Patches in the form that models write: what they mean, and the text they lead to.
+//! The patch engine of `apply_patch`: parses patches and computes the new texts.
 //!
-//! [`parse`] reads which files a patch is about and finds its mistakes, [`Patch::verify`]
-//! refuses one that contradicts itself, [`hunk`] reads what becomes of one file, and
-//! [`update`] makes its new text.
+//! [`parse`] parses a patch and reports its mistakes, [`ParsedPatch::verify`] rejects contradictory
+//! sections, [`parse_hunk`] parses one section with its content, and [`apply_chunks`] computes the
+//! new text of a file.
 //!
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
@@ -23,102 +23,102 @@ pub(crate) use self::apply::{ApplyError, Updated, update};
 pub(crate) use self::grammar::ParseError;
 pub(crate) use self::seek::{Effort, Pass};
 
-/// A patch of several files.
+/// A parsed patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Patch<'p> {
-    /// The machine whose files are meant, where a host has several.
+    /// The id of the environment whose files are meant, where a host has several.
     pub(crate) environment: Option<&'p str>,
-    /// What is done, in order.
+    /// The sections, in order.
     pub(crate) sections: Vec<Section<'p>>,
 }
 
-/// That something is done to one file. What, is read later: sections can be read on several
-/// threads, and a patch as a whole cannot.
+/// A section without its content. The content is parsed later, because sections can be parsed on
+/// several threads, and the whole patch cannot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Section<'p> {
-    /// The file.
+    /// The path of the file.
     pub(crate) path: &'p str,
-    /// Where the file goes, when it gets another path.
+    /// The new path, when the file is moved.
     pub(crate) moves_to: Option<&'p str>,
-    /// Whether nothing is left under the path.
+    /// Whether the section removes the file from its path.
     pub(crate) goes: bool,
-    /// The section itself, for [`hunk`].
+    /// The text of the section, for [`parse_hunk`].
     pub(crate) source: &'p str,
 }
 
-/// What is done to one file.
+/// The change of one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Hunk<'p> {
-    /// It is created, or written anew.
+    /// Creates or overwrites the file.
     Add {
-        /// The file.
+        /// The path of the file.
         path: &'p str,
-        /// Its whole text; every line has its end.
+        /// The whole text; every line has a line ending.
         content: String,
     },
-    /// It is removed.
+    /// Removes the file.
     Delete {
-        /// The file.
+        /// The path of the file.
         path: &'p str,
     },
-    /// It is changed.
+    /// Edits the file.
     Update {
-        /// The file.
+        /// The path of the file.
         path: &'p str,
-        /// Its new path, when it gets another one.
+        /// The new path, when the file is moved.
         move_to: Option<&'p str>,
-        /// The places, from top to bottom.
+        /// The chunks, from top to bottom.
         chunks: Vec<Chunk<'p>>,
     },
 }
 
-/// One place of a file.
+/// The change of one place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk<'p> {
-    /// Lines somewhere above the place, each somewhere below the one before it.
+    /// Context lines above the place, in order, not necessarily adjacent.
     pub(crate) contexts: Vec<&'p str>,
-    /// What the place says, and what it is to say.
+    /// The old and the new lines.
     pub(crate) lines: Vec<ChunkLine<'p>>,
-    /// Whether the place is the end of the file.
+    /// Whether the chunk is at the end of the file.
     pub(crate) end_of_file: bool,
 }
 
 /// One line of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChunkLine<'p> {
-    /// It is there and stays.
+    /// A context line.
     Keep(&'p str),
-    /// It is there and goes.
+    /// A removed line.
     Remove(&'p str),
-    /// It comes.
+    /// An added line.
     Add(&'p str),
 }
 
-/// Why a patch that can be read is refused.
+/// The error of a patch that contradicts itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum VerifyError {
-    /// It does nothing.
+    /// The patch has no sections.
     Empty,
-    /// It does two things to one file.
+    /// Two sections change one file.
     Twice(String),
 }
 
-/// Reads the [source](Section::source) of a section.
+/// Parses the [source](PatchSection::source) of a section.
 pub(crate) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
     grammar::hunk(source)
 }
 
-/// Reads a patch, also one that is wrapped the way a shell would take it.
+/// Parses a patch, also one that is wrapped in a shell command.
 pub(crate) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     grammar::parse(wrapper::unwrap(text))
 }
 
 impl<'p> Patch<'p> {
-    /// Whether the patch does something, and no two things to one file: their order would
-    /// decide what becomes of it.
+    /// Fails for an empty patch, and for two sections of one file, whose order would decide the
+    /// result.
     ///
-    /// Paths are compared as they are written. Two names of one file that only the file
-    /// system knows are for the caller to find.
+    /// Paths are compared as they are written. The caller detects two paths of one file that only
+    /// the file system knows.
     pub(crate) fn verify(&self) -> Result<(), VerifyError> {
         if self.sections.is_empty() {
             return Err(VerifyError::Empty);
@@ -134,7 +134,7 @@ impl<'p> Patch<'p> {
 }
 
 impl<'p> Hunk<'p> {
-    /// Where the file goes, when it gets another path.
+    /// Returns the new path, when the file is moved.
     pub(crate) fn moves_to(&self) -> Option<&'p str> {
         match *self {
             Hunk::Update { move_to, .. } => move_to,
@@ -142,7 +142,7 @@ impl<'p> Hunk<'p> {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &'p str {
         let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
         path
@@ -150,14 +150,14 @@ impl<'p> Hunk<'p> {
 }
 
 impl<'p> Section<'p> {
-    /// The files that it touches.
+    /// Returns the paths of the section.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'p str> + use<'p> {
         [Some(self.path), self.moves_to].into_iter().flatten()
     }
 }
 
 impl<'p> ChunkLine<'p> {
-    /// What the file says now.
+    /// Returns the line in the old text.
     pub(crate) fn before(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text),
@@ -165,7 +165,7 @@ impl<'p> ChunkLine<'p> {
         }
     }
 
-    /// What the file is to say.
+    /// Returns the line in the new text.
     pub(crate) fn after(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Add(text) => Some(text),
@@ -174,7 +174,7 @@ impl<'p> ChunkLine<'p> {
     }
 }
 
-/// A path without `.` and `..`, so that two ways to write one path are equal.
+/// Removes `.` and `..`, so that two spellings of one path are equal.
 fn plain_path(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {

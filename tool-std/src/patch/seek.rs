@@ -1,6 +1,6 @@
-//! Finds lines that a model quoted, in ways that grow more tolerant.
+//! Finds quoted lines in a file, in passes that are increasingly tolerant.
 //!
-//! A way is tried over the whole rest of the file before the next one: an exact match below
+//! Each pass searches the whole rest of the file before the next one starts: an exact match below
 //! wins over a loose one above.
 
 use std::borrow::Cow;
@@ -12,19 +12,19 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::text::lines::Line;
 use crate::text::typography::plain_text;
 
-/// How lines were found. The later, the more tolerant.
+/// A pass of the matcher. The later, the more tolerant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pass {
-    /// They are identical.
+    /// Identical lines.
     #[default]
     Exact,
-    /// But for blanks at the end.
+    /// Ignoring trailing blanks.
     TrailingBlanks,
-    /// But for blanks at both ends.
+    /// Ignoring leading and trailing blanks.
     Blanks,
-    /// But for blanks, and for typographic dashes, quotes and spaces.
+    /// Also ignoring typographic dashes, quotes and spaces.
     Punctuation,
-    /// But for these, and for how Unicode composes the same characters.
+    /// Also ignoring Unicode normalization.
     Canonical,
 }
 
@@ -32,7 +32,7 @@ impl Pass {
     const ALL: [Self; 5] =
         [Self::Exact, Self::TrailingBlanks, Self::Blanks, Self::Punctuation, Self::Canonical];
 
-    /// Its name in metadata.
+    /// Returns the name for metadata.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -43,7 +43,7 @@ impl Pass {
         }
     }
 
-    /// What of a line is compared.
+    /// Returns the part of a line that is compared.
     fn key(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => line.into(),
@@ -52,28 +52,27 @@ impl Pass {
             Self::Punctuation => plain_text(line.trim()),
             Self::Canonical => {
                 let plain = plain_text(line.trim());
-                // Compatibility forms would take `²` for `2`.
+                // NFKC would match `²` with `2`.
                 if plain.is_ascii() { plain } else { plain.nfc().collect::<String>().into() }
             }
         }
     }
 }
 
-/// How much may still be compared for one patch, over all of its files.
+/// The comparison budget of one patch, over all of its files.
 ///
-/// Thousands of chunks that are quoted loosely need a part of it. A text that is made to
-/// repeat itself needs more than anybody waits for.
+/// Thousands of loosely quoted chunks need a part of it. A text that is built to repeat itself
+/// would take too long without it.
 pub(crate) struct Effort(Cell<u64>);
 
 impl Effort {
-    /// In lines that differ at once, of which a processor compares this many in a part of a
-    /// second.
+    /// The budget in lines that differ at once, which takes a fraction of a second.
     const MOST: u64 = 100_000_000;
 
-    /// Bytes that are compared as fast as such a line.
+    /// The number of bytes that cost as much as one line.
     const BYTES: usize = 16;
 
-    /// The part of it that each of several threads has.
+    /// Returns the part of the budget for each of several threads.
     pub(crate) fn share(threads: usize) -> Self {
         Self::of(Self::MOST / threads as u64)
     }
@@ -82,14 +81,14 @@ impl Effort {
         Self(Cell::new(lines))
     }
 
-    /// Whether there is nothing left of it.
+    /// Whether the budget is used up.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.get() == 0
     }
 
-    /// Whether the lines are the same.
+    /// Whether the lines are equal. Reduces the budget.
     fn same(&self, there: &[impl AsRef<str>], wanted: &[impl AsRef<str>]) -> bool {
-        // Most places are none, which their first lines tell.
+        // Most positions differ in the length of the first line.
         if let ([there, ..], [wanted, ..]) = (there, wanted)
             && there.as_ref().len() != wanted.as_ref().len()
         {
@@ -108,10 +107,10 @@ impl Effort {
     }
 }
 
-/// The lines of a file, as each pass sees them.
+/// The lines of a file with their comparison keys for each pass.
 pub(crate) struct Haystack<'t, 'e> {
     lines: &'e [Line<'t>],
-    // Most files need the first pass only.
+    // Most files need only the first pass.
     keys: [OnceCell<Vec<Cow<'t, str>>>; Pass::ALL.len()],
     effort: &'e Effort,
 }
@@ -125,8 +124,8 @@ impl<'t, 'e> Haystack<'t, 'e> {
         self.lines.len()
     }
 
-    /// Where the `wanted` lines stand, not before the line `from`; at the end of the file
-    /// only, when `at_end` says so. Nowhere, when the effort is spent.
+    /// Finds the `wanted` lines at or after the line `from`; with `at_end` only at the end of the
+    /// file. Returns `None` when the budget is used up.
     pub(crate) fn find(&self, wanted: &[&str], from: usize, at_end: bool) -> Option<(usize, Pass)> {
         let last = self.len().checked_sub(wanted.len())?;
         let from = if at_end { last.max(from) } else { from };
@@ -142,7 +141,7 @@ impl<'t, 'e> Haystack<'t, 'e> {
         })
     }
 
-    /// The first of `places` where the `wanted` lines stand.
+    /// Returns the first of `places` where the `wanted` lines match.
     fn first(
         &self,
         places: RangeInclusive<usize>,

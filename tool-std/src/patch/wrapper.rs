@@ -1,18 +1,18 @@
-//! What models put around a patch, as if a shell took it.
+//! Strips the shell command that models write around a patch, such as a heredoc.
 //!
-//! **Invariant:** only what is nothing but a patch is taken out.
+//! **Invariant:** only a command that contains nothing but a patch is stripped.
 
 /// The programs that models write before a patch.
 const PROGRAMS: &[&str] = &["apply_patch", "applypatch", "cat"];
 
-/// Takes away what a shell would need around a patch.
+/// Strips the shell command around a patch.
 pub(super) fn unwrap(text: &str) -> &str {
     let command = text.trim_start();
     let document = PROGRAMS.iter().find_map(|program| command.strip_prefix(program));
     heredoc(document.unwrap_or(command).trim_start_matches([' ', '\t'])).unwrap_or(text)
 }
 
-/// The text of `<<WORD`, when nothing follows the line that ends it.
+/// Returns the text of the heredoc `<<WORD_COST`, if nothing follows it.
 fn heredoc(text: &str) -> Option<&str> {
     let (head, body) = text.strip_prefix("<<")?.split_once('\n')?;
     let end = word(head.trim())?;
@@ -27,7 +27,7 @@ fn heredoc(text: &str) -> Option<&str> {
     None
 }
 
-/// A word of a shell that stands for itself, without its quotes.
+/// Returns a literal shell word without its quotes.
 fn word(text: &str) -> Option<&str> {
     let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
     let word = quoted('\'').or_else(|| quoted('"')).unwrap_or(text);

@@ -1,11 +1,11 @@
-//! The new text of a file, which grows while the old one is read.
+//! Builds the new text of a file while the old one is read.
 //!
-//! What a patch does not touch keeps its bytes, line ends and byte order mark included. That
-//! holds for lines that a chunk quotes and keeps, too, however loosely they were matched.
-//! New lines end as the first lines of the file do. A missing end of the last line stays
-//! missing until the patch removes that line or puts another one after it.
+//! Unchanged text keeps its bytes, including line endings and the byte order mark. That holds for
+//! quoted context lines as well, however loosely they matched. New lines get the line ending of the
+//! first lines of the file. A missing line ending of the last line stays missing until the patch
+//! removes the line or adds one after it.
 //!
-//! **Invariant:** what is told of the changes is all of them, in whole lines.
+//! **Invariant:** the recorded changes are complete, and cover whole lines.
 
 use memchr::memchr;
 
@@ -14,17 +14,17 @@ use super::apply::Updated;
 use crate::diff::Change;
 use crate::text::lines::{Line, count, new_line_end, split_bom};
 
-/// A text that grows, while an old one is read from its start to its end.
+/// The new text, and the position in the old one.
 pub(super) struct Writer<'t> {
-    /// The old text, and how much of it is read.
+    /// The old text, and the number of bytes that are read.
     old: &'t str,
     read: usize,
     text: String,
-    /// Where the text begins, behind a byte order mark.
+    /// The start of the text after a byte order mark.
     start: usize,
-    /// How new lines end.
+    /// The line ending of new lines.
     end: &'static str,
-    /// The length of the last line when it has no end.
+    /// The length of the last line, when it has no line ending.
     open: Option<usize>,
     changes: Vec<Change>,
 }
@@ -37,25 +37,25 @@ impl<'t> Writer<'t> {
         Self { old, read: 0, text, start: bom.len(), end, open: None, changes }
     }
 
-    /// The next lines of the old text stay.
+    /// Copies the next lines of the old text.
     pub(super) fn copy(&mut self, lines: &[Line<'_>]) {
         let Some(last) = lines.last() else { return };
         self.copy_to(self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>());
         self.open = last.end().is_empty().then_some(last.text.len());
     }
 
-    /// What is not read before the byte `end` of the old text stays, all of it lines with ends.
+    /// Copies the old text up to the byte `end`; it must consist of whole lines.
     pub(super) fn copy_to(&mut self, end: usize) {
         self.text.push_str(&self.old[self.read..end]);
         self.read = end;
     }
 
-    /// The next line of the old text goes.
+    /// Skips the next line of the old text.
     pub(super) fn skip(&mut self, line: &Line<'_>) {
         self.skip_bytes(line.whole.len());
     }
 
-    /// The same of a line that has so many bytes with its end.
+    /// Skips the next line, which has `len` bytes with its line ending.
     pub(super) fn skip_bytes(&mut self, len: usize) {
         self.read += len;
         self.changed(len, 0, [1, 0]);
@@ -67,12 +67,12 @@ impl<'t> Writer<'t> {
             self.changed(open, open + self.end.len(), [1, 1]);
         }
         let start = self.text.len();
-        // The mark of the file stands there already.
+        // The file has a byte order mark already.
         let is_marked = self.start > 0 && start == self.start;
         let line = if is_marked { split_bom(line).1 } else { line };
         self.text.push_str(line);
         self.text.push_str(self.end);
-        // A patch ends its lines with LF, and a file perhaps not only.
+        // The added text may contain a CR, which also ends a line in the diff.
         let lines = memchr(b'\r', line.as_bytes()).map_or(1, |_| count(&self.text[start..]));
         self.changed(0, self.text.len() - start, [0, lines]);
     }
@@ -81,7 +81,8 @@ impl<'t> Writer<'t> {
         Updated { text: self.text, pass, changes: self.changes }
     }
 
-    /// What was just read and written is not the same; how many lines of both that is.
+    /// Records that the last `read` bytes were replaced by the last `written` bytes; `lines` are
+    /// the line counts of both.
     fn changed(&mut self, read: usize, written: usize, lines: [usize; 2]) {
         let (old, new) = (self.read, self.text.len() - self.start);
         match self.changes.last_mut() {

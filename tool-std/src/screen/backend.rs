@@ -1,4 +1,4 @@
-//! The ports: what shows a screen.
+//! The ports that a host implements to show a terminal or a desktop.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 
 use tool_sdk::{Context, ToolError};
 
-/// What a backend does, and what comes of it.
+/// The future that a backend method returns.
 pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
-/// Where a screen is shown.
+/// Where a screen is shown, and the session that runs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shown {
-    /// Where a person sees it, such as an address for a browser.
+    /// The address at which the user sees it, such as a URL for a browser.
     pub address: Option<String>,
-    /// The session behind it, where the tools that type into sessions know one.
+    /// The id of the session, where the tools that type into sessions know it.
     pub session: Option<u32>,
 }
 
 impl Shown {
-    /// Somewhere that nothing is said of.
+    /// Creates a location without an address and without a session.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where a person sees it.
+    /// Sets the address at which the user sees it.
     #[must_use]
     pub fn address(mut self, address: impl Into<String>) -> Self {
         self.address = Some(address.into());
         self
     }
 
-    /// The session behind it.
+    /// Sets the id of the session.
     #[must_use]
     pub fn session(mut self, session: u32) -> Self {
         self.session = Some(session);
@@ -41,10 +41,10 @@ impl Shown {
     }
 }
 
-/// Shows a terminal to a person.
+/// Starts, stops and reports the terminal that the user watches.
 ///
-/// A session has one at the most. The context says whose it is, and is cancelled with the
-/// call; a backend that starts something keeps nothing of it when its future is dropped.
+/// A session has at most one terminal. The context names the session and is cancelled with the
+/// call. A backend must release what it started when its future is dropped.
 ///
 /// # Examples
 ///
@@ -52,7 +52,7 @@ impl Shown {
 /// use tool_sdk::{Context, ToolError};
 /// use tool_std::screen::{Shown, Terminal, TerminalBackend, Work};
 ///
-/// /// A terminal that somebody else keeps running.
+/// /// A terminal that another process keeps running.
 /// struct Elsewhere(String);
 ///
 /// impl TerminalBackend for Elsewhere {
@@ -73,73 +73,76 @@ impl Shown {
 /// let session = tool_sdk::Session::new("s1").lend(terminal);
 /// ```
 pub trait TerminalBackend: Send + Sync + 'static {
-    /// Starts the terminal of the session; one that runs already stays, and is told.
+    /// Starts the terminal of the session. A terminal that runs already is kept, and its location
+    /// is returned.
     ///
     /// # Errors
     ///
-    /// Fails when there is none to be had.
+    /// Fails when no terminal can be started.
     fn start<'a>(&'a self, cx: &'a Context) -> Work<'a, Shown>;
 
-    /// Ends it, with everything that runs in it. Gives whether there was one.
+    /// Stops the terminal with everything that runs in it. Returns whether there was one.
     ///
     /// # Errors
     ///
-    /// Fails when it may still run.
+    /// Fails when the terminal may still be running.
     fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool>;
 
-    /// Where it is shown, if it runs.
+    /// Returns the location of the terminal, if it runs.
     ///
     /// # Errors
     ///
-    /// Fails when that is not known.
+    /// Fails when the state is unknown.
     fn status<'a>(&'a self, cx: &'a Context) -> Work<'a, Option<Shown>>;
 }
 
-/// How large a desktop is, in pixels.
+/// The size of a desktop in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
+    /// The width.
     pub width: u32,
-    /// From top to bottom.
+    /// The height.
     pub height: u32,
 }
 
-/// Shows a desktop to a person. What is said of a [`TerminalBackend`] holds here too.
+/// Starts, stops and reports the desktop that the user watches. The rules of [`TerminalBackend`]
+/// apply.
 pub trait DesktopBackend: Send + Sync + 'static {
-    /// Starts the desktop of the session; one that runs already stays as it is, and is told.
+    /// Starts the desktop of the session. A desktop that runs already is kept unchanged, and its
+    /// location is returned.
     ///
     /// # Errors
     ///
-    /// Fails when there is none to be had, or none of this size.
+    /// Fails when no desktop can be started, or none of this size.
     fn start<'a>(&'a self, size: Size, cx: &'a Context) -> Work<'a, Shown>;
 
-    /// Ends it, with everything that runs on it. Gives whether there was one.
+    /// Stops the desktop with everything that runs on it. Returns whether there was one.
     ///
     /// # Errors
     ///
-    /// Fails when it may still run.
+    /// Fails when the desktop may still be running.
     fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool>;
 
-    /// Where it is shown, if it runs.
+    /// Returns the location of the desktop, if it runs.
     ///
     /// # Errors
     ///
-    /// Fails when that is not known.
+    /// Fails when the state is unknown.
     fn status<'a>(&'a self, cx: &'a Context) -> Work<'a, Option<Shown>>;
 }
 
-/// A backend that a host lends to the tool [`terminal`](fn@super::terminal).
+/// The session extension that holds the backend of the tool [`terminal`](fn@super::terminal).
 #[derive(Clone)]
 pub struct Terminal(Arc<dyn TerminalBackend>);
 
 impl Terminal {
-    /// The terminal behind `backend`.
+    /// Wraps `backend`.
     #[must_use]
     pub fn behind(backend: impl TerminalBackend) -> Self {
         Self(Arc::new(backend))
     }
 
-    /// What shows it.
+    /// Returns the backend.
     #[must_use]
     pub fn backend(&self) -> &dyn TerminalBackend {
         &*self.0

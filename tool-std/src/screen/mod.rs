@@ -1,12 +1,11 @@
-//! Screens that people watch while an agent works: a terminal in a browser, a desktop.
+//! Screens that the user watches while an agent works: a terminal in a browser, or a desktop.
 //!
-//! What shows them belongs to the host, and stands behind [`TerminalBackend`] and
-//! [`DesktopBackend`]. A model starts, ends and looks at a terminal with the tool
-//! [`terminal`]; for desktops there is the trait alone. Nothing here knows how anything is
-//! shown, or who may see it.
+//! The host implements [`TerminalBackend`] or [`DesktopBackend`]. The tool [`terminal`] lets a
+//! model start, stop and query a terminal; for desktops there is only the trait. This module does
+//! not know how a screen is shown or who may see it.
 //!
-//! The tool is not registered, because it is of use only where there is a backend: whoever
-//! lends a [`Terminal`] adds it.
+//! The tool is not registered, because it needs a backend: a host that inserts a [`TerminalHandle`]
+//! into its sessions also adds the tool.
 
 mod backend;
 mod tool;

@@ -1,4 +1,4 @@
-//! `terminal`: starts, ends and looks at the terminal that a person watches.
+//! The tool `terminal`: starts, stops and queries the terminal that the user watches.
 
 use tool_sdk::{Context, Output, RiskClass, State, Subject, ToolError, tool};
 
@@ -27,7 +27,7 @@ pub async fn terminal(
     let text = match &*action {
         "start" => running(&backend.start(cx).await?),
         "stop" => if backend.stop(cx).await? { ENDED } else { NONE }.to_owned(),
-        // The schema leaves `status` alone.
+        // The schema allows only `status` besides these.
         _ => match backend.status(cx).await? {
             Some(shown) => running(&shown),
             None => NONE.to_owned(),
@@ -39,7 +39,7 @@ pub async fn terminal(
 const ENDED: &str = "The terminal was ended.";
 const NONE: &str = "No terminal runs.";
 
-/// How a terminal that runs is told.
+/// Formats the status of a running terminal for the model.
 fn running(shown: &Shown) -> String {
     let mut text = "The terminal runs.".to_owned();
     if let Some(address) = &shown.address {
@@ -53,7 +53,8 @@ fn running(shown: &Shown) -> String {
     text
 }
 
-/// What is done is what rules speak of; looking asks nobody.
+/// The resources for the permission rules: the action. Querying the status is a read and needs no
+/// approval.
 fn subjects(args: &TerminalArgs, _: &Context) -> Vec<Subject> {
     let subject = Subject::new(&args.action);
     vec![if args.action == "status" { subject.class(RiskClass::Read) } else { subject }]

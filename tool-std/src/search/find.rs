@@ -1,6 +1,6 @@
-//! Finds the matches of one search, on several threads.
+//! Searches the content of files on several threads.
 //!
-//! **Invariant:** nothing here decides how a match is shown.
+//! **Invariant:** nothing here formats a match.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -23,25 +23,25 @@ use crate::look::Look;
 use crate::text::MAX_BYTES;
 use crate::text::excerpt::around;
 
-/// The most characters of one line.
+/// The maximum number of characters of a line.
 const MAX_LINE: usize = 500;
 
-/// Files up to this size are read whole before they are searched.
+/// Files up to this size are read completely before they are searched.
 const WHOLE: usize = 1 << 20;
 
-/// How much of a file is looked at to tell text from anything else.
+/// The number of bytes that are inspected to detect binary files.
 const SNIFFED: usize = 4096;
 
-/// A search stops where there is more than it may show only behind so many files or so much
-/// text: before that everything is searched, so that the newest are known, and the number of
-/// all.
+/// A search with more matches than the limit stops early only after this many files or bytes.
+/// Smaller searches are completed, so that the newest files and the total number are known.
 const MANY_FILES: u64 = 2000;
 const MANY_BYTES: u64 = 16 << 20;
 
-/// How many bytes of lines one thread keeps before it drops those that are never shown.
+/// The maximum number of bytes of lines that a thread keeps before it drops those that are never
+/// shown.
 const MOST_KEPT: usize = 8 << 20;
 
-/// What to look for, and in which files.
+/// The pattern, the options and the files of a search.
 pub(super) struct Query {
     pub(super) matcher: RegexMatcher,
     pub(super) searcher: SearcherBuilder,
@@ -49,20 +49,20 @@ pub(super) struct Query {
     pub(super) mode: Mode,
     pub(super) multiline: bool,
     pub(super) limit: u64,
-    /// How many lines around a match are shown.
+    /// The number of context lines around a match.
     pub(super) context: u64,
 }
 
-/// One search, shared by the threads that run it.
+/// One search, shared by its threads.
 pub(super) struct Search<'a> {
     query: Query,
     look: Look<'a>,
-    /// What counts against the limit, so far.
+    /// The matches or files that count against the limit so far.
     counted: AtomicU64,
-    /// How many files were searched, and how much text in them.
+    /// The number of files and bytes that were searched.
     files: AtomicU64,
     bytes: AtomicU64,
-    /// Whether something was not searched, because there is more than enough.
+    /// Whether the search stopped early.
     is_cut: AtomicBool,
 }
 
@@ -72,8 +72,8 @@ impl<'a> Search<'a> {
         Self { query, look, counted, files, bytes, is_cut }
     }
 
-    /// Runs until everything is searched, or more is found than the limit and enough was
-    /// searched to know what is new.
+    /// Runs until all files are searched, or until the limit is exceeded and the early-stop
+    /// thresholds are reached.
     pub(super) fn run(self) -> Result<Results, ToolError> {
         let Walked { visitors, mut unread, elsewhere, cut } = self.search()?;
         let (mut files, mut withheld, mut in_part, mut too_large) = (Vec::new(), 0, 0, 0);
@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
         let (path, file) = (start.display(), start.open_file()?);
         if !self.look.is_told() {
             let message =
-                format_args!("the rules do not let `{path}` be read, and so not searched");
+                format_args!("`{path}` cannot be searched, because the rules deny reading it");
             return Err(ToolError::denied(message));
         }
         let mut worker = Worker { is_named: true, ..Worker::of(self) };
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
         Ok(Walked { visitors: vec![worker], unread: 0, elsewhere: 0, cut: 0 })
     }
 
-    /// Why a file that was named could not be searched.
+    /// Returns the error for a file that the call names.
     fn unsearched(&self, path: &str, error: io::Error) -> ToolError {
         let told = match (is_too_large(&error), self.query.multiline) {
             (false, _) => ToolError::failed(format_args!("cannot search `{path}`: {error}")),
@@ -130,12 +130,13 @@ impl<'a> Search<'a> {
         told.source(error)
     }
 
-    /// Whether there is more than may be shown where much was searched, or nobody waits.
+    /// Whether the search stops, because it has enough matches or the call was cancelled.
     fn is_over(&self) -> bool {
         self.has_enough(0) || self.look.stop.is_stopped()
     }
 
-    /// The same with so many more matches.
+    /// Whether the limit would be exceeded with `more` matches, and the early-stop thresholds are
+    /// reached.
     fn has_enough(&self, more: u64) -> bool {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let enough = read(&self.counted) + more > self.query.limit
@@ -147,27 +148,27 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What one thread of a search has for itself.
+/// The state of one thread.
 struct Worker<'a> {
     search: &'a Search<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
-    /// Holds the file at hand, or the start of it.
+    /// The content of the current file, or its start.
     buffer: Vec<u8>,
     found: Vec<Found>,
-    /// How many bytes of lines `found` holds.
+    /// The number of bytes of lines in the matches.
     kept: usize,
     /// Files that could not be read.
     unread: u64,
-    /// Files that look like text at first, and were not searched behind that.
+    /// Files that begin like text, and were not searched after a NUL byte.
     in_part: u64,
-    /// Files that are too large for matches that span lines.
+    /// Files that are too large for a multiline search.
     too_large: u64,
-    /// Files that the rules keep back from who does not name them.
+    /// Files that the read rules hide unless the call names them.
     withheld: u64,
-    /// Whether the file is searched because it was named, and as text if it begins as one.
+    /// Whether the call names the file; then it is searched as text if it begins as text.
     is_named: bool,
-    /// Whether the last file is no text.
+    /// Whether the last file is binary.
     is_binary: bool,
 }
 
@@ -211,7 +212,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Searches a file that is open.
+    /// Searches an open file.
     fn search(&mut self, file: &File, facts: &Metadata, place: &Located) -> io::Result<()> {
         let (filled, is_whole) = self.read(file, facts.len())?;
         let Self { search, matcher, searcher, buffer, is_named, .. } = self;
@@ -220,7 +221,7 @@ impl<'a> Worker<'a> {
         search.bytes.fetch_add(filled as u64, Ordering::Relaxed);
         let mut hits =
             Hits { search, matcher, matches: 0, lines: Vec::new(), bytes: 0, is_cut: false };
-        // Only the searcher knows how to read this encoding, in which every other byte is 0.
+        // Only the searcher can decode UTF-16, in which every other byte may be 0.
         let is_utf16 = matches!(text, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
         self.is_binary = !is_utf16 && memchr(0, &text[..filled.min(SNIFFED)]).is_some();
         if self.is_binary {
@@ -237,8 +238,8 @@ impl<'a> Worker<'a> {
             let rest = Stoppable { file, search };
             searcher.search_reader(&*matcher, text.chain(rest), &mut hits)?;
         }
-        // What was read before anything was found tells in every mode the same. What comes
-        // further down is not looked at where a search ends early, and so it tells nothing.
+        // A NUL byte in the buffer counts the same in every mode. Bytes after it are not inspected
+        // when a search ends early, so they do not count.
         if !*is_named && hits.matches > 0 && !is_utf16 && memchr(0, text).is_some() {
             self.in_part += 1;
             return Ok(());
@@ -258,7 +259,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Drops the lines of files that are too old to be shown, as this thread knows already.
+    /// Drops the lines of files that are too old to be shown.
     fn forget(&mut self) {
         let mut newer = 0;
         self.found.sort_by(newest_first);
@@ -271,7 +272,7 @@ impl<'a> Worker<'a> {
         self.kept = 0;
     }
 
-    /// Fills the buffer: gives how much of it, and whether that is all of the file.
+    /// Fills the buffer; returns the number of bytes, and whether that is the whole file.
     fn read(&mut self, mut file: &File, len: u64) -> io::Result<(usize, bool)> {
         let mut filled = 0;
         while filled < WHOLE {
@@ -281,8 +282,7 @@ impl<'a> Worker<'a> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            // What the system claims is only believed when it is true, and then there is no
-            // need to ask whether there is more.
+            // When the metadata matches what was read, no further read is needed to detect the end.
             if filled as u64 == len && filled < WHOLE {
                 return Ok((filled, true));
             }
@@ -291,17 +291,17 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Whether a file, or a line of it, has more bytes than the searcher takes at once.
+/// Whether a file or one of its lines exceeds the memory limit of the searcher.
 fn is_too_large(error: &io::Error) -> bool {
     error.to_string().contains("allocation limit")
 }
 
-/// The order in which files are shown.
+/// The order of the results: the newest file first, then by path.
 fn newest_first(a: &Found, b: &Found) -> std::cmp::Ordering {
     b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path))
 }
 
-/// A file that has no more to read when nobody waits for it.
+/// A file that reports its end when the call is cancelled.
 struct Stoppable<'a> {
     file: &'a File,
     search: &'a Search<'a>,
@@ -325,13 +325,13 @@ struct Hits<'a> {
     matches: u64,
     lines: Vec<Line>,
     bytes: usize,
-    /// Whether the file goes on behind a NUL, and the search did not.
+    /// Whether the search stopped at a NUL byte.
     is_cut: bool,
 }
 
 impl Hits<'_> {
     fn keep(&mut self, number: Option<u64>, line: &[u8], of: Option<u64>) {
-        // More than this is never shown; the matches are counted all the same.
+        // More lines are never shown; the matches are still counted.
         if self.bytes > MAX_BYTES || self.matches > self.search.query.limit {
             return;
         }
@@ -346,14 +346,15 @@ impl Hits<'_> {
         self.lines.push(Line { number: number.unwrap_or_default(), text, of });
     }
 
-    /// Where matches begin in lines that were found together; in a single one, nobody asks.
+    /// Returns the starts of the matches in lines that were found together; empty for a single
+    /// line.
     fn starts(&self, found: &SinkMatch<'_>) -> Vec<usize> {
         let mut starts = Vec::new();
         if found.lines().nth(1).is_none() {
             return starts;
         }
         let range = found.bytes_range_in_buffer();
-        // An expression that was found once does not fail.
+        // The expression matched before, so it does not fail.
         let _ = self.matcher.find_iter_at(found.buffer(), range.start, |found| {
             let is_inside = found.start() < range.end;
             if is_inside {
@@ -383,7 +384,7 @@ impl Sink for Hits<'_> {
         let mut end = 0;
         for (index, line) in found.lines().enumerate() {
             end += line.len();
-            // Lines that were found together are as many matches as begin in them.
+            // Lines that were found together count as many matches as start in them.
             let begins = starts.next_if(|start| **start < end).is_some() || index == 0;
             while starts.next_if(|start| **start < end).is_some() {}
             self.matches += u64::from(begins);

@@ -1,4 +1,4 @@
-//! `glob_files`: finds files by their names.
+//! The tool `glob_files`: finds files by their names.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,29 +63,29 @@ pub async fn glob_files(
     .await
 }
 
-/// What is looked for.
+/// One search, shared by its threads.
 struct Search<'a> {
     look: Look<'a>,
     include: Include,
     limit: usize,
 }
 
-/// What was found.
+/// The matches of one thread, or of all.
 #[derive(Default)]
 struct Found {
-    /// The newest files, up to the limit; the oldest of them is on top.
+    /// The newest files, up to the limit; the oldest of them is at the top of the heap.
     newest: BinaryHeap<Reverse<File>>,
-    /// Files that match, shown or not.
+    /// The number of matching files, shown or not.
     matching: u64,
     withheld: u64,
     unread: u64,
-    /// Folders on another device than where the search began.
+    /// Folders on another device than the start of the search.
     elsewhere: u64,
-    /// Ignore files of which not all is heeded.
+    /// Ignore files that were truncated.
     cut: u64,
 }
 
-/// Of two files the newer one is greater, and of the same age the one whose path comes first.
+/// Ordered by age, the newer one is greater; with the same age, by path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct File {
     modified: SystemTime,
@@ -129,7 +129,7 @@ impl Found {
     }
 }
 
-/// What one thread of a search has for itself.
+/// The state of one thread.
 struct Worker<'a> {
     search: &'a Search<'a>,
     found: Found,
@@ -159,7 +159,7 @@ impl Visit for Worker<'_> {
 fn report(pattern: &str, start: &Located, found: Found) -> Output {
     let Found { newest, matching, withheld: kept_back, unread, elsewhere, cut: shortened } = found;
     let (mut text, mut shown, mut full) = (String::new(), Vec::new(), false);
-    // In the order of `Reverse`, so the newest comes first.
+    // The order of `Reverse`: the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
         let path = start.join(file.path.0).spelling();
         let line = one_line(&path);

@@ -1,10 +1,10 @@
-//! What ignore files exclude: `.ignore`, `.gitignore` and `.git/info/exclude`, as ripgrep
-//! and git heed them.
+//! The rules of ignore files: `.ignore`, `.gitignore` and `.git/info/exclude`, as in ripgrep and
+//! git.
 //!
-//! Files of a user or of the whole system count for nothing: what a search finds does not
-//! depend on who runs it. Nothing above the workspace is read either.
+//! Global ignore files of the user or the system are not used, so that the result does not depend
+//! on who runs the search. Nothing above the workspace is read either.
 //!
-//! **Invariant:** nothing here opens a file; the walk hands in what it read.
+//! **Invariant:** nothing here opens a file; the walk passes in the text.
 
 use std::iter;
 use std::path::Path;
@@ -13,28 +13,28 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// How much of an ignore file is heeded, in bytes and in lines, and the longest line in bytes:
-/// a folder may come from anybody.
+/// The limits of an ignore file in bytes, in lines, and in bytes of a line, because the folder may
+/// come from an untrusted source.
 pub(super) const MAX_BYTES: usize = 128 * 1024;
 const MAX_LINES: usize = 10_000;
 const MAX_LINE: usize = 4096;
 
-/// The ignore files of one folder, and those of the folders above it.
+/// The ignore rules of one folder and of its parent folders.
 pub(super) struct Ignored {
     above: Option<Arc<Ignored>>,
     own: Files<Globs>,
-    /// Git's files above this folder belong to another repository.
+    /// The folder is a repository: Git's ignore files in its parents belong to another one.
     is_repository: bool,
 }
 
-/// The globs of an ignore file.
+/// The globs of one ignore file.
 struct Globs {
     set: Gitignore,
-    /// Whether there are more in the file.
+    /// Whether the file was truncated.
     is_cut: bool,
 }
 
-/// One thing for each kind of ignore file.
+/// One value for each kind of ignore file.
 #[derive(Default)]
 pub(super) struct Files<T> {
     pub(super) ignore: T,
@@ -43,7 +43,7 @@ pub(super) struct Files<T> {
 }
 
 impl Ignored {
-    /// What `texts` in `folder` exclude, below what is excluded `above` it.
+    /// Parses the ignore files of `folder`; `above` are the rules of its parent.
     pub(super) fn new(
         above: Option<Arc<Self>>,
         folder: &Path,
@@ -58,7 +58,7 @@ impl Ignored {
         Self { above, own, is_repository }
     }
 
-    /// Whether what stands at `path` is left out. Of each kind the deepest file decides.
+    /// Whether `path` is excluded. Of each kind of file, the deepest one decides.
     pub(super) fn excludes(&self, path: &Path, is_dir: bool) -> bool {
         let decide = |globs: &Globs| match globs.set.matched(path, is_dir) {
             Match::None => None,
@@ -74,7 +74,7 @@ impl Ignored {
             .unwrap_or(false)
     }
 
-    /// How many files of this folder are not heeded as a whole.
+    /// Returns how many ignore files of this folder were truncated.
     pub(super) fn cut(&self) -> u64 {
         let Files { ignore, gitignore, exclude } = &self.own;
         [ignore, gitignore, exclude].into_iter().filter(|globs| globs.is_cut).count() as u64
@@ -85,10 +85,10 @@ impl Ignored {
     }
 }
 
-/// The globs in the text of an ignore file; a line that is none is passed over.
+/// Parses an ignore file; invalid lines are skipped.
 fn globs(folder: &Path, text: &str) -> Globs {
     let all = text.trim_start_matches('\u{feff}');
-    // The last line of what fits may be half a rule.
+    // The last line that fits may be incomplete.
     let text = match all.char_indices().find(|(at, _)| *at > MAX_BYTES) {
         Some((end, _)) => all[..end].rsplit_once('\n').map_or("", |(whole, _)| whole),
         None => all,
@@ -99,18 +99,18 @@ fn globs(folder: &Path, text: &str) -> Globs {
         if let Some(set) = compiled(folder, &lines, &mut is_cut) {
             return Globs { set, is_cut };
         }
-        // Together they are more than a matcher takes: those before count.
+        // All lines together exceed the limit of the matcher, so only the first half is used.
         is_cut = true;
         lines.truncate(lines.len() / 2);
     }
 }
 
-/// The globs in these lines; `None` when they are too many together.
+/// Compiles the globs of these lines; `None` when they are too many together.
 fn compiled(folder: &Path, lines: &[&str], is_cut: &mut bool) -> Option<Gitignore> {
     if lines.is_empty() {
         return Some(Gitignore::empty());
     }
-    // The top has a name of its own: an empty one would be taken for part of each path.
+    // The topmost folder gets the name `.`, because an empty one would match a part of each path.
     let top = folder.as_os_str().is_empty();
     let mut builder = GitignoreBuilder::new(if top { Path::new(".") } else { folder });
     for line in lines {
@@ -156,7 +156,7 @@ mod tests {
         );
     }
 
-    // A folder may come from anybody: what reading its ignore files costs has a limit.
+    // The folder may come from an untrusted source, so the cost of its ignore files is limited.
     #[test]
     fn what_is_too_long_counts_as_far_as_it_goes() {
         let lines = |count: usize, line: &str| format!("first\n{}", line.repeat(count));

@@ -1,4 +1,4 @@
-//! Globs that choose files.
+//! Globs that select files in a search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,15 +8,15 @@ use tool_sdk::{Located, ToolError, Workspace};
 
 use crate::look::Look;
 
-/// A glob as models write it: without a `/` it is compared with file names, else with paths
-/// relative to where a search starts.
+/// A file glob: without a `/` it is matched against file names, else against paths relative to the
+/// start of the search.
 pub(super) struct Include {
     glob: GlobSet,
     names_only: bool,
 }
 
 impl Include {
-    /// Reads `pattern`, which came as the argument `argument`, for a search of the place.
+    /// Parses `pattern`, the value of the argument `argument`.
     pub(super) fn new(
         argument: &'static str,
         pattern: &str,
@@ -24,7 +24,7 @@ impl Include {
     ) -> Result<Self, ToolError> {
         let refused = |error: globset::Error| {
             let told = match error.kind() {
-                // What a matcher makes of it means nothing to who wrote the glob.
+                // The error of the regular expression means nothing to the author of the glob.
                 ErrorKind::Regex(_) => {
                     ToolError::invalid(argument, "it is nested too deeply, or too long")
                 }
@@ -33,12 +33,15 @@ impl Include {
             told.hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`").source(error)
         };
         let relative = below(pattern, look.workspace, &look.place).ok_or_else(|| {
-            ToolError::invalid(argument, format_args!("`{pattern}` leads out of what is searched"))
-                .hint("name the folder as `path`, and write the glob relative to it")
+            ToolError::invalid(
+                argument,
+                format_args!("`{pattern}` leads out of the searched folder"),
+            )
+            .hint("name the folder as `path`, and write the glob relative to it")
         })?;
         let anchored = relative.trim_start_matches("./").trim_start_matches('/');
         let glob = GlobBuilder::new(anchored).literal_separator(true).build().map_err(refused)?;
-        // A set of one: it looks at the end of a name before it runs an expression.
+        // A set of one glob checks the file extension before it runs a regular expression.
         let glob = GlobSet::builder().add(glob).build().map_err(refused)?;
         Ok(Self { glob, names_only: !pattern.contains('/') })
     }
@@ -51,8 +54,8 @@ impl Include {
     }
 }
 
-/// The glob relative to `start`; `None` when nothing there can match. A leading `/` means the
-/// start, unless what follows it leads into the workspace.
+/// Makes the glob relative to `start`; returns `None` when nothing there can match. A leading `/`
+/// means the start, unless the path behind it is in the workspace.
 fn below<'p>(pattern: &'p str, workspace: &Workspace, start: &Located) -> Option<Cow<'p, str>> {
     if pattern.split('/').any(|name| name == "..") {
         return None;

@@ -1,7 +1,7 @@
-//! Tools that find files and what is in them.
+//! The tools that find files by name and by content.
 
 mod find;
-// A tool is a type of its function's name, so the modules must have other ones.
+// The macro defines types named like the functions, so the modules need other names.
 mod glob;
 mod grep;
 mod ignored;

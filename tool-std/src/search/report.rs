@@ -1,6 +1,6 @@
-//! What the model reads of the matches that were found.
+//! Formats the results of a content search for the model.
 //!
-//! **Invariant:** nothing here looks at a file.
+//! **Invariant:** nothing here opens a file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use tool_sdk::{Output, ToolError, one_line};
 
 use crate::text::MAX_BYTES;
 
-/// What the result shows, and so what `limit` counts.
+/// The content of the result, and so the unit of `limit`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Content,
@@ -33,7 +33,7 @@ impl Mode {
     }
 }
 
-/// A file with matches.
+/// The matches of one file.
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) modified: SystemTime,
@@ -41,44 +41,44 @@ pub(super) struct Found {
     pub(super) lines: Vec<Line>,
 }
 
-/// A line to show.
+/// A line of the result.
 pub(super) struct Line {
     pub(super) number: u64,
     pub(super) text: String,
-    /// Which match of the file it belongs to, from 1; a context line belongs to none.
+    /// The number of the match in the file, counting from 1; `None` for a context line.
     pub(super) of: Option<u64>,
 }
 
-/// What a search found.
+/// The results of a search.
 pub(super) struct Results {
     pub(super) mode: Mode,
     pub(super) limit: u64,
-    /// How many lines around a match are shown.
+    /// The number of context lines around a match.
     pub(super) context: u64,
-    /// The search stopped, because there is more than the limit and much was searched.
+    /// Whether the search stopped early.
     pub(super) is_cut: bool,
     pub(super) left: Left,
-    /// The files with matches, in the order in which they are shown.
+    /// The files with matches, in display order.
     pub(super) files: Vec<Found>,
 }
 
-/// What a search did not look at.
+/// What the search skipped.
 pub(super) struct Left {
     /// Files and folders that could not be read.
     pub(super) unread: u64,
-    /// Files that are too large for matches that span lines.
+    /// Files that are too large for a multiline search.
     pub(super) too_large: u64,
-    /// Folders on another device than where the search began.
+    /// Folders on another device than the start of the search.
     pub(super) elsewhere: u64,
-    /// Files that look like text at first, and were not searched behind that.
+    /// Files that begin like text, and were not searched after a NUL byte.
     pub(super) in_part: u64,
-    /// Ignore files of which not all is heeded.
+    /// Ignore files that were truncated.
     pub(super) cut: u64,
-    /// Files that the rules keep back from who does not name them.
+    /// Files that the read rules hide unless the call names them.
     pub(super) withheld: u64,
 }
 
-/// The results as a model reads them.
+/// Formats the results for the model.
 pub(super) fn report(pattern: &str, results: &Results) -> Output {
     let matches = results.files.iter().map(|file| file.matches).sum::<u64>();
     let files = results.files.len() as u64;
@@ -106,7 +106,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
     report.text.pop();
 
     let truncated = report.stopped || report.full || report.shown < total;
-    // Where the search stopped early, what is shown is all that is known.
+    // When the search stopped early, the total is unknown.
     let known = match results.mode {
         _ if report.stopped => report.shown,
         Mode::Files => files,
@@ -125,16 +125,16 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
         .display(display)
 }
 
-/// The text, as far as it is written.
+/// Writes the text of the result up to its limits.
 struct Report {
     mode: Mode,
     limit: u64,
     context: u64,
-    /// There are more results than anybody has counted.
+    /// The search stopped early, so the totals are unknown.
     stopped: bool,
     text: String,
     shown: u64,
-    /// The text is as long as it may be.
+    /// The maximum size of the text is reached.
     full: bool,
     matches: Vec<Value>,
 }
@@ -151,7 +151,7 @@ impl Report {
             self.text.push_str("No matches found.\n");
             return;
         }
-        // Where the search stopped early, nobody knows the numbers.
+        // When the search stopped early, the totals are unknown.
         if self.stopped {
             return;
         }
@@ -165,7 +165,7 @@ impl Report {
         };
     }
 
-    /// One line for a file.
+    /// Writes one line for a file.
     fn one(&mut self, file: &Found) {
         let path = one_line(&file.path);
         let line = match self.mode {
@@ -181,7 +181,7 @@ impl Report {
         }
     }
 
-    /// The matching lines of a file, with what is around them.
+    /// Writes the matching lines of a file with their context.
     fn content(&mut self, file: &Found) {
         let mut head = format!("{}:\n", one_line(&file.path));
         let mut waiting: Vec<&Line> = Vec::new();
@@ -216,7 +216,7 @@ impl Report {
             }
             self.matches.push(shown);
         }
-        // Context behind the last match that is shown, as far as it follows at once.
+        // The context after the last match, as far as it is adjacent.
         let mut block = String::new();
         for line in waiting {
             if last.is_some_and(|last| last.number + 1 == line.number) {
@@ -225,11 +225,11 @@ impl Report {
             }
         }
         self.push(&block);
-        // Lines that were not even kept were too many.
+        // The search dropped lines, because there were too many.
         self.full |= self.shown < self.limit && (seen.len() as u64) < file.matches;
     }
 
-    /// The lines around a match that are no matches themselves, for programs.
+    /// Returns the context lines of a match, for display data.
     fn around(&self, lines: &[Line], at: usize) -> impl Iterator<Item = Value> {
         let number = lines[at].number;
         let is_near = |line: &&Line| line.number.abs_diff(number) <= self.context;
@@ -239,7 +239,7 @@ impl Report {
         near.map(|line| json!({ "line": line.number, "content": line.text }))
     }
 
-    /// Appends a block, unless it is too much.
+    /// Appends a block, unless the text would be too long.
     fn push(&mut self, block: &str) -> bool {
         self.full |= self.text.len() + block.len() > MAX_BYTES;
         if !self.full {
@@ -280,7 +280,7 @@ impl Report {
     }
 }
 
-/// What is said of what the system does not let be read.
+/// The note about files and folders that could not be read.
 fn unread(number: u64) -> String {
     if number == 0 {
         return String::new();
@@ -288,7 +288,7 @@ fn unread(number: u64) -> String {
     format!("({} could not be read.)\n", count(number, "file or folder", "files or folders"))
 }
 
-/// What is said of files that would be searched in one piece for too long.
+/// The note about files that are too large for a multiline search.
 fn too_large(files: u64) -> String {
     if files == 0 {
         return String::new();
@@ -297,7 +297,7 @@ fn too_large(files: u64) -> String {
     format!("({files} too large for `multiline`, and left out; search without it.)\n")
 }
 
-/// What is said of folders on another device.
+/// The note about folders on another device.
 pub(super) fn elsewhere(folders: u64) -> String {
     if folders == 0 {
         return String::new();
@@ -307,7 +307,7 @@ pub(super) fn elsewhere(folders: u64) -> String {
     format!("({folders} on another device left out; name {it} as `path` to search there.)\n")
 }
 
-/// What is said of files that hold more than text.
+/// The note about files with NUL bytes.
 fn in_part(files: u64) -> String {
     if files == 0 {
         return String::new();
@@ -319,16 +319,17 @@ fn in_part(files: u64) -> String {
     )
 }
 
-/// What is said of ignore files of which not all is heeded.
+/// The note about truncated ignore files.
 pub(super) fn cut(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
     let files = count(files, "ignore file has", "ignore files have");
-    format!("({files} more rules than are heeded: what the last ones exclude was searched.)\n")
+    format!("({files} more rules than are used: what the last ones exclude was searched.)\n")
 }
 
-/// What is said of files that somebody may be asked about; that depends on no file's content.
+/// The note about files that the read rules hide unless the call names them. It does not depend on
+/// the content of a file.
 pub(super) fn withheld(files: u64) -> String {
     if files == 0 {
         return String::new();
@@ -337,7 +338,7 @@ pub(super) fn withheld(files: u64) -> String {
     format!("({files} left out by the rules; name {them} as `path` to ask for it.)\n")
 }
 
-/// A number of things, such as `1 file` and `3 files`.
+/// Formats a number with its noun, such as `1 file` and `3 files`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

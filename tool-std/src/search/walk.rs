@@ -1,10 +1,9 @@
-//! Goes through a folder and all below it on several threads, and hands each file to a
-//! visitor.
+//! Walks a folder tree on several threads, and passes each file to a visitor.
 //!
-//! Every folder and file is opened through the folder that holds it. Links are not
-//! followed, `.git` and what ignore files exclude is left out, hidden files are not.
+//! Every folder and file is opened relative to the handle of its folder. Symbolic links are not
+//! followed. `.git` and the files that ignore files exclude are skipped; hidden files are not.
 //!
-//! **Invariant:** nothing here looks into a file, ignore files aside.
+//! **Invariant:** nothing here reads a file, except ignore files.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read};
@@ -17,35 +16,35 @@ use tool_sdk::{Folder, FolderEntry, Located, ToolError};
 
 use super::ignored::{Files, Ignored, MAX_BYTES};
 
-/// Jobs that are done before other threads are worth starting.
+/// The number of jobs that run on the first thread before others are started.
 const ALONE: usize = 32;
 
-/// Files of one folder that one thread takes at a time.
+/// The maximum number of files of a folder in one job.
 const CHUNK: usize = 64;
 
-/// How the file `.git` of a worktree or a submodule begins, whose repository is elsewhere.
+/// The start of a `.git` file in a worktree or submodule, which points to the repository.
 const ELSEWHERE: &str = "gitdir:";
 
-/// What is done with the files of a walk; each thread has its own.
+/// Receives the files of a walk; each thread has its own visitor.
 pub(super) trait Visit: Send {
-    /// Takes the regular file at `path`, which is relative to the start.
+    /// Visits the regular file at `path`, which is relative to the start.
     fn file(&mut self, path: &Path, entry: &FolderEntry);
 }
 
-/// What is left of a walk.
+/// The result of a walk.
 pub(super) struct Walked<V> {
     pub(super) visitors: Vec<V>,
     /// Folders that could not be read.
     pub(super) unread: u64,
-    /// Folders on another device, where the walk stays on one.
+    /// Folders on another device, which are not entered.
     pub(super) elsewhere: u64,
-    /// Ignore files of which not all is heeded.
+    /// Ignore files that were truncated.
     pub(super) cut: u64,
 }
 
-/// Walks until all is seen or `is_over`.
+/// Walks until all files are visited or `is_over` returns `true`.
 ///
-/// Fails when `start` is no folder that can be read.
+/// Fails when `start` is not a readable folder.
 pub(super) fn walk<V: Visit>(
     start: &Located,
     is_over: &(dyn Fn() -> bool + Sync),
@@ -64,7 +63,7 @@ pub(super) fn walk<V: Visit>(
     }
     let mut visitors = vec![first];
     if !walk.queue.is_empty() {
-        // Most of the time goes into opening files, so that more threads than cores pay.
+        // Most of the time is spent opening files, so twice as many threads as cores are faster.
         let threads = 2 * available_parallelism().map_or(1, usize::from);
         visitors.extend((1..threads).map(|_| visitor()));
         thread::scope(|scope| {
@@ -78,8 +77,8 @@ pub(super) fn walk<V: Visit>(
     Ok(Walked { visitors, unread, elsewhere, cut })
 }
 
-/// The path of `start` below the topmost folder that is known, and what the ignore files of
-/// the folders above it exclude.
+/// Returns the path of `start` below the topmost known folder, and the ignore rules of the folders
+/// above it.
 fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
     let mut places: Vec<Located> = std::iter::successors(start.parent(), Located::parent).collect();
     places.reverse();
@@ -106,7 +105,7 @@ fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
     (path, ignored)
 }
 
-/// The text of an ignore file, and a little more of it than is heeded.
+/// Reads an ignore file, up to one byte more than the limit.
 fn text(file: impl Read) -> String {
     let mut bytes = Vec::new();
     match file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
@@ -125,9 +124,9 @@ struct Walk<'a> {
     cut: AtomicU64,
 }
 
-/// A part of the tree that somebody has yet to see.
+/// A part of the tree that has not been visited.
 struct Job {
-    /// Relative to the topmost folder, as ignore files need it.
+    /// Relative to the topmost folder, as ignore rules need it.
     path: PathBuf,
     ignored: Option<Arc<Ignored>>,
     work: Work,
@@ -140,7 +139,7 @@ enum Work {
 }
 
 impl Walk<'_> {
-    /// Does one job; says no when there is none left for anybody.
+    /// Runs the next job; returns `false` when there is none left.
     fn step(&self, visitor: &mut impl Visit) -> bool {
         if (self.is_over)() {
             self.queue.end();
@@ -216,8 +215,8 @@ impl Walk<'_> {
     }
 }
 
-/// Makes `path` that of a name in a folder. To take the last name away from a path takes
-/// longer than to write all of it, since it has to be found first.
+/// Sets `path` to `folder/name`. Writing the whole path is faster than finding and removing its
+/// last component.
 fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
     let path = path.as_mut_os_string();
     path.clear();
@@ -228,7 +227,7 @@ fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
     path.push(name);
 }
 
-/// What a folder's own ignore files add to those above it.
+/// Adds the ignore files of a folder to the rules of its parent.
 fn own(
     path: &Path,
     above: Option<Arc<Ignored>>,
@@ -257,7 +256,7 @@ fn own(
     Some(Arc::new(level))
 }
 
-/// What stands in `.git/info/exclude`.
+/// Reads `.git/info/exclude`.
 fn exclude(git: &FolderEntry) -> Option<String> {
     let within = |folder: Folder, name: &str| {
         folder.entries().ok()?.into_iter().find(|entry| entry.name() == name)
@@ -267,7 +266,7 @@ fn exclude(git: &FolderEntry) -> Option<String> {
     Some(text(file))
 }
 
-/// The jobs that nobody has taken; the newest is taken first, so that few stay open.
+/// The queue of open jobs. The newest job is taken first, so that few folders are open at once.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -301,7 +300,7 @@ impl Queue {
         }
     }
 
-    /// Takes a job, and waits for one as long as somebody may still add some.
+    /// Takes a job, and waits for one while other threads may still add some.
     fn take(&self) -> Option<Job> {
         let mut state = self.state();
         loop {
@@ -316,7 +315,7 @@ impl Queue {
         }
     }
 
-    /// Drops what nobody has taken.
+    /// Drops all jobs and accepts no more.
     fn end(&self) {
         let mut state = self.state();
         state.ended = true;
@@ -324,7 +323,7 @@ impl Queue {
     }
 }
 
-/// A job that is being done; it counts as done however its work ends.
+/// Marks a job as running until it is dropped, also on a panic.
 struct Busy<'a>(&'a Queue);
 
 impl Drop for Busy<'_> {

@@ -1,252 +1,254 @@
-//! What a command line will do, as far as its text tells.
+//! Static analysis of shell command lines: which commands, files and redirections a script
+//! contains.
 //!
-//! [`understand`] takes a script apart into the commands that bash would run, also those
-//! inside `$(..)`, `sudo`, `bash -c` and `find -exec`. Rules then match commands, never the
-//! script. Two layers read scripts: a strict one for plain words, and a second one for what
-//! people type around them. What neither takes is *opaque*: somebody has to be asked, and
-//! every command that might be in it is listed for the rules that forbid.
+//! [`analyze_script`] splits a script into the simple commands that bash would run, including those
+//! nested in `$(..)`, `sudo`, `bash -c` and `find -exec`. Permission rules match those commands,
+//! never the script text. A strict lexer reads plain words; a second parser reads redirections,
+//! variables, substitutions and heredocs. A script that neither accepts is *opaque*: it needs
+//! approval, and a fallback scan lists every command that it may contain, so that deny rules
+//! still apply.
 //!
-//! It holds for bash. For every other shell a script is not understood.
+//! Only bash syntax is analysed. Scripts for other shells are always opaque.
 //!
-//! **Invariant:** pure and linear. Nothing here starts a process, looks at a file or knows
-//! a rule.
+//! **Invariant:** pure and linear in the length of the script. Nothing here starts a process,
+//! reads a file or knows a permission rule.
 
-#[cfg(all(feature = "exec", unix))]
-mod action;
-mod alias;
-mod ansi;
-mod danger;
-mod find;
-mod folders;
-mod hidden;
-mod judge;
-mod known;
-mod lex;
-mod login;
-mod names;
-mod places;
-mod program;
-mod rawcheck;
-mod rich;
+mod aliases;
+mod analyze;
+mod ansi_quotes;
+mod classify;
+mod dangerous;
+mod embedded_commands;
+mod execution_order;
+mod fallback_scan;
+mod file_renames;
+mod leading_cd;
+mod lexer;
+mod login_shell;
+mod opaque_reason;
+mod parser;
+mod program_names;
+mod raw_text;
 mod safe;
+#[cfg(all(feature = "exec", unix))]
+mod spellings;
 mod suggest;
 #[cfg(all(feature = "exec", unix))]
 mod synonyms;
-mod unwrap;
-mod why;
 mod word;
+mod wrappers;
 
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::action::readings;
+pub(crate) use self::aliases::external_git_program;
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::alias::program_instead;
-use self::judge::Judge;
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::judge::MAX_BYTES as MAX_LINE;
+pub(crate) use self::analyze::MAX_BYTES as MAX_LINE;
+use self::analyze::ScriptAnalyzer;
 #[cfg(all(feature = "exec", unix, feature = "mcp"))]
-pub(crate) use self::login::is_login;
+pub(crate) use self::login_shell::is_login_shell;
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::login::without_login;
-pub use self::suggest::suggestions;
+pub(crate) use self::login_shell::strip_login_option;
+pub use self::opaque_reason::OpaqueReason;
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::suggest::{may_be_granted, patterns};
-pub use self::why::Why;
-pub(crate) use self::word::{Known, bare_name};
+pub(crate) use self::spellings::alternative_spellings;
+pub use self::suggest::suggest_patterns;
+#[cfg(all(feature = "exec", unix))]
+pub(crate) use self::suggest::{can_offer_grant, rule_patterns};
+pub(crate) use self::word::{WordCertainty, bare_name};
 
-/// What is known of a script.
+/// The result of the static analysis of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Understood {
-    /// Every command, those that stand in the script before those inside of them. When it
-    /// is opaque, everything that might be one.
-    pub commands: Vec<Simple>,
-    /// Files that redirections write, as they are written.
+pub struct ScriptAnalysis {
+    /// Every simple command: those of the script first, then the nested ones. For an opaque
+    /// script, every command that it may contain.
+    pub commands: Vec<SimpleCommand>,
+    /// Paths that redirections write, as spelled in the script.
     pub writes: Vec<String>,
-    /// Files that redirections read, as they are written.
+    /// Paths that redirections read, as spelled in the script.
     pub reads: Vec<String>,
-    /// Why the script is not understood.
-    pub opaque: Option<Why>,
-    /// Whether it consists of plain words and `;`, `&&`, `||`, `|` only.
-    pub plain: bool,
-    /// Where each command leads that changes the folder, where that is known.
-    pub(crate) moves: Vec<Option<String>>,
-    /// How many of these are done before everything else.
-    pub(crate) led: usize,
-    /// Whether all of these are, and every redirection comes after them.
-    pub(crate) opens_led: bool,
-    /// What redirections of a script that is not understood may read.
-    pub(crate) may_read: Vec<String>,
-    /// What a program may be given on its input to obey, and whether a shell obeys it.
-    pub(crate) obeyed: Vec<(String, bool)>,
+    /// Why the script could not be analysed; `None` if the analysis is complete.
+    pub opaque: Option<OpaqueReason>,
+    /// Whether the script consists only of plain words and `;`, `&&`, `||`, `|`.
+    pub is_plain: bool,
+    /// The target of each command that changes the working directory; `None` if it is not known.
+    pub(crate) folder_changes: Vec<Option<String>>,
+    /// How many of these run before every other command.
+    pub(crate) leading_changes: usize,
+    /// Whether all of these run first, and every redirection is opened after them.
+    pub(crate) redirects_follow_changes: bool,
+    /// Paths that redirections of an opaque script may read.
+    pub(crate) possible_reads: Vec<String>,
+    /// Texts that an interpreter may execute from its standard input, and whether it is a shell.
+    pub(crate) code_inputs: Vec<(String, bool)>,
     /// Whether a command may link, move or mount files.
-    pub(crate) renames: bool,
-    direct: bool,
-    unsettled: bool,
-    cut: bool,
+    pub(crate) may_rename_files: bool,
+    is_direct: bool,
+    has_unstable_paths: bool,
+    is_truncated: bool,
 }
 
-impl Understood {
-    /// The words of the only command, when they can be run as they are, without a shell.
+impl ScriptAnalysis {
+    /// Returns the argument vector of the only command if it can be run without a shell.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tool_std::shell::understand;
+    /// use tool_std::shell::analyze_script;
     ///
-    /// assert_eq!(understand("echo 'a b'").direct().unwrap(), ["echo", "a b"]);
-    /// assert_eq!(understand("echo *").direct(), None);
+    /// assert_eq!(analyze_script("echo 'a b'").direct_argv().unwrap(), ["echo", "a b"]);
+    /// assert_eq!(analyze_script("echo *").direct_argv(), None);
     /// ```
     #[must_use]
-    pub fn direct(&self) -> Option<&[String]> {
+    pub fn direct_argv(&self) -> Option<&[String]> {
         let command = self.commands.first()?;
-        self.direct.then_some(command.argv.as_slice())
+        self.is_direct.then_some(command.argv.as_slice())
     }
 
-    /// Whether it removes by force, or destroys what cannot be brought back.
+    /// Whether it removes files by force or destroys data irreversibly.
     #[must_use]
     pub fn is_dangerous(&self) -> bool {
-        self.commands.iter().any(|command| command.dangerous)
+        self.commands.iter().any(|command| command.is_dangerous)
     }
 
-    /// Whether files may lie elsewhere when they are opened than they do now: something before
-    /// that may rename, link or mount them.
+    /// Whether a path may resolve differently by the time it is opened, because an earlier
+    /// command may rename, link or mount files.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tool_std::shell::understand;
+    /// use tool_std::shell::analyze_script;
     ///
-    /// assert!(understand("ln -s /etc/hosts x && echo > /work/x").is_unsettled());
-    /// assert!(!understand("make && echo done > /work/x").is_unsettled());
+    /// assert!(analyze_script("ln -s /etc/hosts x && echo > /work/x").has_unstable_paths());
+    /// assert!(!analyze_script("make && echo done > /work/x").has_unstable_paths());
     /// ```
     #[must_use]
-    pub fn is_unsettled(&self) -> bool {
-        self.unsettled
+    pub fn has_unstable_paths(&self) -> bool {
+        self.has_unstable_paths
     }
 
-    /// Whether there is too much of it to list every command. It must not run: no rule has
-    /// seen what was left out.
+    /// Whether the script is too large to list every command. It must not run, because no rule
+    /// has seen the omitted part.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tool_std::shell::understand;
+    /// use tool_std::shell::analyze_script;
     ///
-    /// assert!(understand(&"ls;".repeat(100_000)).is_cut());
-    /// assert!(!understand(&"ls;".repeat(1_000)).is_cut());
+    /// assert!(analyze_script(&"ls;".repeat(100_000)).is_truncated());
+    /// assert!(!analyze_script(&"ls;".repeat(1_000)).is_truncated());
     /// ```
     #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.cut
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
     }
 
-    /// What is known of both, where the first one is what runs.
+    /// Merges the commands of `other` into this analysis; the script properties of `self` are
+    /// kept.
     #[cfg(all(feature = "exec", unix))]
-    pub(crate) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn merge(mut self, other: Self) -> Self {
         self.commands.extend(other.commands);
         self.opaque = self.opaque.or(other.opaque);
-        self.cut |= other.cut;
+        self.is_truncated |= other.is_truncated;
         self
     }
 
-    /// Whether all of it only looks, so that nobody needs to be asked.
+    /// Whether every command is read-only and known, so that no approval is needed.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.opaque.is_none()
             && self.writes.is_empty()
-            && self.commands.iter().all(|command| command.safe || command.hidden)
+            && self.commands.iter().all(|command| command.is_safe || command.is_embedded)
     }
 }
 
-/// One command: a program and its arguments.
+/// One simple command: a program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Simple {
-    /// The words after quotes are removed; what is only known at run time stands in them as
-    /// it is written.
+pub struct SimpleCommand {
+    /// The words after quote removal. Expansions whose value is only known at run time are kept
+    /// as spelled.
     pub argv: Vec<String>,
-    /// The words with single blanks between them, and quotes only where they are needed:
-    /// this is what rules match.
+    /// The words joined by single spaces, quoted only where necessary. Permission rules match
+    /// this text.
     pub text: String,
-    /// Whether it stands inside of another command, or in a substitution.
-    pub inner: bool,
-    /// Why somebody has to be asked even when a rule covers it.
-    pub asks: Option<Why>,
-    /// Whether it only looks. Of a command such as `timeout` it says that only the command
-    /// inside matters, which is listed too.
-    pub safe: bool,
-    /// Whether it removes by force, or destroys what cannot be brought back.
-    pub dangerous: bool,
-    /// Whether it stands in a text that no shell here reads, such as code of another language
-    /// or what runs on another machine, and may be no command at all. Only rules that forbid
-    /// are about it; of its words, only the first is in `argv`.
-    pub hidden: bool,
-    /// Whether it only looks, also where somebody has to be asked because of who runs it.
-    pub(crate) looks: bool,
-    /// What is known of each word.
-    pub(crate) known: Vec<Known>,
-    /// Whether it may run a command that nobody can name, so that no rule against commands can
-    /// be held against it.
-    pub(crate) is_nameless: bool,
-    /// Whether settings may say which command of its program it is.
+    /// Whether it is nested in another command or in a substitution.
+    pub is_nested: bool,
+    /// Why the command needs approval even if a rule allows it.
+    pub approval_reason: Option<OpaqueReason>,
+    /// Whether it is known to be read-only. For a wrapper such as `timeout` this means that only
+    /// the wrapped command matters, which is listed too.
+    pub is_safe: bool,
+    /// Whether it removes files by force or destroys data irreversibly.
+    pub is_dangerous: bool,
+    /// Whether it was found in text that bash does not parse, such as code of another language or
+    /// a command for another machine, and may not be a command at all. Only deny rules apply to
+    /// it, and `argv` has only its first word.
+    pub is_embedded: bool,
+    /// Whether it is read-only, even if it needs approval because of the shell that runs it.
+    pub(crate) is_read_only: bool,
+    /// How certain the value of each word is.
+    pub(crate) word_certainty: Vec<WordCertainty>,
+    /// Whether it may run a command whose name is not known, so that no deny rule can match it.
+    pub(crate) hides_commands: bool,
+    /// Whether its subcommand may be an alias from the settings of git or cargo.
     pub(crate) may_be_alias: bool,
-    /// Whether more words may come, which nobody has seen.
-    pub(crate) open_end: bool,
-    /// Whether it may run in another folder, or find other files there.
-    pub(crate) elsewhere: bool,
+    /// Whether more arguments may be appended at run time, as `xargs` does.
+    pub(crate) has_open_end: bool,
+    /// Whether it may run in another directory, or see other files in it.
+    pub(crate) may_run_elsewhere: bool,
 }
 
-impl Simple {
-    /// Whether every word of it is known.
+impl SimpleCommand {
+    /// Whether the value of every word is known.
     #[cfg(all(feature = "exec", unix))]
-    pub(crate) fn is_known(&self) -> bool {
-        let is_known = |known: &Known| matches!(known, Known::Literal | Known::Pipe);
-        !self.open_end && self.known.iter().all(is_known)
+    pub(crate) fn is_fully_known(&self) -> bool {
+        let is_known =
+            |known: &WordCertainty| matches!(known, WordCertainty::Literal | WordCertainty::Pipe);
+        !self.has_open_end && self.word_certainty.iter().all(is_known)
     }
 
-    /// The text with the bare name of the program, where that differs.
+    /// Returns the text with the bare name of the program, if that differs.
     ///
-    /// It is for rules that forbid: `/tmp/rm` and `RM.exe` are `rm` to them. A rule that
-    /// allows must not look at it.
+    /// Deny rules use it: `/tmp/rm` and `RM.exe` are `rm` to them. Allow rules must not.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tool_std::shell::understand;
+    /// use tool_std::shell::analyze_script;
     ///
-    /// let script = understand("./git push");
+    /// let script = analyze_script("./git push");
     /// assert_eq!(script.commands[0].text, "./git push");
-    /// assert_eq!(script.commands[0].bare().as_deref(), Some("git push"));
+    /// assert_eq!(script.commands[0].bare_text().as_deref(), Some("git push"));
     /// ```
     #[must_use]
-    pub fn bare(&self) -> Option<String> {
+    pub fn bare_text(&self) -> Option<String> {
         let program = self.argv.first()?;
         let name = bare_name(program);
-        let name = program::without_prefix(&name);
+        let name = program_names::strip_gnu_prefix(&name);
         if name == program {
             return None;
         }
-        // The program is one word of the text, however it is quoted there.
-        let written = word::quote(program);
+        // The program is a single word of the text, however it is quoted.
+        let written = word::quote_word(program);
         let rest = self.text.strip_prefix(&written).or_else(|| self.text.strip_prefix(program))?;
-        Some(format!("{}{rest}", word::quote(name)))
+        Some(format!("{}{rest}", word::quote_word(name)))
     }
 }
 
-/// Whether what is said of a command rests on what is known of a program of its name.
+/// Whether the classification of a command relies on the option profile of its program.
 #[cfg(all(feature = "exec", unix))]
-pub(crate) fn has_profile(command: &Simple) -> bool {
-    command.argv.first().is_some_and(|program| danger::has_profile(program))
+pub(crate) fn has_profile(command: &SimpleCommand) -> bool {
+    command.argv.first().is_some_and(|program| dangerous::has_profile(program))
 }
 
-/// Understands a script for bash.
+/// Analyses a bash script.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_std::shell::understand;
+/// use tool_std::shell::analyze_script;
 ///
-/// let script = understand("cd src && sudo rm -rf 'my files' > log");
+/// let script = analyze_script("cd src && sudo rm -rf 'my files' > log");
 /// let texts: Vec<_> = script.commands.iter().map(|command| &*command.text).collect();
 ///
 /// assert_eq!(texts, ["cd src", "sudo rm -rf 'my files'", "rm -rf 'my files'"]);
@@ -254,26 +256,26 @@ pub(crate) fn has_profile(command: &Simple) -> bool {
 /// assert!(script.is_dangerous());
 /// ```
 #[must_use]
-pub fn understand(script: &str) -> Understood {
-    Judge::default().script(script)
+pub fn analyze_script(script: &str) -> ScriptAnalysis {
+    ScriptAnalyzer::default().analyze_script(script)
 }
 
-/// Understands a program and its arguments, which no shell reads.
+/// Analyses a program with its arguments, started without a shell.
 ///
-/// `bash -lc` counts as `bash -c`: whoever starts it keeps it from reading start-up files.
+/// `bash -lc` is treated as `bash -c`, because the exec tools start it without start-up files.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_std::shell::understand_argv;
+/// use tool_std::shell::analyze_argv;
 ///
 /// let argv = ["bash", "-c", "ls && git push"].map(String::from);
-/// let commands = understand_argv(&argv).commands;
+/// let commands = analyze_argv(&argv).commands;
 /// assert_eq!(commands[2].text, "git push");
 /// ```
 #[must_use]
-pub fn understand_argv(argv: &[String]) -> Understood {
-    Judge::default().argv(argv)
+pub fn analyze_argv(argv: &[String]) -> ScriptAnalysis {
+    ScriptAnalyzer::default().analyze_argv(argv)
 }
 
 #[cfg(test)]

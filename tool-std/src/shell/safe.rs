@@ -1,21 +1,21 @@
-//! Commands that only look: they need no rule, and nobody is asked.
+//! Read-only commands, which need neither a rule nor approval.
 //!
-//! The list is short on purpose. Whatever can write, run something or use the network with
-//! one more argument is not in it, or only without that argument.
+//! The list is short on purpose. A program that can write, run something or use the network with
+//! one more argument is not listed, or only without that argument.
 
-use super::danger;
-use super::word::{Word, bare_name};
+use super::dangerous;
+use super::word::{ShellWord, bare_name};
 
-/// Programs that only look, whatever their arguments are.
-pub(super) const ALWAYS: &[&str] = &[
+/// Programs that are read-only with any arguments.
+pub(super) const ALWAYS_SAFE: &[&str] = &[
     "basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo", "expr",
     "false", "grep", "head", "id", "ls", "nl", "nproc", "numfmt", "paste", "pwd", "readlink",
     "realpath", "rev", "seq", "sleep", "stat", "tac", "tail", "tr", "true", "type", "uname", "wc",
     "which", "whoami",
 ];
 
-/// Commands of git that only look, but for the arguments that are dangerous to every command.
-const GIT_LOOKS: &[&str] = &[
+/// Read-only git subcommands, except for the arguments that are dangerous to every subcommand.
+const SAFE_GIT_COMMANDS: &[&str] = &[
     "blame",
     "cat-file",
     "describe",
@@ -33,28 +33,31 @@ const GIT_LOOKS: &[&str] = &[
     "status",
 ];
 
-/// Options of `git branch` that list, and those of them with which a name is a pattern or a
-/// commit, and no branch to make.
+/// Options of `git branch` that list branches, and those with which a name is a pattern or commit
+/// instead of a new branch.
 const BRANCH_LISTS: &[&str] =
     &["--all", "--format", "--remotes", "--show-current", "--sort", "-a", "-r", "-v", "-vv"];
 const BRANCH_SEARCHES: &[&str] =
     &["--contains", "--list", "--merged", "--no-contains", "--no-merged", "--points-at", "-l"];
 
-/// Whether a command only looks, when its program is the one that its name says.
+/// Whether a command is read-only, provided that the program is what its name says.
 ///
-/// `open_end` says that more words may come.
-pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
+/// `open_end` means that more words may be appended at run time.
+pub(super) fn is_safe(words: &[ShellWord], open_end: bool) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
     let name = bare_name(&head.value);
-    if ALWAYS.contains(&&*name) {
+    if ALWAYS_SAFE.contains(&&*name) {
         return true;
     }
-    // It is a pattern to bash, but ends the test.
+    // Bash parses `]` as a glob, but it ends the test.
     let rest = match rest.split_last() {
         Some((end, rest)) if name == "[" && end.value == "]" => rest,
         _ => rest,
     };
-    if open_end || rest.iter().any(Word::may_be_option) || danger::has_argument(words, false) {
+    if open_end
+        || rest.iter().any(ShellWord::may_be_option)
+        || dangerous::has_dangerous_argument(words, false)
+    {
         return false;
     }
     match &*name {
@@ -65,15 +68,15 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
         "find" | "printf" | "rg" | "sort" => true,
         "git" => is_safe_git(rest),
         "sed" => is_safe_sed(rest),
-        // With two names, the second one is written, and a pattern may become two.
-        "uniq" if !rest.iter().all(Word::is_literal) => false,
+        // The second operand is an output file, and a glob may expand to two operands.
+        "uniq" if !rest.iter().all(ShellWord::is_literal) => false,
         "uniq" => rest.len() < 2 || rest[..rest.len() - 1].iter().all(is_flag),
         _ => false,
     }
 }
 
-/// Whether it can be nothing but an option without a value.
-fn is_flag(word: &Word) -> bool {
+/// Whether a word consists only of option letters without values.
+fn is_flag(word: &ShellWord) -> bool {
     let letters = word.value.strip_prefix('-').unwrap_or_default();
     !letters.is_empty() && letters.chars().all(|c| "cdiuz".contains(c))
 }
@@ -82,12 +85,12 @@ fn is_base64_word(word: &str) -> bool {
     !word.starts_with('-') || matches!(word, "-d" | "-D" | "-w" | "-w0" | "--decode" | "--wrap=0")
 }
 
-/// Whether no shell takes it for a calculation, in which a subscript may hold a command.
-fn is_plain_operand(word: &Word) -> bool {
+/// Whether a word cannot be an arithmetic expression, in which a subscript may run a command.
+fn is_plain_operand(word: &ShellWord) -> bool {
     !word.value.contains(['[', '$', '`'])
 }
 
-fn is_safe_git(rest: &[Word]) -> bool {
+fn is_safe_git(rest: &[ShellWord]) -> bool {
     let is_quiet = rest.first().is_some_and(|word| word.value == "--no-pager");
     let Some((command, rest)) = rest[usize::from(is_quiet)..].split_first() else { return false };
     if rest.iter().any(|word| shows_signature(&word.value)) {
@@ -95,14 +98,14 @@ fn is_safe_git(rest: &[Word]) -> bool {
     }
     match command.value.as_str() {
         "--version" => rest.is_empty(),
-        // For each of them git asks another program about its signature.
+        // Git runs another program to verify each signature.
         "branch" if rest.iter().any(|word| word.value.contains("signature")) => false,
-        "branch" => is_listing(rest),
-        name => GIT_LOOKS.contains(&name),
+        "branch" => lists_branches(rest),
+        name => SAFE_GIT_COMMANDS.contains(&name),
     }
 }
 
-/// Whether a format has something of a signature in it, for which git runs another program.
+/// Whether a format contains a signature placeholder, for which git runs another program.
 fn shows_signature(word: &str) -> bool {
     let is_one = |field: &str| {
         let field = field.strip_prefix(['+', '-', ' ']).unwrap_or(field);
@@ -112,10 +115,10 @@ fn shows_signature(word: &str) -> bool {
 }
 
 /// Whether `git branch` lists branches.
-fn is_listing(rest: &[Word]) -> bool {
-    let name = |word: &Word| word.value.split('=').next().unwrap_or_default().to_owned();
+fn lists_branches(rest: &[ShellWord]) -> bool {
+    let name = |word: &ShellWord| word.value.split('=').next().unwrap_or_default().to_owned();
     let searches = rest.iter().any(|word| BRANCH_SEARCHES.contains(&&*name(word)));
-    let is_listed = |word: &Word| {
+    let is_listed = |word: &ShellWord| {
         let name = name(word);
         let lists = BRANCH_LISTS.contains(&&*name) || BRANCH_SEARCHES.contains(&&*name);
         lists || searches && !name.starts_with('-')
@@ -124,7 +127,7 @@ fn is_listing(rest: &[Word]) -> bool {
 }
 
 /// `sed -n 1,5p`, and at most one file.
-fn is_safe_sed(rest: &[Word]) -> bool {
+fn is_safe_sed(rest: &[ShellWord]) -> bool {
     let [quiet, program, files @ ..] = rest else { return false };
     let range = program.value.strip_suffix('p').unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -139,12 +142,12 @@ fn is_safe_sed(rest: &[Word]) -> bool {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<Word> {
-        text.split(' ').map(Word::literal).collect()
+    fn words(text: &str) -> Vec<ShellWord> {
+        text.split(' ').map(ShellWord::from_literal).collect()
     }
 
     #[test]
-    fn looking_is_safe() {
+    fn read_only_commands_are_safe() {
         for text in [
             "cat README.md",
             "/bin/ls -la",
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_argument_more_is_not() {
+    fn one_more_argument_is_not_safe() {
         for text in [
             "find . -delete",
             "find . -exec rm ;",

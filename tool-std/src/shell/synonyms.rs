@@ -1,13 +1,14 @@
-//! Other names of the same thing: `cargo r` is `cargo run`, `npm publ` is `npm publish`, and
+//! Synonyms of programs and subcommands: `cargo r` is `cargo run`, `npm publ` is `npm publish`,
 //! `git-push` is `git push`.
 //!
-//! **Invariant:** they are for rules that forbid. Whoever allows one name has not seen another.
+//! **Invariant:** synonyms are for deny rules only. A rule that allows one name does not allow
+//! another.
 
-use super::program::known_name;
-use super::word::{bare_name, is_listed};
+use super::program_names::canonical_name;
+use super::word::{bare_name, list_contains};
 
-/// Names of commands that mean the first one, between which bars stand.
-const SAME: &[(&[&str], &[&str])] = &[
+/// Subcommands and their synonyms, separated by `|`; the first is the canonical one.
+const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["brew"], &["install|instal", "list|ls", "uninstall|remove|rm", "update|up"]),
     (&["bun"], &["add|a", "create|c", "install|i", "remove|rm"]),
     (&["cargo"], &["build|b", "check|c", "doc|d", "remove|rm", "run|r", "test|t"]),
@@ -102,7 +103,7 @@ const SAME: &[(&[&str], &[&str])] = &[
     (&["rustup"], &["update|up|upgrade"]),
 ];
 
-/// Groups of commands that may be named without the name of the group.
+/// Groups of subcommands whose group name may be omitted.
 const GROUPS: &[(&[&str], &str, &[&str])] = &[
     (
         &["docker", "podman"],
@@ -120,8 +121,8 @@ const GROUPS: &[(&[&str], &str, &[&str])] = &[
     ),
 ];
 
-/// Commands of programs that take any beginning of a name.
-const BEGINNINGS: &[(&str, &str)] = &[
+/// Subcommands of programs that accept unambiguous abbreviations.
+const ABBREVIATED_COMMANDS: &[(&str, &str)] = &[
     (
         "composer",
         "archive audit browse bump clear-cache config create-project depends diagnose \
@@ -159,8 +160,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Programs that do what the one behind them does, which is what people write.
-const KINDS: &[(&str, &str)] = &[
+/// Programs that are equivalent to the usual one.
+const EQUIVALENT_PROGRAMS: &[(&str, &str)] = &[
     ("bsdtar gtar", "tar"),
     ("docker-compose", "docker compose"),
     ("egrep fgrep ggrep", "grep"),
@@ -172,9 +173,9 @@ const KINDS: &[(&str, &str)] = &[
     ("podman-compose", "podman compose"),
 ];
 
-/// The other names of a command of a program, which may have two words.
-pub(super) fn of_command(program: &str, command: &str) -> Vec<String> {
-    let same = SAME.iter().filter(|(programs, _)| programs.contains(&program));
+/// Returns the synonyms of a subcommand, which may have two words.
+pub(super) fn command_synonyms(program: &str, command: &str) -> Vec<String> {
+    let same = SYNONYMS.iter().filter(|(programs, _)| programs.contains(&program));
     let mut found: Vec<String> = same
         .flat_map(|(_, names)| *names)
         .filter_map(|names| names.split_once('|'))
@@ -189,32 +190,33 @@ pub(super) fn of_command(program: &str, command: &str) -> Vec<String> {
         }
     }
     if found.is_empty() && !command.is_empty() {
-        let lists =
-            BEGINNINGS.iter().filter(|(name, list)| *name == program && !is_listed(list, command));
+        let lists = ABBREVIATED_COMMANDS
+            .iter()
+            .filter(|(name, list)| *name == program && !list_contains(list, command));
         let names = lists.flat_map(|(_, list)| list.split(' '));
         found.extend(names.filter(|name| name.starts_with(command)).map(str::to_owned));
     }
     found
 }
 
-/// The other names of a program; one of them may be that of a program and its command.
-pub(super) fn of_program(program: &str) -> Vec<String> {
+/// Returns the synonyms of a program; one of them may be a program with a subcommand.
+pub(super) fn program_synonyms(program: &str) -> Vec<String> {
     let name = bare_name(program);
-    let known = known_name(program);
-    let mut found: Vec<String> = versions(&name, &known).map(str::to_owned).collect();
+    let known = canonical_name(program);
+    let mut found: Vec<String> = version_prefixes(&name, &known).map(str::to_owned).collect();
     if known != name {
         found.push(known.to_string());
     }
     if let Some(command) = name.strip_prefix("git-").filter(|command| !command.is_empty()) {
         found.push(format!("git {command}"));
     }
-    let kinds = KINDS.iter().filter(|(names, _)| is_listed(names, &name));
+    let kinds = EQUIVALENT_PROGRAMS.iter().filter(|(names, _)| list_contains(names, &name));
     found.extend(kinds.map(|(_, kind)| (*kind).to_owned()));
     found
 }
 
-/// What `python3.11` is between that and its name without a version: `python3`.
-fn versions<'n>(name: &'n str, known: &'n str) -> impl Iterator<Item = &'n str> {
+/// Returns the names with a shortened version: `python3` for `python3.11`.
+fn version_prefixes<'n>(name: &'n str, known: &'n str) -> impl Iterator<Item = &'n str> {
     let dots = name.rmatch_indices(['.', '-']).map(|(at, _)| &name[..at]);
     let is_version =
         |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -249,7 +251,7 @@ mod tests {
             ("hg", "pus", &["push"]),
             ("make", "r", &[]),
         ] {
-            assert_eq!(of_command(program, command), expected, "{program} {command}");
+            assert_eq!(command_synonyms(program, command), expected, "{program} {command}");
         }
     }
 
@@ -267,14 +269,14 @@ mod tests {
             ("base64", &[]),
             ("apt-get", &[]),
         ] {
-            assert_eq!(of_program(program), expected, "{program}");
+            assert_eq!(program_synonyms(program), expected, "{program}");
         }
     }
 
     // Otherwise a rule about what is meant would not be held against it.
     #[test]
     fn names_that_are_listed_are_names() {
-        for (programs, names) in SAME {
+        for (programs, names) in SYNONYMS {
             for names in *names {
                 assert!(
                     names.split('|').all(|name| !name.trim().is_empty()),
@@ -282,7 +284,7 @@ mod tests {
                 );
             }
         }
-        for (program, list) in BEGINNINGS {
+        for (program, list) in ABBREVIATED_COMMANDS {
             assert!(list.split(' ').all(|name| !name.is_empty()), "{program}");
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(script: &str, texts: &[&str]) {
-    let understood = understand(script);
+    let understood = analyze_script(script);
     let found: Vec<_> = understood.commands.iter().map(|command| &*command.text).collect();
     assert_eq!((found.as_slice(), understood.opaque), (texts, None), "{script}");
 }
@@ -28,70 +28,76 @@ fn only_what_may_stand_alone_is_run_without_a_shell() {
         ("cd x", false),
         ("bash -c ls", true),
     ] {
-        assert_eq!(understand(script).direct().is_some(), expected, "{script}");
+        assert_eq!(analyze_script(script).direct_argv().is_some(), expected, "{script}");
     }
 }
 
 #[test]
 fn a_wrapper_is_safe_by_itself() {
-    let commands = understand("timeout 5 git push").commands;
-    assert!(commands[0].safe && !commands[1].safe);
-    assert!(!understand("sudo ls").commands[0].safe);
-    assert!(!understand("timeout $X ls").commands[0].safe);
+    let commands = analyze_script("timeout 5 git push").commands;
+    assert!(commands[0].is_safe && !commands[1].is_safe);
+    assert!(!analyze_script("sudo ls").commands[0].is_safe);
+    assert!(!analyze_script("timeout $X ls").commands[0].is_safe);
     // The variables that it takes away keep git from the settings in a folder.
-    assert!(understand("env git status").is_safe());
+    assert!(analyze_script("env git status").is_safe());
     for script in ["env -i git status", "env -u GIT_CONFIG_COUNT git status"] {
-        assert!(!understand(script).is_safe(), "{script}");
+        assert!(!analyze_script(script).is_safe(), "{script}");
     }
 }
 
 #[test]
 fn asks_say_why() {
     for (script, why) in [
-        ("A=1 ls", Why::Assignment),
-        ("./ls", Why::ProgramPath),
-        ("$X ls", Why::Program),
-        ("l? x", Why::Program),
-        ("ls $X", Why::Parameter),
-        ("rg --pre=x y", Why::Argument),
-        ("rg $(x) y", Why::Argument),
-        ("rg *", Why::Argument),
-        ("export A", Why::Declares),
-        ("source x", Why::Sourced),
-        ("env -S x", Why::Wrapper),
-        ("bash -lc ls", Why::Login),
-        ("sh --login -c ls", Why::Login),
+        ("A=1 ls", OpaqueReason::Assignment),
+        ("./ls", OpaqueReason::ProgramPath),
+        ("$X ls", OpaqueReason::UnknownProgram),
+        ("l? x", OpaqueReason::UnknownProgram),
+        ("ls $X", OpaqueReason::Parameter),
+        ("rg --pre=x y", OpaqueReason::RiskyArgument),
+        ("rg $(x) y", OpaqueReason::RiskyArgument),
+        ("rg *", OpaqueReason::RiskyArgument),
+        ("export A", OpaqueReason::Redefines),
+        ("source x", OpaqueReason::SourcedCommands),
+        ("env -S x", OpaqueReason::WrapperOptions),
+        ("bash -lc ls", OpaqueReason::LoginShell),
+        ("sh --login -c ls", OpaqueReason::LoginShell),
     ] {
-        assert_eq!(understand(script).commands[0].asks, Some(why), "{script}");
+        assert_eq!(analyze_script(script).commands[0].approval_reason, Some(why), "{script}");
     }
     for script in ["ls src/*", "echo $(date)", "/usr/bin/git push", "git commit -m \"$(date)\""] {
-        assert_eq!(understand(script).commands[0].asks, None, "{script}");
+        assert_eq!(analyze_script(script).commands[0].approval_reason, None, "{script}");
     }
 }
 
 #[test]
-fn a_folder_that_changes_changes_what_is_meant() {
-    assert_eq!(understand("ls && cd a && echo b > c").opaque, Some(Why::Moved));
-    assert_eq!(understand("cd a && echo b > c").opaque, None);
-    assert_eq!(understand("cd a && echo b > /tmp/c").opaque, None);
-    assert!(understand("git status").is_safe());
-    assert!(!understand("cd a && git status").is_safe());
+fn folder_change_changes_fingerprint() {
+    assert_eq!(
+        analyze_script("ls && cd a && echo b > c").opaque,
+        Some(OpaqueReason::FolderChanged)
+    );
+    assert_eq!(analyze_script("cd a && echo b > c").opaque, None);
+    assert_eq!(analyze_script("cd a && echo b > /tmp/c").opaque, None);
+    assert!(analyze_script("git status").is_safe());
+    assert!(!analyze_script("cd a && git status").is_safe());
 }
 
 #[test]
 fn programs_without_a_shell_are_understood_too() {
     let argv = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let script = understand_argv(&argv(&["echo", "$HOME; rm -rf x"]));
+    let script = analyze_argv(&argv(&["echo", "$HOME; rm -rf x"]));
     assert_eq!(script.commands[0].text, "echo '$HOME; rm -rf x'");
-    assert!(script.direct().is_some() && script.is_safe());
-    assert!(understand_argv(&argv(&["sh", "-c", "rm -rf x"])).is_dangerous());
-    assert_eq!(understand_argv(&[]).opaque, Some(Why::Empty));
-    assert_eq!(understand_argv(&argv(&["ls", "\u{202e}"])).opaque, Some(Why::Invisible));
+    assert!(script.direct_argv().is_some() && script.is_safe());
+    assert!(analyze_argv(&argv(&["sh", "-c", "rm -rf x"])).is_dangerous());
+    assert_eq!(analyze_argv(&[]).opaque, Some(OpaqueReason::Empty));
+    assert_eq!(
+        analyze_argv(&argv(&["ls", "\u{202e}"])).opaque,
+        Some(OpaqueReason::InvisibleCharacters)
+    );
 }
 
 // SH10
 #[test]
-fn what_runs_elsewhere_is_found_as_a_whole() {
+fn remote_commands_are_found() {
     for script in [
         "ssh host rm -rf x",
         "ssh host 'cd a && rm -rf x'",
@@ -100,8 +106,8 @@ fn what_runs_elsewhere_is_found_as_a_whole() {
         "python3 -c 'run([\"rm\", \"-rf\", \"x\"])'",
         "GIT_PAGER='rm -rf x' git log",
     ] {
-        let understood = understand(script);
-        let mut hidden = understood.commands.iter().filter(|simple| simple.hidden);
+        let understood = analyze_script(script);
+        let mut hidden = understood.commands.iter().filter(|simple| simple.is_embedded);
         assert!(hidden.any(|simple| simple.text == "rm -rf x"), "{script}: {understood:?}");
         assert!(understood.is_dangerous(), "{script}");
     }
@@ -109,7 +115,7 @@ fn what_runs_elsewhere_is_found_as_a_whole() {
 
 // F87
 #[test]
-fn danger_is_seen_wherever_it_hides() {
+fn dangerous_commands_are_found_when_nested() {
     for script in [
         "sudo rm -rf x",
         "bash -c \"bash -c 'rm -fr x'\"",
@@ -119,9 +125,9 @@ fn danger_is_seen_wherever_it_hides() {
         "find . -exec rm -f {} +",
         "bash <<'E'\nrm -rf x\nE",
     ] {
-        assert!(understand(script).is_dangerous(), "{script}");
+        assert!(analyze_script(script).is_dangerous(), "{script}");
     }
-    assert!(!understand("git commit -m 'rm -rf x'").is_dangerous());
+    assert!(!analyze_script("git commit -m 'rm -rf x'").is_dangerous());
 }
 
 /// `piece` again and again, each time with another number for `@`.
@@ -136,7 +142,7 @@ fn repeated(piece: &str, size: usize) -> String {
     script
 }
 
-/// Work for each byte of hostile text has a bound, whatever the text is and however long.
+/// The work per byte of hostile text is bounded, for any text of any length.
 #[test]
 fn work_is_linear() {
     for piece in [
@@ -195,8 +201,8 @@ fn work_is_linear() {
     ] {
         for size in [16 * 1024, 64 * 1024, 1024 * 1024] {
             let script = repeated(piece, size);
-            let work = judge::work(&script);
-            let bound = judge::MAX_WORK + 8 * size.min(judge::MAX_BYTES);
+            let work = analyze::work(&script);
+            let bound = analyze::MAX_WORK + 8 * size.min(analyze::MAX_BYTES);
             assert!(work <= bound.min(160 * size), "{piece:?}: {work} for {size}");
         }
     }
@@ -204,15 +210,15 @@ fn work_is_linear() {
 
 // What was not looked at must not run, and what daily work needs is looked at.
 #[test]
-fn what_is_too_much_is_cut() {
+fn truncates_oversized_scripts() {
     for script in ["ls;".repeat(50_000), "sudo ".repeat(20_000), "a".repeat(200_000)] {
-        let understood = understand(&script);
-        assert!(understood.is_cut() && understood.opaque.is_some() && !understood.is_safe());
+        let understood = analyze_script(&script);
+        assert!(understood.is_truncated() && understood.opaque.is_some() && !understood.is_safe());
     }
-    assert!(understand_argv(&["echo".to_owned(), "a".repeat(200_000)]).is_cut());
+    assert!(analyze_argv(&["echo".to_owned(), "a".repeat(200_000)]).is_truncated());
     for script in ["ls -l src;".repeat(500), format!("python3 -c '{}'", "x = f(y)\n".repeat(1_500))]
     {
-        assert!(!understand(&script).is_cut());
+        assert!(!analyze_script(&script).is_truncated());
     }
 }
 
@@ -229,18 +235,18 @@ fn a_removal_that_may_be_forced_is_dangerous() {
         "find / -delete",
         "find ~ -name x -delete",
     ] {
-        assert!(understand(script).is_dangerous(), "{script}");
+        assert!(analyze_script(script).is_dangerous(), "{script}");
     }
     for script in ["rm src/*", "rm *.o", "rm -r ~root/x", "find . -delete"] {
-        assert!(!understand(script).is_dangerous(), "{script}");
+        assert!(!analyze_script(script).is_dangerous(), "{script}");
     }
 }
 
 // SH8: a command is run without bash only where that makes no difference.
 #[test]
-fn what_bash_does_itself_is_not_run_without_it() {
+fn bash_specific_builtins_are_not_run_directly() {
     for script in ["echo a", "echo -n a", "printf '%s\\n' a", "test -n a", "true", "pwd"] {
-        assert!(understand(script).direct().is_some(), "{script}");
+        assert!(analyze_script(script).direct_argv().is_some(), "{script}");
     }
     for script in [
         "echo --version",
@@ -251,6 +257,6 @@ fn what_bash_does_itself_is_not_run_without_it() {
         "kill -l",
         "test -v a",
     ] {
-        assert!(understand(script).direct().is_none(), "{script}");
+        assert!(analyze_script(script).direct_argv().is_none(), "{script}");
     }
 }

@@ -1,95 +1,94 @@
-//! One word of a command: its value after quote removal, and what is not known of it.
+//! One word of a command: its value after quote removal, and how much of it is known.
 //!
-//! **Invariant:** nothing here reads a script; the scanners put words together.
+//! **Invariant:** nothing here reads a script; the lexer and the parsers build the words.
 
 use std::borrow::Cow;
 
-/// A word as the program gets it, where that is known.
+/// A word as the program receives it, as far as it is known before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
-    /// The value; what is only known at run time stands in it as it is written.
+pub(super) struct ShellWord {
+    /// The value; expansions that are only known at run time are kept as spelled.
     pub(super) value: String,
-    /// The value as rules match it: quoted where that is needed, expansions as written.
-    pub(super) shown: String,
-    /// Holds the value of a variable.
-    pub(super) parameter: bool,
-    /// Holds something that is only known at run time.
-    pub(super) unknown: bool,
-    /// Names files by a pattern.
-    pub(super) glob: bool,
-    /// May become several words, each of any form.
-    pub(super) splits: bool,
-    /// Is the name of a pipe.
-    pub(super) pipe: bool,
-    /// Begins with what is not known, or goes on with it after a dash, so that it may be any
-    /// option.
-    pub(super) leads: bool,
-    /// How much at its start is known, where not all of it is.
-    pub(super) fixed: usize,
+    /// The text that rules match: quoted where necessary, expansions as spelled.
+    pub(super) rule_text: String,
+    /// Contains the value of a variable.
+    pub(super) has_parameter: bool,
+    /// Contains an expansion that is only known at run time.
+    pub(super) is_unknown: bool,
+    /// Contains a file name pattern.
+    pub(super) is_glob: bool,
+    /// May expand to several words of any form.
+    pub(super) may_split: bool,
+    /// Is the file name of a process substitution.
+    pub(super) is_pipe: bool,
+    /// Begins with an unknown part, or has one after a dash, so that it may be any option.
+    pub(super) may_become_option: bool,
+    /// The length of the known prefix, if not all of the word is known.
+    pub(super) known_prefix_len: usize,
 }
 
-impl Word {
-    pub(super) fn literal(value: &str) -> Self {
-        Self { value: value.to_owned(), shown: quote(value), ..Self::default() }
+impl ShellWord {
+    pub(super) fn from_literal(value: &str) -> Self {
+        Self { value: value.to_owned(), rule_text: quote_word(value), ..Self::default() }
     }
 
-    /// Whether it may turn out to be an option, though it does not look like one.
+    /// Whether the word may expand to an option although it does not look like one.
     pub(super) fn may_be_option(&self) -> bool {
-        self.splits || self.leads
+        self.may_split || self.may_become_option
     }
 
-    /// Whether it may turn out to begin with `text`.
-    pub(super) fn may_begin(&self, text: &str) -> bool {
-        let is_open = !self.is_literal() && !self.pipe;
+    /// Whether the word may expand to something that starts with `text`.
+    pub(super) fn may_start_with(&self, text: &str) -> bool {
+        let is_open = !self.is_literal() && !self.is_pipe;
         self.value.starts_with(text)
-            || is_open && (self.splits || text.starts_with(&self.value[..self.fixed]))
+            || is_open && (self.may_split || text.starts_with(&self.value[..self.known_prefix_len]))
     }
 
-    /// What is known of its value before it runs.
-    pub(super) fn known(&self) -> Known {
+    /// Returns how certain the value is before the script runs.
+    pub(super) fn certainty(&self) -> WordCertainty {
         match self {
-            _ if self.is_literal() => Known::Literal,
-            _ if self.pipe => Known::Pipe,
-            _ if !self.unknown => Known::Pattern,
-            _ if self.splits || self.glob => Known::Nothing,
-            _ => Known::One,
+            _ if self.is_literal() => WordCertainty::Literal,
+            _ if self.is_pipe => WordCertainty::Pipe,
+            _ if !self.is_unknown => WordCertainty::Pattern,
+            _ if self.may_split || self.is_glob => WordCertainty::AnyWords,
+            _ => WordCertainty::SingleWord,
         }
     }
 
-    /// Whether its value is exactly what is written.
+    /// Whether the value is exactly as spelled.
     pub(super) fn is_literal(&self) -> bool {
-        !self.unknown && !self.glob
+        !self.is_unknown && !self.is_glob
     }
 }
 
-/// What is known of a word before it runs.
+/// How certain the value of a word is before the script runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// It is what is written.
+pub(crate) enum WordCertainty {
+    /// The value is exactly as spelled.
     Literal,
-    /// The names of files that fit a pattern.
+    /// The names of the files that match a pattern.
     Pattern,
-    /// The name of a pipe.
+    /// The file name of a process substitution.
     Pipe,
-    /// One word.
-    One,
-    /// It may be any number of words.
-    Nothing,
+    /// A single unknown word.
+    SingleWord,
+    /// Any number of unknown words.
+    AnyWords,
 }
 
-/// A word under construction.
+/// Builds a word character by character.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
-    word: Word,
-    /// Where the literal text of the value begins that is not yet in `shown`.
-    run: usize,
-    /// Whether a part of it is quoted or escaped.
-    pub(super) quoted: bool,
-    /// Whether it has unquoted braces.
-    pub(super) braces: bool,
+pub(super) struct WordBuilder {
+    word: ShellWord,
+    /// The offset of the literal text that is not yet in the rule text.
+    literal_start: usize,
+    /// Whether a part of the word is quoted or escaped.
+    pub(super) is_quoted: bool,
+    /// Whether the word has unquoted braces.
+    pub(super) has_braces: bool,
 }
 
-impl Builder {
+impl WordBuilder {
     pub(super) fn value(&self) -> &str {
         &self.word.value
     }
@@ -102,95 +101,95 @@ impl Builder {
         self.word.value.push_str(text);
     }
 
-    /// Adds text that stands for something else, but for one known word.
-    pub(super) fn raw(&mut self, text: &str) {
-        self.show();
+    /// Adds text that expands to one known word, such as `~`.
+    pub(super) fn push_raw(&mut self, text: &str) {
+        self.flush_literal();
         self.word.value.push_str(text);
-        self.word.shown.push_str(text);
-        self.run = self.word.value.len();
+        self.word.rule_text.push_str(text);
+        self.literal_start = self.word.value.len();
     }
 
     /// Adds a character of a file name pattern.
-    pub(super) fn glob(&mut self, c: char) {
-        self.open();
-        self.word.leads |= self.may_begin_option();
-        self.word.glob = true;
-        self.raw(c.encode_utf8(&mut [0; 4]));
+    pub(super) fn push_glob(&mut self, c: char) {
+        self.mark_unknown();
+        self.word.may_become_option |= self.may_begin_option();
+        self.word.is_glob = true;
+        self.push_raw(c.encode_utf8(&mut [0; 4]));
     }
 
-    /// Adds text that stands for what is only known at run time.
-    pub(super) fn unknown(&mut self, text: &str, in_quotes: bool) {
-        self.open();
-        self.word.leads |= self.may_begin_option();
-        self.word.splits |= !in_quotes;
-        self.word.unknown = true;
-        self.raw(text);
+    /// Adds an expansion whose value is only known at run time.
+    pub(super) fn push_unknown(&mut self, text: &str, in_quotes: bool) {
+        self.mark_unknown();
+        self.word.may_become_option |= self.may_begin_option();
+        self.word.may_split |= !in_quotes;
+        self.word.is_unknown = true;
+        self.push_raw(text);
     }
 
-    /// Adds text that stands for a number: one word, and no option.
-    pub(super) fn number(&mut self, text: &str) {
-        self.open();
-        self.word.unknown = true;
-        self.raw(text);
+    /// Adds an expansion to a number: one word, and never an option.
+    pub(super) fn push_number(&mut self, text: &str) {
+        self.mark_unknown();
+        self.word.is_unknown = true;
+        self.push_raw(text);
     }
 
-    /// Says that what comes next is not known.
-    fn open(&mut self) {
+    /// Records the end of the known prefix.
+    fn mark_unknown(&mut self) {
         if self.word.is_literal() {
-            self.word.fixed = self.word.value.len();
+            self.word.known_prefix_len = self.word.value.len();
         }
     }
 
-    /// Whether what comes next decides which option the word is, or whether it is one.
+    /// Whether the next character decides if the word is an option, or which one.
     fn may_begin_option(&self) -> bool {
         self.word.value.is_empty() || self.word.value.starts_with('-')
     }
 
-    /// Adds text that stands for the name of a pipe.
-    pub(super) fn pipe(&mut self, text: &str) {
-        self.word.unknown = true;
-        self.word.pipe = true;
-        self.raw(text);
+    /// Adds a process substitution.
+    pub(super) fn push_pipe(&mut self, text: &str) {
+        self.word.is_unknown = true;
+        self.word.is_pipe = true;
+        self.push_raw(text);
     }
 
     /// Adds the value of a variable.
-    pub(super) fn parameter(&mut self, text: &str, in_quotes: bool) {
-        self.word.parameter = true;
-        self.unknown(text, in_quotes);
+    pub(super) fn push_parameter(&mut self, text: &str, in_quotes: bool) {
+        self.word.has_parameter = true;
+        self.push_unknown(text, in_quotes);
     }
 
-    pub(super) fn finish(mut self) -> Word {
+    pub(super) fn finish(mut self) -> ShellWord {
         if self.word.value.is_empty() {
-            self.word.shown = quote("");
+            self.word.rule_text = quote_word("");
         }
-        self.show();
+        self.flush_literal();
         self.word
     }
 
-    /// Adds the literal text so far to what is shown.
-    fn show(&mut self) {
-        let literal = &self.word.value[self.run..];
+    /// Adds the pending literal text to the rule text.
+    fn flush_literal(&mut self) {
+        let literal = &self.word.value[self.literal_start..];
         if literal.is_empty() {
             return;
         }
-        let literal = quote(literal);
-        match self.word.shown.is_empty() {
-            true => self.word.shown = literal,
-            false => self.word.shown.push_str(&literal),
+        let literal = quote_word(literal);
+        match self.word.rule_text.is_empty() {
+            true => self.word.rule_text = literal,
+            false => self.word.rule_text.push_str(&literal),
         }
     }
 }
 
-/// Characters that mean themselves without quotes, wherever they stand.
-pub(super) fn is_plain(c: char) -> bool {
+/// Whether a character needs no quotes at any position of a word.
+pub(super) fn is_plain_char(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(c, '_' | '@' | '%' | '+' | '=' | ':' | ',' | '.' | '/' | '^' | '-')
         || !c.is_ascii()
 }
 
-/// `value` as one word of a script, with quotes only where they are needed.
-pub(super) fn quote(value: &str) -> String {
-    if !value.is_empty() && value.chars().all(is_plain) {
+/// Quotes `value` as one word of a script, only where necessary.
+pub(super) fn quote_word(value: &str) -> String {
+    if !value.is_empty() && value.chars().all(is_plain_char) {
         return value.to_owned();
     }
     let mut quoted = String::with_capacity(value.len() + 2);
@@ -205,7 +204,7 @@ pub(super) fn quote(value: &str) -> String {
     quoted
 }
 
-/// Words that are not programs when a command begins with them.
+/// Whether a word is a reserved word of bash at the start of a command.
 pub(super) fn is_reserved(word: &str) -> bool {
     matches!(
         word,
@@ -233,7 +232,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
     )
 }
 
-/// Whether a command that begins with `word` begins by setting a variable.
+/// Whether `word` at the start of a command is a variable assignment.
 pub(super) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);
@@ -242,10 +241,9 @@ pub(super) fn is_assignment(word: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether `name` is one of the names in `list`, between which blanks stand.
-pub(super) fn is_listed(list: &str, name: &str) -> bool {
-    // Lists are short and asked all the time, and looking for their blanks by a library's search
-    // takes longer than they do.
+/// Whether `name` is one of the space-separated names in `list`.
+pub(super) fn list_contains(list: &str, name: &str) -> bool {
+    // A byte loop, because the lists are short and `str::split` costs more than the comparison.
     let (mut rest, name) = (list.as_bytes(), name.as_bytes());
     loop {
         let after = rest.strip_prefix(name);
@@ -259,12 +257,12 @@ pub(super) fn is_listed(list: &str, name: &str) -> bool {
     }
 }
 
-/// No system finds a program by a longer path, in bytes.
-const LONGEST_PATH: usize = 4096;
+/// The maximum path length that systems accept, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// The name of a program without its folder, as systems without letter case find it.
+/// Returns the program name without directory and `.exe`, in lower case.
 pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
-    if program.len() > LONGEST_PATH {
+    if program.len() > MAX_PATH_BYTES {
         return Cow::Borrowed(program);
     }
     let folder = program.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
@@ -277,7 +275,7 @@ pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
     Cow::Owned(name.strip_suffix(".exe").unwrap_or(&name).to_owned())
 }
 
-/// Whether a program is written with its bare name, behind a folder or not.
+/// Whether the last path component is already the bare name.
 pub(super) fn has_bare_name(program: &str) -> bool {
     program.rsplit('/').next() == Some(&*bare_name(program))
 }
@@ -289,10 +287,10 @@ mod tests {
     #[test]
     fn a_list_has_whole_names_only() {
         for name in ["a", "bc", "de"] {
-            assert!(is_listed("a bc de", name), "{name}");
+            assert!(list_contains("a bc de", name), "{name}");
         }
         for name in ["", "b", "c", "d", "e", "a bc", " ", "bc "] {
-            assert!(!is_listed("a bc de", name), "{name}");
+            assert!(!list_contains("a bc de", name), "{name}");
         }
     }
 
@@ -309,25 +307,25 @@ mod tests {
             ("{}", "'{}'"),
             ("$HOME", "'$HOME'"),
         ] {
-            assert_eq!(quote(value), shown);
+            assert_eq!(quote_word(value), shown);
         }
     }
 
     #[test]
-    fn what_is_not_known_may_be_anything_behind_its_start() {
-        let mut pattern = Builder::default();
+    fn unknown_word_may_continue_after_known_prefix() {
+        let mut pattern = WordBuilder::default();
         pattern.push_str("ab");
-        pattern.glob('*');
+        pattern.push_glob('*');
         pattern.push_str("c");
         let pattern = pattern.finish();
         for (text, expected) in [("a", true), ("ab*", true), ("abd", true), ("ac", false)] {
-            assert_eq!(pattern.may_begin(text), expected, "{text}");
+            assert_eq!(pattern.may_start_with(text), expected, "{text}");
         }
-        assert!(!Word::literal("ab*c").may_begin("abd"));
-        let mut words = Builder::default();
+        assert!(!ShellWord::from_literal("ab*c").may_start_with("abd"));
+        let mut words = WordBuilder::default();
         words.push_str("ab");
-        words.unknown("$(x)", false);
-        assert!(words.finish().may_begin("c"));
+        words.push_unknown("$(x)", false);
+        assert!(words.finish().may_start_with("c"));
     }
 
     #[test]
@@ -341,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_has_no_folder_and_no_ending() {
+    fn bare_name_strips_folder_and_extension() {
         for (program, name) in [
             ("NPM", "npm"),
             ("node.exe", "node"),

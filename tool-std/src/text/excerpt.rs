@@ -1,17 +1,17 @@
-//! The part of a long line that is worth showing.
+//! Cuts a long line to an excerpt around a match.
 
-/// How many characters before the match stay, of ten.
+/// How many of ten characters of the excerpt stand before the match.
 const LEAD: usize = 2;
 
-/// At most `max` characters of `line` around the byte `at`; `…` stands for what is cut.
+/// Returns at most `max` characters of `line` around the byte `at`; `…` marks what was cut.
 ///
-/// Only the neighbourhood of `at` is decoded, however long the line is.
+/// Only the bytes near `at` are decoded, however long the line is.
 pub(crate) fn around(line: &[u8], at: usize, max: usize) -> String {
     if line.len() <= max {
         return String::from_utf8_lossy(line).into_owned();
     }
-    // No character has more than four bytes; the first one of the window may be torn, but
-    // is not shown.
+    // A character has at most four bytes. The first one of the window may be incomplete, but is not
+    // shown.
     let reach = 4 * (max + 1);
     let at = at.min(line.len());
     let (from, to) = (at.saturating_sub(reach), line.len().min(at + reach));

@@ -1,43 +1,42 @@
-//! Where lines of large files are, as far as somebody read them before.
+//! A sparse line index of large files, with a cache of the indexes of the last files.
 //!
-//! Counting the lines before a page deep in a file takes as long as reading them. While
-//! they are counted, a mark is set here and there; the next page is counted from the mark
+//! Counting the lines before a page deep in a file takes as long as reading them. While they are
+//! counted, checkpoints are added to the index; the next page is counted from the last checkpoint
 //! before it.
 //!
-//! **Invariant:** what is remembered is bounded, whatever is read, and a file that changed
-//! is another file.
+//! **Invariant:** the memory is bounded, and a changed file gets a new index.
 
 use std::fs::Metadata;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 #[cfg(unix)]
 use std::time::Duration;
 
-/// Files that are remembered; the one that was read longest ago goes first.
+/// The maximum number of cached files; the least recently read one is evicted.
 const MAX_FILES: usize = 32;
 
-/// Marks of one file. When there are more, every second one goes.
+/// The maximum number of checkpoints of one file. When there are more, every second one is removed.
 const MAX_MARKS: usize = 1024;
 
-/// Bytes between two marks, at first.
+/// The initial number of bytes between two checkpoints.
 const GAP: u64 = 256 * 1024;
 
-/// Files below this size are read faster than anything is remembered.
+/// Smaller files are read faster than an index pays off.
 #[cfg(unix)]
 const MIN_LEN: u64 = 1 << 20;
 
-/// How long a file must have been left alone: what is written within the same tick of the
-/// clock would not show in its times.
+/// The minimum age of the last modification. A write within the same tick of the clock would not
+/// change the timestamps.
 #[cfg(unix)]
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// A place in a file, and how many lines end before it.
+/// A position in a file, and the number of lines that end before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) offset: u64,
     pub(crate) lines: u64,
 }
 
-/// The marks of one file, in order.
+/// The checkpoints of one file, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks {
     marks: Vec<Mark>,
@@ -51,7 +50,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Sets a mark, unless one is near or behind it.
+    /// Adds a checkpoint, unless the last one is less than a gap before it.
     pub(crate) fn set(&mut self, mark: Mark) {
         let last = self.marks.last().map_or(0, |last| last.offset);
         if mark.offset < last + self.gap {
@@ -68,9 +67,9 @@ impl Marks {
         self.marks.push(mark);
     }
 
-    /// The last mark that stands before the start of `line`.
+    /// Returns the last checkpoint before the start of `line`.
     pub(crate) fn before(&self, line: u64) -> Option<Mark> {
-        // At a mark behind which no line has to end, the line may have begun already.
+        // A checkpoint may be in the middle of a line, so one more line must end before `line`.
         let behind = self.marks.partition_point(|mark| mark.lines + 1 < line);
         behind.checked_sub(1).map(|at| self.marks[at])
     }
@@ -80,7 +79,7 @@ impl Marks {
     }
 }
 
-/// What makes a file the same file with the same content.
+/// Identifies a file with its content by its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -91,7 +90,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The identity of an open file that is worth remembering.
+    /// Returns the identity of a file that is large and old enough to be indexed.
     #[cfg(unix)]
     pub(crate) fn of(facts: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
@@ -106,14 +105,14 @@ impl Identity {
         })
     }
 
-    /// Nothing tells files apart well enough here.
+    /// Other systems have no metadata that identifies a file.
     #[cfg(not(unix))]
     pub(crate) fn of(_: &Metadata) -> Option<Self> {
         None
     }
 }
 
-/// The marks of the files that were read last.
+/// The cache of line indexes.
 #[derive(Debug, Default)]
 pub(crate) struct LineIndex(Mutex<Vec<(Identity, Marks)>>);
 
@@ -122,13 +121,13 @@ impl LineIndex {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The marks of a file; none when it is not remembered.
+    /// Returns the index of a file; an empty one when it is not cached.
     pub(crate) fn get(&self, file: Identity) -> Marks {
         let files = self.files();
         files.iter().find(|it| it.0 == file).map_or_else(Marks::default, |it| it.1.clone())
     }
 
-    /// Remembers marks, as the file that was read last.
+    /// Caches an index, as that of the most recently read file.
     pub(crate) fn put(&self, file: Identity, marks: Marks) {
         let mut files = self.files();
         let mut known = Marks::default();
@@ -141,7 +140,7 @@ impl LineIndex {
         if files.len() == MAX_FILES {
             files.remove(0);
         }
-        // Somebody else may have read further meanwhile.
+        // Another call may have read further in the meantime.
         files.push((file, if known.end() > marks.end() { known } else { marks }));
     }
 }
@@ -198,7 +197,7 @@ mod tests {
         }
         assert_eq!(index.get(identity(0)).end(), 0);
         assert_eq!(index.get(identity(1)).end(), GAP);
-        // What is known is not lost to somebody who read less.
+        // A longer index is not replaced by a shorter one.
         index.put(identity(1), Marks::default());
         assert_eq!(index.get(identity(1)).end(), GAP);
         assert_eq!(index.files().len(), MAX_FILES);

@@ -1,7 +1,6 @@
-//! A text as lines that remember how they end.
+//! Splits a text into lines that keep their line endings.
 //!
-//! LF, CRLF and a CR by itself end a line. Put together again, the lines are the text, byte
-//! for byte.
+//! LF, CRLF and a single CR end a line. The lines joined are the text, byte for byte.
 
 use std::borrow::Cow;
 use std::iter;
@@ -9,29 +8,29 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-/// The most lines of a text that is changed, which the tools name.
+/// The maximum number of lines of a text that is edited; the tool descriptions name it.
 const MAX_LINES: usize = 2_000_000;
 
-/// What some editors put before a text.
+/// The UTF-8 byte order mark.
 const BOM: &str = "\u{feff}";
 
-/// One line.
+/// One line of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'t> {
-    /// What it says, without its end.
+    /// The text without the line ending.
     pub(crate) text: &'t str,
-    /// With its end.
+    /// The text with the line ending.
     pub(crate) whole: &'t str,
 }
 
 impl<'t> Line<'t> {
-    /// How it ends; only the last line of a text may have no end.
+    /// Returns the line ending; only the last line of a text may have none.
     pub(crate) fn end(&self) -> &'t str {
         &self.whole[self.text.len()..]
     }
 }
 
-/// The lines of `text`; what follows the last end is a line when it is not empty.
+/// Splits `text` into lines; text after the last line ending is a line, unless it is empty.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut rest = text;
     iter::from_fn(move || {
@@ -49,11 +48,11 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// All lines of `text` at once, in memory that is asked for once.
+/// Collects all lines of `text`, with one allocation.
 pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
     let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
     let mut rest = text;
-    // Most texts have no other ends, and are as fast to take apart as one byte is to find.
+    // The fast path for texts that have only LF.
     if memchr(b'\r', text.as_bytes()).is_none() {
         let mut start = 0;
         for end in memchr_iter(b'\n', text.as_bytes()) {
@@ -66,8 +65,8 @@ pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
     all
 }
 
-/// Where the first LF stands. Most lines are so short that to look at them takes less than to
-/// call what is fast on long ones.
+/// Finds the first LF. Most lines are short, and for those a loop over words is faster than a call
+/// of `memchr`.
 #[inline]
 pub(crate) fn find_lf(text: &[u8]) -> Option<usize> {
     const SHORT: usize = 64;
@@ -75,7 +74,7 @@ pub(crate) fn find_lf(text: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::MAX / 0xff;
     let (words, _) = text[..text.len().min(SHORT)].as_chunks::<WORD>();
     for (at, word) in words.iter().enumerate() {
-        // A byte that is LF becomes zero, and of those the lowest keeps its highest bit.
+        // An LF byte becomes zero, and the lowest zero byte keeps its highest bit.
         let word = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'\n'));
         let zeros = word.wrapping_sub(EACH) & !word & (EACH << 7);
         if zeros != 0 {
@@ -86,7 +85,7 @@ pub(crate) fn find_lf(text: &[u8]) -> Option<usize> {
     memchr(b'\n', &text[seen..]).map(|at| seen + at)
 }
 
-/// How many lines a text has.
+/// Counts the lines of a text.
 pub(crate) fn count(text: &str) -> usize {
     match memchr(b'\r', text.as_bytes()) {
         Some(_) => lines(text).count(),
@@ -97,7 +96,7 @@ pub(crate) fn count(text: &str) -> usize {
     }
 }
 
-/// Whether a text that is not empty is one line.
+/// Whether a text is exactly one line.
 pub(crate) fn is_one(text: &str) -> bool {
     lines(text).next().is_some_and(|line| line.whole.len() == text.len())
 }
@@ -108,26 +107,26 @@ impl AsRef<str> for Line<'_> {
     }
 }
 
-/// Where a part of a text stands in it.
+/// Returns the range of a part of a text, which must be a subslice of it.
 pub(crate) fn range_in(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
 }
 
-/// How lines of `text` end: the first LF decides, and whether a CR stands before it.
+/// Returns the line ending of the first line that ends with LF.
 pub(crate) fn line_end(text: &str) -> Option<&'static str> {
     let at = memchr(b'\n', text.as_bytes())?;
     Some(if text[..at].ends_with('\r') { "\r\n" } else { "\n" })
 }
 
-/// How a new line of a file with this text ends. Where other lines end with LF, a CR by itself
-/// is a slip or a part of the line, and nothing to go by.
+/// Returns the line ending for new lines of a file with this text. Where other lines end with LF, a
+/// single CR is a part of the line and does not count.
 pub(crate) fn new_line_end(text: &str) -> &'static str {
     line_end(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
 }
 
-/// `text` with its lines ended by `end`, but for those at its start and its end that `old` has
-/// as well: these end as they do there. A CR by itself is a part of its line.
+/// Returns `text` with the line ending `end`. Lines at the start and the end that `old` has as well
+/// keep the line ending that they have there. A single CR is a part of its line.
 pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, str> {
     if lines_to_lf(old).all(|line| line.end() == end || line.end().is_empty()) {
         return with_ends(text, end);
@@ -153,7 +152,7 @@ pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, s
     out.into()
 }
 
-/// The lines of `text`, in which a CR by itself ends none.
+/// Splits `text` into lines that end with LF; a single CR ends none.
 fn lines_to_lf(text: &str) -> impl Iterator<Item = Line<'_>> {
     text.split_inclusive('\n').map(|whole| {
         let without = whole.strip_suffix('\n').map(|it| it.strip_suffix('\r').unwrap_or(it));
@@ -161,7 +160,7 @@ fn lines_to_lf(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// `text` with its lines ended by `end`.
+/// Returns `text` with the line ending `end`.
 pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
     if !text.contains('\n') {
         return text.into();
@@ -170,14 +169,14 @@ pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
     if end == "\n" { text.into() } else { text.replace('\n', end).into() }
 }
 
-/// Whether a text has more lines than anything is done with: what is known of each line takes
-/// more memory than the line.
+/// Whether a text has more lines than the tools process, because the index of a line takes more
+/// memory than a short line.
 pub(crate) fn are_too_many(text: &[u8]) -> bool {
     let ends = |end| memchr_iter(end, text).count();
     text.len() > MAX_LINES && (ends(b'\n') > MAX_LINES || ends(b'\r') > MAX_LINES)
 }
 
-/// The mark before a text, empty when there is none, and the text.
+/// Splits off the byte order mark, which is empty when there is none.
 pub(crate) fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with(BOM) { BOM.len() } else { 0 })
 }
@@ -211,7 +210,7 @@ mod tests {
         assert_eq!(new_line_end("a"), "\n");
     }
 
-    // F142, F143: what is written is what was sent, but for how its lines end.
+    // F142, F143: the written text is what the call sent, except for line endings.
     #[test]
     fn a_cr_by_itself_is_what_was_sent() {
         for (old, text, expected) in [

@@ -1,6 +1,6 @@
-//! Text as tools show it: pure functions, no files.
+//! Text processing shared by the file and search tools: pure functions without file access.
 //!
-//! **Invariant:** nothing here knows a tool.
+//! **Invariant:** nothing here depends on a tool.
 
 #[cfg(feature = "search")]
 pub(crate) mod excerpt;
@@ -14,5 +14,5 @@ pub(crate) mod similar;
 #[cfg(feature = "fs")]
 pub(crate) mod typography;
 
-/// The most text that a tool gives back at once, in bytes.
+/// The maximum number of bytes of text in a tool result.
 pub(crate) const MAX_BYTES: usize = 50 * 1024;

@@ -1,14 +1,14 @@
-//! Names that somebody may have meant.
+//! Finds names that are similar to a misspelt one.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// How alike two names must be, from 0 to 1.
+/// The minimum similarity, from 0 to 1.
 const ALIKE: f64 = 0.6;
 
-/// How many names are worth offering.
+/// The maximum number of suggestions.
 const OFFERED: usize = 3;
 
-/// The names that are most like `wanted`, the closest first.
+/// Returns the names that are most similar to `wanted`, the closest first.
 pub(crate) fn closest(wanted: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     let wanted = folded(wanted);
     let mut scored: Vec<(f64, String)> = names
@@ -20,12 +20,13 @@ pub(crate) fn closest(wanted: &str, names: impl IntoIterator<Item = String>) -> 
     scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
 }
 
-/// Without what names of one look may differ in: case, and how Unicode composes characters.
+/// Normalizes case and Unicode composition, in which names of the same look may differ.
 fn folded(name: &str) -> String {
     name.nfc().flat_map(char::to_lowercase).collect()
 }
 
-/// Edit distance, and more when one name continues the other: `lib` and `lib.rs`.
+/// Returns the normalized edit distance; at least 0.8 when one name continues the other, as in
+/// `lib` and `lib.rs`.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let distance = strsim::normalized_damerau_levenshtein(wanted, name);
     let shorter = wanted.len().min(name.len());

@@ -1,10 +1,10 @@
-//! Characters that a typesetter writes where a keyboard has a plain one.
+//! Maps typographic characters to the ASCII characters of a keyboard.
 
 use std::borrow::Cow;
 
-/// The ASCII character for a typographic dash, quote or space; any other stays itself.
+/// Returns the ASCII character for a typographic dash, quote or space; any other stays itself.
 ///
-/// One character stands for one, so that places in the text can be found again.
+/// The mapping is one to one, so that positions in the text can be mapped back.
 pub(crate) fn plain(c: char) -> char {
     match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -15,7 +15,7 @@ pub(crate) fn plain(c: char) -> char {
     }
 }
 
-/// `text` with [`plain`] characters.
+/// Returns `text` with ASCII dashes, quotes and spaces.
 pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| plain(c) == c) {
         return Cow::Borrowed(text);

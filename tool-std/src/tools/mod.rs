@@ -1,6 +1,6 @@
-//! Tools about the tools themselves.
+//! The tools about tools: `tool_search`.
 
-// A tool is a type of its function's name, so the module must have another one.
+// The macro defines a type named like the function, so the module needs another name.
 mod search;
 
 pub use self::search::tool_search;

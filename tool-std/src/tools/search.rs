@@ -1,6 +1,6 @@
-//! `tool_search`: the tools that the session can see, found by words.
+//! The tool `tool_search`: searches the tools that the session can see by keywords.
 //!
-//! Which tools those are, and how well each fits, is said by whoever runs the call.
+//! The pipeline decides which tools are visible and ranks the matches.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub fn tool_search(
     limit: usize,
     cx: &Context,
 ) -> Output {
-    // This tool itself is found and left out; one tool more says whether there are others.
+    // The tool itself is a match and is removed; one extra match tells whether there are more.
     let mut found = cx.search_tools(query, limit.saturating_add(2));
     found.retain(|facts| facts.name != *cx.tool());
     let more = found.len() > limit;
@@ -41,7 +41,7 @@ pub fn tool_search(
     Output::text(text).metadata("tools", found.len()).display(json!({ "tools": found }))
 }
 
-/// A tool as a model reads it.
+/// Formats a tool for the model: name, title, category, description and parameters.
 fn shown(facts: &ToolFacts) -> String {
     let ToolFacts { name, title, category, description, parameters, .. } = facts;
     let mut text = name.to_string();
@@ -114,7 +114,7 @@ mod tests {
         assert!(!text.contains("There are more"), "{text}");
     }
 
-    // F107: what the session may not call at all is not shown to it.
+    // F107: tools that the session may not call are not listed.
     #[tokio::test]
     async fn only_what_is_visible_is_found() {
         let harness = harness();

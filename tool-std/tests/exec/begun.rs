@@ -1,4 +1,4 @@
-//! Commands of which rules do not know all: where they run, and which words follow.
+//! Commands of which a rule does not cover everything: their directory, and appended words.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,7 @@ async fn decided(host: &Host, cmd: &str, workdir: &str) -> (Action, String) {
 
 // SH10: a rule that ends where the words end that are known is about no more of them.
 #[tokio::test]
-async fn a_rule_about_some_words_is_not_about_those_that_follow() {
+async fn rule_does_not_cover_appended_words() {
     let allowed = ["git log", "rm -rf", "sed -i s/a/b/", "frob", "cargo test", "xargs *", "find *"];
     let allowed: Vec<String> =
         allowed.iter().map(|it| format!("allow exec_command({it})")).collect();
@@ -42,7 +42,7 @@ async fn a_rule_about_some_words_is_not_about_those_that_follow() {
 
 // SH10: what may turn out to be what a rule forbids is asked about, and nothing else is.
 #[tokio::test]
-async fn words_that_nobody_knows_may_be_those_that_are_forbidden() {
+async fn unknown_words_may_be_denied_ones() {
     let rules = [
         "allow exec_command",
         "deny exec_command(git log *--output=*)",
@@ -77,7 +77,7 @@ async fn words_that_nobody_knows_may_be_those_that_are_forbidden() {
 
 // SH6, security 1.3: exactly these words mean something else in another folder.
 #[tokio::test]
-async fn a_rule_with_exactly_the_words_means_them_where_commands_run() {
+async fn exact_rule_applies_in_default_folder_only() {
     let rules = ["allow exec_command(rm -rf src)", "allow exec_command(sed -i s/a/b/ a.txt)"];
     let host = Host::new(Mode::Auto, &rules);
     for folder in ["src", "sub"] {
@@ -91,7 +91,7 @@ async fn a_rule_with_exactly_the_words_means_them_where_commands_run() {
     }
 }
 
-// A rule that forbids means the line as somebody wrote it, too.
+// A deny rule also matches the line as written.
 #[tokio::test]
 async fn a_rule_that_forbids_may_have_the_quotes_of_the_line() {
     let lines = [
@@ -140,7 +140,7 @@ async fn git_looks_without_asking_only_at_a_repository_of_the_user() {
 
 // F80: a mode that only lets tools read lets them look, however a word is quoted.
 #[tokio::test]
-async fn what_only_looks_runs_in_every_mode() {
+async fn read_only_commands_run_in_every_mode() {
     let host = Host::new(Mode::Plan, &[]);
     for cmd in ["grep 'a b' x", "echo \"a b\"; ls", "/bin/cat x", "git  status"] {
         let (action, reason) = decided(&host, cmd, ".").await;
@@ -148,7 +148,7 @@ async fn what_only_looks_runs_in_every_mode() {
     }
 }
 
-// F92: the names in a folder outside are asked about, whatever tells them.
+// F92: listing the names of an external directory needs approval, with any command.
 #[tokio::test]
 async fn a_pattern_tells_the_names_in_a_folder() {
     let host = Host::new(Mode::Auto, &[]);

@@ -1,4 +1,4 @@
-//! What rules and modes make of commands, through a whole pipeline.
+//! Decisions of rules and modes about commands, through a whole pipeline.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const ALL: &[&str] = &["allow exec_command"];
 
 // F86, F72, SH10: every command is judged, and deny sees through everything.
 #[tokio::test]
-async fn rules_judge_every_command() {
+async fn rules_apply_to_every_command() {
     for (rules, cmd, expected) in [
         (GIT, "git push", Allow),
         (GIT, "git   push\torigin", Allow),
@@ -154,7 +154,7 @@ async fn a_list_of_arguments_is_judged_as_what_it_runs() {
 
 // SH8, CH2: another shell, its start-up files and variables always ask.
 #[tokio::test]
-async fn what_changes_the_meaning_asks() {
+async fn other_shells_login_and_variables_need_approval() {
     let host = Host::new(Mode::Auto, GIT);
     let (login, plain) = (json!({ "login": true }), json!({}));
     for (more, cmds) in [
@@ -214,9 +214,9 @@ async fn typed(host: &Host, session: u32, chars: &str) -> Action {
 
 const TYPING: &[&str] = &["allow exec_command(git *)", "deny exec_command(rm *)"];
 
-// SH9: what is typed into bash is judged like a script; looking and stopping ask nobody.
+// SH9: text typed into bash is checked like a script; reading and interrupting need no approval.
 #[tokio::test]
-async fn typing_is_judged() {
+async fn typed_text_is_checked() {
     let host = Host::new(Mode::Auto, TYPING);
     let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
     for (chars, expected) in [
@@ -242,7 +242,7 @@ async fn typing_is_judged() {
 
 // SH9: of what another program makes of it, rules for commands say nothing.
 #[tokio::test]
-async fn what_is_typed_is_judged_by_who_reads_it() {
+async fn typed_text_is_checked_by_its_reader() {
     let host = Host::new(Mode::Auto, TYPING);
     let mut sessions = vec![1, reader(&host, "cat", &[]).await, reader(&host, "dash", &[]).await];
     // The shell reads, until it runs what reads instead.
@@ -314,9 +314,9 @@ async fn commands_in_code_are_found_by_rules_against_them() {
     }
 }
 
-// What is too long to be looked at as a whole never runs, whoever says yes.
+// A command line that is too long to be analysed never runs, even if approved.
 #[tokio::test]
-async fn what_no_rule_has_seen_does_not_run() {
+async fn oversized_command_does_not_run() {
     let host = Host::new(Mode::Bypass, &["allow *"]);
     let cmd = "true;".repeat(100_000);
     for (name, arguments) in [
@@ -369,7 +369,7 @@ async fn redirections_lead_where_files_lie() {
         ("ln -s /etc/passwd in/l && echo > in/l", Ask, Deny),
         (&format!("ln -s /etc/passwd in/l && {}", absolute("in/l")), Ask, Deny),
         ("sudo -D / bash -c 'echo > in/out'", Ask, Deny),
-        // F92: what these write nobody knows.
+        // F92: the files that these write are unknown.
         ("make && echo ok > in/out", Allow, Ask),
         ("python3 -c \"open('py.txt', 'w')\"", Allow, Ask),
         ("for i in 1; do echo > $i; done", Ask, Deny),
@@ -390,7 +390,7 @@ async fn redirections_lead_where_files_lie() {
     }
 }
 
-// SH1, SH6: a word that nobody knows may be any option.
+// SH1, SH6: an unknown word may be any option.
 #[tokio::test]
 async fn a_word_that_may_be_an_option_is_not_safe() {
     for cmd in [
@@ -404,9 +404,9 @@ async fn a_word_that_may_be_an_option_is_not_safe() {
     }
 }
 
-// SH8: whoever reads the script is a command too.
+// SH8: the shell that reads the script is a command, too.
 #[tokio::test]
-async fn a_shell_of_ones_own_is_judged() {
+async fn other_shell_is_a_command_of_its_own() {
     let host = Host::new(Mode::Bypass, &["deny exec_command(python3 *)"]);
     for shell in ["python3", "/usr/bin/python3"] {
         let arguments = json!({ "cmd": "print(1)", "shell": shell });
@@ -457,7 +457,7 @@ async fn confined_commands_run_within_writable_roots_as_they_did() {
 // What is decided about a call is what becomes of it: nothing is asked about, and nothing is
 // allowed, that would not run.
 #[tokio::test]
-async fn what_cannot_run_is_denied_before_anybody_is_asked() {
+async fn commands_that_cannot_run_are_denied_without_approval() {
     let long = format!("echo {}", "a".repeat(200_000));
     let elsewhere = tempfile::tempdir().unwrap();
     for mode in [Mode::Auto, Mode::Bypass] {
@@ -500,7 +500,7 @@ async fn always_is_offered_for_the_command_that_no_rule_covers() {
 
 // b.4, SH7: which command it is that is asked about or denied, and why it is not understood.
 #[tokio::test]
-async fn the_command_that_decides_is_named() {
+async fn decision_names_the_deciding_command() {
     let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
     for (cmd, expected) in [
         ("git push && npm test", "`npm test`: no rule speaks of it"),
@@ -508,7 +508,7 @@ async fn the_command_that_decides_is_named() {
         ("git push; ls {a,b}", "braces may expand"),
         ("ls `id`", "backticks are not understood"),
         ("git -c a.b=c log", "an argument may run other programs"),
-        ("ls; cat $(git log)", "`$(git log)`: which file this is, is only known when it runs"),
+        ("ls; cat $(git log)", "`$(git log)`: the file is only known at run time"),
     ] {
         let reason = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision.reason;
         assert!(reason.contains(expected), "{cmd}: {reason}");
@@ -553,10 +553,10 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
     assert_eq!(decide(Mode::Auto, rules, "if true; then rm -rf x; fi").await, Ask);
 }
 
-// SH9: only a program that nobody shares the terminal with is known to read there.
+// SH9: the reader is known only if it is alone on the terminal.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn who_reads_is_known_only_where_nobody_else_may() {
+async fn reader_is_known_only_if_alone_on_terminal() {
     let host = Host::new(Mode::Auto, &["allow exec_command(git *)"]);
     let spawn = Spawn::exec("bash", ["-c", "cat; true"]).terminal(true);
     let process = Processes::of(&host.session).start(&spawn).unwrap();

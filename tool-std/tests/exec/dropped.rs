@@ -51,7 +51,7 @@ impl Held {
         format!("exec 3>'{}'; echo a; sleep 300 & sleep 300", self.pipe.display())
     }
 
-    /// Waits until nobody holds it any more.
+    /// Waits until no process holds it open.
     async fn let_go(self) {
         let mut end = File::open(self.pipe).unwrap();
         drop(self.both);
@@ -93,7 +93,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_the_process_in_order(
             let processes = Processes::of(&host.session);
             let spawn = Spawn::exec("sh", ["-c", &held.script()]).terminal(true);
             let id = processes.start(&spawn).unwrap().id();
-            // More than a terminal takes of which nobody reads.
+            // More than an unread terminal accepts.
             let chars = "x".repeat(20_000);
             let arguments = match tool {
                 "write_stdin" => json!({ "session_id": id, "chars": chars }),

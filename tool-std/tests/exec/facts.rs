@@ -1,4 +1,4 @@
-//! What a yes to a command is bound to beside its words, and what is written down of it.
+//! The facts that an approval of a command is bound to, and the audit record.
 
 use std::fs;
 use std::future::{Future, ready};
@@ -21,7 +21,7 @@ fn write_script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Says yes, after something else was put in the place of a script.
+/// Approves, after replacing a script.
 struct Swaps(std::path::PathBuf);
 
 impl Approver for Swaps {
@@ -32,9 +32,9 @@ impl Approver for Swaps {
     }
 }
 
-// CVE-2026-32978: a yes to a script is one to what it said.
+// CVE-2026-32978: an approval is bound to the contents of the script.
 #[tokio::test]
-async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
+async fn approval_is_void_after_script_changes() {
     for (tool, arguments) in [
         ("exec_command", json!({ "cmd": "./sub/s.sh" })),
         ("exec_command", json!({ "cmd": "bash sub/s.sh" })),
@@ -50,7 +50,7 @@ async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
         ("exec_command", json!({ "cmd": "sh < sub/s.sh" })),
         ("exec_command", json!({ "cmd": "cat sub/s.sh | sh" })),
         ("exec_command", json!({ "cmd": "awk -f sub/s.sh" })),
-        // Whoever reads it, and however it is named.
+        // Whichever program reads it, and however it is named.
         ("exec_command", json!({ "cmd": "sh sub/s*.sh" })),
         ("exec_command", json!({ "cmd": "cd sub && ./s.s?" })),
         ("exec_command", json!({ "cmd": "cat sub/*.sh | sh" })),
@@ -90,7 +90,7 @@ async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
     }
 }
 
-/// Says yes, after something else was done.
+/// Approves, after another action.
 struct After<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Approver for After<F> {
@@ -100,9 +100,9 @@ impl<F: Fn() + Send + Sync + 'static> Approver for After<F> {
     }
 }
 
-// F91: a link is where it leads, and a long script is all of it.
+// F91: the facts cover the target of a link and all of a long script.
 #[tokio::test]
-async fn a_folder_or_a_long_script_that_changes_while_somebody_is_asked_counts() {
+async fn approval_is_void_after_folder_or_long_script_changes() {
     for arguments in [json!({ "cmd": "make", "workdir": "w" }), json!({ "cmd": "sh long.sh" })] {
         let mut host = Host::new(Mode::Auto, &[]);
         let root = host.folder.path().to_owned();
@@ -127,9 +127,9 @@ async fn fingerprint(pipeline: &Pipeline, session: &Session, arguments: &Value) 
     pipeline.check(session, call).await.unwrap().fingerprint.into()
 }
 
-// F91: the same words are another command elsewhere.
+// F91: the same words in another directory are another command.
 #[tokio::test]
-async fn where_and_under_what_a_command_runs_counts() {
+async fn folder_and_environment_are_bound() {
     let host = Host::new(Mode::Auto, &[]);
     let sub = host.folder.path().join("sub");
     fs::create_dir(&sub).unwrap();
@@ -161,9 +161,9 @@ async fn where_and_under_what_a_command_runs_counts() {
     assert_eq!(all.len(), count);
 }
 
-// Too much to look at is no reason to take long, and none to say that all was seen.
+// Too many files take no longer, and invalidate the approval.
 #[tokio::test]
-async fn a_yes_to_what_nobody_saw_all_of_does_not_hold() {
+async fn approval_is_void_if_inspection_was_incomplete() {
     let host = Host::new(Mode::Auto, &[]);
     for number in 0..600 {
         fs::write(host.folder.path().join(format!("f{number}.txt")), "").unwrap();
@@ -181,17 +181,17 @@ async fn a_yes_to_what_nobody_saw_all_of_does_not_hold() {
             fingerprint(&host.pipeline, &host.session, &arguments).await,
         ];
         assert_eq!(seen[0] == seen[1], holds, "{cmd}");
-        // So nobody is asked, and the model reads what to send instead.
+        // No approval is requested, and the error tells the model what to send instead.
         if !holds {
             let call = Call::new("exec_command", arguments.to_string());
             let pipeline = host.pipeline.clone().approver(Scripted::always(Reply::Once));
             let error = pipeline.call(&host.session, call).await.result.unwrap_err();
-            assert!(error.message().starts_with("nobody can be asked"), "{error}");
+            assert!(error.message().starts_with("approval is not possible"), "{error}");
         }
     }
 }
 
-/// Keeps what is written down.
+/// Keeps the audit records.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<Value>>>);
 
@@ -202,7 +202,7 @@ impl Audit for Kept {
     }
 }
 
-/// Says yes, and who it is.
+/// Approves, and names the approver.
 struct Ada;
 
 impl Approver for Ada {
@@ -212,9 +212,9 @@ impl Approver for Ada {
     }
 }
 
-// P6: who said yes to what, and what ran.
+// P6: the record names the approver and the program that ran.
 #[tokio::test]
-async fn what_ran_is_written_down_with_who_let_it() {
+async fn audit_record_names_program_and_approver() {
     let mut host = Host::new(Mode::Auto, &["ask exec_command"]);
     let kept = Kept::default();
     host.pipeline = host.pipeline.approver(Ada).audit(kept.clone());
@@ -237,7 +237,7 @@ async fn what_ran_is_written_down_with_who_let_it() {
     assert!(!json!(*records).to_string().replace("NOTE=hunter2", "").contains("hunter2"));
 }
 
-/// Says no, and keeps what was shown.
+/// Rejects, and keeps the preview.
 #[derive(Clone, Default)]
 struct Reads(Arc<Mutex<Vec<String>>>);
 
@@ -248,7 +248,7 @@ impl Approver for Reads {
     }
 }
 
-// PR1: whoever is asked sees where a command runs, and which files its programs are.
+// PR1: the approver sees the directory and the program files.
 #[tokio::test]
 async fn a_prompt_shows_the_folder_and_the_programs() {
     for (tool, arguments) in [

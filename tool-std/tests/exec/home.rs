@@ -1,8 +1,8 @@
-//! Files at home, with a home folder of its own.
+//! Files below a home directory of the test.
 
 use std::process::{Command, Stdio};
 
-// SH10: what is forbidden at home stays so, however it is written and whatever else is allowed.
+// SH10: a denied file below home stays denied in every spelling and with any allow rule.
 #[test]
 fn a_file_at_home_stays_forbidden() {
     let home = tempfile::tempdir().unwrap();

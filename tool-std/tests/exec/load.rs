@@ -1,6 +1,7 @@
-//! Very many calls at once, many of which run a program: afterwards nothing of them is left.
+//! A load test with many calls at once, many of which run a program: afterwards no resource is
+//! left.
 //!
-//! They are made in a process of their own, because other tests open files meanwhile.
+//! It runs in a process of its own, because other tests open files at the same time.
 
 use std::fs;
 use std::process::Command;
@@ -95,8 +96,7 @@ async fn a_thousand_programs_among_ten_thousand_calls() {
     assert!(peak <= 200 << 10, "{peak} KiB were held");
 }
 
-// fault 8: no descriptor, no task, no program stays, and nobody is passed
-// over.
+// fault 8: no descriptor, task or program is left, and no call is overtaken
 #[test]
 fn a_thousand_programs_among_ten_thousand_calls_leave_nothing_behind() {
     let test = "load::a_thousand_programs_among_ten_thousand_calls";

@@ -11,7 +11,7 @@ use crate::support::{Host, check};
 
 // F92: what a command looks at without asking is judged as for every other tool.
 #[tokio::test]
-async fn what_is_only_looked_at_is_judged_where_it_lies() {
+async fn read_operands_are_checked_at_their_paths() {
     let host = Host::new(Mode::Auto, &["deny read(.env)"]);
     fs::write(host.folder.path().join(".env"), "x").unwrap();
     fs::write(host.folder.path().join("a.txt"), "x").unwrap();
@@ -38,7 +38,7 @@ async fn what_is_only_looked_at_is_judged_where_it_lies() {
     }
 }
 
-// F92: where nobody knows which file is meant, nobody takes the command for harmless.
+// F92: a command with an unknown file is not treated as harmless.
 #[tokio::test]
 async fn only_files_that_are_known_are_looked_at_without_asking() {
     let rules = ["allow read", "deny read(.env)", "deny read(sub/secret)"];
@@ -140,7 +140,7 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
     }
 }
 
-// However much a line looks at, few files are looked for, and somebody is asked about the rest.
+// The number of checked files is limited, and the rest needs approval.
 #[tokio::test]
 async fn many_files_are_one_question() {
     let host = Host::new(Mode::Auto, &["allow exec_command(echo *)", "allow edit", "allow read"]);
@@ -166,9 +166,9 @@ async fn many_files_are_one_question() {
     }
 }
 
-// A rule for all commands speaks of those that nobody knows, in loops as elsewhere.
+// A rule for all commands also covers unknown commands, also in loops.
 #[tokio::test]
-async fn what_a_loop_looks_at_is_no_other_question() {
+async fn reads_in_a_loop_need_no_second_approval() {
     let host = Host::new(Mode::Auto, &["allow exec_command"]);
     for cmd in ["for f in *.rs; do wc -l \"$f\"; done", "sudo timeout 5 make", "cat \"$X\""] {
         let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
@@ -210,10 +210,10 @@ async fn a_file_that_git_shows_is_judged_by_its_path() {
     }
 }
 
-// SH10: where a rule forbids reading some file, what shows lines of files that nobody names may
-// show that one; and where none does, nobody is asked.
+// SH10: with a deny rule for reading, a command that prints lines of unnamed files needs
+// approval; without one, it does not.
 #[tokio::test]
-async fn what_looks_into_a_whole_folder_may_show_what_is_forbidden() {
+async fn recursive_search_may_print_denied_file() {
     let free = Host::new(Mode::Auto, &[]);
     let bound = Host::new(Mode::Auto, &["deny read(sub/secret)"]);
     for host in [&free, &bound] {
@@ -258,7 +258,7 @@ async fn what_looks_into_a_whole_folder_may_show_what_is_forbidden() {
 
 // PA7, SH10: who may run a command that writes what it names may not write everything with it.
 #[tokio::test]
-async fn what_a_command_writes_by_name_is_judged_where_it_lies() {
+async fn write_operands_are_checked_at_their_paths() {
     let rules = ["deny edit(sub/secret)", "allow exec_command"];
     let host = Host::new(Mode::Auto, &rules);
     let root = host.folder.path();
@@ -330,9 +330,9 @@ async fn what_a_command_writes_by_name_is_judged_where_it_lies() {
     }
 }
 
-// PA7: where files lie that nobody has named is known by the folder into which they go.
+// PA7: unnamed files are placed by their target directory.
 #[tokio::test]
-async fn what_fits_a_pattern_is_copied_to_a_place_that_is_judged() {
+async fn copied_glob_matches_are_checked_at_target() {
     let host = Host::new(Mode::Auto, &["allow exec_command"]);
     let root = host.folder.path();
     for folder in [".git/hooks", "more"] {
@@ -357,7 +357,7 @@ async fn what_fits_a_pattern_is_copied_to_a_place_that_is_judged() {
 
 // PA7: what is only known when it runs may be a file that something obeys.
 #[tokio::test]
-async fn a_file_that_nobody_knows_may_be_protected() {
+async fn unknown_file_may_be_protected() {
     let rules = ["allow exec_command", "allow edit", "allow external_directory"];
     let host = Host::new(Mode::Auto, &rules);
     fs::create_dir(host.folder.path().join(".git")).unwrap();
@@ -395,10 +395,10 @@ async fn a_redirection_after_a_step_up_is_judged_where_it_lies() {
     }
 }
 
-// F92, SH10: whatever looks at what fits a pattern, at home or where nobody knows, is asked about,
-// and no mode lets it past a rule that forbids.
+// F92, SH10: a command that reads the matches of a glob, below home or in an unknown directory,
+// needs approval in every mode.
 #[tokio::test]
-async fn a_pattern_for_files_that_nobody_knows_is_asked_about() {
+async fn glob_of_unknown_files_needs_approval() {
     const DENIED: &str = "deny read(~/.ssh/*)";
     let commands = [
         "cat @",
@@ -464,7 +464,7 @@ async fn a_pattern_for_files_that_nobody_knows_is_asked_about() {
 
 // SH10: what a pattern fits that is not understood, or that another command changes.
 #[tokio::test]
-async fn a_pattern_that_is_only_found_may_fit_what_is_forbidden() {
+async fn glob_from_fallback_scan_may_match_denied_file() {
     let host = Host::new(Mode::Bypass, &["deny read(sub/secret)"]);
     let root = host.folder.path();
     fs::create_dir(root.join("sub")).unwrap();

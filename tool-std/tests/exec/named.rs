@@ -26,7 +26,7 @@ async fn decide(host: &Host, tool: &'static str, arguments: Value) -> Action {
     check(host, tool, &arguments).await.decision.action
 }
 
-// F72, F75: the folder that a command is run in is one place, whatever it is called.
+// F72, F75: the spelling of the directory does not change the decision.
 #[tokio::test]
 async fn a_rule_on_the_folder_of_a_command_means_the_place() {
     let patterns = ["secrets", "./secrets", "secrets/", "src/../secrets", "link", "TOP/secrets"];

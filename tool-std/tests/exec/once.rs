@@ -29,9 +29,9 @@ async fn both_forms_run_to_the_end() {
     assert_eq!(output(&literal), "$HOME a b >x\n");
 }
 
-// F140: a patch is no command, and nobody is asked whether it may run.
+// F140: a patch is not a command, and needs no approval.
 #[tokio::test]
-async fn a_patch_is_sent_to_its_own_tool() {
+async fn patch_commands_are_rejected() {
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch";
     let document = format!("apply_patch <<'EOF'\n{patch}\nEOF\n");
     for (tool, arguments) in [
@@ -111,7 +111,7 @@ async fn no_list_of_arguments_starts_a_login_shell() {
 
 // CH7: a call does not wait for what a command leaves running, and says that there is some.
 #[tokio::test]
-async fn what_still_holds_the_output_is_told() {
+async fn reports_process_that_holds_output() {
     let host = Host::open();
     for (tool, name) in [("shell_command", "command"), ("exec_command", "cmd")] {
         for (command, is_told) in [
@@ -137,7 +137,7 @@ async fn lines_are_counted_where_some_are_missing() {
     }
 }
 
-// Semantics (e): a model may say why; nobody but whoever is asked reads it.
+// Semantics (e): the justification is shown only to the approver.
 #[tokio::test]
 async fn a_justification_decides_nothing() {
     let host = Host::open();
@@ -225,7 +225,7 @@ async fn faults_say_what_is_wrong() {
 
 // CH1: what the host's environment holds beyond the list does not reach a command.
 #[tokio::test]
-async fn the_environment_of_the_host_stays_there() {
+async fn host_environment_is_not_inherited() {
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO_")));
     let host = Host::open();
     let report = host.call("shell", json!({ "command": ["env"] })).await;

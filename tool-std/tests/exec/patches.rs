@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::support::Host;
 
-/// What they run, and what is sent to the tool for patches here: nobody has such a program, and
-/// who calls it means a patch.
+/// The commands of models that apply patches. No such program is installed, and the tool applies
+/// patches here.
 const SENT_ON: &[&str] = &["with_arg", "cd_two_args", "trailing_command"];
 
 // F140: what they take for a patch, or tell how to send as one, is none to run here either.
 #[tokio::test]
-async fn what_others_take_for_a_patch_is_sent_to_its_own_tool() {
+async fn codex_patch_commands_are_rejected() {
     let text = include_str!("../fixtures/codex-apply-patch-invocation/cases.json");
     let fixture: Value = serde_json::from_str(text).unwrap();
     let host = Host::open();
@@ -37,7 +37,7 @@ async fn what_others_take_for_a_patch_is_sent_to_its_own_tool() {
         // Words are told by the shell that gets them; others have no such program to run.
         if matches!(words[0], "bash" | "apply_patch" | "applypatch") {
             let outcome = host.outcome("shell", &json!({ "command": words })).await;
-            let is_refused = outcome.text().contains("a patch is no command");
+            let is_refused = outcome.text().contains("a patch is not a command");
             assert_eq!(is_refused, is_patch, "{name}: {}", outcome.text());
         }
     }

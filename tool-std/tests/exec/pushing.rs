@@ -1,4 +1,4 @@
-//! Pushing into folders, in which hooks may lie that anybody made.
+//! Pushes into local repositories, whose hooks may come from anywhere.
 
 use serde_json::json;
 use tool_sdk::Action::{Allow, Ask};

@@ -9,7 +9,7 @@ const DENIED: &str = "deny read(secrets/*)";
 
 // SH7, SH10: a rule that forbids to read a file sees each command that names it.
 #[tokio::test]
-async fn what_is_forbidden_to_read_is_so_for_every_command() {
+async fn read_denials_apply_to_every_command() {
     for cmd in [
         "while read l; do :; done < secrets/x",
         "{ cat; } < secrets/x",
@@ -40,10 +40,10 @@ async fn what_is_forbidden_to_read_is_so_for_every_command() {
     }
 }
 
-// SH10: a name is held against rules where it leads, whatever stands before it and wherever the
-// command runs.
+// SH10: a name is matched against rules at its resolved path, after any prefix and in any
+// directory.
 #[tokio::test]
-async fn a_file_is_forbidden_whatever_it_is_called() {
+async fn denied_file_is_denied_under_any_name() {
     let rules = ["allow exec_command", "deny read(sub/secret)", "deny read(.env)"];
     let host = Host::new(Mode::Auto, &rules);
     let root = host.folder.path();
@@ -132,7 +132,7 @@ async fn a_file_is_forbidden_by_its_name_and_not_by_that_of_a_program() {
     assert_eq!(decide(Mode::Bypass, &rules, "less id_rsa").await, Action::Deny);
 }
 
-// SH10: where nobody knows which file it is, somebody is asked.
+// SH10: an unknown file needs approval.
 #[tokio::test]
 async fn names_that_are_only_known_later_are_asked_about_where_some_are_forbidden() {
     for cmd in [
@@ -167,7 +167,7 @@ async fn names_that_are_only_known_later_are_asked_about_where_some_are_forbidde
     }
 }
 
-// SH1: nobody is asked about what names no such file.
+// SH1: a command that names no such file needs no approval.
 #[tokio::test]
 async fn daily_work_goes_on_where_some_files_are_forbidden() {
     for cmd in [

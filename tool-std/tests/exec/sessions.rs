@@ -22,7 +22,7 @@ async fn a_short_command_reports_its_end() {
     assert_eq!(list, "no sessions");
 }
 
-// fault 15: nobody was told of its session, so nobody could end it.
+// fault 15: its session was not reported, so no call could end it.
 #[tokio::test]
 async fn a_cancelled_call_leaves_no_command() {
     let host = Host::open();
@@ -82,7 +82,7 @@ async fn a_long_command_goes_on() {
     assert_eq!(gone.message(), format!("Unknown process id {session}"));
 }
 
-// F138: whoever types too late gets the last output all the same.
+// F138: typing after the exit still returns the last output.
 #[tokio::test]
 async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
@@ -125,7 +125,7 @@ async fn keys_that_edit_a_line_do_not_reach_a_shell() {
         let refused = host.error("write_stdin", typed).await;
         assert!(refused.message().contains("keys that edit"), "{chars:?}: {refused}");
     }
-    // A redirection in two parts is a name that nobody judged.
+    // A redirection typed in two parts is a file name that was never checked.
     let typed = json!({ "session_id": session, "chars": "echo x > .env" });
     host.call("write_stdin", typed).await;
     let refused =
@@ -135,7 +135,7 @@ async fn keys_that_edit_a_line_do_not_reach_a_shell() {
     host.call("kill_session", json!({ "session_id": session })).await;
 }
 
-// SH9, SH10: nobody takes Ctrl-C for the end of a line that goes on behind it.
+// SH9, SH10: Ctrl-C does not end a line with text after it.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_line_that_outlives_an_interrupt_is_judged_as_one() {
@@ -246,7 +246,7 @@ async fn nothing_outlives_the_pipeline_or_the_session() {
 
 // fault 15: typing and looking at what has ended is an error that says so.
 #[tokio::test]
-async fn a_session_that_is_gone_is_unknown() {
+async fn ended_session_is_unknown() {
     let host = Host::open();
     for (tool, arguments) in [
         ("write_stdin", json!({ "session_id": 5, "chars": "x" })),
@@ -301,7 +301,7 @@ async fn the_same_command_again_and_again_is_a_loop() {
 
 // F138: what comes in two parts is one, and nothing of it is lost.
 #[tokio::test]
-async fn what_is_cut_between_calls_is_put_together() {
+async fn joins_input_split_between_calls() {
     for (first, second, expected) in [
         (r"a\303", r"\244b", ["a", "äb"]),
         (r"a\033[3", r"1mred\033[0m", ["a", "red"]),
@@ -325,7 +325,7 @@ async fn what_is_cut_between_calls_is_put_together() {
 
 /// Whether what was waited for came, as the report says.
 fn came(report: &str) -> bool {
-    field(report, "What was waited for ") == "has come"
+    field(report, "Awaited text ") == "has been found"
 }
 
 // F138: who waits for a text gets on as soon as it is there.
@@ -353,7 +353,7 @@ async fn a_text_ends_the_wait() {
 
 // F138: also what came between two calls is waited for, and watchers see it.
 #[tokio::test]
-async fn what_waits_already_ends_the_wait_at_once() {
+async fn buffered_text_ends_the_wait_at_once() {
     let host = Host::open();
     let cmd =
         "echo a; while [ ! -e go ]; do sleep 0.05; done; echo ready; touch gone; exec sleep 300";

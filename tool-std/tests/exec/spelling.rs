@@ -5,8 +5,7 @@ use tool_sdk::Mode;
 
 use crate::support::decide;
 
-// SH10: what a rule forbids is found however it is quoted, and what nobody can name is asked
-// about where something is forbidden.
+// SH10: a denied command is found in any quoting, and an unknown name needs approval.
 #[tokio::test]
 async fn no_spelling_evades_what_is_forbidden() {
     let rules = |deny: &'static str| ["allow exec_command", deny];
@@ -35,7 +34,7 @@ async fn no_spelling_evades_what_is_forbidden() {
     }
 }
 
-// PA7: where a redirection leads that only bash knows, somebody is asked.
+// PA7: a redirection to an unknown target needs approval.
 #[tokio::test]
 async fn a_target_in_backticks_asks() {
     let rules = ["allow exec_command", "allow edit", "deny edit(sub/p)"];
@@ -57,7 +56,7 @@ async fn a_target_in_backticks_asks() {
 // SH10: where something is forbidden, what may be it under another spelling asks, and without
 // that what everybody may run stays allowed.
 #[tokio::test]
-async fn what_may_be_forbidden_asks() {
+async fn commands_that_may_be_denied_need_approval() {
     for (deny, scripts) in [
         (
             "deny exec_command(rm *)",
@@ -114,9 +113,9 @@ async fn what_may_be_forbidden_asks() {
     assert_eq!(decide(Mode::Auto, &rules, r"echo x | xargs $'\x72m'").await, Deny);
 }
 
-// SH10: what nobody knows is asked about only where it may be a command.
+// SH10: an unknown word needs approval only if it may be a command.
 #[tokio::test]
-async fn what_cannot_be_forbidden_does_not_ask() {
+async fn commands_that_cannot_be_denied_need_no_approval() {
     let rules = ["allow exec_command", "deny exec_command(rm *)"];
     for cmd in [
         "echo $HOME",

@@ -1,4 +1,5 @@
-//! What is typed into a shell is judged as what it gets in the end, and shown to whoever is asked.
+//! Text typed into a shell is checked as the text that the shell receives, and shown to the
+//! approver.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,12 +25,12 @@ async fn an_ask_about_typing_shows_the_session() {
     assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": "off" })));
 }
 
-// SH9: whoever is asked reads that no shell gets the text.
+// SH9: the approver reads that no shell receives the text.
 #[tokio::test]
-async fn text_for_a_program_that_is_no_shell_is_told_as_that() {
+async fn preview_says_that_no_shell_reads_the_text() {
     let host = Host::new(Mode::Auto, &[]);
     for (program, expected) in [
-        ("cat", "it goes to a program that is no bash at its prompt"),
+        ("cat", "it goes to a program other than bash at its prompt"),
         ("dash", "a shell other than bash reads it"),
     ] {
         if program == "dash" && !Path::new("/bin/dash").exists() {
@@ -52,8 +53,7 @@ async fn text_for_a_program_that_is_no_shell_is_told_as_that() {
     }
 }
 
-/// A kept bash of a host that asks somebody who says yes to everything, and where only `touch` is
-/// forbidden.
+/// A bash session of a host whose approver accepts everything, and where only `touch` is denied.
 struct Typist {
     host: Host,
     bash: Arc<Process>,
@@ -121,7 +121,7 @@ const DENIED: &[&str] = &["deny exec_command(touch *)"];
 
 // SH9, SH10: what stands open of what was typed before says what a text is.
 #[tokio::test]
-async fn what_stands_open_is_judged_with_what_comes() {
+async fn pending_input_is_checked_with_new_text() {
     for texts in [
         ["echo '\n", "echo '; touch victim #'\n"],
         ["echo \"\n", "echo \"; touch victim #\"\n"],
@@ -154,10 +154,10 @@ async fn what_stands_open_is_judged_with_what_comes() {
     }
 }
 
-// SH9, SH10: where another program may read a part, nobody knows what the shell gets.
+// SH9, SH10: if another program may read a part, the text that the shell receives is unknown.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_others_may_read_a_part_of_is_asked_about() {
+async fn mixed_input_needs_approval() {
     for texts in [
         &["head -c 1\n\"echo '\"\n"][..],
         &["head -c 1\n\"echo '\"\n", "'; touch victim #'\n"],
@@ -191,7 +191,7 @@ async fn what_others_may_read_a_part_of_is_asked_about() {
     assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow);
 }
 
-// SH10: what is forbidden is so too where nobody knows which part of a text the shell gets.
+// SH10: a denied command stays denied if the shell may receive only a part of the text.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_part_that_a_shell_may_get_is_forbidden() {
@@ -217,7 +217,7 @@ async fn no_part_that_a_shell_may_get_is_forbidden() {
 // SH9: who reads what is typed is not known before the line was read that starts it.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_was_not_read_yet_leaves_no_shell_at_its_prompt() {
+async fn unread_input_means_not_at_prompt() {
     let typist = Typist::new(Mode::Auto, &["allow exec_command(echo *)"]);
     typist.prepare("true").await;
     typist.waits().await;
@@ -301,7 +301,7 @@ async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
 
 // SH9, SH10: what changes the meaning of later texts cannot be held against what is forbidden.
 #[tokio::test]
-async fn what_rebinds_words_or_keys_is_asked_about() {
+async fn rebinding_words_or_keys_needs_approval() {
     for text in ["alias x='tou''ch'\n", "bind x:accept-line\n", "stty lnext x\n", "stty $X\n"] {
         let host = Host::new(Mode::Bypass, DENIED);
         let bash = Spawn::exec("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
@@ -338,7 +338,7 @@ async fn keys_that_edit_are_refused_while_something_stands_before_a_shell() {
     host.call("write_stdin", json!({ "session_id": session, "chars": "a\u{7f}b\n" })).await;
 }
 
-// SH9: nobody who may type is kept from typing line by line.
+// SH9: an allowed text may be typed line by line.
 #[tokio::test]
 async fn lines_that_belong_together_may_be_typed_one_by_one() {
     let typist = Typist::new(Mode::Bypass, &[]);
@@ -368,7 +368,7 @@ async fn lines_that_belong_together_may_be_typed_one_by_one() {
 // F92, SH9: what is typed is held to the workspace and to the rules like what is run.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_is_typed_reads_no_other_files_than_what_is_run() {
+async fn typed_text_reads_the_same_files_as_a_command() {
     let rules = ["allow exec_command(cat *)", "allow exec_command(cd *)", "deny read(sub/secret)"];
     let typist = Typist::new(Mode::Auto, &rules);
     let root = typist.host.folder.path();

@@ -1,9 +1,8 @@
-//! Disks and folders that do not take what is written: the old file stays as it was, nothing
-//! lies about, and the error says what happened (fault 3).
+//! Disks and folders that reject writes: the old file is kept, no temporary files stay behind, and
+//! the error says what happened (fault 3).
 //!
-//! The disk is a small file system in memory, which only this test sees: it is made in a
-//! namespace of its own. A system that lets nobody do that passes, unless `TOOL_STD_TEST_DISK` is
-//! `required`.
+//! The disk is a small file system in memory, which is mounted in a namespace of the test. The test
+//! passes on systems without that permission, unless `TOOL_STD_TEST_DISK` is `required`.
 
 #![cfg(all(target_os = "linux", feature = "fs", feature = "search"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
@@ -19,14 +18,14 @@ use tool_sdk::{Call, ErrorKind, Pipeline, Registry, Rule, Session, ToolError, Wo
 use tool_std::fs::{apply_patch, edit_file, list_dir, write_file};
 use tool_std::search::{glob_files, grep_files};
 
-/// Says that there must be a disk to spoil.
+/// Makes the disk tests fail where no disk can be mounted.
 const DISK: &str = "TOOL_STD_TEST_DISK";
 
-/// Names the folder for a test that runs where the disk is.
+/// Names the folder for a test that runs on the disk.
 const PLACE: &str = "TOOL_STD_TEST_PLACE";
 
-/// What makes the disk at `$1`, spoils it with `$2`, and runs the rest there. Of two disks the
-/// second is beside the first one, and nothing is spoilt.
+/// Mounts the disk at `$1`, breaks it with `$2`, and runs the rest there. With two disks, the
+/// second is mounted beside the first one, and nothing is broken.
 const SCRIPT: &str = r#"
     disk=$1; spoil=$2; shift 2
     if [ "$spoil" = beside ]; then
@@ -49,7 +48,7 @@ const SCRIPT: &str = r#"
     esac
 "#;
 
-/// Runs the test `name` again on a disk that is spoiled, where it holds `claim`.
+/// Runs the test `name` again on a broken disk, where it checks `claim`.
 fn on_disk(name: &str, spoil: &str, claim: impl FnOnce(&Path)) {
     if let Some(place) = std::env::var_os(PLACE) {
         return claim(Path::new(&place));
@@ -77,8 +76,7 @@ fn on_disk(name: &str, spoil: &str, claim: impl FnOnce(&Path)) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}{wrong}");
 }
 
-/// Makes every kind of change, each of which must fail with `kind`, say `why`, and leave
-/// everything as it was.
+/// Makes every kind of change. Each must fail with `kind` and `why`, and change nothing.
 fn nothing_changes(disk: &Path, kind: ErrorKind, why: &str) {
     let before = tree(disk);
     for (tool, args) in changes() {
@@ -90,7 +88,7 @@ fn nothing_changes(disk: &Path, kind: ErrorKind, why: &str) {
 }
 
 fn changes() -> Vec<(&'static str, Value)> {
-    // More than is left anywhere on a full disk.
+    // More than the free space of a full disk.
     let much = "new\n".repeat(100_000);
     let patch = |body: &str| json!({ "input": format!("*** Begin Patch\n{body}*** End Patch") });
     let added: String = much.lines().map(|line| format!("+{line}\n")).collect();
@@ -100,7 +98,7 @@ fn changes() -> Vec<(&'static str, Value)> {
         ("write_file", json!({ "path": "deep/down/new", "content": much })),
         ("edit_file", json!({ "path": "f", "old_string": "old", "new_string": much })),
         ("apply_patch", patch(&format!("*** Update File: sub/g\n@@\n-old\n{added}"))),
-        // Of several changes, the first of which would fit on any disk.
+        // The first of several changes would fit on the disk.
         (
             "apply_patch",
             patch(&format!(
@@ -120,7 +118,7 @@ fn call(folder: &Path, tool: &str, args: &Value) -> Result<(), ToolError> {
     outcome.result.map(drop)
 }
 
-/// Every file and folder below `folder`, with the text of the files.
+/// Returns every file and folder below `folder`, with the text of the files.
 fn tree(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -135,7 +133,7 @@ fn tree(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-// PA8: who goes through a folder stays on its device where that is asked for.
+// PA8: a walk stays on its device when requested.
 #[test]
 fn a_second_disk_below_the_first() {
     on_disk("a_second_disk_below_the_first", "beside", |disk| {
@@ -183,7 +181,7 @@ fn a_full_disk() {
     });
 }
 
-// Who writes more than such a limit allows is ended by a signal, unless it looks before.
+// A write over the file size limit kills the program with a signal, unless it checks before.
 #[test]
 fn files_that_may_only_be_small() {
     on_disk("files_that_may_only_be_small", "limited", |disk| {

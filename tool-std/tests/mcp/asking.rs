@@ -1,4 +1,4 @@
-//! Who is asked by the program, and what settings make of it.
+//! Approval requests of the program as an MCP server, and the settings for them.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::peer::{Peer, call, program, text};
 
-/// The program, which has to ask before it reads, with these options.
+/// Starts the program, which needs approval for reads, with these options.
 fn asking(options: &[&str]) -> Command {
     let options = [&["--ask", "read_file"], options, &["serve", "mcp"]].concat();
     program(&options)
@@ -49,7 +49,7 @@ fn an_old_peer_is_asked_and_its_answer_counts() {
     }
 }
 
-// A client that fails to ask has answered for nobody.
+// A client that fails to ask its user has not approved.
 #[test]
 fn a_peer_that_fails_to_ask_is_no_user_who_says_no() {
     for (answer, words) in [
@@ -115,7 +115,7 @@ fn nobody_is_asked_where_the_answer_is_known() {
     }
 }
 
-// What cannot be asked is not done, and the denial says which rule would help.
+// A call that cannot be approved is denied, and the denial names the rule that would help.
 #[test]
 fn a_peer_that_cannot_ask_is_denied() {
     let mut peer = Peer::greet(asking(&[]), json!({}));
@@ -125,7 +125,7 @@ fn a_peer_that_cannot_ask_is_denied() {
     peer.hang_up();
 }
 
-// A command of the user judges the calls of every surface.
+// An approver command of the user decides calls of every surface.
 #[cfg(unix)]
 #[test]
 fn commands_as_hooks_judge_the_calls() {

@@ -1,4 +1,4 @@
-//! Over HTTP.
+//! The program as an MCP server over HTTP.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::peer::{call, hello, program, text};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A server over HTTP, ended when the test is.
+/// A server over HTTP, which ends with the test.
 struct Http {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -33,14 +33,14 @@ impl Http {
         Self { child, said: stderr, address }
     }
 
-    /// What it says next to whoever started it.
+    /// Returns the next line of the server's standard error.
     fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).expect("it says more");
         line.trim_end().to_owned()
     }
 
-    /// The whole answer to one request on a connection of its own.
+    /// Returns the whole response to one request on its own connection.
     fn post(&self, headers: &[(&str, &str)], body: &Value) -> String {
         let body = body.to_string();
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
@@ -61,7 +61,7 @@ impl Http {
         answer
     }
 
-    /// A request that stands for itself.
+    /// Sends a request without a session.
     fn ask(&self, token: &str, mut request: Value) -> String {
         request["params"]["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -93,7 +93,7 @@ impl Drop for Http {
     }
 }
 
-/// The message in a stream of events.
+/// Returns the message in an event stream.
 fn message(answer: &str) -> Value {
     let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
     let message = data.filter_map(|data| serde_json::from_str(data).ok()).next();
@@ -138,7 +138,7 @@ fn tools_are_called_over_http() {
     assert!(text(&message(&read)).starts_with("1: [package]"), "{read}");
 }
 
-// F130: who comes in is named in the configuration; their tokens are not.
+// F130: the configuration names the clients, but not their tokens.
 #[test]
 fn the_configuration_names_who_may_come_in() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -169,7 +169,7 @@ fn the_configuration_names_who_may_come_in() {
     }
 }
 
-// A request of 2026-07-28 needs no session.
+// A request of protocol 2026-07-28 needs no session.
 #[test]
 fn requests_stand_for_themselves() {
     let server = Http::start();
@@ -178,7 +178,7 @@ fn requests_stand_for_themselves() {
     assert!(answer.contains("1: [package]") && answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }
 
-// A command that runs on is there for the next request, and for nobody else's.
+// A background command is available to the next request of the same principal only.
 #[cfg(unix)]
 #[test]
 fn a_command_outlives_the_request_that_started_it() {
@@ -195,7 +195,7 @@ fn a_command_outlives_the_request_that_started_it() {
     assert!(text(&message(&typed)).contains("got word"), "{typed}");
 }
 
-// RS2: a token that nobody gave is written down for the user alone, and nowhere else.
+// RS2: a generated token is stored readable by the user only, and nowhere else.
 #[cfg(unix)]
 #[test]
 fn a_token_that_is_made_is_kept_in_a_private_file() {
@@ -214,7 +214,7 @@ fn a_token_that_is_made_is_kept_in_a_private_file() {
     assert!(server.lists(token.trim(), "read_file"));
 }
 
-// Whoever is let in from elsewhere has to be named.
+// Remote clients must be configured.
 #[test]
 fn others_reach_the_server_under_the_names_that_it_has() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -225,7 +225,7 @@ fn others_reach_the_server_under_the_names_that_it_has() {
     let config = config.to_str().expect("a name");
     let args = ["--config", config, "serve", "mcp", "--http", "0.0.0.0:0"];
     let mut server = Http::run(program(&args).env("TOOL_SDK_TOKEN", TOKEN));
-    assert_eq!(server.next_line(), "others are let in as tools.example.com");
+    assert_eq!(server.next_line(), "other machines can connect as tools.example.com");
     let (_, port) = server.address.rsplit_once(':').expect("a port");
     let port = port.to_owned();
     server.address = format!("127.0.0.1:{port}");

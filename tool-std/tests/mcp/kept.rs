@@ -1,4 +1,4 @@
-//! Results that were too long: the whole is kept for the session, and for nobody else.
+//! Truncated results: the full text is kept for its session only.
 
 #![cfg(unix)]
 

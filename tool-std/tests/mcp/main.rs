@@ -1,5 +1,4 @@
-//! The program as a server of the Model Context Protocol, spoken to by hand: over its
-//! standard input and output, and over HTTP.
+//! The program as an MCP server, tested with hand-written messages over stdio and HTTP.
 
 #![cfg(feature = "application")]
 

@@ -1,11 +1,11 @@
-//! A peer written by hand, and the program that it talks to.
+//! A hand-written client, and the program as its server.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// The program on this package's folder.
+/// Starts the program on this package's folder.
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_tool-std"));
     program
@@ -38,7 +38,7 @@ pub(crate) fn call(id: u64, tool: &str, arguments: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
 }
 
-/// A peer over standard input and output.
+/// A client over stdio.
 pub(crate) struct Peer {
     child: Child,
     pub(crate) write: ChildStdin,
@@ -46,7 +46,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The program as others start it, before anything is said.
+    /// Starts the program, without a handshake.
     pub(crate) fn silent(mut program: Command) -> Self {
         let mut child = program.spawn().expect("the program runs");
         let write = child.stdin.take().expect("it is piped");
@@ -58,7 +58,7 @@ impl Peer {
         Self::greet(program(&["serve", "mcp"]), json!({}))
     }
 
-    /// A peer that begins with the handshake.
+    /// Starts a client that completes the handshake.
     pub(crate) fn greet(program: Command, capabilities: Value) -> Self {
         let mut peer = Self::silent(program);
         peer.send(&hello_with("2025-06-18", capabilities));
@@ -86,7 +86,7 @@ impl Peer {
         answer
     }
 
-    /// Hangs up; the program has nothing more to say and ends.
+    /// Closes the connection; the program must end without further output.
     pub(crate) fn hang_up(mut self) -> Output {
         drop(self.write);
         let mut rest = String::new();

@@ -1,4 +1,4 @@
-//! Over standard input and output.
+//! The program as an MCP server over stdio.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -57,7 +57,7 @@ fn calls_at_the_same_time_are_all_answered() {
     peer.hang_up();
 }
 
-// The same calls again and again are found out.
+// The loop guard detects repeated calls.
 #[test]
 fn a_peer_that_repeats_itself_is_told_so() {
     let mut peer = Peer::start();

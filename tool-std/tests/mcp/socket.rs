@@ -1,4 +1,4 @@
-//! Over HTTP at a UNIX socket.
+//! The program as an MCP server over HTTP at a Unix socket.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -13,7 +13,7 @@ use crate::peer::{hello, program};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A server at a socket, ended when the test is.
+/// A server at a socket, which ends with the test.
 struct Server {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -41,7 +41,7 @@ impl Server {
         line.trim_end().to_owned()
     }
 
-    /// What curl prints of an answer to a first message: the body, and the status at its end.
+    /// Returns curl's output for a first request: the body, followed by the status.
     fn curl(&self, more: &[&str]) -> String {
         let output = Command::new("curl")
             .args(["--silent", "--max-time", "20", "--unix-socket"])
@@ -56,7 +56,7 @@ impl Server {
         String::from_utf8(output.stdout).expect("it is text")
     }
 
-    /// Tells it to end as a service manager does, and waits.
+    /// Sends SIGTERM like a service manager, and waits.
     fn end(mut self) {
         let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(told.expect("kill runs").success());
@@ -106,7 +106,7 @@ fn a_socket_is_there_for_whoever_has_the_token() {
     assert!(!path.exists(), "it goes with the server");
 }
 
-// RS2: the same rules as at an address of this machine.
+// RS2: the same rules as at a loopback address.
 #[test]
 fn a_token_that_is_made_for_a_socket_is_kept_in_a_private_file() {
     let outer = tempfile::tempdir().expect("a folder");
@@ -132,7 +132,7 @@ fn what_a_dead_server_left_is_replaced() {
     assert!(server.curl(&["--header", &bearer]).ends_with("\n200"));
 }
 
-/// What a server says that cannot listen there.
+/// Returns the error of a server that cannot listen there.
 fn refused(path: &str) -> String {
     let at = format!("unix:{path}");
     let mut program = program(&["serve", "mcp", "--http", &at]);
@@ -173,7 +173,7 @@ fn a_place_that_is_not_the_users_alone_is_refused() {
         assert!(said.contains("cannot serve: `") && said.contains(words), "{path}: {said}");
     }
     assert_eq!(fs::read_to_string(at("own/file")).expect("it is there"), "kept");
-    // Tools may write to the folder that the program runs in: they could listen in its place.
+    // Tools may write into the working directory, so they could replace the socket.
     let said = refused("target/run/mcp.sock");
     assert!(said.contains("tools may write to it"), "{said}");
 }

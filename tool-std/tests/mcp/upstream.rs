@@ -1,4 +1,4 @@
-//! Servers whose tools the program uses: what they are told, and what they cannot delay.
+//! Configured MCP servers: cancellation, and servers that hang.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use crate::peer::{Peer, program};
 
-/// How long anything may take that a test waits for.
+/// The time limit of every wait.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A server over HTTP with one tool that never ends; gives its address, and what it hears.
+/// Starts a server over HTTP with one tool that never returns; returns its address and the received
+/// requests.
 fn hanging() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
@@ -49,7 +50,7 @@ fn answer(stream: TcpStream, tell: &Sender<String>) -> Option<()> {
         Some("tools/list") => {
             json!({ "tools": [{ "name": "hang", "inputSchema": { "type": "object" } }] })
         }
-        // Until the client hangs up.
+        // Until the client closes the connection.
         Some("tools/call") => return stream.read(&mut [0]).ok().map(drop),
         _ => Value::Null,
     };
@@ -70,7 +71,7 @@ fn answer(stream: TcpStream, tell: &Sender<String>) -> Option<()> {
     stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()
 }
 
-/// Waits until the server has heard this.
+/// Waits until the server has received this.
 fn until(heard: &Receiver<String>, wanted: &str) {
     loop {
         let said = heard.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("nothing of {wanted}"));
@@ -92,7 +93,7 @@ fn config(folder: &tempfile::TempDir, server: &str) -> String {
     path.to_str().expect("a plain path").to_owned()
 }
 
-// F122: Ctrl-C reaches the server that runs the call, and its session ends.
+// F122: Ctrl-C cancels the call at the server, and ends its session.
 #[test]
 fn an_interrupted_call_is_taken_back() {
     let (url, heard) = hanging();
@@ -108,7 +109,7 @@ fn an_interrupted_call_is_taken_back() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
 }
 
-// A server that hangs keeps nobody waiting, and one that comes late is told of.
+// A hanging server delays nothing, and a late one is announced.
 #[test]
 fn a_server_that_hangs_does_not_delay_the_start() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,9 +1,9 @@
-//! What rules say of files, to tools that read and search: what is denied is not found, and nothing
-//! is shown that somebody would have to be asked about.
+//! Permission rules on files, in tools that read and search: denied files are not found, and files
+//! that need approval are not shown without it.
 
 use super::*;
 
-/// Calls under these rules; a failure is told by its kind.
+/// Calls under these rules; a failure is reported by its kind.
 async fn under(
     folder: &TempDir,
     rules: &[&str],
@@ -34,8 +34,8 @@ const SECRETS: &[(&str, &str)] = &[
     ("sub/a.rs", "key = 3\n"),
 ];
 
-// F145, F146: what a rule denies is found by no search, and shows in no number: neither what
-// it holds nor that it is there.
+// F145, F146: a denied file is found by no search and counted in no number, neither its content nor
+// its existence.
 #[tokio::test]
 async fn what_is_denied_is_not_found() {
     let folder = folder(SECRETS);
@@ -59,7 +59,7 @@ async fn what_is_denied_is_not_found() {
     assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs"), "{listed}");
 }
 
-// F146: a higher limit would not help where the paths are too long.
+// F146: a higher limit would not help when the paths are too long.
 #[tokio::test]
 async fn what_is_cut_for_its_length_says_so() {
     let names: Vec<String> = (0..400).map(|n| format!("{}{n:03}", "x".repeat(150))).collect();
@@ -70,7 +70,7 @@ async fn what_is_cut_for_its_length_says_so() {
     assert!(found.ends_with(end) && found.contains("\n(Output capped at 50 KiB: showing 3"));
 }
 
-// F141, F144: nor is it offered to who nearly names it.
+// F141, F144: a denied file is not suggested for a similar name.
 #[tokio::test]
 async fn what_is_denied_is_not_offered() {
     let folder = folder(SECRETS);
@@ -89,8 +89,8 @@ async fn what_is_denied_is_not_offered() {
     }
 }
 
-// PA6, F145, F146: who denies a file to one tool that reads does not mean that another shows
-// it. That nobody is to have a tool, or is asked whenever it is called, is said of no file.
+// PA6, F145, F146: a rule that denies a file to one reading tool denies it to the others. A rule
+// that denies a whole tool, or always asks for approval, says nothing about files.
 #[tokio::test]
 async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
     let folder = folder(SECRETS);
@@ -128,7 +128,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
     }
 }
 
-// PA6, F145: nor by a search of that one file, which asks nobody about reading it.
+// PA6, F145: nor is it found by a search of that file, which requests no approval.
 #[tokio::test]
 async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
     let folder = folder(SECRETS);
@@ -147,7 +147,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
     }
 }
 
-// PA6: nor by a search that starts above the folder, which somebody allowed.
+// PA6: nor by a search that starts above the folder with an approval.
 #[tokio::test]
 async fn what_is_denied_is_not_found_from_above() {
     let above = folder(&[("root/sub/.env", "key = 2\n"), ("root/a.rs", "key = 3\n")]);
@@ -169,7 +169,7 @@ async fn what_is_denied_is_not_found_from_above() {
     }
 }
 
-// F145, F146: of what somebody may be asked about it is told that it is there.
+// F145, F146: files that need approval are counted.
 #[tokio::test]
 async fn what_may_be_asked_for_is_counted() {
     let folder = folder(SECRETS);
@@ -186,7 +186,7 @@ async fn what_may_be_asked_for_is_counted() {
     assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs\n(2 left out by the rules.)"), "{listed}");
 }
 
-// F141, F144, F145, F146: the rules about reading hold for every tool that reads.
+// F141, F144, F145, F146: rules on reading apply to every tool that reads.
 #[tokio::test]
 async fn what_is_denied_cannot_be_named_either() {
     let folder = folder(SECRETS);
@@ -226,7 +226,7 @@ async fn rules_speak_of_absolute_paths_and_of_tools_as_well() {
     }
 }
 
-/// A call of each tool about a path that is outside.
+/// A call of each tool with a path outside of the workspace.
 fn outside(path: &Path) -> [(&'static str, serde_json::Value); 4] {
     [
         ("read_file", json!({ "path": path.join("a") })),
@@ -236,7 +236,7 @@ fn outside(path: &Path) -> [(&'static str, serde_json::Value); 4] {
     ]
 }
 
-// PA2: what is outside is asked about, as reading: no mode that only reads forbids it.
+// PA2: paths outside need approval as reads; no mode that only reads forbids them.
 #[tokio::test]
 async fn what_is_outside_is_asked_about() {
     let (inside, other) = (folder(&[]), folder(&[("a", "needle\n"), (".gitignore", "nothing\n")]));
@@ -262,7 +262,7 @@ async fn what_is_outside_is_asked_about() {
     }
 }
 
-// Whoever was asked about a file was not asked about what is beside it.
+// An approval of a file does not extend to its neighbours.
 #[tokio::test]
 async fn outside_nothing_is_shown_but_what_was_asked_about() {
     let (inside, other) =
@@ -276,13 +276,13 @@ async fn outside_nothing_is_shown_but_what_was_asked_about() {
     let outcome = pipeline.call(&session, Call::new("read_file", slip.as_str())).await;
     let error = outcome.result.unwrap_err();
     assert_eq!((error.kind(), error.suggestion()), (ErrorKind::NotFound, None));
-    // Nor do ignore files above it count.
+    // Ignore files above it do not count either.
     let found = json!({ "path": place.join("a"), "pattern": "*" });
     let found = under(&inside, allow, "glob_files", found).await.unwrap();
     assert_eq!(found, place.join("a/b").display().to_string());
 }
 
-// PA6, F145: where everything asks, a rule for one folder allows no more than it names.
+// PA6, F145: when everything needs approval, a rule for one folder allows no more than that folder.
 #[tokio::test]
 async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
     let folder = folder(SECRETS);
@@ -304,14 +304,14 @@ async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
         let some = found(&["allow read(.)", "allow read(sub/*)"], None).await;
         assert_eq!(some, ["sub/.env", "sub/a.rs"]);
         assert_eq!(found(&["allow glob_files"], None).await, all);
-        // Who was asked whether the folder may be searched has said so.
+        // An approval to search the folder includes its files.
         assert_eq!(found(&[], Some(Reply::Once)).await, all);
         let patterns = vec![".".to_owned()];
         assert_eq!(found(&[], Some(Reply::Session { patterns })).await, all);
     }
 }
 
-// What somebody would have to be asked about is not shown without asking.
+// A file that needs approval is not shown without it.
 #[tokio::test]
 async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
     let folder = folder(SECRETS);
@@ -334,8 +334,7 @@ async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
     assert_eq!(found(&asking.mode(Mode::Bypass)).await, 2);
 }
 
-// PA6: a search that a rule let through was not asked about, and so nobody answered for what it
-// meets.
+// PA6: a search that a rule allowed had no approval, so files that need one are not shown.
 #[tokio::test]
 async fn what_asks_about_everything_is_not_answered_by_a_rule() {
     let folder = folder(SECRETS);
@@ -368,7 +367,7 @@ async fn what_asks_about_everything_is_not_answered_by_a_rule() {
     }
 }
 
-// PA2, PA6: what rules about the outside deny or ask about is met by no search there.
+// PA2, PA6: files outside that rules deny, or that need approval, are not found by a search there.
 #[tokio::test]
 async fn what_is_denied_outside_is_not_found_there() {
     let (inside, other) = (folder(&[]), folder(&[("pub/p", "key\n"), ("private/k", "key\n")]));
@@ -404,7 +403,7 @@ async fn what_is_denied_outside_is_not_found_there() {
     }
 }
 
-// PA6: a rule on the name that leads there through a link counts for what is below it.
+// PA6: a rule on the path through a symbolic link applies to what is below it.
 #[cfg(unix)]
 #[tokio::test]
 async fn what_is_denied_through_a_link_is_not_found_through_it() {

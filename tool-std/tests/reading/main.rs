@@ -1,5 +1,5 @@
-//! The tools that read and search, called as a host calls them: on real folders, through
-//! every gate.
+//! The tools that read and search, called like by a host: on real folders, through the whole
+//! pipeline.
 
 #![cfg(all(feature = "fs", feature = "search"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
@@ -21,7 +21,7 @@ use tool_sdk::{
 use tool_std::fs::{Numbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
 
-/// A folder whose files are the older the later they stand in the list.
+/// A folder whose files are the older, the later they stand in the list.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for (age, (path, content)) in (1_u64..).zip(files) {
@@ -47,7 +47,8 @@ async fn text(harness: &Harness, tool: &str, args: serde_json::Value) -> String 
     harness.ok(tool, args.to_string()).await.into_text()
 }
 
-// F97: the way to the rest of a long result is the tool that reads files, not one for folders.
+// F97: the hint for the rest of a long result names the tool that reads files, not the one for
+// folders.
 #[tokio::test]
 async fn what_was_left_out_is_in_a_file() {
     let (folder, outputs) = (folder(&[("a", &"line\n".repeat(100))]), TempDir::new().unwrap());
@@ -56,7 +57,7 @@ async fn what_was_left_out_is_in_a_file() {
     let lent = prepare_outputs(outputs.path(), "test").unwrap();
     let workspace = || Workspace::open([folder.path()]).unwrap();
     let ways = "page through it with `read_file` (offset, limit) or search it with `grep_files`]";
-    // No tool is named that could not open the file.
+    // The hint names no tool that could not open the file.
     for (workspace, is_told) in [(workspace().readable(lent).unwrap(), true), (workspace(), false)]
     {
         let session = Session::new("test").lend(workspace);
@@ -111,7 +112,7 @@ async fn files_are_found_by_name_the_newest_first() {
     }
 }
 
-// F146: of any number of files the same ones are shown every time, whichever thread finds them.
+// F146: with any number of files the same ones are shown every time, whichever thread finds them.
 #[tokio::test]
 async fn the_newest_of_many_are_shown() {
     let names: Vec<_> = (0..3000).map(|n| format!("d{}/e{}/f{n:04}", n % 61, n % 7)).collect();
@@ -130,7 +131,7 @@ async fn the_newest_of_many_are_shown() {
     assert!(text(&harness, "grep_files", counted).await.starts_with("Found 50 files."));
 }
 
-// F145: ignore files of the folders above count, those of an outer repository do not.
+// F145: ignore files of parent folders count, those of an outer repository do not.
 #[tokio::test]
 async fn ignore_files_count_from_the_workspace_down() {
     let folder = folder(&[
@@ -159,7 +160,7 @@ async fn ignore_files_count_from_the_workspace_down() {
     assert_eq!(text(&harness, "glob_files", args).await, "a/tree/z.local");
 }
 
-// F145: a search shows no more than its limit, and says how much it left out.
+// F145: a search shows at most its limit, and says how much it omitted.
 #[tokio::test]
 async fn a_search_ends_at_its_limit() {
     let names: Vec<_> = (0..500).map(|n| format!("f{n}")).collect();
@@ -192,12 +193,12 @@ async fn size_and_encoding_do_not_matter() {
         bytes.extend_from_slice(b"needle\n");
         fs::write(folder.path().join(name), bytes).unwrap();
     }
-    // What comes after a megabyte does not make the beginning binary, in any mode.
+    // Bytes after the first megabyte do not make a file binary, in any mode.
     let (start, rest) = large.split_at(1_000);
     let late = format!("{start}\nneedle\n{}\0{rest}", &rest[..1 << 20]);
     fs::write(folder.path().join("text-then-binary"), late).unwrap();
     let harness = harness(&folder);
-    // The first match of a file is enough to list it, and what follows is not looked at.
+    // The first match of a file is enough to list it; the rest is not read.
     for (mode, in_part) in [("count", 3), ("files", 2), ("content", 3)] {
         let args = json!({ "pattern": "needle", "output_mode": mode });
         let found = text(&harness, "grep_files", args).await;
@@ -211,14 +212,14 @@ async fn size_and_encoding_do_not_matter() {
     }
 }
 
-// F145: rules that are not heeded are told of.
+// F145: unused ignore rules are reported.
 #[tokio::test]
 async fn an_ignore_file_that_is_too_long_is_told_of() {
     let many = format!("*.log\n{}", "x\n".repeat(20_000));
     let folder = folder(&[("a.log", "needle"), ("a", "needle"), ("sub/.gitignore", &many)]);
     fs::write(folder.path().join(".gitignore"), &many).unwrap();
     let harness = harness(&folder);
-    let note = "(2 ignore files have more rules than are heeded: what the last ones exclude was \
+    let note = "(2 ignore files have more rules than are used: what the last ones exclude was \
                 searched.)";
     let grep = text(&harness, "grep_files", json!({ "pattern": "needle", "output_mode": "files" }));
     assert_eq!(grep.await, format!("Found 1 file.\na\n{note}"));
@@ -228,8 +229,8 @@ async fn an_ignore_file_that_is_too_long_is_told_of() {
     assert_eq!(text(&harness, "grep_files", below).await, format!("No matches found.\n{note}"));
 }
 
-// F141: a page deep in a large file is the same when its place is remembered, and a file that
-// changed is read anew.
+// F141: a page deep in a large file is the same from the cached line index, and a changed file is
+// read again.
 #[tokio::test]
 async fn a_remembered_place_is_forgotten_with_the_file() {
     let folder = folder(&[]);
@@ -246,14 +247,15 @@ async fn a_remembered_place_is_forgotten_with_the_file() {
     assert_eq!(page(50_000).await, first);
     assert!(page(40_000).await.starts_with("40000: old"));
 
-    // The same size, and the same time to the second.
+    // The same size, and the same modification time in seconds.
     fs::write(&path, lines("a\nb")).unwrap();
     written_ago(&path, 1);
     let changed = page(50_000).await;
     assert!(changed.starts_with(&format!("50000: b {:>40}\n50001: a\n", 25_000)), "{changed}");
 }
 
-// F141, F144: what is no file or folder is refused, and says what to do instead.
+// F141, F144: a path that is neither a file nor a folder is rejected, with a hint on what to do
+// instead.
 #[cfg(unix)]
 #[tokio::test]
 async fn pipes_and_folders_are_refused_at_once() {
@@ -282,7 +284,7 @@ async fn pipes_and_folders_are_refused_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    // F141: the pages of a file, put together, are the file.
+    // F141: the pages of a file joined are the file.
     #[test]
     fn pages_are_the_file(
         lines in proptest::collection::vec("[a-zäß ]{0,30}", 1..80), limit in 1_u32..20,
@@ -305,7 +307,7 @@ proptest! {
     }
 }
 
-// A host says how lines are numbered.
+// A host sets the format of line numbers.
 #[tokio::test]
 async fn lines_are_numbered_as_the_host_wants() {
     let folder = folder(&[("a", "one\ntwo\nthree\n")]);

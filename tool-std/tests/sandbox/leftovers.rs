@@ -1,4 +1,4 @@
-//! What confined programs leave behind: processes, files, words on terminals.
+//! What sandboxed programs leave behind: processes, files, text on terminals.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,13 +15,13 @@ use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session};
 
 use super::{Machine, PROGRAM, confined};
 
-/// Long enough to be a failure.
+/// A time limit that means failure.
 const HANGS: Duration = Duration::from_secs(30);
 
-/// How long a confined program may tidy up.
+/// The time that a sandboxed program has for its clean-up.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Ways to leave parents, session and environment behind; all of it holds descriptor 3.
+/// Ways to escape from parent, session and environment; all of them hold descriptor 3.
 const ORPHANS: &[&str] = &[
     "env -i PATH=$PATH setsid -f sh -c 'while :; do sleep 1; done'",
     "env -i PATH=$PATH setsid -f setsid -f sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done'",
@@ -32,7 +32,7 @@ fn policy(root: &Path) -> Policy {
     Policy::new(Mode::Required, Level::WorkspaceWrite).helper(PROGRAM).writable(root)
 }
 
-/// A folder with a pipe that a tree of processes holds open, until its last one ends.
+/// A folder with a pipe that a process tree holds open until its last process ends.
 struct Held {
     folder: tempfile::TempDir,
     root: PathBuf,
@@ -45,19 +45,19 @@ impl Held {
         let root = folder.path().canonicalize().expect("it is there");
         let pipe = root.join("pipe");
         assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
-        // Both ends at once, so that nobody waits for the other one.
+        // Both ends are opened at once, so that neither open blocks.
         let both = File::options().read(true).write(true).open(pipe).expect("it opens");
         Self { folder, root, both }
     }
 
-    /// Leaves so many orphans behind that hold the pipe.
+    /// Starts orphans that hold the pipe.
     fn script(&self, orphans: usize) -> String {
         let pipe = self.root.join("pipe");
         let all: Vec<&str> = ORPHANS.iter().copied().cycle().take(orphans).collect();
         format!("exec 3>'{}' </dev/null >/dev/null 2>&1; {}", pipe.display(), all.join("; "))
     }
 
-    /// Waits until nobody holds it any more.
+    /// Waits until no process holds the pipe.
     async fn let_go(self) {
         let mut end = File::open(self.root.join("pipe")).expect("it opens");
         drop(self.both);
@@ -68,8 +68,8 @@ impl Held {
     }
 }
 
-// fault 6, CH6: however a confined program hides, nothing of it outlives the call, whether that
-// ends by itself, by its time limit or because nobody waits for it any more.
+// fault 6, CH6: no process of a sandboxed program outlives the call, whether the call ends by
+// itself, by its time limit or by cancellation.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_orphan_outlives_its_call() {
     if !Machine::new().is_whole() {
@@ -102,7 +102,7 @@ async fn no_orphan_outlives_its_call() {
     held.let_go().await;
 }
 
-// fault 6: the same for programs that are kept.
+// fault 6: the same for background commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_orphan_outlives_a_kept_program() {
     if !Machine::new().is_whole() {
@@ -127,7 +127,7 @@ async fn no_orphan_outlives_a_kept_program() {
     }
 }
 
-// F59: what ends a confined program is told as it is for any other.
+// F59: a sandboxed program is ended like any other.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_confined_program_ends_as_it_ended() {
     if !Machine::new().is_whole() {
@@ -153,7 +153,7 @@ async fn a_confined_program_ends_as_it_ended() {
     assert_eq!(sleeps.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
 }
 
-// CH5: nobody's terminal but its own; new ones may be had.
+// CH5: a sandboxed program can only open its own terminal and new ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_other_terminal_can_be_written_to() {
     if !Machine::new().is_whole() {
@@ -177,7 +177,7 @@ async fn no_other_terminal_can_be_written_to() {
     assert!(text.contains("new") || text.contains("not found"), "{text}");
 }
 
-// SB3: what is there is held, also further down; what is made is told.
+// SB3: existing protected files cannot be changed, also in subfolders; new ones are reported.
 #[test]
 fn protected_names_are_held_or_told() {
     if !Machine::new().is_whole() {
@@ -197,7 +197,7 @@ fn protected_names_are_held_or_told() {
         assert_ne!(display["exit_code"], 0, "{line}: {text}");
         assert_eq!(display["sandbox"]["planted"], json!([]), "{line}");
     }
-    // Work goes on around it.
+    // Other work in the folder is possible.
     let (text, display) = confined(root.path(), &required, "touch a && mv a sub/b && mv sub/b c");
     assert_eq!(display["exit_code"], 0, "{text}");
 
@@ -210,20 +210,20 @@ fn protected_names_are_held_or_told() {
         let (text, display) = confined(root.path(), &required, line);
         let told = display["sandbox"]["planted"].as_array().expect("a list");
         assert!(told.contains(&json!(name)), "{line}: {told:?} {text}");
-        assert!(text.contains("What is new here, other programs run or obey later: `"), "{text}");
+        assert!(text.contains("New files that other programs run or obey later: `"), "{text}");
     }
     let (text, display) = confined(root.path(), &required, "ls -A");
     assert!(display["sandbox"]["planted"] == json!([]) && !text.contains("new here"), "{text}");
 }
 
-// SB2, MC5: a server of somebody else is held as well, and what it leaves behind ends with it.
+// SB2, MC5: an external server is sandboxed as well, and its leftovers end with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_over_pipes_is_confined() {
     if !Machine::new().is_whole() {
         return;
     }
     let held = Held::new();
-    // No folder for temporary files as the sandbox knows them.
+    // Not a folder for temporary files of the sandbox.
     let outside = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let script = format!(
         "{}; exec '{PROGRAM}' --root '{}' --state-dir '{}/state' --allow exec_command --allow edit --allow external_directory serve mcp",
@@ -250,7 +250,7 @@ async fn a_server_over_pipes_is_confined() {
     upstreams.close();
     held.let_go().await;
 
-    // Where the policy cannot be had, nothing is started.
+    // Where the policy cannot be enforced, nothing is started.
     let policy = Policy::new(Mode::Required, Level::WorkspaceWrite).helper("/bin/true");
     assert_eq!(policy.status().processes, Enforced::None);
     let launch = Launch::new("touch", [file.display().to_string()]).sandbox(policy);
@@ -259,7 +259,7 @@ async fn a_server_over_pipes_is_confined() {
     assert!(!file.exists());
 }
 
-// SB2: without namespaces `required` refuses, and says what is missing.
+// SB2: without namespaces `required` rejects the command, and says what is missing.
 #[test]
 fn without_namespaces_nothing_is_required_in_vain() {
     if !Machine::new().is_whole() {
@@ -280,7 +280,7 @@ fn without_namespaces_nothing_is_required_in_vain() {
     };
     let output = limited("best_effort", Path::new("ran"));
     let text = String::from_utf8_lossy(&output.stdout);
-    if !text.contains("no processes of its own") {
+    if !text.contains("no PID namespace") {
         println!("sandbox tests: 0 run, 1 skipped (namespaces cannot be limited here: {text})");
         return;
     }
@@ -288,5 +288,5 @@ fn without_namespaces_nothing_is_required_in_vain() {
     assert!(text.contains(r#""processes":"partial""#) && root.path().join("ran").exists());
     let output = limited("required", Path::new("refused"));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("no processes of its own") && !root.path().join("refused").exists());
+    assert!(text.contains("no PID namespace") && !root.path().join("refused").exists());
 }

@@ -1,6 +1,6 @@
-//! The sandbox, with the program as its own helper and with it as that of another host.
+//! The sandbox, with the program as its own helper and as the helper of another host.
 //!
-//! What cannot be enforced on the machine that runs this is skipped and counted; with
+//! A test that the machine cannot enforce is skipped and counted; with
 //! `TOOL_SDK_SANDBOX_TESTS=required` that is a failure.
 
 #![cfg(all(feature = "application", target_os = "linux"))]
@@ -20,9 +20,9 @@ use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
 use tool_sdk::{Call, Mode, Pipeline, Registry, Reply, Scripted, Session, Workspace, tools};
 use tool_std::exec::{exec_command, write_stdin};
 
-/// What no sandbox can hold.
-const UNHELD: &str = "protected names that are not there yet, or lie very deep, can be made; \
-                      those that were are told with the result";
+/// What a sandbox cannot protect.
+const UNPROTECTED: &str = "protected files that do not exist yet, or are deeply nested, can be \
+                           created; created ones are reported with the result";
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tool-std");
 
@@ -30,7 +30,7 @@ fn run(root: &Path, args: &[&str]) -> Output {
     run_keeping(Path::new(env!("CARGO_TARGET_TMPDIR")), root, args)
 }
 
-/// The same where what the program keeps is in `state`.
+/// The same with the state folder of the program at `state`.
 fn run_keeping(state: &Path, root: &Path, args: &[&str]) -> Output {
     Command::new(PROGRAM)
         .arg("--root")
@@ -52,7 +52,7 @@ fn json(output: &Output) -> Value {
     })
 }
 
-/// Runs `line` with these options; gives the report and the data beside it.
+/// Runs `line` with these options; returns the report and its data.
 fn confined(root: &Path, options: &[&str], line: &str) -> (String, Value) {
     let call = ["--yes", "call", "exec_command", "--json", "--yield-time-ms=30000", "--cmd", line];
     let result = json(&run(root, &[options, &call].concat()));
@@ -60,7 +60,7 @@ fn confined(root: &Path, options: &[&str], line: &str) -> (String, Value) {
     (text.to_owned(), result["display"].clone())
 }
 
-/// What this machine offers, as far as it matters here.
+/// The features of the kernel that matter here.
 struct Machine(Value);
 
 impl Machine {
@@ -68,7 +68,7 @@ impl Machine {
         Self(json(&run(Path::new("."), &["doctor", "--json"]))["sandbox"].clone())
     }
 
-    /// Whether everything can be enforced; says so when it cannot.
+    /// Whether everything can be enforced; prints the reason when it cannot.
     fn is_whole(&self) -> bool {
         let parts = ["filesystem", "network", "processes"];
         let whole = parts.iter().all(|part| self.0[part] == "full");
@@ -82,7 +82,7 @@ impl Machine {
     }
 }
 
-/// Runs the program where no new `/proc` may be mounted, as a part of the old one is hidden;
+/// Runs the program where no new `/proc` can be mounted, because a part of the old one is hidden;
 /// `None` where nothing can be hidden.
 fn run_behind_a_masked_proc(args: &[&str]) -> Option<Output> {
     const HIDE: &str = r#"mount --bind /dev/null /proc/version && exec "$@""#;
@@ -99,7 +99,7 @@ fn run_behind_a_masked_proc(args: &[&str]) -> Option<Output> {
     is_hidden.then_some(output)
 }
 
-// SB1, SB8: where processes outside are seen, that is said, and `required` runs nothing.
+// SB1, SB8: when processes outside are visible, the report says so, and `required` runs nothing.
 #[test]
 fn a_proc_that_is_not_new_is_told() {
     if !Machine::new().is_whole() {
@@ -119,7 +119,7 @@ fn a_proc_that_is_not_new_is_told() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains("ran"), "{output:?}");
 }
 
-// SB6: everything that leads out fails, and work goes on.
+// SB6: every access to the outside fails, and other work is possible.
 #[test]
 fn a_confined_child_does_not_get_out() {
     let machine = Machine::new();
@@ -147,7 +147,7 @@ fn a_confined_child_does_not_get_out() {
     machine.is_whole();
 }
 
-// SB3: also where the workspace lies in a folder for temporary files, which may be written.
+// SB3: also when the workspace is in a folder for temporary files, which is writable.
 #[test]
 fn what_is_protected_stays_in_a_folder_that_may_be_written() {
     if !Machine::new().is_whole() {
@@ -180,13 +180,14 @@ fn what_is_protected_stays_in_a_folder_that_may_be_written() {
 
     let (text, _) =
         confined(&root, &required, "echo x > new && mkdir -p a/b && mv new a/b && ls a/b");
-    // SB2: how it was confined is told with every result, where no command can write.
+    // SB2: the report names the sandbox where commands cannot write.
     let status =
         "Sandbox: required, workspace_write: filesystem full, network full, processes full";
     assert!(text.ends_with(&format!("\n{status}\nOutput:\nnew\n")), "{text}");
 }
 
-// SB3: what is not there yet does not come, also not from what a command left running.
+// SB3: a protected file that does not exist is not created, even by a process that a command left
+// behind.
 #[test]
 fn a_repository_cannot_be_planted() {
     if !Machine::new().is_whole() {
@@ -233,7 +234,7 @@ fn a_level_says_what_may_be_written() {
     }
 }
 
-// SB2: what a command could not do is told with every result.
+// SB2: every report says what the sandbox may have prevented.
 #[test]
 fn results_say_how_far_the_sandbox_held() {
     if !Machine::new().is_whole() {
@@ -241,11 +242,11 @@ fn results_say_how_far_the_sandbox_held() {
     }
     let root = tempfile::tempdir().expect("a folder");
     let (text, display) = confined(root.path(), &["--sandbox=best_effort"], "touch /etc/x");
-    let remark = "It may have been the sandbox: only the workspace";
+    let remark = "The sandbox may have caused this: only the workspace";
     assert!(text.lines().last().is_some_and(|line| line.starts_with(remark)), "{text}");
     let expected = json!({
         "mode": "best_effort", "level": "workspace_write",
-        "filesystem": "full", "network": "full", "processes": "full", "reasons": [UNHELD],
+        "filesystem": "full", "network": "full", "processes": "full", "reasons": [UNPROTECTED],
         "planted": [],
     });
     assert_eq!(display["sandbox"], expected);
@@ -261,7 +262,7 @@ fn results_say_how_far_the_sandbox_held() {
     assert_eq!(display["sandbox"], json!({"mode": "required", "level": "full"}));
 }
 
-// SB4: a network is out of reach unless the configuration says otherwise.
+// SB4: the network is unreachable unless the configuration allows it.
 #[test]
 fn a_network_is_reached_when_that_is_allowed() {
     if !Machine::new().is_whole() {
@@ -281,7 +282,7 @@ fn a_network_is_reached_when_that_is_allowed() {
     }
 }
 
-// SB5: neither the child's environment nor a second helper lifts anything.
+// SB5: neither the environment of the child nor a second helper weakens the sandbox.
 #[test]
 fn nothing_that_a_model_sends_switches_it_off() {
     if !Machine::new().is_whole() {
@@ -308,8 +309,8 @@ fn nothing_that_a_model_sends_switches_it_off() {
     assert!(!file.exists());
 }
 
-// SB2, fault 16: where something is missing, as it is inside of another sandbox, `required`
-// refuses, `best_effort` runs and says what is missing, and `doctor` says so.
+// SB2, fault 16: when a feature is missing, as inside another sandbox, `required` rejects the
+// command, `best_effort` runs it and says what is missing, and `doctor` reports it.
 #[test]
 fn less_than_required_runs_nothing() {
     if !Machine::new().is_whole() {
@@ -322,7 +323,7 @@ fn less_than_required_runs_nothing() {
         &["--sandbox=required"],
         &inner("required --yes call exec_command --cmd 'touch ran'"),
     );
-    assert!(text.contains("the sandbox cannot hold what is required"), "{text}");
+    assert!(text.contains("the sandbox cannot enforce the required policy"), "{text}");
     assert!(!root.path().join("ran").exists());
 
     let (text, display) =
@@ -336,7 +337,7 @@ fn less_than_required_runs_nothing() {
     assert!(root.path().join("ran").exists(), "{text}");
 }
 
-// Whoever plans changes nothing, whatever the level says.
+// Plan mode changes nothing, at any sandbox level.
 #[test]
 fn plans_are_made_read_only() {
     if !Machine::new().is_whole() {
@@ -350,8 +351,8 @@ fn plans_are_made_read_only() {
     }
 }
 
-// PR1: whoever is asked sees how far the command is confined. A host whose `main` is its own
-// names the program as the helper.
+// PR1: the approval prompt says how far the command is confined. A host with its own `main` names
+// the program as the helper.
 #[tokio::test]
 async fn a_host_may_name_the_helper() {
     if !Machine::new().is_whole() {
@@ -378,17 +379,17 @@ async fn a_host_may_name_the_helper() {
     let asked = approver.asked();
     let preview = asked[0].preview.as_ref().expect("there is one");
     let status = "filesystem full, network full, processes full";
-    assert_eq!(preview["sandbox"], format!("required, workspace_write: {status} ({UNHELD})"));
+    assert_eq!(preview["sandbox"], format!("required, workspace_write: {status} ({UNPROTECTED})"));
     drop(session);
 }
 
-// CH1: what is no variable of a command is none that it can read from its host either.
+// CH1: a command cannot read a variable from its host that it does not have itself.
 #[test]
 fn a_command_cannot_read_the_secrets_of_its_host() {
     let folder = tempfile::tempdir().expect("a folder");
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(folder.path(), all).expect("it is ours");
-    // Whoever may do everything reads everything.
+    // With full access, all files are readable.
     let reads = r#"id -u; cat "/proc/$PPID/environ" | tr '\0' '\n'; echo end"#;
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "--state-dir"])

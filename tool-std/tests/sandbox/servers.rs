@@ -1,4 +1,4 @@
-//! Servers whose tools the program uses, in the sandbox.
+//! Configured MCP servers in the sandbox.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Output;
 
 use super::{Machine, run_keeping};
 
-/// A server whose tool writes into the folder that it is started with, and says how that went.
+/// A server whose tool writes into the folder in which it is started, and reports the result.
 const SERVER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -21,8 +21,8 @@ while read -r line; do
 done
 "#;
 
-/// A workspace, a folder outside of it, and a configuration of one server. What was seen of it is
-/// kept apart from what other tests see of theirs, which have the same name.
+/// A workspace, an outside folder, and a configuration of one server. Its pins are kept apart from
+/// those of other tests, whose servers have the same name.
 struct Shelf {
     root: tempfile::TempDir,
     outside: tempfile::TempDir,
@@ -31,7 +31,7 @@ struct Shelf {
 
 impl Shelf {
     fn new() -> Self {
-        // Not in a folder for temporary files, which may be written.
+        // Not in a folder for temporary files, which is writable.
         let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         let (root, outside, state) = (folder(), folder(), folder());
         fs::write(outside.path().join("server.sh"), SERVER).expect("it is written");
@@ -42,7 +42,7 @@ impl Shelf {
         self.outside.path().join("config.toml")
     }
 
-    /// What the tool says of writing into `folder`, with these keys of the server.
+    /// Returns the tool's report of writing into `folder`, with these keys of the server.
     fn put(&self, folder: &Path, keys: &str) -> Output {
         let script = self.outside.path().join("server.sh");
         let config = format!(
@@ -100,7 +100,7 @@ fn a_server_writes_where_its_sandbox_lets_it() {
     assert!(shown.contains("\"mode\": \"required\"") && !shown.contains("gaps"), "{shown}");
 }
 
-// MC5: what a server does at its start counts, too, and it starts before it is written down.
+// MC5: what a server does at its start counts as well, and it starts before its pins are stored.
 #[test]
 fn a_server_is_confined_when_it_is_looked_at_first() {
     if !Machine::new().is_whole() {
@@ -153,14 +153,14 @@ fn a_server_is_confined_when_it_is_looked_at_first() {
     assert!(!asked(inside, ", \"sandbox\": \"required\", \"sandbox_level\": \"read_only\""));
 }
 
-// The configuration that says so is not for the server to change, wherever it lies.
+// The server cannot change its own configuration.
 #[test]
 fn a_server_cannot_lift_its_sandbox() {
     if !Machine::new().is_whole() {
         return;
     }
     let shelf = Shelf::new();
-    // The workspace is the folder in which the configuration is.
+    // The workspace is the folder of the configuration.
     let root = shelf.outside.path();
     let script = root.join("server.sh");
     let config = shelf.config();
@@ -178,7 +178,7 @@ fn a_server_cannot_lift_its_sandbox() {
     let output = run_keeping(shelf.state.path(), root, &[&["--config", path], &call[..]].concat());
     assert_eq!(text(&output.stdout), "wrote\n", "{}", text(&output.stderr));
     fs::remove_file(&target).expect("it is there");
-    // The same file under the name that the server writes to.
+    // The same file under the name to which the server writes.
     let made = fs::read_to_string(&config).expect("it is there");
     fs::write(&target, &made).expect("it is written");
     let path = target.to_str().expect("it is text");

@@ -1,4 +1,4 @@
-//! bash as the judge: what the strict layer calls plain, bash runs exactly so.
+//! Compares the analysis with a real bash: a plain script runs exactly the listed commands.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use tool_std::shell::{Simple, Understood, Why, understand};
+use tool_std::shell::{OpaqueReason, ScriptAnalysis, SimpleCommand, analyze_script};
 
-/// How many plain scripts bash is asked about.
+/// The number of plain scripts that are compared.
 const CASES: usize = 1_000;
 
-/// How many scripts in which commands stand in others.
+/// The number of scripts with nested commands that are compared.
 const NESTED: usize = 300;
 
 /// The most scripts that are tried for that.
@@ -35,8 +35,8 @@ for builtin in $(compgen -b); do
 done
 ";
 
-/// Pieces in which commands stand that are run before others. bash runs them, so a path from the
-/// root is a word of its own: nothing is to be written behind it.
+/// Fragments with nested commands that run first. bash runs them, so an absolute path is a word
+/// of its own, and nothing may be appended to it.
 fn nested() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => prop::sample::select(vec!["aa", "bb", "git9", "x", "-x"]),
@@ -119,15 +119,15 @@ fn is_stubbed(program: &str) -> bool {
 }
 
 /// The argument lists that bash should run, where the stubs can show them.
-fn expected(understood: &Understood) -> Option<Vec<Vec<String>>> {
+fn expected(understood: &ScriptAnalysis) -> Option<Vec<Vec<String>>> {
     let heads = understood.commands.iter().map(|simple| simple.argv[0].as_str());
     let is_shown = heads.clone().all(is_stubbed) && understood.commands.iter().all(is_certain);
     is_shown.then(|| understood.commands.iter().map(|simple| simple.argv.clone()).collect())
 }
 
 /// Whether it is its own words that run, and not what it contains.
-fn is_certain(simple: &Simple) -> bool {
-    !simple.inner && simple.asks.is_none_or(|why| why == Why::Argument)
+fn is_certain(simple: &SimpleCommand) -> bool {
+    !simple.is_nested && simple.approval_reason.is_none_or(|why| why == OpaqueReason::RiskyArgument)
 }
 
 /// A bash that tells what it would run.
@@ -164,14 +164,14 @@ impl Oracle {
 
     /// Whether `script` is plain, so that bash was asked, and agreed. It has no slashes.
     pub(crate) fn agrees_about_plain(&self, script: &str) -> bool {
-        let understood = understand(script);
-        let is_stub = |simple: &Simple| {
+        let understood = analyze_script(script);
+        let is_stub = |simple: &SimpleCommand| {
             let program = &*simple.argv[0];
             !matches!(program, "printf" | "return" | "enable" | "time") && !program.contains('[')
         };
-        let own = understood.commands.iter().filter(|simple| !simple.inner);
+        let own = understood.commands.iter().filter(|simple| !simple.is_nested);
         // What a home folder is called is another matter.
-        let is_shown = understood.plain && own.clone().all(is_stub) && !script.contains('~');
+        let is_shown = understood.is_plain && own.clone().all(is_stub) && !script.contains('~');
         if is_shown {
             self.check(NO_BUILTINS, script, own.map(|simple| simple.argv.clone()).collect());
         }
@@ -180,7 +180,7 @@ impl Oracle {
 }
 
 /// Asks bash about scripts that fit, until it agreed about enough of them.
-fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
+fn compare(pieces: &str, fits: impl Fn(&str, &ScriptAnalysis) -> bool) {
     let Some(oracle) = Oracle::new() else { return };
     let mut runner = TestRunner::deterministic();
     let strategy = scripts();
@@ -190,7 +190,7 @@ fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
             break;
         }
         let script = strategy.new_tree(&mut runner).expect("a script").current();
-        let understood = understand(&script);
+        let understood = analyze_script(&script);
         let Some(expected) = expected(&understood).filter(|_| fits(&script, &understood)) else {
             continue;
         };
@@ -203,15 +203,15 @@ fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
 
 // (d), SH1
 #[test]
-fn what_is_plain_is_what_bash_runs() {
-    compare("plain", |_, understood| understood.plain);
+fn plain_scripts_match_bash() {
+    compare("plain", |_, understood| understood.is_plain);
 }
 
 // The same for the second layer, as far as its words are known before they run.
 #[test]
-fn what_is_understood_is_what_bash_runs() {
+fn parsed_scripts_match_bash() {
     compare("understood", |script, understood| {
-        !understood.plain
+        !understood.is_plain
             && understood.opaque.is_none()
             && understood.reads.is_empty()
             && !script.contains(['$', '~'])
@@ -219,15 +219,15 @@ fn what_is_understood_is_what_bash_runs() {
 }
 
 /// Whether it may be what bash runs: all of its words are, where they are known.
-fn may_be(simple: &Simple, argv: &[String]) -> bool {
+fn may_be(simple: &SimpleCommand, argv: &[String]) -> bool {
     let is_open = simple.text.contains(['$', '~']) || simple.text.contains("<(");
-    let is_anything = simple.asks == Some(Why::Program);
+    let is_anything = simple.approval_reason == Some(OpaqueReason::UnknownProgram);
     is_anything || if is_open { simple.argv[0] == argv[0] } else { simple.argv == argv }
 }
 
 // SH10: where a script is understood, bash runs nothing that was not judged.
 #[test]
-fn what_bash_runs_was_judged() {
+fn bash_runs_only_listed_commands() {
     let Some(oracle) = Oracle::new() else { return };
     let mut runner = TestRunner::deterministic();
     let strategy = nested();
@@ -237,8 +237,8 @@ fn what_bash_runs_was_judged() {
             break;
         }
         let script = strategy.new_tree(&mut runner).expect("a script").current();
-        let understood = understand(&script);
-        if understood.plain || understood.opaque.is_some() || !understood.reads.is_empty() {
+        let understood = analyze_script(&script);
+        if understood.is_plain || understood.opaque.is_some() || !understood.reads.is_empty() {
             continue;
         }
         asked += 1;

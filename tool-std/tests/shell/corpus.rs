@@ -1,6 +1,6 @@
-//! Tricks that must not pass, and daily work that should.
+//! Evasions that must not pass, and daily work that should.
 
-use tool_std::shell::{Simple, understand};
+use tool_std::shell::{SimpleCommand, analyze_script};
 
 use crate::fixture;
 use crate::support::{Rules, Verdict, texts};
@@ -43,14 +43,14 @@ const CARELESS: &[&str] = &[
     "xargs *",
 ];
 
-fn is_hidden(simple: &Simple, hidden: &str) -> bool {
+fn is_hidden(simple: &SimpleCommand, hidden: &str) -> bool {
     // What is put in by `find` or `xargs` comes after it.
     let begins = |text: &str| text == hidden || text.starts_with(&format!("{hidden} "));
-    begins(&simple.text) || simple.bare().is_some_and(|bare| begins(&bare))
+    begins(&simple.text) || simple.bare_text().is_some_and(|bare| begins(&bare))
 }
 
 fn check(script: &str, hidden: &str) -> Result<(), String> {
-    let understood = understand(script);
+    let understood = analyze_script(script);
     if Rules::new(CARELESS, &[]).script(script) == Verdict::Allow {
         return Err(format!("{script:?} passes: {:?}", texts(&understood)));
     }
@@ -65,7 +65,7 @@ fn check(script: &str, hidden: &str) -> Result<(), String> {
 
 // SH1 to SH6, SH10
 #[test]
-fn no_trick_passes_and_what_it_hides_is_found() {
+fn no_evasion_passes_and_its_command_is_found() {
     let cases: Vec<(String, String)> = fixture!("shell-corpus/bypasses.json");
     assert!(cases.len() >= 150);
     let failed: Vec<String> =
@@ -93,14 +93,16 @@ fn no_length_and_no_depth_hides_a_command() {
 fn daily_work_is_understood() {
     let scripts: Vec<String> = fixture!("shell-corpus/legitimate.json");
     assert!(scripts.len() >= 150);
-    let opaque: Vec<_> =
-        scripts.iter().filter_map(|script| Some((script, understand(script).opaque?))).collect();
+    let opaque: Vec<_> = scripts
+        .iter()
+        .filter_map(|script| Some((script, analyze_script(script).opaque?)))
+        .collect();
     println!("{} of {} scripts are opaque: {opaque:#?}", opaque.len(), scripts.len());
     assert!(opaque.len() * 50 <= scripts.len(), "more than 2 % are opaque");
 }
 
 #[test]
-fn looking_asks_nobody() {
+fn read_only_commands_need_no_approval() {
     for script in [
         "ls -la && pwd",
         "git status --short | head -5",
@@ -112,6 +114,6 @@ fn looking_asks_nobody() {
         "find . -name '*.rs' -type f",
     ] {
         let expected = !script.contains("make");
-        assert_eq!(understand(script).is_safe(), expected, "{script}");
+        assert_eq!(analyze_script(script).is_safe(), expected, "{script}");
     }
 }

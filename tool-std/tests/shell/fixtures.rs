@@ -1,8 +1,10 @@
-//! Cases that other projects test with, and where we answer otherwise.
+//! Test cases of other projects, and where our answers differ.
 
 use serde_json::Value;
 use tool_sdk::{Action, By, Decision, Rule};
-use tool_std::shell::{Simple, Understood, suggestions, understand, understand_argv};
+use tool_std::shell::{
+    ScriptAnalysis, SimpleCommand, analyze_argv, analyze_script, suggest_patterns,
+};
 
 use crate::fixture;
 use crate::support::Rules;
@@ -19,7 +21,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
 
-fn argv(commands: &[Simple]) -> Vec<&[String]> {
+fn argv(commands: &[SimpleCommand]) -> Vec<&[String]> {
     commands.iter().map(|simple| &*simple.argv).collect()
 }
 
@@ -28,27 +30,27 @@ fn plain_scripts_are_split_as_codex_splits_them() {
     let cases: Value = fixture!("codex-shell-parse/cases.json");
     for case in array(&cases["cases"]) {
         let words = strings(&case["argv"]);
-        let script = understand(&words[2]);
+        let script = analyze_script(&words[2]);
         let expected = &case["expected"];
         match text(&case["kind"]) {
             "plain_commands" => {
-                assert_eq!(script.plain, !expected.is_null(), "{words:?}");
-                if script.plain {
+                assert_eq!(script.is_plain, !expected.is_null(), "{words:?}");
+                if script.is_plain {
                     let expected: Vec<_> = array(expected).iter().map(strings).collect();
                     assert_eq!(argv(&script.commands), expected, "{words:?}");
                     // The shell and its commands are judged, not the script as one text.
-                    assert_eq!(argv(&understand_argv(&words).commands)[1..], expected);
+                    assert_eq!(argv(&analyze_argv(&words).commands)[1..], expected);
                 }
             }
             _ => {
                 // A heredoc leaves the command before it, but is not plain.
-                assert!(!script.plain, "{words:?}");
+                assert!(!script.is_plain, "{words:?}");
                 // What may be a command in its text is for rules that forbid only.
-                let own = script.commands.iter().filter(|simple| !simple.hidden);
+                let own = script.commands.iter().filter(|simple| !simple.is_embedded);
                 let is_one = script.opaque.is_none()
                     && script.writes.is_empty()
                     && own.count() == 1
-                    && script.commands[0].asks.is_none();
+                    && script.commands[0].approval_reason.is_none();
                 assert_eq!(is_one, !expected.is_null(), "{words:?}");
                 if is_one {
                     assert_eq!(script.commands[0].argv, strings(expected), "{words:?}");
@@ -67,7 +69,7 @@ fn programs_are_found_where_gemini_finds_them() {
     let cases: Value = fixture!("gemini-shell-parse/cases.json");
     for case in array(&cases["command_roots"]) {
         let command = text(&case["command"]);
-        let script = understand(command);
+        let script = analyze_script(command);
         let roots = strings(&case["roots"]);
         if roots.is_empty() {
             assert!(script.opaque.is_some(), "{command}");
@@ -89,13 +91,14 @@ fn redirections_are_noticed_where_gemini_notices_them() {
     for case in array(&cases["has_redirection"]) {
         let command = text(&case["command"]);
         let expected = case["expected"].as_bool().expect("a flag");
-        assert_eq!(!understand(command).plain, expected, "{command}");
+        assert_eq!(!analyze_script(command).is_plain, expected, "{command}");
     }
     for case in array(&cases["split"]) {
         let command = text(&case["command"]);
         let parts: Vec<_> = strings(&case["parts"]);
-        let script = understand(command);
-        let expected: Vec<_> = parts.iter().flat_map(|part| understand(part).commands).collect();
+        let script = analyze_script(command);
+        let expected: Vec<_> =
+            parts.iter().flat_map(|part| analyze_script(part).commands).collect();
         assert_eq!(script.commands, expected, "{command}");
     }
 }
@@ -113,14 +116,14 @@ fn wrappers_are_taken_off_as_gemini_takes_them_off() {
         let (command, inner) = (text(&case["command"]), text(&case["inner"]));
         let other = OTHER_INNER.iter().find(|other| (other.0, other.1) == (command, inner));
         let inner = other.map_or(inner, |other| other.2);
-        let expected = understand(inner).commands.remove(0).text;
-        let script = understand(command);
+        let expected = analyze_script(inner).commands.remove(0).text;
+        let script = analyze_script(command);
         assert!(script.commands.iter().any(|simple| simple.text == expected), "{command}");
     }
     for case in array(&cases["normalize_command"]) {
         let (command, name) = (text(&case["command"]), text(&case["name"]));
-        let script = understand_argv(&[command.to_owned()]);
-        assert_eq!(script.commands[0].bare().as_deref(), Some(name), "{command}");
+        let script = analyze_argv(&[command.to_owned()]);
+        assert_eq!(script.commands[0].bare_text().as_deref(), Some(name), "{command}");
     }
 }
 
@@ -129,7 +132,7 @@ fn wrappers_are_taken_off_as_gemini_takes_them_off() {
 fn wrappers_are_taken_off_as_opencode_takes_them_off() {
     let cases: Value = fixture!("opencode-arity/cases.json");
     for case in array(&cases["wrapper_extract"]) {
-        let script = understand_argv(&strings(&case["tokens"]));
+        let script = analyze_argv(&strings(&case["tokens"]));
         let found = argv(&script.commands);
         for inner in array(&case["inner"]) {
             assert!(found.contains(&&*strings(inner)), "{case}: {found:?}");
@@ -143,11 +146,11 @@ fn wrappers_are_taken_off_as_opencode_takes_them_off() {
 /// Daily commands, as codex shows them to people. How they are shown is not our matter, but
 /// they must be understood.
 #[test]
-fn what_codex_summarises_is_understood() {
+fn analyzes_what_codex_summarises() {
     let cases: Value = fixture!("codex-parse-command/cases.json");
     for case in array(&cases["cases"]) {
         let words = strings(&case["argv"]);
-        let script = understand_argv(&words);
+        let script = analyze_argv(&words);
         // What is read by a shell other than bash always asks.
         let is_foreign = ["zsh", "powershell", "pwsh"].iter().any(|name| words[0].ends_with(name));
         assert_eq!(script.opaque.is_some(), is_foreign, "{words:?}: {:?}", script.opaque);
@@ -165,7 +168,7 @@ fn banned_prefixes_are_never_offered() {
         let pattern = format!("{} *", prefix.join(" "));
         for tail in [None, Some("x".to_owned()), Some("print(1)".to_owned())] {
             prefix.extend(tail);
-            let offered = suggestions(&understand_argv(&prefix), &|_| false);
+            let offered = suggest_patterns(&analyze_argv(&prefix), &|_| false);
             assert!(!offered.contains(&pattern), "{prefix:?}: {offered:?}");
         }
     }
@@ -184,10 +187,10 @@ const OFFERED_LESS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_codex_proposes_is_offered() {
+fn offers_what_codex_proposes() {
     let cases: Value = fixture!("codex-execpolicy/cases.json");
     for case in array(&cases["approval"]) {
-        let script = understand_argv(&strings(&case["command"]));
+        let script = analyze_argv(&strings(&case["command"]));
         let allow: Vec<String> = array(&case["rules"])
             .iter()
             .filter(|rule| rule["decision"] == "allow")
@@ -196,7 +199,7 @@ fn what_codex_proposes_is_offered() {
         let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
         let is_allowed =
             |text: &str| allow.iter().any(|rule| tool_sdk::Pattern::from(*rule).matches(text));
-        let offered = suggestions(&script, &is_allowed);
+        let offered = suggest_patterns(&script, &is_allowed);
         let name = text(&case["name"]);
         if OFFERED_LESS.iter().any(|(less, _)| *less == name) {
             assert!(offered.is_empty(), "{name}: {offered:?}");
@@ -264,7 +267,7 @@ const ASKED_MORE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_needs_approval_for_codex_is_asked_about() {
+fn asks_where_codex_needs_approval() {
     let cases: Value = fixture!("codex-execpolicy/cases.json");
     for case in array(&cases["approval"]) {
         let (name, argv) = (text(&case["name"]), strings(&case["command"]));
@@ -296,7 +299,7 @@ fn every_section_of_the_cases_is_read_or_has_a_reason() {
     }
     // What it offers of an interpreter, with its code, is offered here of none.
     for argv in array(&cases["allowed_prefix_suggestions"]).iter().map(strings) {
-        assert!(suggestions(&understand_argv(&argv), &|_| false).is_empty(), "{argv:?}");
+        assert!(suggest_patterns(&analyze_argv(&argv), &|_| false).is_empty(), "{argv:?}");
     }
 }
 
@@ -309,8 +312,8 @@ fn no_hostile_case_is_answered_with_allow() {
     let allowed: Vec<&str> = hostile
         .filter(|command| is_hostile(command) && !command.starts_with("echo \"hello"))
         .filter(|command| {
-            let script: Understood = understand(command);
-            script.plain && script.is_safe()
+            let script: ScriptAnalysis = analyze_script(command);
+            script.is_plain && script.is_safe()
         })
         .collect();
     assert!(allowed.is_empty(), "{allowed:?}");

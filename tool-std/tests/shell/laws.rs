@@ -1,7 +1,7 @@
-//! Laws that hold for scripts nobody has thought of.
+//! Properties that hold for generated scripts.
 
 use proptest::prelude::*;
-use tool_std::shell::{understand, understand_argv};
+use tool_std::shell::{analyze_argv, analyze_script};
 
 use crate::support::{Rules, Verdict};
 
@@ -86,23 +86,23 @@ const DENY: &[&str] = &["evil *"];
 proptest! {
     // (a)
     #[test]
-    fn however_plain_commands_are_written_they_mean_the_same(commands in commands()) {
+    fn spelling_does_not_change_plain_commands(commands in commands()) {
         let text = script(&commands);
-        let understood = understand(&text);
-        prop_assert!(understood.plain, "{text:?}: {:?}", understood.opaque);
+        let understood = analyze_script(&text);
+        prop_assert!(understood.is_plain, "{text:?}: {:?}", understood.opaque);
         prop_assert_eq!(understood.commands.len(), commands.len());
         for (simple, (argv, _, _)) in understood.commands.iter().zip(&commands) {
             prop_assert_eq!(&simple.argv, argv);
-            let alone = understand_argv(argv);
+            let alone = analyze_argv(argv);
             prop_assert_eq!(simple, &alone.commands[0]);
             // The text that rules see says the same once more.
-            prop_assert_eq!(&understand(&simple.text).commands[0], simple);
+            prop_assert_eq!(&analyze_script(&simple.text).commands[0], simple);
         }
     }
 
     // (b)
     #[test]
-    fn no_command_gets_lost_wherever_it_is_put(
+    fn nested_commands_are_always_found(
         commands in commands(),
         form in prop::sample::select(HIDING),
     ) {
@@ -113,7 +113,7 @@ proptest! {
         prop_assert!(none.script(&text) != Verdict::Allow, "{}", text);
     }
 
-    // (b), where nobody knows what the script means
+    // (b), for opaque scripts
     #[test]
     fn after_a_line_end_it_is_found(text in "[a-z $`'\"(){}<>|&;\\\\\\n]{0,40}") {
         let text = format!("{text}a\nevil now\n");
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(text in any::<String>()) {
-        let understood = understand(&text);
+        let understood = analyze_script(&text);
         prop_assert!(understood.opaque.is_some() || !understood.commands.is_empty());
     }
 }

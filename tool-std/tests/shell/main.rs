@@ -1,4 +1,5 @@
-//! Command lines: cases from other projects, a corpus of tricks, laws, and bash as judge.
+//! Static analysis of command lines: test cases of other projects, a corpus of evasions,
+//! properties, and comparison with a real bash.
 
 #![cfg(all(feature = "exec", unix))]
 

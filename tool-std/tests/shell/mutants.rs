@@ -1,27 +1,27 @@
-//! Scripts that nobody would write: pieces of those in the corpus, cut and glued at random.
+//! Mutation fuzzing: random pieces of the scripts in the corpus, cut and joined.
 //!
-//! A few thousand always; for as long as one likes with
+//! Runs a few thousand mutants by default. For a longer run:
 //!
 //! ```text
 //! TOOL_STD_FUZZ_SECONDS=60 cargo test -p tool-std --test shell mutants -- --nocapture
 //! ```
 //!
-//! A script that broke a law belongs into the corpus or into a test of its own.
+//! Add a failing script to the corpus or to a test of its own.
 
 use std::time::{Duration, Instant};
 
-use tool_std::shell::understand;
+use tool_std::shell::analyze_script;
 
 use crate::bash::Oracle;
 use crate::fixture;
 
-/// How many are made when nobody asks for a time.
+/// The number of mutants without a time limit.
 const ALWAYS: usize = 3_000;
 
-/// One in so many of those that bash can be asked about is asked about.
+/// One in this many comparable scripts is compared with bash.
 const ASKED: u64 = 4;
 
-/// Small numbers that look random; the same ones for the same seed.
+/// A deterministic random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -41,7 +41,7 @@ impl Numbers {
     }
 }
 
-/// What is put in between, beside pieces of other scripts.
+/// Fragments that are inserted besides pieces of other scripts.
 const PIECES: &[&str] = &[
     "'",
     "\"",
@@ -114,24 +114,26 @@ fn mutant(scripts: &[String], numbers: &mut Numbers) -> String {
     chars.into_iter().collect()
 }
 
-/// What holds for every text.
+/// Checks the properties that hold for every text.
 fn check(script: &str) {
-    let understood = understand(script);
+    let understood = analyze_script(script);
     assert!(understood.opaque.is_some() || !understood.commands.is_empty(), "{script:?}");
-    let plain = understood.commands.iter().filter(|simple| understood.plain && !simple.inner);
+    let plain =
+        understood.commands.iter().filter(|simple| understood.is_plain && !simple.is_nested);
     for simple in plain {
         // What rules see says the same once more.
-        assert_eq!(understand(&simple.text).commands[0].text, simple.text, "{script:?}");
+        assert_eq!(analyze_script(&simple.text).commands[0].text, simple.text, "{script:?}");
     }
     // SH10: no text before it hides a command.
     let more = format!("{script}a\nevil now\n");
-    let found = understand(&more).commands.iter().any(|simple| simple.text.starts_with("evil now"));
+    let found =
+        analyze_script(&more).commands.iter().any(|simple| simple.text.starts_with("evil now"));
     assert!(found, "{more:?}");
 }
 
 // (d), (e): nothing panics, nothing is hidden, and what is plain is what bash runs.
 #[test]
-fn mutants_break_no_law() {
+fn mutants_keep_all_properties() {
     let tricks: Vec<(String, String)> = fixture!("shell-corpus/bypasses.json");
     let mut scripts: Vec<String> = fixture!("shell-corpus/legitimate.json");
     scripts.extend(tricks.into_iter().map(|(script, _)| script));

@@ -1,9 +1,9 @@
-//! Names under which programs run others: a line for each case, as in `table`.
+//! Names under which programs run others: one line for each case, as in `table`.
 
 use crate::support::Verdict::{Allow, Ask, Deny};
 use crate::table::check;
 
-// SH6: what is not known of a word is not taken for harmless.
+// SH6: an unknown part of a word is not treated as harmless.
 #[test]
 fn words_of_which_only_the_start_is_known_hide_nothing() {
     check(&[
@@ -19,9 +19,9 @@ fn words_of_which_only_the_start_is_known_hide_nothing() {
     ]);
 }
 
-// SH6: nobody is asked about what people do all day.
+// SH6: daily work needs no approval.
 #[test]
-fn daily_work_asks_nobody() {
+fn daily_work_needs_no_approval() {
     check(&[
         ("awk 'NR>1' y", "awk *", Allow, Allow),
         ("awk -F, '$3 > 5 && /a|b/ {print $1 \"|\" $2}' y/*.csv", "awk *", Allow, Allow),

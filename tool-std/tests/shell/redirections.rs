@@ -1,14 +1,14 @@
-//! Where a redirection leads: known beforehand, or asked about because something may have
-//! changed it by then.
+//! The target of a redirection: known in advance, or in need of approval because an earlier
+//! command may change it.
 
-use tool_std::shell::understand;
+use tool_std::shell::analyze_script;
 
 // F79: what a redirection leads to is not known once something may have changed it.
 #[test]
 fn redirections_are_known_or_asked_about() {
     let certain = |script: &str| {
-        let understood = understand(script);
-        understood.opaque.is_none() && !understood.is_unsettled()
+        let understood = analyze_script(script);
+        understood.opaque.is_none() && !understood.has_unstable_paths()
     };
     for script in [
         "make && echo ok > log",
@@ -104,7 +104,7 @@ fn redirections_are_known_or_asked_about() {
     ] {
         assert!(!certain(script), "{script}");
     }
-    // Where no order is known, what may rename counts wherever it stands.
-    assert!(understand("for i in a; do ln -s x l; echo > /work/l; done").is_unsettled());
-    assert!(!understand("if true; then echo > /work/l; fi").is_unsettled());
+    // Without a known order, a rename counts at any position.
+    assert!(analyze_script("for i in a; do ln -s x l; echo > /work/l; done").has_unstable_paths());
+    assert!(!analyze_script("if true; then echo > /work/l; fi").has_unstable_paths());
 }

@@ -6,7 +6,7 @@ use crate::table::check;
 
 use Verdict::{Allow, Ask, Deny};
 
-// SH1: whatever bash makes of it, it is not taken for something else.
+// SH1: unusual spellings are analysed as bash reads them.
 #[test]
 fn no_spelling_passes() {
     check(&[

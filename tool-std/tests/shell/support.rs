@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tool_sdk::{Action, Call, Decision, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::exec::{exec_command, shell};
-use tool_std::shell::Understood;
+use tool_std::shell::ScriptAnalysis;
 
 /// What becomes of a script; a stricter verdict is greater.
 pub(crate) use tool_sdk::Action as Verdict;
@@ -71,6 +71,6 @@ macro_rules! fixture {
     };
 }
 
-pub(crate) fn texts(script: &Understood) -> Vec<&str> {
+pub(crate) fn texts(script: &ScriptAnalysis) -> Vec<&str> {
     script.commands.iter().map(|simple| &*simple.text).collect()
 }

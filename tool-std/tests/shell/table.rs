@@ -6,7 +6,7 @@
 //! as long as no rule forbids anything. The rule that forbids is `rm *`, and the last column is
 //! what it must have found.
 
-use tool_std::shell::understand;
+use tool_std::shell::analyze_script;
 
 use crate::support::{Rules, Verdict, texts};
 
@@ -20,7 +20,7 @@ pub(crate) fn check(cases: &[Case]) {
     let mut failed = Vec::new();
     for &(script, allow, expected, forbidden) in cases {
         let allow: Vec<&str> = allow.split(" + ").collect();
-        let understood = understand(script);
+        let understood = analyze_script(script);
         let found = Rules::new(&allow, &[]).script(script);
         let denied = Rules::new(&allow, &["rm *"]).script(script);
         if (found, denied) != (expected, forbidden) {

@@ -1,7 +1,7 @@
-//! A folder that somebody swaps for a link to the outside, again and again, while the tools
-//! work in it: nothing outside is ever shown or changed (PA1, PA8).
+//! Race tests: a folder is replaced by a symbolic link to the outside again and again, while the
+//! tools work in it. Nothing outside is ever shown or changed (PA1, PA8).
 //!
-//! Every operation is tried with the system's own confinement, and without it. A long run:
+//! Every operation is tried with `openat2` and without it. A long run:
 //!
 //! ```text
 //! TOOL_STD_TEST_ROUNDS=20000 cargo test -p tool-std --test swap
@@ -26,27 +26,27 @@ use tool_sdk::{Call, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::fs::{apply_patch, edit_file, list_dir, read_file, write_file};
 use tool_std::search::{glob_files, grep_files};
 
-/// Calls of each operation, unless [`ROUNDS`] says otherwise.
+/// The number of calls of each operation, unless [`ROUNDS`] is set.
 const FEW: usize = 1_000;
 
-/// How many calls of each operation there are.
+/// Returns the number of calls of each operation.
 const ROUNDS: &str = "TOOL_STD_TEST_ROUNDS";
 
-/// Set where the system is to know no `openat2`.
+/// Set when the process runs without `openat2`.
 const WITHOUT: &str = "TOOL_STD_TEST_WITHOUT_OPENAT2";
 
-/// What is in the folder, and what is where the link leads.
+/// The content of the folder, and of the link target.
 const OURS: &str = "ours\n";
 const SECRET: (&str, &str) = ("hidden", "secret\n");
 
-/// A folder of its own in memory, where there is one: nothing waits for a disk.
+/// A temporary folder in memory, where there is one.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { TempDir::new_in(memory).unwrap() } else { TempDir::new().unwrap() }
 }
 
-/// Calls `tool` while `dir` and a link to a folder outside change places; `args` are those of
-/// a round.
+/// Calls `tool` while `dir` and a link to a folder outside are exchanged; `args` returns the
+/// arguments of a round.
 fn race(tool: &str, args: impl Fn(usize) -> Value) {
     if std::env::var_os(WITHOUT).is_some() {
         forbid_openat2();
@@ -71,7 +71,7 @@ fn race(tool: &str, args: impl Fn(usize) -> Value) {
     assert_eq!(tree(outside.path()), before, "{tool} changed what is outside");
 }
 
-/// Makes the calls, and counts those that did their work.
+/// Makes the calls, and counts the successful ones.
 fn call(inside: &Path, tool: &str, args: impl Fn(usize) -> Value) -> usize {
     let tools =
         tools![read_file, list_dir, write_file, edit_file, apply_patch, glob_files, grep_files];
@@ -106,9 +106,9 @@ fn tree(folder: &Path) -> BTreeMap<String, String> {
     entries.map(|it| (it.file_name().into_string().unwrap(), text(&it.path()))).collect()
 }
 
-/// From here on, this thread and those that it starts are told that there is no `openat2`.
+/// Makes `openat2` fail as unknown in this thread and its children.
 fn forbid_openat2() {
-    // Its number is the same wherever it exists.
+    // The number of the system call is the same on all architectures.
     const OPENAT2: i64 = 437;
     let filter = SeccompFilter::new(
         [(OPENAT2, Vec::new())].into(),
@@ -121,12 +121,12 @@ fn forbid_openat2() {
     assert_eq!(opened.unwrap_err(), Errno::NOSYS);
 }
 
-/// Starts a walk above the folder and in it, by turns.
+/// Starts a walk above the folder and in it, alternately.
 fn start(round: usize) -> &'static str {
     if round.is_multiple_of(2) { "." } else { "dir" }
 }
 
-/// A change and the one that takes it back, by turns.
+/// A change and its reversal, alternately.
 fn change(round: usize) -> [&'static str; 2] {
     if round.is_multiple_of(2) { ["ours", "more"] } else { ["more", "ours"] }
 }
@@ -179,7 +179,7 @@ fn patch() {
     });
 }
 
-/// Makes a patch of one section.
+/// Builds a patch of one section.
 fn section(section: &str) -> Value {
     json!({ "input": format!("*** Begin Patch\n{section}\n*** End Patch") })
 }
@@ -200,7 +200,7 @@ fn rename() {
     });
 }
 
-/// The walk name by name, which is there for systems without `openat2` (fault 16).
+/// The path walk for systems without `openat2` (fault 16).
 #[test]
 fn all_without_openat2() {
     if std::env::var_os(WITHOUT).is_some() {

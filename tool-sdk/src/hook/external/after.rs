@@ -1,4 +1,4 @@
-//! What hooks do to the result of a call that ran.
+//! Applies the outputs of hooks that run after a call to its result.
 
 use std::mem;
 
@@ -10,7 +10,7 @@ use crate::content::Output;
 use crate::error::ToolError;
 use crate::hook::{HookedCall, OnError, Verdict};
 
-/// Applies what the hooks said, in the order of their configuration.
+/// Applies the outputs of the hooks, in the order of the configuration.
 pub(super) fn apply(
     answers: Vec<(&Entry, Result<Said, Failure>)>,
     call: &HookedCall<'_>,
@@ -35,7 +35,7 @@ pub(super) fn apply(
             Err(_) => {}
         }
     }
-    // Each of them has read the whole result, and may say it again.
+    // Every hook has read the result and may repeat it, so its text is withheld, too.
     if let Some(failure) = withheld {
         withhold(result, &failure);
     } else if !added.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn apply(
     }
 }
 
-/// What the model reads of a hook that is not content.
+/// Returns the text for the model that reports a denial or the end of the turn.
 fn feedback(entry: &Entry, said: &Said, ran: bool) -> Option<String> {
     let label = entry.command.label();
     let reason = said.reason.as_deref();
@@ -68,8 +68,8 @@ fn halt(entry: &Entry, said: &Said, call: &HookedCall<'_>) {
     }
 }
 
-/// Puts what a hook gave in the place of the result. Whatever else says the same as the
-/// replaced text goes with it; a title and attachments stay.
+/// Replaces the result by a hook's value. Structured output and metadata of the old result are
+/// dropped, because they may repeat it; the title and attachments stay.
 fn replace(result: &mut Result<Output, ToolError>, replacement: &Value) {
     let text = match replacement {
         Value::String(text) => text.clone(),
@@ -110,7 +110,7 @@ fn append(result: &mut Result<Output, ToolError>, added: &str) {
     }
 }
 
-/// A result that a hook had to see first, and could not, is not shown.
+/// Replaces the result by an error, because a hook that must check it failed.
 fn withhold(result: &mut Result<Output, ToolError>, failure: &Failure) {
     let message = format!("{}, so the result is not shown", failure.what);
     let mut error = ToolError::failed(message).hint("the tool has run; its effect is not undone");
@@ -120,7 +120,7 @@ fn withhold(result: &mut Result<Output, ToolError>, failure: &Failure) {
     *result = Err(error);
 }
 
-/// The error, for the host; what the model reads is put in its place.
+/// Takes the error, to become the source of the one that replaces it.
 fn taken(error: &mut ToolError) -> ToolError {
     mem::replace(error, ToolError::internal(""))
 }

@@ -1,4 +1,4 @@
-//! Permission requests: hooks that answer an ask before anybody is shown it.
+//! `PermissionRequest` hooks, which answer approval requests before the user is prompted.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::hook::{HookRun, Verdict};
 use crate::name::ToolName;
 use crate::permission::{Action, Approver, Ask, By, Change, Floor, Mode, Reply};
 
-/// Hooks in front of an approver.
+/// An approver that first runs the hooks, and then asks the inner approver.
 pub(super) struct HooksFirst {
     pub(super) hooks: Arc<ExternalHooks>,
     pub(super) inner: Arc<dyn Approver>,
@@ -32,7 +32,7 @@ impl Approver for HooksFirst {
     }
 }
 
-/// What the hooks answer; nothing when somebody is to be asked.
+/// Runs the hooks for a request; `None` when the inner approver must answer.
 async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let own = || std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
     let witness = ask.backstage.witness.as_deref();
@@ -72,7 +72,7 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         .into_iter()
         .map(|(entry, answer)| {
             let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
-            // A name that the tool does not have allows nothing.
+            // An allow only counts if the matcher uses the tool's own name.
             let is_own = entry.matcher.called(own()).is_some();
             let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
             (entry, compose::weighed(entry, answer))
@@ -82,8 +82,8 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let patch = compose::patch(&said);
     let opinion = compose::opinion(said, &ask.arguments).spoken()?;
     let reply = match opinion.verdict {
-        // What is asked about is frozen: who changes it makes another call of it, which is judged
-        // and asked about in its place, or changes nothing.
+        // The arguments of a request are fixed. A change replaces the call by a new one, which is
+        // authorized in its place; if that is not possible, the change is ignored.
         Verdict::None | Verdict::Allow | Verdict::Ask if opinion.arguments.is_some() => {
             let by = opinion.changed_by.unwrap_or_default();
             let thinks = match opinion.verdict {

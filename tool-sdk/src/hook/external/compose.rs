@@ -1,4 +1,4 @@
-//! One opinion from what several hooks said, in the order of their configuration.
+//! Combines the outputs of several hooks to one decision, in the order of the configuration.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use super::config::Entry;
 use super::protocol::{Failure, Said};
 use crate::hook::{OnError, Opinion, Spoken, Verdict};
 
-/// What counts of a hook's answer: nothing of an allow that it may not give, a denial where
-/// it failed and its entry says so.
+/// Applies the entry's policy to an output: drops an allow without `may_allow`, and turns a
+/// failure into a denial with `on_error = "deny"`.
 pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
     match answer {
         Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => said.without_allow(),
@@ -16,29 +16,29 @@ pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
             Said { is_sentence: said.why().is_none(), reason: reason(entry, said.verdict), ..said }
         }
         Err(failure) if entry.on_error == OnError::Deny => {
-            let reason = format!("{}; what it could not judge does not run", failure.what);
+            let reason = format!("{}, so the call is denied", failure.what);
             Said { is_sentence: true, ..Said::deny(reason) }
         }
         Err(_) => Said::default(),
     }
 }
 
-/// What is said for a hook that gave no reason.
+/// Returns the reason for a hook that gave none.
 fn reason(entry: &Entry, verdict: Verdict) -> Option<String> {
     let what = match verdict {
         Verdict::None | Verdict::Allow => return None,
-        Verdict::Ask => "wants somebody asked",
-        Verdict::Deny => "says no",
+        Verdict::Ask => "asks for approval",
+        Verdict::Deny => "denies it",
         Verdict::Halt => "ends the turn",
     };
     Some(format!("the hook `{}` {what}", entry.command.label()))
 }
 
-/// The opinion of all: the strictest verdict with the reasons of those that gave it, every
-/// context, and the changes to `arguments` one after the other where the call may still run.
+/// Combines all outputs: the strictest verdict with the reasons for it, every context, and, unless
+/// the call is denied, the changes to `arguments` in order.
 pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
     let mut verdict = said.iter().map(|(_, said)| said.verdict).max().unwrap_or_default();
-    // What one of them allowed is not what another of them made of it.
+    // An allow only counts for the arguments that its hook knew, not for another hook's changes.
     let made = |said: &[(&Entry, Said)]| patched(said, arguments);
     let allows = |one: &(&Entry, Said)| one.1.verdict == Verdict::Allow;
     let allows_all = |one| allows(one) && made(std::slice::from_ref(one)) == made(&said);
@@ -63,12 +63,12 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
     })
 }
 
-/// Whether this is one of those that led to `verdict`.
+/// Whether this output contributed to `verdict`.
 fn gave(said: &Said, verdict: Verdict) -> bool {
     said.verdict == verdict || said.verdict >= Verdict::Deny
 }
 
-/// Why it is so, and who says it.
+/// Returns the reason with the name of the hook.
 fn sentence(entry: &Entry, said: &Said) -> Option<String> {
     let name = entry.command.label();
     match said.why() {
@@ -78,13 +78,13 @@ fn sentence(entry: &Entry, said: &Said) -> Option<String> {
     }
 }
 
-/// The patches of all, where a later one goes before.
+/// Merges the patches; a later one overrides an earlier one.
 pub(super) fn patch(said: &[(&Entry, Said)]) -> Map<String, Value> {
     let all = said.iter().flat_map(|(_, said)| &said.patch);
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The arguments with every patch on them; nothing when that changes nothing.
+/// Returns the patched arguments; `None` if nothing changes.
 fn patched(said: &[(&Entry, Said)], arguments: &Value) -> Option<String> {
     let patch = patch(said);
     let mut patched = arguments.as_object().cloned().unwrap_or_else(Map::new);

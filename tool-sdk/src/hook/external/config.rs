@@ -1,7 +1,7 @@
-//! The configuration of command hooks, in the shape that Claude Code made common.
+//! Parses the configuration of external hooks, in the format of Claude Code.
 //!
-//! A mistake costs the entry that it stands in and no other: what can be read is used, and
-//! each mistake comes back with its place.
+//! **Invariant:** an error only disables its own entry and is returned with its path; it is fatal
+//! if the entry could have denied a call or withheld a result.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,33 +19,33 @@ use crate::process::Run;
 /// The keys of a group of commands.
 const GROUP: &[&str] = &["matcher", "hooks"];
 
-/// The keys of a command that say for which calls it runs, and what its failure means: without
-/// them it would be another one.
+/// Keys that change when a command runs or what its failure means, so that a misspelled or
+/// misplaced one is an error.
 const TELLING: &[&str] = &["matcher", "on_error"];
 
-/// One command of the configuration.
+/// One configured command.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Where it stands in the configuration.
+    /// Its path in the configuration.
     pub(super) place: String,
     pub(super) event: Event,
     pub(super) matcher: Matcher,
     pub(super) command: Command,
     pub(super) timeout: Duration,
-    /// Whether nobody waits for it.
+    /// Whether it is `async`, so that no call waits for it.
     pub(super) background: bool,
     pub(super) on_error: OnError,
     pub(super) may_allow: bool,
 }
 
 impl Entry {
-    /// Its name in events: the program, and where it stands.
+    /// Returns its name in events: the program and the configuration path.
     pub(super) fn name(&self) -> String {
         format!("{} ({})", self.command.label(), self.place)
     }
 }
 
-/// What is run.
+/// The command to run.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     /// A line for the shell.
@@ -62,8 +62,8 @@ impl Command {
         }
     }
 
-    /// The name of its program. The rest of the command may hold secrets, and what is said
-    /// of a hook is read by models.
+    /// Returns the name of the program. The arguments may contain secrets and must not be shown to
+    /// models.
     pub(super) fn label(&self) -> &str {
         let program = match self {
             Self::Line(line) => line.split_whitespace().find(|word| !word.contains('=')),
@@ -75,21 +75,20 @@ impl Command {
     }
 }
 
-/// A mistake in the configuration of hooks. Everything else in it is used.
+/// An error in the configuration of hooks. Valid entries are used anyway.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}: {message}")]
 #[non_exhaustive]
 pub struct HookConfigError {
-    /// Where it is, such as `PreToolUse[0].hooks[1].timeout`.
+    /// The path of the value, such as `PreToolUse[0].hooks[1].timeout`.
     pub path: String,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// Whether a command is not in force because of it that was to decide about calls, or whether
-    /// a result is shown.
+    /// Whether the error disables a hook that could have denied a call or withheld a result.
     pub fatal: bool,
 }
 
-/// Reads a configuration: the hooks by event, or a settings file that has them under `hooks`.
+/// Parses a configuration: the hooks by event, or a settings file that has them under `hooks`.
 pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
     let events = config.get("hooks").unwrap_or(config);
@@ -97,7 +96,7 @@ pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
         let is_event = Event::named(name).is_some() || Event::is_meant(name);
         let is_beside = config.get("hooks").is_some() && name != "hooks";
         if is_beside && (is_event || has_commands(&config[name])) {
-            let message = "it stands beside `hooks`, and what is read stands below";
+            let message = "it is next to `hooks` and ignored; move it into `hooks`";
             reader.add(is_guard(name, &config[name]), name, message);
         }
     }
@@ -108,8 +107,7 @@ pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     (reader.entries, reader.errors)
 }
 
-/// Whether commands that stand under the name of an event were to decide: about calls, or whether
-/// a result is shown.
+/// Whether the commands of an event could deny a call or withhold a result.
 fn is_guard(name: &str, written: &Value) -> bool {
     match Event::named(name) {
         Some(event) => event.decides() || is_bound(written),
@@ -118,19 +116,19 @@ fn is_guard(name: &str, written: &Value) -> bool {
     }
 }
 
-/// Whether some command in it says that nothing is shown that it could not look at.
+/// Whether a command in it has an `on_error` other than `ignore`.
 fn is_bound(written: &Value) -> bool {
     holds(written, &|key, value| is_like(key, "on_error") && value != "ignore")
 }
 
-/// Whether commands stand in it, in groups or without.
+/// Whether it contains commands, in groups or directly.
 fn has_commands(written: &Value) -> bool {
     let is_one = |item: &Value| item.get("command").is_some();
     written.as_array().is_some_and(|items| items.iter().any(is_one))
         || holds(written, &|key, _| GROUP.contains(&key))
 }
 
-/// Whether there is such a key anywhere in `value`.
+/// Whether `value` contains such a key at any depth.
 fn holds(value: &Value, is_such: &dyn Fn(&str, &Value) -> bool) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| holds(item, is_such)),
@@ -147,7 +145,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Something in what is `written` for `event`, none of which is in force.
+    /// Records an error in `written`, which is disabled; it is fatal if `written` could decide.
     fn wrong(
         &mut self,
         event: Event,
@@ -185,8 +183,8 @@ impl Reader {
         let keys = group.as_object().into_iter().flat_map(Map::keys);
         let strangers: Vec<_> = keys.filter(|key| !GROUP.contains(&key.as_str())).collect();
         for key in &strangers {
-            let message = "is not known here, and what stands beside it is not in force; the keys \
-                of a group are `matcher` and `hooks`, and those of a command stand below";
+            let message = "unknown key, so the group is disabled; a group has the keys `matcher` \
+                and `hooks`, and the keys of a command belong into `hooks`";
             self.wrong(event, group, format!("{path}.{key}"), message);
         }
         if !strangers.is_empty() {
@@ -195,7 +193,7 @@ impl Reader {
         let matcher = match group.get("matcher") {
             None | Some(Value::Null) => Ok(Matcher::All),
             Some(Value::String(pattern)) => Matcher::parse(pattern),
-            Some(_) => Err("expected a text".to_owned()),
+            Some(_) => Err("expected a string".to_owned()),
         };
         if let Err(message) = &matcher {
             self.wrong(event, group, format!("{path}.matcher"), message);
@@ -205,7 +203,7 @@ impl Reader {
         };
         for (at, hook) in hooks.iter().enumerate() {
             let path = format!("{path}.hooks[{at}]");
-            // Without a matcher a hook runs for nothing, but its mistakes are still told.
+            // Without a valid matcher the hook is dropped, but its errors are still reported.
             match (self.hook(event, &path, hook), &matcher) {
                 (Ok(entry), Ok(matcher)) => {
                     self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
@@ -233,7 +231,7 @@ impl Reader {
             _ => return Err((".command", "expected a command, or a program in `args`".to_owned())),
         };
         let timeout = match timeout {
-            // Nobody waits for it, so it may take as long as one that only looks on.
+            // No call waits for an async hook, so it gets the longer timeout.
             None if background => Event::PostToolUse.timeout(),
             None => event.timeout(),
             Some(seconds) => Duration::try_from_secs_f64(seconds)
@@ -243,15 +241,15 @@ impl Reader {
         };
         for key in rest.keys() {
             if let Some(meant) = TELLING.iter().find(|known| is_like(key, known)) {
-                let place = if *meant == "matcher" { ", which stands one level up" } else { "" };
+                let place = if *meant == "matcher" { ", which belongs one level up" } else { "" };
                 let message = format!("unknown key `{key}`; did you mean `{meant}`{place}?");
                 return Err(("", message));
             }
-            self.add(false, format!("{path}.{key}"), "is not known here and has no effect");
+            self.add(false, format!("{path}.{key}"), "unknown key, which is ignored");
         }
         if background && matches!(on_error, Some(WhenBroken::Deny)) {
             let message =
-                "`async` and an `on_error` of `deny` exclude each other: nobody waits for it";
+                "`async` and `on_error = \"deny\"` exclude each other: no call waits for it";
             return Err(("", message.to_owned()));
         }
         let on_error = match on_error {
@@ -264,10 +262,10 @@ impl Reader {
     }
 }
 
-/// The key and what is wrong with it.
+/// The key and the error message.
 type Mistake = (&'static str, String);
 
-/// One command as it is written.
+/// The JSON form of a command.
 #[derive(Deserialize)]
 struct Written {
     #[serde(rename = "type")]
@@ -302,9 +300,9 @@ mod tests {
         (entries.len(), errors.iter().map(|error| error.path.clone()).collect())
     }
 
-    // A bad entry or an unknown event leaves the rest in force.
+    // Valid entries stay in force.
     #[test]
-    fn a_mistake_costs_its_own_entry_only() {
+    fn an_error_only_disables_its_own_entry() {
         let good = json!({ "type": "command", "command": "true" });
         let config = json!({
             "Stop": [{ "hooks": [good] }],
@@ -344,9 +342,9 @@ mod tests {
         assert_eq!(mistakes(&config), (3, expected.map(str::to_owned).to_vec()));
     }
 
-    // F71: a settings file has its events in one place.
+    // F71
     #[test]
-    fn events_beside_those_that_are_read_are_told() {
+    fn reports_events_next_to_hooks() {
         let group = json!([{ "hooks": [{ "type": "command", "command": "true" }] }]);
         for (event, fatal) in
             [("PreToolUse", true), ("PermissionRequest", true), ("PostToolUse", false)]
@@ -358,9 +356,9 @@ mod tests {
         }
     }
 
-    // F71: what costs no guard is told, and nothing more.
+    // F71: other errors are warnings.
     #[test]
-    fn a_mistake_is_fatal_where_a_hook_was_to_decide() {
+    fn an_error_is_fatal_if_it_disables_a_deciding_hook() {
         let good = json!({ "type": "command", "command": "true" });
         let strange = json!({ "type": "command", "command": "true", "if": "x" });
         let bad = json!({ "type": "prompt" });
@@ -384,7 +382,7 @@ mod tests {
             (json!({ "PostToolUse": group(&bad) }), false),
             (json!({ "PreToolUse": [{ "matcher": "[", "hooks": [good] }] }), true),
             (json!({ "PostToolUse": [{ "matcher": "[", "hooks": [good] }] }), false),
-            // However the event is spelt.
+            // In every spelling of the event.
             (json!({ "pre_tool_use": group(&good) }), true),
             (json!({ "pre-tool-use": "x" }), true),
             (json!({ "PreTool": group(&good) }), true),
@@ -395,25 +393,25 @@ mod tests {
             (json!({ "pre_run_command": group(&good) }), true),
             (json!({ "UserApproval": group(&good) }), true),
             (json!({ "AfterCommand": group(&good) }), false),
-            // One that nobody knows costs none that is known.
+            // An unknown event alone is a warning.
             (json!({ "Foo": group(&good) }), false),
             (json!({ "Foo": group(&binding) }), true),
             (json!({ "PostToolUze": group(&good) }), false),
             (json!({ "PostToolUze": group(&binding) }), true),
             (json!({ "model": "x" }), false),
-            // What was to be taken out of a result is shown.
+            // A hook that would remove secrets from a result.
             (json!({ "PostToolUse": group(&strips) }), true),
             (json!({ "PostToolUse": { "hooks": [binding] } }), true),
             (json!({ "PostToolUse": [{ "matcher": "[", "hooks": [binding] }] }), true),
             (json!({ "PostToolUse": [{ "hooks": [good], "on_error": "deny" }] }), true),
             (json!({ "PostToolUse": [{ "hooks": [good], "on_error": "ignore" }] }), false),
-            // What says for which calls it is.
+            // Misspelled matchers.
             (json!({ "PreToolUse": [{ "matchers": "a", "hooks": [good] }] }), true),
             (json!({ "PreToolUse": [{ "Matcher": "a", "hooks": [good] }] }), true),
             (json!({ "PreToolUse": [{ "hooks": [inside] }] }), true),
             (json!({ "PostToolUse": [{ "match": "a", "hooks": [good] }] }), false),
             (json!({ "PostToolUse": group(&misspelt) }), true),
-            // Nobody waits for what it says.
+            // An async hook cannot deny.
             (json!({ "PreToolUse": group(&unheard) }), true),
         ] {
             let (entries, errors) = read(&config);
@@ -423,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_mistyped_is_told_its_name() {
+    fn suggests_the_name_of_a_mistyped_event() {
         for (name, expected) in [
             ("preToolUse", "unknown event; did you mean `PreToolUse`?"),
             ("PostToolUze", "unknown event; did you mean `PostToolUse`?"),
@@ -466,7 +464,7 @@ mod tests {
         assert_eq!(mistakes(&json!([])).1, ["hooks"]);
     }
 
-    // What follows the program may be a secret.
+    // Arguments may contain secrets.
     #[test]
     fn a_label_is_the_program_alone() {
         let line = |line: &str| Command::Line(line.to_owned()).label().to_owned();

@@ -1,6 +1,6 @@
-//! The events at which commands may run, and the names that others have for theirs.
+//! The events at which external hooks run, and the recognition of mistyped and foreign event names.
 //!
-//! **Invariant:** a name that may be one of an event that decides is never passed over.
+//! **Invariant:** a name that may mean a deciding event is never ignored.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::hook::OnError;
 /// When a configured hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A call is about to be judged.
+    /// Before a call is authorized.
     PreToolUse,
-    /// A call succeeded.
+    /// After a call succeeded.
     PostToolUse,
-    /// A call failed.
+    /// After a call failed.
     PostToolUseFailure,
-    /// Somebody is about to be asked.
+    /// Before the user is prompted for approval.
     PermissionRequest,
 }
 
@@ -32,7 +32,7 @@ impl Event {
         }
     }
 
-    /// Whether its hooks decide if a call runs.
+    /// Whether its hooks decide whether a call runs.
     pub(super) const fn decides(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
@@ -41,7 +41,7 @@ impl Event {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// The event that `name` most likely is, mistyped.
+    /// Returns the event of which `name` is most likely a misspelling.
     pub(super) fn close_to(name: &str) -> Option<Self> {
         let mut all: Vec<_> =
             Self::ALL.into_iter().map(|it| (distance(name, it.as_str()), it)).collect();
@@ -49,9 +49,9 @@ impl Event {
         all.first().filter(|(distance, _)| *distance <= CLOSE).map(|(_, event)| *event)
     }
 
-    /// Whether `name` may be one that decides, mistyped or as others call it.
+    /// Whether `name` may mean a deciding event: misspelled, or the name in another program.
     pub(super) fn is_meant(name: &str) -> bool {
-        /// What is decided about, when, and how.
+        /// Words that occur in the names of deciding events.
         const WORDS: &[&str] = &[
             "allow",
             "approv",
@@ -94,7 +94,7 @@ impl Event {
     }
 }
 
-/// Events that others have, and that are about no call.
+/// Events of Claude Code that are not about tool calls.
 pub(super) const ELSEWHERE: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
@@ -120,15 +120,15 @@ pub(super) const ELSEWHERE: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// Whether `name` is `known` in another spelling, or mistyped.
+/// Whether `name` is a misspelling of `known`.
 pub(super) fn is_like(name: &str, known: &str) -> bool {
     distance(name, known) <= CLOSE
 }
 
-/// So many letters may be wrong in a name that is mistyped.
+/// The edit distance up to which a name counts as a misspelling.
 const CLOSE: usize = 2;
 
-/// How many letters of two names differ.
+/// Returns the edit distance of two names, without case and punctuation.
 fn distance(name: &str, known: &str) -> usize {
     strsim::damerau_levenshtein(&letters(name), &letters(known))
 }

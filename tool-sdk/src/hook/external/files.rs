@@ -1,9 +1,10 @@
-//! The files that a command names: who changes one of them decides what the hook says.
+//! Finds the files that a hook command names, so that they can be protected: a change to one of
+//! them changes the hook.
 //!
-//! Words are all there is to go by: also those of a line inside a line, behind a `cd`, and with
-//! a wildcard. What a script reads further on is not looked for.
+//! Considers the words of the command line, also of nested command lines, after `cd`, and with
+//! wildcards. Files that a script reads itself are not found.
 //!
-//! **Invariant:** nothing is run, and a word too many only means that somebody is asked.
+//! **Invariant:** nothing is run, and a false positive only causes an approval prompt.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -11,19 +12,19 @@ use std::path::{Component, Path, PathBuf};
 use super::config::Command;
 use crate::name::matches;
 
-/// How a command names the folder that it runs in.
+/// Shell variables that hold the working directory of a command.
 const FOLDER: &[&str] = &["$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}", "$PWD", "${PWD}"];
 
-/// Words behind which a folder is entered.
+/// Words whose next word is a folder to change to.
 const ENTERS: &[&str] = &["cd", "pushd", "-C", "--chdir", "--directory"];
 
-/// The option behind which a module stands for its file.
+/// The Python option whose value is a module name.
 const MODULE: &str = "-m";
 
-/// How many files of a folder are compared with a wildcard.
+/// The limit of directory entries that are compared with a wildcard.
 const MAX_FILES: usize = 10_000;
 
-/// The files that `command` names when it runs in `folder`, each once.
+/// Returns the files that `command` names when it runs in `folder`, each once.
 pub(super) fn named(command: &Command, folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     match command {
@@ -41,7 +42,7 @@ pub(super) fn named(command: &Command, folder: &Path) -> Vec<PathBuf> {
     named
 }
 
-/// The folder in which the command begins, and those that it enters.
+/// Returns the working directory of the command, and the folders to which it changes.
 fn entered(words: &[String], folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     let mut enters = false;
@@ -56,8 +57,8 @@ fn entered(words: &[String], folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The files that a word means in one of `folders`: those that there are, or that may be made where
-/// it says.
+/// Returns the files that a word can mean in `folders`: existing ones, or else the path that would
+/// be created.
 fn files(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     let word = from_folder(word);
     let there: Vec<PathBuf> = folders.iter().flat_map(|it| found(word, before, it)).collect();
@@ -68,11 +69,11 @@ fn files(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     there
 }
 
-/// The files that a word means in `folder`.
+/// Returns the existing files that a word can mean in `folder`.
 fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
     let mut found = expanded(word, folder);
     if word.contains('/') {
-        // What runs it may add the end of its name.
+        // An interpreter may add the file extension.
         found.extend(expanded(&format!("{word}.*"), folder));
     }
     if before == MODULE {
@@ -81,7 +82,7 @@ fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
         found.extend(expanded(&format!("{module}/__main__.*"), folder));
     }
     if word.starts_with('/') || word.contains('$') {
-        // What stands before it may be what some variable or command says.
+        // The start of the path may come from a variable or a command substitution.
         let ends = word.match_indices('/').map(|(at, _)| &word[at + 1..]);
         found.extend(ends.filter(|end| !end.is_empty()).map(|end| folder.join(end)));
     }
@@ -89,13 +90,13 @@ fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `word` without the name of the folder that everything runs in.
+/// Removes a leading variable that holds the working directory.
 fn from_folder(word: &str) -> &str {
     let inside = FOLDER.iter().find_map(|name| word.strip_prefix(name)?.strip_prefix('/'));
     inside.unwrap_or(word)
 }
 
-/// The paths that `word` means in `folder`, which may have wildcards.
+/// Expands the wildcards of `word` in `folder`.
 fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
     let has_wildcard = |part: &str| part.contains(['*', '?', '[']);
     if !has_wildcard(word) {
@@ -111,7 +112,7 @@ fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
     })
 }
 
-/// What in `folder` has a name that matches `pattern`; a set of characters may be anything.
+/// Returns the entries of `folder` that match `pattern`; a character set matches anything.
 fn inside(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let pattern = match pattern.split_once('[') {
         Some((start, _)) => format!("{start}*"),
@@ -122,7 +123,7 @@ fn inside(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     entries.filter(is_meant).map(|entry| entry.path()).collect()
 }
 
-/// Adds a word, and those in it where it may be a line itself.
+/// Adds a word, and its own words if it may be a nested command line.
 fn with_inner(word: &str, folder: &Path, all: &mut Vec<String>) {
     all.push(word.to_owned());
     if word.contains(char::is_whitespace) && !folder.join(word).exists() {
@@ -130,18 +131,18 @@ fn with_inner(word: &str, folder: &Path, all: &mut Vec<String>) {
     }
 }
 
-/// Adds the words of a line for the shell, without their quotes.
+/// Adds the words of a shell command line, without quotes.
 fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
     let mut word = String::new();
     let mut quote = None;
-    // The last word ends as others do.
+    // The blank ends the last word.
     for c in line.chars().chain([' ']) {
         match (c, quote) {
             ('"' | '\'', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
             (' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '=' | '`', None) => {
                 let done = std::mem::take(&mut word);
-                // A part of the line in quotes is shorter than the line.
+                // A quoted part is shorter than the line, so the recursion ends.
                 if !done.is_empty() {
                     with_inner(&done, folder, all);
                 }
@@ -149,7 +150,7 @@ fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
             (c, _) => word.push(c),
         }
     }
-    // Quotes that are still open may hold a line, too.
+    // An unterminated quote may contain a command line, too.
     if !word.trim().is_empty() {
         words(&word, folder, all);
     }
@@ -161,7 +162,7 @@ mod tests {
 
     // PA7
     #[test]
-    fn the_files_of_a_command_are_known() {
+    fn finds_the_files_of_a_command() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("my hooks")).unwrap();
         fs::create_dir_all(folder.path().join("hooks")).unwrap();
@@ -181,7 +182,7 @@ mod tests {
             ("${CLAUDE_PROJECT_DIR}/guard.sh|cat", &["guard.sh"]),
             ("test -x hooks/later.sh && hooks/later.sh", &["hooks/later.sh"]),
             ("grep -r TODO . 'my hooks'", &[]),
-            // A line in a line, another folder, a wildcard, what is added to a name.
+            // Nested command lines, other folders, wildcards, file extensions.
             ("sh -c 'guard.sh --x'", &["guard.sh"]),
             ("sh -c \"sh -c 'guard.sh --x' y\"", &["guard.sh"]),
             ("cd hooks && python3 g.py", &["hooks/g.py"]),

@@ -1,25 +1,25 @@
-//! Which tools a configured hook looks at.
+//! Matchers: which tools a hook runs for.
 
 use regex::{Regex, RegexBuilder};
 
-/// The longest expression, in bytes, and what it may cost once compiled.
+/// The limits of a regular expression in bytes: its text, and its compiled size.
 const MAX_PATTERN: usize = 4 << 10;
 const MAX_COMPILED: usize = 1 << 20;
 
-/// A matcher of the configuration.
+/// The matcher of a hook.
 #[derive(Clone, Debug)]
 pub(super) enum Matcher {
-    /// Every tool.
+    /// Matches every tool.
     All,
-    /// Exactly these.
+    /// Matches these names exactly.
     Names(Vec<String>),
-    /// Those in whose name it is found.
+    /// Matches names that contain a match.
     Regex(Regex),
 }
 
 impl Matcher {
-    /// Reads a matcher: nothing and `*` are every tool, plain words are names, everything
-    /// else is a regular expression that is looked for anywhere in the name.
+    /// Parses a matcher: an empty one and `*` match every tool, plain words are names, and
+    /// everything else is a regular expression that is searched in the name.
     pub(super) fn parse(pattern: &str) -> Result<Self, String> {
         if matches!(pattern.trim(), "" | "*") {
             return Ok(Self::All);
@@ -42,12 +42,11 @@ impl Matcher {
             .case_insensitive(true)
             .build()
             .map(Self::Regex)
-            .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+            .map_err(|error| format!("`{pattern}` is not a regular expression: {error}"))
     }
 
-    /// By which name it knows the tool that has these names, in any case of their letters;
-    /// `None` when it does not look at it. The name is spelled as in the matcher: what is
-    /// written there is what its commands look for.
+    /// Returns the first of the tool's names that matches, ignoring case; `None` without a match.
+    /// The name is spelled as in the matcher, because its commands compare with that.
     pub(super) fn called<'t>(&'t self, mut tool: impl Iterator<Item = &'t str>) -> Option<&'t str> {
         match self {
             Self::All => tool.next(),
@@ -61,7 +60,7 @@ impl Matcher {
         }
     }
 
-    /// What in it speaks of none of `tools`, which are known by all their names.
+    /// Returns the names or the expression that match none of `tools`, each given by all its names.
     pub(super) fn unmatched(&self, tools: &[Vec<&str>]) -> Vec<&str> {
         match self {
             Self::All => Vec::new(),
@@ -82,7 +81,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-/// `name` as it stands in `pattern`, in whichever case.
+/// Finds the spelling of `name` in `pattern`, ignoring case.
 fn spelled<'p>(name: &str, pattern: &'p str) -> Option<&'p str> {
     (0..pattern.len())
         .filter_map(|start| pattern.get(start..start + name.len()))
@@ -103,9 +102,9 @@ mod tests {
         assert_eq!(matcher.called(std::iter::once(tool)).is_some(), expected, "{pattern} {tool}");
     }
 
-    // F67: a command looks for the name that its matcher has.
+    // F67
     #[test]
-    fn a_tool_is_called_as_the_matcher_spells_it() {
+    fn returns_the_name_in_the_matchers_spelling() {
         let names = ["run_line", "bash"];
         for (pattern, expected) in [
             ("*", Some("run_line")),
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_are_whole_names() {
+    fn plain_words_match_whole_names() {
         check("mcp__brave-search", "mcp__brave-search", true);
         check("mcp__brave-search", "mcp__brave-search__web", false);
         check("edit, write", "write", true);
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_an_expression() {
+    fn everything_else_is_a_regular_expression() {
         check("mcp__.*", "mcp__memory__get", true);
         check("^read_", "spread_out", false);
         check("file.?", "my_file_1", true);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_tool_is_found() {
+    fn finds_names_that_match_no_tool() {
         let tools = [vec!["look", "Peek"], vec!["jump"]];
         for (pattern, expected) in [
             ("*", &[][..]),
@@ -157,7 +156,7 @@ mod tests {
 
     // RX1
     #[test]
-    fn what_costs_too_much_is_refused() {
+    fn rejects_invalid_and_expensive_expressions() {
         for pattern in ["(", "a{1000}{1000}{1000}", &"(a)".repeat(2000), "| ,"] {
             assert!(Matcher::parse(pattern).is_err(), "{:.20}", pattern);
         }

@@ -1,11 +1,11 @@
-//! Hooks that are commands: programs of the user that read a call as JSON and answer it.
+//! External hooks: commands that read a call as JSON on standard input and print a decision.
 //!
-//! The configuration and the protocol are those that Claude Code made common, so commands
-//! written for it work here. All commands of one event run at the same time on the same
-//! input, and what they say is put together in the order of the configuration.
+//! Configuration and protocol are those of Claude Code, so commands written for it work here. All
+//! commands of one event run concurrently on the same input; their outputs are combined in the
+//! order of the configuration.
 //!
-//! **Invariant:** a command that fails, hangs or cannot be started decides nothing; unless
-//! its entry says otherwise, the call that it should have judged does not run.
+//! **Invariant:** a command that fails, times out or cannot be started decides nothing; unless its
+//! entry has `on_error = "ignore"`, the call that it should have decided about is denied.
 
 mod after;
 mod approver;
@@ -41,30 +41,30 @@ use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
 use crate::tool::{Definition, Wording};
 
-/// How much of a command's output is kept.
+/// The limit of a command's captured output in bytes.
 const KEEP: usize = 64 << 10;
 
-/// Hooks that are commands, read from a configuration.
+/// Hooks that run external commands, read from a configuration.
 ///
-/// How a command ends is what it says:
+/// The exit code of a command decides how its output is read:
 ///
 /// | exit | means |
 /// |---|---|
-/// | 0, plain text or nothing | no opinion |
-/// | 0, one JSON object | what it says |
-/// | 0, an answer that cannot be read | the hook failed |
-/// | 2, whatever it printed | no; standard error is the reason |
-/// | anything else, a signal, no time left, not started | the hook failed |
+/// | 0, plain text or nothing | no decision |
+/// | 0, one JSON object | the decision in the object |
+/// | 0, an invalid object | the hook failed |
+/// | 2, with any output | denied; standard error is the reason |
+/// | another code, a signal, a timeout, not started | the hook failed |
 ///
-/// Besides the common keys an entry may have two more. `on_error` is `deny` or `ignore`:
-/// when nothing is said, a hook that fails before a call or an ask denies it, and one that
-/// fails after a call is ignored. With `deny`, the result of a call that such a hook could
-/// not look at is not shown, nor what the others made of it. `may_allow` is whether an allow
-/// counts; it never lifts a denial.
+/// Besides the common keys an entry may have two more. `on_error` is `deny` or `ignore`: by
+/// default, a hook that fails before a call or for a permission request denies it, and one that
+/// fails after a call is ignored. With `deny`, the result of a call is withheld when such a hook
+/// fails, and so are the changes of other hooks to it. `may_allow` says whether an `allow` of the
+/// hook counts; it never overrides a denial.
 ///
-/// The limit is 10 seconds before a call or an ask and 60 after a call, unless `timeout`
-/// says otherwise. A command that is `async` has no say and no call waits for it; the end of the
-/// program does, with [`Pipeline::finish`](crate::Pipeline::finish).
+/// The default timeout is 10 seconds before a call and for a permission request, and 60 seconds
+/// after a call; `timeout` overrides it. A command that is `async` decides nothing and no call waits
+/// for it; [`Pipeline::finish`](crate::Pipeline::finish) does.
 ///
 /// # Examples
 ///
@@ -88,14 +88,15 @@ pub struct ExternalHooks {
     entries: Vec<Entry>,
     folder: Option<PathBuf>,
     env: ChildEnv,
-    /// What no call waits for.
+    /// The running `async` commands.
     background: TaskTracker,
-    /// Whether it was told that hooks for permission requests are never asked.
+    /// Whether the warning about permission request hooks without an approver was emitted.
     requests_told: Arc<AtomicBool>,
 }
 
 impl ExternalHooks {
-    /// Reads a configuration, and says what in it has no effect.
+    /// Parses a configuration, and returns the errors in it. Valid entries are used despite errors
+    /// in others.
     ///
     /// It is an object of events, or a settings file that has one under `hooks`.
     #[must_use]
@@ -110,7 +111,7 @@ impl ExternalHooks {
         }
     }
 
-    /// Reads a configuration that was written in another format.
+    /// Reads a configuration that was parsed from another format.
     #[must_use]
     pub fn from_value(config: &Value) -> (Self, Vec<HookConfigError>) {
         let (entries, errors) = config::read(config);
@@ -127,28 +128,29 @@ impl ExternalHooks {
         }
     }
 
-    /// The folder that commands run in and are told of; the host's own when nothing is said.
+    /// Sets the working directory of commands, which is also in their input; by default that of the
+    /// host.
     #[must_use]
     pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// The environment of commands; [`ChildEnv::inherited`] when nothing is said.
+    /// Sets the environment of commands; [`ChildEnv::inherited`] by default.
     #[must_use]
     pub fn with_env(mut self, env: ChildEnv) -> Self {
         self.env = env;
         self
     }
 
-    /// Whether there is no command.
+    /// Whether there are no commands.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The files that the commands name, in the folder that they run in. Who changes one of
-    /// them decides what the hooks say, so a host protects them with `Workspace::protect`.
+    /// Returns the files that the commands name. A change to one of them changes the decisions of
+    /// the hooks, so hosts protect them with `Workspace::protect`.
     ///
     /// # Examples
     ///
@@ -167,20 +169,20 @@ impl ExternalHooks {
         self.entries.iter().flat_map(|entry| files::named(&entry.command, &folder)).collect()
     }
 
-    /// Tells once of hooks for permission requests, where nobody is asked for a permission.
+    /// Warns once of permission request hooks when the host has no approver.
     fn warn_of_requests(&self, call: &HookedCall<'_>) {
         let of_requests = |entry: &&Entry| entry.event == Event::PermissionRequest;
         let Some(first) = self.entries.iter().find(of_requests) else { return };
         if !call.has_approver() && !self.requests_told.swap(true, Ordering::Relaxed) {
             call.warn(format!(
-                "the hook {} is never asked: there is nobody to be asked for a permission",
+                "the hook {} never runs: there is no approver, so there are no permission requests",
                 first.name()
             ));
         }
     }
 
-    /// What matchers speak of that is none of `tools`, each with the place of its hook.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line tells"))]
+    /// Returns the names in matchers that match none of `tools`, each with the key of its hook.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only the command line warns"))]
     pub(crate) fn unmatched<'a>(
         &'a self,
         tools: impl Iterator<Item = &'a Definition>,
@@ -192,11 +194,11 @@ impl ExternalHooks {
         self.entries.iter().flat_map(of_entry).collect()
     }
 
-    /// The hooks of `event` for the tool that has these names, each with the name by which it
-    /// knows the tool.
+    /// Returns the hooks of `event` that match a tool with these names, each with the name that
+    /// its matcher uses for the tool.
     fn matching(&self, event: Event, names: impl FnOnce() -> Vec<String>) -> Vec<(&Entry, String)> {
         let mut of_event = self.entries.iter().filter(|entry| entry.event == event).peekable();
-        // Most calls have none, and need no names.
+        // Computes the names only if there is a hook for the event.
         if of_event.peek().is_none() {
             return Vec::new();
         }
@@ -207,7 +209,7 @@ impl ExternalHooks {
         of_event.filter_map(|entry| Some((entry, called(entry)?))).collect()
     }
 
-    /// What commands are told of every call of a session.
+    /// Returns the part of the input that is the same for every call of a session.
     fn payload<'a>(&self, event: Event, session: &'a Session, mode: Mode) -> Payload<'a> {
         Payload {
             session_id: session.id(),
@@ -236,7 +238,7 @@ impl ExternalHooks {
         }
     }
 
-    /// Runs `entries` at the same time; the answers come in the order of the entries.
+    /// Runs `entries` concurrently, and returns their outputs in the order of the entries.
     async fn run_all<'e>(
         &self,
         entries: Vec<(&'e Entry, String)>,
@@ -249,7 +251,7 @@ impl ExternalHooks {
                 match serde_json::to_vec(&Payload { tool_name: &tool_name, ..payload.clone() }) {
                     Ok(input) => self.run(entry, &input).await,
                     Err(error) => Err(Failure {
-                        what: "the call could not be shown to its hooks".to_owned(),
+                        what: "the call could not be serialized for its hooks".to_owned(),
                         detail: error.to_string(),
                     }),
                 };
@@ -302,7 +304,7 @@ impl Hook for ExternalHooks {
             let answers = with_short_contexts(answers, call);
             let said = answers.into_iter().map(|(entry, answer)| {
                 let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
-                // A name that the tool does not have allows nothing.
+                // An allow only counts if the matcher uses the tool's own name.
                 let is_own = entry.matcher.called(call.definition().names()).is_some();
                 let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
                 (entry, compose::weighed(entry, answer))
@@ -311,7 +313,7 @@ impl Hook for ExternalHooks {
         })
     }
 
-    /// Commands read it in what they are told of a call that ran.
+    /// The elapsed time is in the input of hooks that run after calls.
     fn wants_elapsed(&self) -> bool {
         let is_after = |event| matches!(event, Event::PostToolUse | Event::PostToolUseFailure);
         self.entries.iter().any(|entry| is_after(entry.event))
@@ -354,34 +356,34 @@ impl Hook for ExternalHooks {
         })
     }
 
-    /// Every command in the background ends by its own limit.
+    /// Waits for `async` commands, which have their own timeouts.
     fn finish(&self) -> Step<'_, ()> {
         self.background.close();
         Step::later(self.background.wait())
     }
 
-    /// Every command has a limit of its own.
+    /// Commands have their own timeouts.
     fn time_limit(&self) -> Option<Duration> {
         None
     }
 
-    /// An allow from an entry that may not give it does not get this far.
+    /// An allow of an entry without `may_allow` is dropped before.
     fn may_allow(&self) -> bool {
         self.entries.iter().any(|entry| entry.may_allow)
     }
 }
 
-/// What was said, with its changes as the tool takes them.
+/// Maps the changed arguments back to the names that the tool uses.
 fn taken(entry: &Entry, said: Said, wording: &Wording, shown: &Value) -> Result<Said, Failure> {
     let failed = |name: String| Failure {
-        what: format!("the hook `{}` changed `{name}` to two values", entry.command.label()),
+        what: format!("the hook `{}` set `{name}` to two different values", entry.command.label()),
         detail: String::new(),
     };
     let patch = wording.taken(said.patch, shown).map_err(failed)?;
     Ok(Said { patch, ..said })
 }
 
-/// What was said, with no more context than a model should read.
+/// Truncates the context of each output for the model.
 fn with_short_contexts<'e>(
     answers: Vec<(&'e Entry, Result<Said, Failure>)>,
     call: &HookedCall<'_>,
@@ -394,12 +396,12 @@ fn with_short_contexts<'e>(
     answers.into_iter().map(|(entry, answer)| (entry, answer.map(short))).collect()
 }
 
-/// What a result is for a command: the structured value, or the text.
+/// Returns the tool response for a command: the structured value, or the text.
 fn response(output: &Output) -> Value {
     output.to_structured().unwrap_or_else(|| Value::String(output.as_text().to_owned()))
 }
 
-/// What came of a run, for events.
+/// Describes the outcome of a run, for events.
 fn outcome(entry: &Entry, answer: &Result<Said, Failure>, shown: Option<&Value>) -> String {
     let said = match answer {
         Err(Failure { what, detail }) if detail.is_empty() => return format!("failed: {what}"),

@@ -1,4 +1,6 @@
-//! What a command reads on standard input.
+//! The JSON input of a hook command.
+//!
+//! Field names are those of Claude Code and part of the protocol.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,41 +8,41 @@ use serde_json::Value;
 use crate::permission::{Ask, Mode};
 use crate::tool::Subject;
 
-/// What a command reads.
+/// The input of a command.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Payload<'a> {
     pub(super) session_id: &'a str,
-    /// There is no transcript; the field is there for commands that look for it.
+    /// Always null, for commands that expect the field.
     pub(super) transcript_path: Option<&'a str>,
     pub(super) cwd: String,
     pub(super) permission_mode: &'static str,
     pub(super) hook_event_name: &'static str,
-    /// The tool, as the matcher of the command calls it.
+    /// The tool's name as the matcher spells it.
     pub(super) tool_name: &'a str,
-    /// The arguments under all their names, with absolute paths.
+    /// The arguments under all their aliases, with absolute paths.
     pub(super) tool_input: Option<&'a Value>,
     pub(super) tool_use_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent: Option<&'a str>,
-    /// How many agents stand above the one that calls, where the host says so.
+    /// The nesting depth of the calling agent, if the host provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) depth: Option<u64>,
-    /// What somebody is about to be asked for.
+    /// The requested permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) permission: Option<&'a str>,
-    /// What the ask is about.
+    /// The resources of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) subjects: Option<Vec<Touched<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_response: Option<&'a Value>,
-    /// What went wrong, where the call failed.
+    /// The error message of a failed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) duration_ms: Option<u64>,
 }
 
-/// One thing that an ask is about. Some are judged under another permission than the call.
+/// A resource of an approval request, with the permission that applies to it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Touched<'a> {
     permission: &'a str,
@@ -55,7 +57,7 @@ impl<'a> Touched<'a> {
     }
 }
 
-/// The mode by the name that commands know it under.
+/// Returns the name of the mode in the protocol.
 pub(super) const fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Auto | Mode::Strict => "default",

@@ -1,8 +1,8 @@
-//! What the end of a command means, and what it printed.
+//! Interprets the exit code and the output of a hook command.
 //!
-//! [`ExternalHooks`](super::ExternalHooks) has the table of what an exit means.
+//! [`ExternalHooks`](super::ExternalHooks) documents the exit codes.
 //!
-//! **Invariant:** a hook that failed has decided nothing; its entry says what then holds.
+//! **Invariant:** a hook that failed decides nothing; `on_error` of its entry applies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use super::event::Event;
 use crate::hook::Verdict;
 use crate::process::{Exit, Finished, RunError};
 
-/// How much of what a hook says reaches the model.
+/// The limit in bytes of a hook's text for the model.
 const MAX_TEXT: usize = 10 << 10;
 
-/// What a hook said.
+/// The decision and the texts of one hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) verdict: Verdict,
     pub(super) reason: Option<String>,
-    /// Whether the reason is a sentence that names the hook.
+    /// Whether the reason already names the hook.
     pub(super) is_sentence: bool,
-    /// Why the turn ends, for a verdict that ends it.
+    /// Why the turn ends, for a halt.
     pub(super) stop_reason: Option<String>,
     pub(super) patch: Map<String, Value>,
     pub(super) context: Option<String>,
     pub(super) replacement: Option<Value>,
-    /// For people.
+    /// A message for the user.
     pub(super) message: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Said {
         Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
     }
 
-    /// The same without an allow.
+    /// Drops an allow.
     pub(super) fn without_allow(self) -> Self {
         match self.verdict {
             Verdict::Allow => Self { verdict: Verdict::None, reason: None, ..self },
@@ -47,23 +47,23 @@ impl Said {
         }
     }
 
-    /// Why it says what it says.
+    /// Returns the reason for the verdict.
     pub(super) fn why(&self) -> Option<&str> {
         let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == Verdict::Halt);
         stop_reason.or(self.reason.as_deref())
     }
 }
 
-/// A hook that decided nothing.
+/// The failure of a hook, which decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// What happened, for the model.
+    /// The message for the model.
     pub(super) what: String,
-    /// What the command said about it, for the host.
+    /// The output of the command, for the host only.
     pub(super) detail: String,
 }
 
-/// What the end of the command `label` means.
+/// Interprets the exit of the command `label`.
 pub(super) fn meaning(
     event: Event,
     label: &str,
@@ -82,13 +82,13 @@ pub(super) fn meaning(
     };
     let complaint = finished.stderr.text();
     match finished.exit {
-        // What it decided may stand where nobody looked.
+        // The decision may be in the part of the output that was dropped.
         Exit::Code(0) if !finished.stdout.is_whole() => {
-            let error = "it is longer than what is kept of it".to_owned();
+            let error = "it is longer than 64 KiB".to_owned();
             failed("gave an answer that cannot be read".to_owned(), error)
         }
         Exit::Code(0) if !is_text(&finished.stdout.head) => {
-            failed("gave an answer that cannot be read".to_owned(), "it is no UTF-8".to_owned())
+            failed("gave an answer that cannot be read".to_owned(), "it is not UTF-8".to_owned())
         }
         Exit::Code(0) => match answer(event, &finished.stdout.text()) {
             Ok(said) => Ok(said),
@@ -98,23 +98,23 @@ pub(super) fn meaning(
         Exit::Code(code) => failed(format!("failed with exit code {code}"), complaint),
         Exit::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
         Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
-        Exit::Unknown => failed("ended in a way that nobody knows".to_owned(), complaint),
+        Exit::Unknown => failed("ended with an unknown status".to_owned(), complaint),
     }
 }
 
-/// Whether something is UTF-8 that somebody reads: what is written in UTF-16 may be that too, with
-/// a zero beside each letter.
+/// Whether the output is UTF-8 without zero bytes. UTF-16 output can be valid UTF-8, but has zero
+/// bytes.
 fn is_text(printed: &[u8]) -> bool {
     !printed.contains(&0) && std::str::from_utf8(printed).is_ok()
 }
 
-/// What a command that ended well printed; `Err` when it holds an answer that cannot be read.
+/// Parses the output of a command with exit code 0. Fails when it contains an invalid decision.
 fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     let stdout = stdout.trim_start_matches('\u{feff}').trim();
     if !stdout.starts_with('{') {
         return match is_plain(stdout) {
             true => Ok(Said::default()),
-            false => Err("expected one object and nothing else".to_owned()),
+            false => Err("expected one JSON object and nothing else".to_owned()),
         };
     }
     let answer: Answer = serde_json::from_str(stdout).map_err(|error| error.to_string())?;
@@ -124,14 +124,14 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     }
     let request = specific.decision.unwrap_or_default();
     if request.updated_permissions.is_some() {
-        return Err("a hook changes no rules and approvals".to_owned());
+        return Err("a hook cannot change rules and approvals".to_owned());
     }
     let allows = matches!(request.behavior, Some(Choice::Allow));
     if request.updated_input.is_some() && (event != Event::PermissionRequest || !allows) {
         return Err("`updatedInput` in `decision` goes with the `allow` of a request".to_owned());
     }
     if request.updated_input.is_some() && specific.updated_input.is_some() {
-        return Err("it says twice what `updatedInput` is".to_owned());
+        return Err("`updatedInput` is given twice".to_owned());
     }
     if request.interrupt == Some(true) && !matches!(request.behavior, Some(Choice::Deny)) {
         return Err("`interrupt` goes with `deny` only".to_owned());
@@ -147,7 +147,7 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
         (request.interrupt == Some(true)).then_some(Verdict::Halt),
     ];
     Ok(Said {
-        // Where it says several things, the strictest holds.
+        // The strictest of several decisions applies.
         verdict: verdict.into_iter().flatten().max().unwrap_or_default(),
         reason: [specific.permission_decision_reason, request.message, answer.reason]
             .into_iter()
@@ -162,8 +162,7 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     })
 }
 
-/// Whether a text is no answer that something else was printed around: it is no list, and none
-/// of the keys that decide stands in it.
+/// Whether a text contains no decision: it is not a JSON array and has none of the deciding keys.
 fn is_plain(text: &str) -> bool {
     const KEYS: [&str; 4] =
         ["\"hookSpecificOutput\"", "\"permissionDecision\"", "\"decision\"", "\"continue\""];
@@ -172,7 +171,7 @@ fn is_plain(text: &str) -> bool {
     !is_list && !KEYS.iter().any(has)
 }
 
-/// Context as the model reads it: what is too long is cut, and `keep` says where the whole is.
+/// Truncates context for the model. `keep` stores the whole text and returns its path.
 pub(super) fn shortened(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>) -> String {
     if text.len() <= MAX_TEXT {
         return text;
@@ -187,8 +186,7 @@ pub(super) fn shortened(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>
     }
 }
 
-/// `text` without blanks around it and no longer than a model should read; nothing when
-/// nothing is left.
+/// Trims and truncates `text`; `None` if it is empty.
 fn worded(text: String) -> Option<String> {
     let text = text.trim();
     if text.len() <= MAX_TEXT {
@@ -198,7 +196,7 @@ fn worded(text: String) -> Option<String> {
     Some(format!("{}\n[{} more bytes left out]", &text[..kept], text.len() - kept))
 }
 
-/// A key that is not known is a mistake: who misspells a denial has not allowed anything.
+/// The JSON output of a command. Unknown keys are errors, because one may be a misspelled denial.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Answer {
@@ -228,17 +226,17 @@ struct Specific {
     permission_decision_reason: Option<String>,
     updated_input: Option<Map<String, Value>>,
     additional_context: Option<String>,
-    /// An older name was for the tools of servers only.
+    /// The alias is an older name, for MCP tools only.
     #[serde(alias = "updatedMCPToolOutput")]
     updated_tool_output: Option<Value>,
     decision: Option<Request>,
 }
 
-/// The answer to a permission request.
+/// The decision about a permission request.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Request {
-    /// Whether a no ends the turn.
+    /// Whether a denial ends the turn.
     interrupt: Option<bool>,
     behavior: Option<Choice>,
     message: Option<String>,

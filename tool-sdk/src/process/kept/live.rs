@@ -1,10 +1,10 @@
-//! A process that is kept: it runs on between calls, and its output waits for the next one.
+//! A background process: it keeps running between calls, and its output is buffered for the next
+//! read.
 //!
-//! A task of its own reads what it writes and waits for its end, so that the process is never
-//! blocked, and reaped at once. Whoever looks after it only waits for news and takes what has
-//! come.
+//! A task of its own reads the output and waits for the exit, so the process is never blocked and
+//! is reaped at once. Callers only wait for notifications and take the buffered output.
 //!
-//! **Invariant:** output is given out once, and a wait that is dropped takes nothing.
+//! **Invariant:** output is returned once, and dropping a pending read loses none of it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -37,7 +37,7 @@ use super::Spawn;
 use super::typed::{OpenFrom, Typed, line_start};
 use crate::call::CallId;
 
-/// A running or ended program, with the output that nobody took yet.
+/// A running or exited background process with its unread output.
 pub struct Process {
     id: u32,
     title: String,
@@ -52,7 +52,7 @@ pub struct Process {
     confinement: Confinement,
 }
 
-/// What a process and the task that looks after it share.
+/// The state that a process shares with its supervisor task.
 struct Shared {
     output: Mutex<Output>,
     ended: watch::Sender<Option<Exit>>,
@@ -62,58 +62,58 @@ struct Output {
     capture: Capture,
     begun: Begun,
     listener: Option<Listener>,
-    /// Whether something still held it open when the process had ended.
+    /// Whether a descendant still held it open after the process had exited.
     held: bool,
 }
 
 type Listener = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What a process wrote since the last look, and whether it has ended.
+/// What a process wrote since the last read, and whether it has exited.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Look {
     /// The output.
     pub output: Captured,
-    /// How it ended, when it did.
+    /// How it exited; `None` while it runs.
     pub exit: Option<Exit>,
-    /// Whether something that it started still held its output open when it had ended: what that
-    /// writes later nobody reads.
+    /// Whether a descendant still held the output open after the process had exited. Its later
+    /// output is not read.
     pub held: bool,
 }
 
-/// A program that has a terminal.
+/// A program that is attached to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attached {
-    /// The file that runs.
+    /// The executable; `None` when it may not be read.
     pub program: Option<PathBuf>,
-    /// What it was started with, its own name first.
+    /// The arguments, starting with the program name.
     pub words: Vec<OsString>,
 }
 
-/// Why nothing could be typed.
+/// Why input could not be typed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// It was started without a terminal.
+    /// The process was started without a terminal.
     #[error("the process has no terminal to type into")]
     Closed,
-    /// It has ended, or reads no more.
-    #[error("the process reads no more")]
+    /// The process has exited or closed its terminal.
+    #[error("the process has exited or closed its terminal")]
     Gone(#[source] io::Error),
-    /// Others have typed what it would go on with, since it was judged.
-    #[error("something else was typed meanwhile; look at it, and type again")]
+    /// Another call has changed the pending input since this call was authorized.
+    #[error("another call typed into the terminal meanwhile; read its output, then type again")]
     Changed,
-    /// It runs and does not read, and the terminal takes no more. A part may have been typed.
-    #[error("the process does not read what is typed; wait until it does, or interrupt it")]
+    /// The process does not read, and the input buffer is full. A part may have been typed.
+    #[error("the process does not read its input; wait until it does, or interrupt it")]
     Stuck,
 }
 
-/// How long a terminal may take nothing at all of what is typed.
+/// How long a write may make no progress before it fails.
 const STUCK: Duration = Duration::from_secs(1);
 
 impl Process {
-    /// Starts `spawn`; `mark` is what it and everything below it carries.
+    /// Starts `spawn` with the tag `mark`.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
         let started = Instant::now();
         let (confined, confinement) = spawn.program.confined()?;
@@ -142,169 +142,171 @@ impl Process {
         })
     }
 
-    /// The number by which a model speaks of it.
+    /// Returns the id by which a model refers to it.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// What it is, for lists.
+    /// Returns the title that is shown in lists.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// How long ago it was started.
+    /// Returns the time since it was started.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// How far it is confined, where that was wanted.
+    /// Returns what its sandbox enforces; `None` without a sandbox.
     #[must_use]
     pub fn sandbox(&self) -> Option<&Status> {
         self.confinement.status.as_ref()
     }
 
-    /// The names that are protected and have come since it was started: the sandbox could not
-    /// hold them, for there was nothing to hold.
+    /// Returns the protected files that appeared since it was started. The sandbox cannot protect
+    /// a file that does not exist yet.
     pub async fn planted(&self) -> Vec<PathBuf> {
         planted(&self.confinement).await
     }
 
-    /// What stands in for protected files that are not there, where there is something.
+    /// Returns the placeholders of missing protected files, if there are any.
     pub(super) fn stand_ins(&self) -> Option<StandIns> {
         let stand_ins = &self.confinement.stand_ins;
         (!stand_ins.is_empty()).then(|| stand_ins.clone())
     }
 
-    /// How it ended, when it did.
+    /// How it exited; `None` while it runs.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         *self.shared.ended.borrow()
     }
 
-    /// Whether it has a terminal to type into.
+    /// Returns whether it has a terminal to type into.
     #[must_use]
     pub fn has_terminal(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// The file of the program that reads what is typed now, where the system tells and no
-    /// other program shares the terminal with it.
+    /// Returns the executable of the program in the foreground of the terminal, which reads the
+    /// input. `None` when it is unknown or shares the foreground with another program.
     ///
-    /// It may be another one a moment later.
+    /// It may change at any time.
     #[must_use]
     pub fn reader(&self) -> Option<PathBuf> {
         self.reading()?.program
     }
 
-    /// The same program with its words.
+    /// Returns the same program with its arguments.
     #[must_use]
     pub fn reading(&self) -> Option<Attached> {
         let group = self.terminal.as_ref()?.foreground()?;
-        // The others of a group may read too, and the one that leads it may only wait for them.
+        // Any member of the foreground group may read, not only its leader.
         if !mark::is_alone(group) {
             return None;
         }
         mark::attached(group)
     }
 
-    /// The folder in which the same program runs.
+    /// Returns the working directory of the same program.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         let group = self.terminal.as_ref()?.foreground()?;
-        // Only Linux has such links.
+        // Linux only; on other systems there is no such file.
         std::fs::read_link(format!("/proc/{group}/cwd")).ok()
     }
 
-    /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
-    /// character, a line end or an escape sequence that has only begun waits for its rest.
+    /// Waits up to `within` for the exit, then takes the output. While the process runs, an
+    /// incomplete character, line end or escape sequence at the end stays buffered.
     ///
-    /// `listener` hears the output that it takes, each part as it comes and cut in the same way.
+    /// `listener` is called with each chunk of this output as it arrives, cut in the same way.
     pub async fn look(
         &self,
         within: Duration,
         listener: impl FnMut(&[u8]) + Send + 'static,
     ) -> Look {
-        // Either way the state is looked at below. The shortest of timers takes a millisecond.
+        // Poll without a timer for zero: the shortest timer takes a millisecond.
         if !within.is_zero() {
             let _ = timeout(within, self.ended(listener)).await;
         }
-        // The end is set after the last output, so that none is missed.
+        // The exit is set after the last output, so none is missed.
         let exit = self.exit();
         let mut output = self.shared.output();
         Look { output: output.take(), exit, held: output.held }
     }
 
-    /// Waits until it has ended, and takes nothing.
+    /// Waits for the exit without taking output.
     ///
-    /// `listener` hears what nobody took yet of the output, and every part that comes, cut as for
-    /// [`look`](Self::look).
+    /// `listener` is called with the buffered output and with each new chunk, cut as for
+    /// [`read_output`](Self::read_output).
     pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
         self.shared.output().hear(Box::new(listener));
         let _quiet = Quiet(&self.shared);
         let mut ended = self.shared.ended.subscribe();
-        // The sender lives as long as this does.
+        // Cannot fail: the sender lives as long as this process.
         let _ = ended.wait_for(Option::is_some).await;
     }
 
-    /// Whether the terminal makes something else of `text` than it says before it is read: a
-    /// character of it removes others, or letters become small ones.
+    /// Returns whether the terminal driver would alter `text` before it is read, for example by an
+    /// erase character or by lowercasing it.
     ///
-    /// Where that cannot be found out, it does.
+    /// Returns `true` when that is unknown.
     #[must_use]
     pub fn alters(&self, text: &str) -> bool {
         self.terminal.as_ref().is_none_or(|terminal| terminal.alters(text))
     }
 
-    /// Whether its terminal hands on each key at once, as to a shell that waits at its prompt and
+    /// Returns whether its terminal is in noncanonical mode, as for a shell at its prompt, which
     /// edits the line itself.
     #[must_use]
     pub fn hands_on_keys(&self) -> bool {
         self.terminal.as_ref().is_some_and(Terminal::hands_on_keys)
     }
 
-    /// Whether some of what was typed waits to be read, so that nobody knows yet by whom; also
-    /// where that cannot be found out.
+    /// Returns whether typed input has not been read yet, so that its reader is undecided. Returns
+    /// `true` when that is unknown.
     #[must_use]
     pub fn has_unread(&self) -> bool {
         self.terminal.as_ref().is_none_or(Terminal::has_unread)
     }
 
-    /// Says that several programs may read parts of what `call` types: how that goes on nobody
-    /// knows, until Ctrl-C throws it away. Only the last line is kept of it. Other calls that were
-    /// [judged](Self::open_for) before type nothing.
+    /// Records that several programs may read parts of the input of `call`. Until Ctrl-C discards
+    /// the input, only its last line counts as pending. Other calls with an earlier
+    /// [snapshot](Self::pending_input_for) are rejected.
     pub fn mix_up(&self, call: &CallId, open_from: impl Fn(&str) -> usize + Sync) {
         self.has().mix(call, &open_from);
     }
 
-    /// Whether several programs [may have read](Self::mix_up) parts of what was typed.
+    /// Returns whether several programs [may have read](Self::mark_input_shared) parts of the
+    /// input.
     #[must_use]
     pub fn is_mixed_up(&self) -> bool {
         self.has().is_mixed()
     }
 
-    /// The programs that have its terminal, each with its words; nothing where the system does
-    /// not tell. Of one that may not be looked at, there is no file.
+    /// Returns the programs attached to its terminal, with their arguments; `None` where the system
+    /// does not list them.
     #[must_use]
     pub fn attached(&self) -> Option<Vec<Attached>> {
         mark::of_session(self.terminal.as_ref()?.session()?)
     }
 
-    /// What was typed and goes on with what is typed next, from where `open_from` says, for
-    /// whoever judges `call` by it: see [`type_from`](Self::type_from).
+    /// Returns the pending input, which starts where the callback `open_from` says, and stores it
+    /// as the snapshot by which `call` is authorized: see [`type_checked`](Self::type_checked).
     pub fn open_for(&self, call: &CallId, open_from: impl Fn(&str) -> usize + Sync) -> String {
         self.has().seen_by(call, &open_from)
     }
 
-    /// The same as [`type_in`](Self::type_in), but `open_from` says where of what was typed the
-    /// part begins that goes on. A call that was [judged](Self::open_for) by another one types
-    /// nothing.
+    /// Types `text` like [`type_text`](Self::type_text), if the pending input still equals the
+    /// [snapshot](Self::pending_input_for) of the call `judged`. The callback `open_from` returns
+    /// where the pending input starts.
     ///
     /// # Errors
     ///
-    /// Fails then, and where `type_in` does.
+    /// Fails with [`PtyInputError::InputChanged`] when the snapshot is outdated, and where
+    /// `type_text` does.
     pub async fn type_from(
         &self,
         text: &str,
@@ -314,12 +316,12 @@ impl Process {
         self.type_as_seen(text, judged, &open_from).await
     }
 
-    /// Types `text` into its terminal. Where Ctrl-C interrupts, it does so at once: what stands
-    /// before it and was not read by then is gone.
+    /// Types `text` into its terminal. If Ctrl-C sends `SIGINT`, it takes effect at once, and
+    /// unread input before it is discarded.
     ///
     /// # Errors
     ///
-    /// Fails when it has no terminal, has ended, or reads nothing for a second.
+    /// Fails when it has no terminal, has exited, or reads nothing for a second.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
         self.type_as_seen(text, None, &line_start).await
     }
@@ -330,7 +332,7 @@ impl Process {
         call: Option<&CallId>,
         open_from: OpenFrom<'_>,
     ) -> Result<(), TypeError> {
-        // Until it is typed, nobody else types.
+        // The lock serializes typing calls.
         let mut input = self.input.lock().await;
         let input = input.as_mut().ok_or(TypeError::Closed)?;
         if call.is_some_and(|call| !self.has().is_as_seen(call, open_from)) {
@@ -357,7 +359,7 @@ impl Process {
         Ok(())
     }
 
-    /// `counts` says whether it belongs to the line.
+    /// Writes `text`; `counts` says whether it becomes part of the pending input.
     async fn write(&self, input: &mut Writer, text: &str, counts: bool) -> Result<(), TypeError> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
@@ -366,7 +368,7 @@ impl Process {
             if count == 0 {
                 return Err(TypeError::Gone(io::ErrorKind::WriteZero.into()));
             }
-            // At once: whoever waits for the rest may give up.
+            // Record each part at once: the caller may drop the future during the next write.
             let (written, left) = rest.split_at(count);
             if counts {
                 self.has().push(written);
@@ -376,8 +378,7 @@ impl Process {
         Ok(())
     }
 
-    /// What was typed and goes on: after [`type_in`](Self::type_in), the start of a line that was
-    /// not ended.
+    /// Returns the pending input: after [`type_text`](Self::type_text), the unterminated last line.
     #[must_use]
     pub fn typed(&self) -> String {
         self.has().text()
@@ -387,20 +388,20 @@ impl Process {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Interrupts it, as Ctrl-C does.
+    /// Sends `SIGINT` to its process group, as Ctrl-C does.
     pub fn interrupt(&self) {
         if let Some(group) = &self.group {
             group.interrupt();
         }
     }
 
-    /// The number of its group, until it was waited for.
+    /// Returns the id of its process group, until it was reaped.
     #[cfg(test)]
     pub(in super::super) fn group_number(&self) -> Option<i32> {
         self.group.as_ref().and_then(Group::number)
     }
 
-    /// Ends it and everything below it, and waits until that is done.
+    /// Terminates it with all descendants and waits for the exit.
     pub async fn kill(&self) -> Exit {
         self.kill.cancel();
         let mut ended = self.shared.ended.subscribe();
@@ -411,7 +412,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // What the task holds ends the tree when it is dropped.
+        // Aborting the task drops the process tree, which terminates it.
         self.driver.abort();
     }
 }
@@ -439,18 +440,18 @@ impl Output {
         tell(&mut self.listener, &whole);
     }
 
-    /// Nothing more comes.
+    /// Passes on the buffered incomplete sequence at the end of the stream.
     fn close(&mut self) {
         let rest = self.begun.rest();
         tell(&mut self.listener, &rest);
     }
 
-    /// What has come, without what has only begun.
+    /// Takes the output without an incomplete sequence at its end.
     fn take(&mut self) -> Captured {
         self.capture.take(self.begun.len())
     }
 
-    /// From now on `listener` hears what comes, and first what waits and is whole.
+    /// Sets the listener and calls it with the buffered output.
     fn hear(&mut self, listener: Listener) {
         self.listener = Some(listener);
         let kept: usize = self.capture.parts().map(<[u8]>::len).sum();
@@ -463,7 +464,7 @@ impl Output {
     }
 }
 
-/// One that panics hears no more; the process goes on.
+/// Calls the listener. A listener that panics is removed; the process keeps running.
 fn tell(listener: &mut Option<Listener>, bytes: &[u8]) {
     let Some(hears) = listener.as_mut().filter(|_| !bytes.is_empty()) else { return };
     if catch_unwind(AssertUnwindSafe(|| hears(bytes))).is_err() {
@@ -471,26 +472,26 @@ fn tell(listener: &mut Option<Listener>, bytes: &[u8]) {
     }
 }
 
-/// Takes the listener away, also when the wait is dropped.
+/// Removes the listener, also when the wait is dropped.
 struct Quiet<'a>(&'a Shared);
 
 impl Drop for Quiet<'_> {
     fn drop(&mut self) {
         let listener = self.0.output().listener.take();
-        // Dropped without the lock: nobody knows what hangs on it.
+        // Drop it without the lock: its destructor may run foreign code.
         drop(listener);
     }
 }
 
-/// Whether what was typed of a line stays there when Ctrl-C is typed: another key interrupts or
-/// none does, or who reads ignores it.
+/// Returns whether an incomplete line stays in the input when Ctrl-C is typed: Ctrl-C does not
+/// send `SIGINT`, or the foreground group ignores `SIGINT`.
 fn keeps_line(terminal: &Terminal) -> bool {
     terminal.interrupt_key().is_none_or(|key| {
         key != INTERRUPT || terminal.foreground().is_none_or(mark::ignores_interrupts)
     })
 }
 
-/// Looks after a process until it has ended; `held` is what it writes to.
+/// Reads the output of a process and waits for its exit; `held` are its output descriptors.
 async fn drive(
     mut tree: Tree,
     reader: Reader,
@@ -508,14 +509,14 @@ async fn drive(
     let status = status.await;
     drop(held);
     if !reading.is_terminated() {
-        // What it left behind may hold the pipe open for ever.
+        // A descendant may hold the pipe open forever.
         shared.output().held |= timeout(DRAIN, reading.as_mut()).await.is_err();
     }
     shared.output().close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
 }
 
-/// Waits for `main`, and lets `other` go on meanwhile.
+/// Waits for `main` and polls `other` meanwhile.
 async fn beside<T>(
     mut other: Pin<&mut impl FusedFuture<Output = ()>>,
     main: impl Future<Output = T>,

@@ -1,9 +1,11 @@
-//! The processes that a conversation keeps: by number, within a limit, and no longer than
-//! the conversation.
+//! Background processes of a session, addressed by id.
 //!
-//! **Invariant:** when the last handle is dropped, nothing that was started here is left,
-//! also not what an ended process had put into the background. Only what hides on purpose, and
-//! without a sandbox, is not found any more.
+//! The shell tools of the standard library start, read, write and kill them between calls. At
+//! most [`MAX_PROCESSES`] are kept; the least recently used one is evicted.
+//!
+//! **Invariant:** dropping the last handle kills every process that was started here, with all
+//! descendants, also those of processes that have exited. Only a process that evades tracking on
+//! purpose, outside of a sandbox, survives.
 
 mod live;
 mod spawn;
@@ -24,27 +26,27 @@ use super::mark::Mark;
 use super::sandbox::{Policy, StandIns};
 use crate::context::Session;
 
-/// How many processes are kept, ended ones whose output nobody took among them.
+/// How many processes are kept, including exited ones.
 const MOST: usize = 64;
 
-/// How many run at once of those that end with the call.
+/// How many processes that end with their call run at the same time.
 const AT_ONCE: usize = 16;
 
-/// How many of the last used ones are never ended for a new one.
+/// How many of the most recently used processes are never evicted.
 const PROTECTED: usize = 8;
 
-/// Numbers that models are given: easy to copy, and hard to guess from one another.
+/// The ids that models see: short, and random so that they are not guessed.
 const IDS: std::ops::Range<u32> = 1_000..100_000;
 
-/// How long what is left may tidy up at the end.
+/// The time between `SIGTERM` and `SIGKILL` for leftover processes at the end of the session.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// No pipeline has this number.
+/// The key of these processes in the session; no pipeline has this number.
 const KEPT: usize = usize::MAX;
 
-/// The processes of a conversation.
+/// The background processes of a session.
 ///
-/// Cheap to clone: clones keep the same processes.
+/// Cheap to clone: clones share the processes.
 ///
 /// # Examples
 ///
@@ -52,15 +54,15 @@ const KEPT: usize = usize::MAX;
 /// # #[cfg(unix)]
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// use std::time::Duration;
-/// use tool_sdk::process::{Exit, Processes, Spawn};
+/// use tool_sdk::process::{BackgroundCommand, BackgroundProcesses, ExitOutcome};
 ///
-/// let processes = Processes::default();
-/// let cat = processes.start(&Spawn::exec("cat", ["-"]).terminal(true))?;
-/// cat.type_in("hello\n\u{4}").await.expect("it reads");
+/// let processes = BackgroundProcesses::default();
+/// let cat = processes.spawn(&BackgroundCommand::new("cat", ["-"]).terminal(true))?;
+/// cat.type_text("hello\n\u{4}").await.expect("it reads");
 ///
-/// let look = cat.look(Duration::from_secs(30), |_| {}).await;
-/// assert_eq!(look.exit, Some(Exit::Code(0)));
-/// assert!(look.output.text().contains("hello"));
+/// let read = cat.read_output(Duration::from_secs(30), |_| {}).await;
+/// assert_eq!(read.exit, Some(ExitOutcome::Code(0)));
+/// assert!(read.output.to_text().contains("hello"));
 /// # Ok::<(), tool_sdk::process::RunError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -74,7 +76,7 @@ struct Inner {
     turns: Arc<Semaphore>,
 }
 
-/// The right to run one more program at the same time, given back when it is dropped.
+/// A slot for running one process, released when it is dropped.
 #[derive(Debug)]
 pub struct Turn {
     _permit: Option<OwnedSemaphorePermit>,
@@ -82,19 +84,20 @@ pub struct Turn {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The least recently used first.
+    /// Least recently used first.
     processes: Vec<Arc<Process>>,
-    /// What everything that was started here carries; made for the first process.
+    /// The parent tag of all processes; created with the first process.
     mark: Option<Mark>,
     started: u64,
-    /// What the sandboxes need, for what ended processes left running as well.
+    /// The sandbox placeholders, which descendants of exited processes need as well.
     stand_ins: HashMap<Policy, StandIns>,
 }
 
 impl Processes {
-    /// Those of `session`: what the host lent, or its own, which end with its last clone.
+    /// Returns those of `session`: the ones that the host attached, or its own, which end with its
+    /// last clone.
     ///
-    /// Sessions of different users or agents never share them.
+    /// Sessions of different users or agents never share processes.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         match session.lent().get::<Self>() {
@@ -103,21 +106,21 @@ impl Processes {
         }
     }
 
-    /// Waits, first come, first served, until there are few enough that hold a turn.
+    /// Waits in FIFO order for one of [`MAX_CONCURRENT`] slots.
     ///
-    /// It is for programs that end with the call that started them; those that run on are
-    /// limited by what is kept.
+    /// For processes that end with their call; those that keep running are limited by
+    /// [`MAX_PROCESSES`].
     pub async fn turn(&self) -> Turn {
-        // Nobody closes it.
+        // Cannot fail: the semaphore is never closed.
         Turn { _permit: Arc::clone(&self.0.turns).acquire_owned().await.ok() }
     }
 
-    /// Starts a process and keeps it; when there are too many, one that has ended or was not
-    /// used for long makes room, unless somebody waits for it.
+    /// Starts a process and keeps it. At the limit, an exited or the least recently used process
+    /// without other handles is evicted.
     ///
     /// # Errors
     ///
-    /// Fails when it cannot be started, and when there are too many that somebody waits for.
+    /// Fails when it cannot be started, or when every process that could be evicted is in use.
     ///
     /// # Panics
     ///
@@ -134,12 +137,12 @@ impl Processes {
         }
         table.processes.push(Arc::clone(&process));
         drop(table);
-        // Dropped without the lock: that ends it.
+        // Dropping it terminates it; do that without the lock.
         drop(removed);
         Ok(process)
     }
 
-    /// The process of this number, which counts as used.
+    /// Returns the process with this id and marks it as recently used.
     #[must_use]
     pub fn get(&self, id: u32) -> Option<Arc<Process>> {
         let mut table = self.0.table();
@@ -149,20 +152,20 @@ impl Processes {
         Some(process)
     }
 
-    /// Takes a process out; it ends with its last handle.
+    /// Removes a process; it is terminated with its last handle.
     pub fn forget(&self, id: u32) -> Option<Arc<Process>> {
         let mut table = self.0.table();
         let at = table.processes.iter().position(|process| process.id() == id)?;
         Some(table.processes.remove(at))
     }
 
-    /// Ends all of them, and everything below them; who drops the last handle need not.
+    /// Terminates all processes and their descendants, as dropping the last handle does.
     pub fn end_all(&self) {
         let table = std::mem::take(&mut *self.0.table());
         drop(table);
     }
 
-    /// All of them, the least recently used first.
+    /// Returns all processes, least recently used first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Process>> {
         self.0.table().processes.clone()
@@ -204,29 +207,29 @@ impl Table {
         Ok(next)
     }
 
-    /// Takes out what has to go for one more.
+    /// Removes a process if there is no room for one more.
     fn make_room(&mut self) -> io::Result<Option<Arc<Process>>> {
         if self.processes.len() < MOST {
             return Ok(None);
         }
         let idle = &self.processes[..self.processes.len().saturating_sub(PROTECTED)];
-        // Whoever waits for a process has a handle of its own.
+        // A call that waits for a process has a handle of its own.
         let free = |process: &Arc<Process>| Arc::strong_count(process) == 1;
         let ended = |process: &Arc<Process>| free(process) && process.exit().is_some();
         match idle.iter().position(ended).or_else(|| idle.iter().position(free)) {
             Some(place) => Ok(Some(self.processes.remove(place))),
-            None => Err(io::Error::other("too many programs are waited for at once")),
+            None => Err(io::Error::other("too many background processes are in use")),
         }
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // Each is asked to end, and ended after its grace.
+        // Each gets SIGTERM, and SIGKILL after its grace period.
         self.processes.clear();
         let Some(mut mark) = self.mark.take() else { return };
         if !self.stand_ins.is_empty() {
-            // What holds their sandbox together goes now, and they go before.
+            // The placeholders are removed now, so sandboxed processes must be killed before.
             return mark.kill();
         }
         mark.terminate(None);
@@ -240,7 +243,7 @@ impl Drop for Table {
     }
 }
 
-/// Whatever is left: dropping it gives no more grace.
+/// The tag of leftover processes; dropping it kills them.
 struct Left(Mark);
 
 impl Drop for Left {

@@ -1,4 +1,4 @@
-//! What is to be started and kept, and how.
+//! The builder for a background process.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,7 +13,7 @@ use super::super::sandbox::Policy;
 use super::super::start::Wiring;
 use super::super::{ChildEnv, Limits, RunError};
 
-/// A program to start and to keep, and how.
+/// A command to start as a background process: program, arguments, terminal and limits.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Spawn {
@@ -26,7 +26,7 @@ pub struct Spawn {
 }
 
 impl Spawn {
-    /// A program with arguments; no shell reads them.
+    /// Creates a command from a program and its arguments, without a shell.
     pub fn exec<A: Into<OsString>>(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = A>,
@@ -41,33 +41,33 @@ impl Spawn {
         }
     }
 
-    /// The folder that it runs in; the host's own when nothing is said.
+    /// Sets the working directory. Default: that of the host.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.program.folder = Some(folder.into());
         self
     }
 
-    /// The environment; [`ChildEnv::inherited`] when nothing is said.
+    /// Sets the environment. Default: [`ChildEnv::from_host`].
     pub fn env(mut self, env: ChildEnv) -> Self {
         self.program.env = Some(env);
         self
     }
 
-    /// What it may use up; no more limits than the host's own when nothing is said.
+    /// Sets the resource limits. Default: those of the host.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.program.limits = limits;
         self
     }
 
-    /// Whether it gets a terminal of its own, which can be typed into. Without one it has
-    /// nothing to read.
+    /// Sets whether it gets a pseudoterminal, into which input can be typed. Without one its
+    /// standard input is empty. Default: no.
     pub fn terminal(mut self, terminal: bool) -> Self {
         self.terminal = terminal;
         self
     }
 
-    /// What is started, for records: the program with its arguments, its folder, and the names
-    /// of the variables that it sees.
+    /// Returns the command for audit records: program and arguments, working directory, and the
+    /// names of the environment variables.
     #[must_use]
     pub fn record(&self) -> [(&'static str, Value); 3] {
         let text = |text: &OsStr| Value::from(text.to_string_lossy());
@@ -81,32 +81,33 @@ impl Spawn {
         ]
     }
 
-    /// What it is, for lists.
+    /// Sets the title that is shown in lists.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// How many bytes of output are kept between two looks at it, half of them from the
-    /// start; 1 MiB when nothing is said.
+    /// Sets how many bytes of output are buffered between two reads, half of them from the start.
+    /// Default: 1 MiB.
     pub fn keep(mut self, bytes: usize) -> Self {
         self.keep = bytes;
         self
     }
 
-    /// How long it may tidy up when it is ended; two seconds when nothing is said.
+    /// Sets the time between `SIGTERM` and `SIGKILL` when it is terminated. Default: two seconds.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// What the kernel lets it do; everything when nothing is said.
+    /// Sets the sandbox policy. Default: no sandbox.
     pub fn sandbox(mut self, policy: Policy) -> Self {
         self.program.sandbox = policy;
         self
     }
 
-    /// What ends it when it fires, for example [`Context::closed`](crate::Context::closed).
+    /// Sets a token whose cancellation terminates it, for example
+    /// [`Context::closed`](crate::Context::closed).
     pub fn until(mut self, token: CancellationToken) -> Self {
         self.until = token;
         self
@@ -116,7 +117,7 @@ impl Spawn {
         if self.terminal { Wiring::Terminal } else { Wiring::Together }
     }
 
-    /// For `map_err`: it could not be started.
+    /// Converts an I/O error of the start, for `map_err`.
     pub(super) fn failed(&self, source: io::Error) -> RunError {
         RunError::Spawn { program: self.program.name.to_string_lossy().into_owned(), source }
     }

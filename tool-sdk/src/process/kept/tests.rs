@@ -1,7 +1,7 @@
-//! Kept programs, many of which misbehave.
+//! Tests of background processes, many of which misbehave.
 //!
-//! Whether a tree has ended is seen from a pipe that all of it holds open, so nothing here
-//! measures time.
+//! A pipe that a whole process tree holds open shows when its last process has exited, so no
+//! test measures time.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,14 +16,14 @@ use super::*;
 use crate::process::finds_what_hides;
 use crate::process::{Exit, Limits};
 
-/// Long enough to be a failure.
+/// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(30);
 
 fn bash(script: &str) -> Spawn {
     Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
 }
 
-/// A program that hears an interrupt, also where whoever runs the tests ignores it.
+/// A command that reacts to `SIGINT`, also where the test runner ignores that signal.
 fn interruptible<const N: usize>(words: [&str; N]) -> Spawn {
     let words = std::iter::once("--default-signal=INT").chain(words);
     Spawn::exec("env", words)
@@ -35,7 +35,7 @@ async fn finished(spawn: &Spawn) -> Look {
     look
 }
 
-/// A pipe that a tree of processes holds open as descriptor 3, until its last one ends.
+/// A pipe that a process tree holds open as descriptor 3 until its last process exits.
 struct Held {
     folder: tempfile::TempDir,
 }
@@ -56,20 +56,20 @@ impl Held {
         bash(&script).grace(Duration::from_millis(100))
     }
 
-    /// Waits until the tree has begun to hold it.
+    /// Waits until the tree has opened it.
     async fn open(&self) -> File {
         let path = self.path();
         let opened = spawn_blocking(move || File::open(path));
-        timeout(HANGS, opened).await.expect("somebody holds it").unwrap().unwrap()
+        timeout(HANGS, opened).await.expect("the tree opens the pipe").unwrap().unwrap()
     }
 }
 
 async fn let_go(mut held: File) {
     let ended = spawn_blocking(move || held.read_to_end(&mut Vec::new()));
-    timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+    timeout(HANGS, ended).await.expect("the tree closes the pipe").unwrap().unwrap();
 }
 
-/// How a tree makes itself hard to end. Each tells when it is complete.
+/// Process trees that are hard to kill. Each prints `ready` when it is complete.
 const ESCAPES: &[&str] = &[
     "sleep 300 & echo ready; wait",
     "trap '' TERM; sleep 300 & echo ready; wait; sleep 300",
@@ -80,7 +80,7 @@ const ESCAPES: &[&str] = &[
     "env -i PATH=\"$PATH\" setsid sleep 300 & echo ready; wait",
 ];
 
-/// The same, and nothing of the environment, the session and the parents is left.
+/// The same, and a process drops its environment, session and parents.
 #[cfg(target_os = "linux")]
 const HIDDEN: &[&str] = &[
     "(env -i PATH=\"$PATH\" setsid sleep 300 &); echo ready; sleep 300",
@@ -88,7 +88,7 @@ const HIDDEN: &[&str] = &[
      echo ready; sleep 300",
 ];
 
-// fault 6, F59, CH6: however it hides, the whole tree is gone, and the call is back.
+// fault 6, F59, CH6: the whole tree is killed, and the call returns.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_survives_the_end_of_its_tree() {
@@ -105,17 +105,17 @@ async fn nothing_survives_the_end_of_its_tree() {
     }
 }
 
-/// What hides, where that is found.
+/// The trees that drop everything, where they can be tracked.
 #[cfg(target_os = "linux")]
 fn hidden() -> &'static [&'static str] {
     if finds_what_hides() {
         return HIDDEN;
     }
-    eprintln!("skipped what hides: the limit that would tell whose it is cannot be set");
+    eprintln!("skipped hidden trees: the rlimit for process tags cannot be set");
     &[]
 }
 
-/// A part of a script, which leaves such a one behind.
+/// A shell command that leaves such a process behind.
 #[cfg(target_os = "linux")]
 fn hide() -> &'static str {
     if hidden().is_empty() { "true" } else { "env -i PATH=\"$PATH\" setsid -f sleep 300" }
@@ -133,7 +133,7 @@ async fn heard(process: &Process, text: &str) {
     panic!("it never said {text}: {seen}");
 }
 
-// fault 15: whoever drops the store leaves nothing, also not what an ended process left behind.
+// fault 15: dropping the store kills everything, also descendants of exited processes.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_the_store() {
@@ -147,7 +147,7 @@ async fn nothing_outlives_the_store() {
     drop(processes);
     let_go(pipe).await;
 
-    // A host may also end them while it goes on.
+    // A host may also terminate them and go on.
     let processes = Processes::default();
     let script = format!("setsid sleep 300 & {}; sleep 300", hide());
     processes.start(&held.by(&script)).unwrap();
@@ -171,7 +171,7 @@ fn nothing_outlives_the_runtime() {
     pipe.read_to_end(&mut Vec::new()).unwrap();
 }
 
-// fault 5: a wait that is given up loses nothing and ends nothing.
+// fault 5: dropping a read loses no output and kills nothing.
 #[tokio::test]
 async fn a_wait_that_is_dropped_takes_nothing() {
     let processes = Processes::default();
@@ -185,7 +185,7 @@ async fn a_wait_that_is_dropped_takes_nothing() {
     assert_eq!((again.output.text().as_str(), again.exit), ("", Some(Exit::Code(0))));
 }
 
-// fault 7, CH8: what is not kept is counted, and what is kept does not grow.
+// fault 7, CH8: omitted output is counted, and the buffer does not grow.
 #[tokio::test]
 async fn floods_are_counted_and_not_kept() {
     let million = 1_000_000;
@@ -214,7 +214,7 @@ async fn slow_output_comes_as_it_is_written() {
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
 
-// F138: whoever begins to listen hears first what nobody took yet.
+// F138: a new listener first receives the unread output.
 #[tokio::test]
 async fn what_waits_is_heard_first() {
     let processes = Processes::default();
@@ -229,7 +229,7 @@ async fn what_waits_is_heard_first() {
     assert_eq!(process.look(Duration::ZERO, |_| {}).await.output.text(), "one\n");
 }
 
-// F138: whoever listens next hears what has only begun with its end.
+// F138: an incomplete sequence is passed on with its end.
 #[tokio::test]
 async fn what_has_begun_is_heard_with_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ async fn what_has_begun_is_heard_with_its_end() {
     assert_eq!(*heard.lock().unwrap(), [&b"a"[..], b"\x1b[31mb", b"\xc3"]);
 }
 
-// A listener that panics loses what it hears, and nobody else loses anything.
+// A listener that panics does not affect the process or its output.
 #[tokio::test]
 async fn a_listener_that_panics_ends_nothing() {
     let processes = Processes::default();
@@ -259,7 +259,7 @@ async fn a_listener_that_panics_ends_nothing() {
     assert_eq!((look.output.text().as_str(), look.exit), ("one\ntwo\n", Some(Exit::Code(3))));
 }
 
-// Both outputs come in the order in which they were written.
+// Standard output and standard error keep their order.
 #[tokio::test]
 async fn output_and_complaints_keep_their_order() {
     let look = finished(&bash("for i in 1 2 3; do echo o$i; echo e$i >&2; done")).await;
@@ -274,7 +274,7 @@ async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
     assert_eq!((look.output.text().as_str(), look.exit), ("started\n", Some(Exit::Code(0))));
 }
 
-// F138: a terminal echoes what is typed, and Ctrl-C interrupts.
+// F138: a terminal echoes its input, and Ctrl-C interrupts.
 #[tokio::test]
 async fn a_terminal_can_be_typed_into() {
     let processes = Processes::default();
@@ -285,7 +285,7 @@ async fn a_terminal_can_be_typed_into() {
     cat.type_in("lo\n").await.unwrap();
     assert_eq!(cat.typed(), "");
     heard(&cat, "hello\r\nhello").await;
-    // What goes on is the start of a line still.
+    // The pending input is still the start of a line.
     for (text, expected) in
         [("a \\\n", "a \\\n"), ("b\n", ""), ("c\u{4}", "c\u{4}"), ("\nd\n\ne", "e")]
     {
@@ -300,7 +300,7 @@ async fn a_terminal_can_be_typed_into() {
     assert!(told.contains("/dev/") && told.contains("40 200"), "{told}");
 }
 
-// F138: some ask for a password there when all their streams lead elsewhere.
+// F138: some programs ask for a password on `/dev/tty` when their stdio is redirected.
 #[tokio::test]
 async fn a_terminal_that_is_opened_again_is_heard() {
     let script = "exec <&- >&- 2>&-; sleep 0.3; seq 20000 > /dev/tty";
@@ -309,7 +309,7 @@ async fn a_terminal_that_is_opened_again_is_heard() {
     assert!(look.output.text().ends_with("\r\n20000\r\n"));
 }
 
-// CH3: nobody waits for a program that does not read, and what it got of a line is known.
+// CH3: typing into a program that does not read times out, and the part it got is recorded.
 #[tokio::test]
 async fn typing_has_an_end() {
     let processes = Processes::default();
@@ -321,12 +321,12 @@ async fn typing_has_an_end() {
     sleep.kill().await;
 }
 
-// F138: Ctrl-C interrupts, also where nobody reads and the terminal takes no more.
+// F138: Ctrl-C interrupts, also when the input buffer of the terminal is full.
 #[tokio::test]
 async fn an_interrupt_reaches_a_full_terminal() {
     let lines = format!("{}\n", "x".repeat(500));
     for typed in [vec![lines.repeat(60), "\u{3}".into()], vec![lines.repeat(60) + "\u{3}"]] {
-        // With lines, and without.
+        // In canonical and noncanonical mode.
         for modes in ["icanon", "-icanon"] {
             let script = format!("stty {modes}; echo ready; exec sleep 300");
             let sleep = interruptible(["bash", "-c", &script]).terminal(true);
@@ -343,7 +343,7 @@ async fn an_interrupt_reaches_a_full_terminal() {
     }
 }
 
-// F138: whoever reads keys gets this one as well, with all that was typed before.
+// F138: a program in raw mode receives Ctrl-C as a character, after all earlier input.
 #[tokio::test]
 async fn a_program_that_reads_keys_gets_ctrl_c() {
     let processes = Processes::default();
@@ -351,7 +351,7 @@ async fn a_program_that_reads_keys_gets_ctrl_c() {
     let keys = processes.start(&bash(script).terminal(true)).unwrap();
     heard(&keys, "ready").await;
     keys.type_in("abc\u{3}def").await.unwrap();
-    // Nothing was thrown away.
+    // Nothing was discarded.
     assert_eq!(keys.typed(), "abcdef");
     let look = keys.look(HANGS, |_| {}).await;
     assert_eq!(look.exit, Some(Exit::Code(0)));
@@ -359,7 +359,7 @@ async fn a_program_that_reads_keys_gets_ctrl_c() {
     assert_eq!(words.split_whitespace().collect::<String>(), "abc003def");
 }
 
-// F138: what stands behind it is typed once it has interrupted.
+// F138: text after Ctrl-C is typed after the interrupt.
 #[tokio::test]
 async fn text_goes_on_behind_an_interrupt() {
     let processes = Processes::default();
@@ -372,7 +372,7 @@ async fn text_goes_on_behind_an_interrupt() {
     let look = bash.look(HANGS, |_| {}).await;
     let text = look.output.text();
     assert!(text.contains("interrupted") && text.ends_with("after\r\n"), "{text}");
-    // It is echoed at most, and never read.
+    // It may be echoed but is never read.
     assert!(look.exit == Some(Exit::Code(0)) && text.matches("before").count() < 2, "{text}");
 }
 
@@ -386,12 +386,12 @@ async fn without_a_terminal_there_is_nothing_to_read() {
     assert!(matches!(process.type_in("x").await, Err(TypeError::Closed)));
     process.interrupt();
     assert_eq!(process.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
-    // Interrupting what has ended reaches nobody.
+    // Interrupting an exited process does nothing.
     process.interrupt();
 }
 
-// CH4, CH5: nothing that the host opened, also where it forgot to say so, and a session of
-// its own.
+// CH4, CH5: no descriptor of the host is inherited, with or without close-on-exec, and the child
+// leads a session of its own.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_child_gets_its_three_descriptors_only() {
@@ -411,7 +411,7 @@ async fn a_child_gets_its_three_descriptors_only() {
     }
 }
 
-// CH5: without a terminal there is none to be had; with one, it is the child's own.
+// CH5: the child cannot open the terminal of the host, only its own.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_terminal_of_the_host_is_out_of_reach() {
@@ -438,7 +438,7 @@ async fn limits_hold_for_the_child_and_not_for_the_host() {
     assert_eq!(told, "30\n5000\n1024\n1048576\n7\n");
     assert_eq!(finished(&bash(tells)).await.output.text(), own);
 
-    // What is limited already is not lifted.
+    // A lower limit is not raised.
     let again =
         bash("ulimit -n 20; exec bash -c 'ulimit -n'").limits(Limits::default().open_files(30));
     assert_eq!(finished(&again).await.output.text(), "20\n");
@@ -448,7 +448,7 @@ async fn limits_hold_for_the_child_and_not_for_the_host() {
     assert!(told.ends_with("1048576\n") && !told.starts_with("0\n"), "{told}");
 }
 
-// CH9: there is room for so many; ended ones and those not used for long go first.
+// CH9: at the limit, exited and least recently used processes are evicted first.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_least_used_make_room() {
     let processes = Processes::default();
@@ -456,7 +456,7 @@ async fn the_least_used_make_room() {
     let first: Vec<u32> = (0..MOST).map(|_| processes.start(&sleep).unwrap().id()).collect();
     assert!(first.iter().all(|id| IDS.contains(id)));
 
-    // The fourth has ended, and the first was used again.
+    // The fourth has exited, and the first was used again.
     processes.list()[3].clone().kill().await;
     processes.get(first[0]).unwrap();
     let ids = |processes: &Processes| -> Vec<u32> {
@@ -467,20 +467,20 @@ async fn the_least_used_make_room() {
     processes.start(&sleep).unwrap();
     assert!(ids(&processes).contains(&first[0]) && !ids(&processes).contains(&first[1]));
 
-    // One of the last used stays, also when it has ended.
+    // A recently used process is not evicted, even if it has exited.
     let last = processes.list().pop().unwrap().id();
     processes.get(last).unwrap().kill().await;
     processes.start(&sleep).unwrap();
     assert_eq!(processes.list().len(), MOST);
     assert!(processes.get(last).is_some());
 
-    // Nobody loses what they wait for.
+    // A process with another handle is not evicted.
     let waited_for = processes.list();
     assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));
     drop(waited_for);
     processes.start(&sleep).unwrap();
 
-    // The last used stay, also where all others are waited for.
+    // The most recently used stay, even if all others are in use.
     let mut waited_for = processes.list();
     waited_for.truncate(MOST - PROTECTED);
     assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));

@@ -1,35 +1,37 @@
-//! What was typed into a terminal and goes on with what is typed next.
+//! Tracks incomplete input that was typed into a terminal: an unterminated line, quote or
+//! heredoc changes the meaning of the text that is typed next.
 //!
-//! A call is judged by what was typed before it, and other calls may type meanwhile. So it is
-//! remembered what each one saw, and a call whose text would mean something else by now types
-//! nothing.
+//! A call is authorized based on the pending input, and other calls may type in the meantime. So
+//! a snapshot of the pending input is kept for each call, and a call whose snapshot is outdated
+//! is rejected.
 //!
-//! **Invariant:** nothing here knows what reads the text: whoever types says where it goes on.
+//! **Invariant:** nothing here depends on the program that reads the input: the caller passes a
+//! callback that finds where the pending part starts.
 
 use std::collections::VecDeque;
 
 use crate::call::CallId;
 
-/// Where in a text the part begins that goes on with what is typed next.
+/// A callback that returns the offset in a text at which the pending input starts.
 pub(super) type OpenFrom<'a> = &'a (dyn Fn(&str) -> usize + Sync);
 
-/// How many calls are remembered that have not typed yet.
+/// How many snapshots are kept of calls that have not typed yet.
 const MOST: usize = 64;
 
-/// What was typed and may go on.
+/// The pending input of a terminal, and the snapshots by which calls were authorized.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
     bytes: Vec<u8>,
-    /// What each call saw of it; nothing where that changed while it was judged.
+    /// The snapshot of each call; `None` when the input changed while the call was authorized.
     seen: VecDeque<(CallId, Option<Seen>)>,
-    /// Whether a call was forgotten before it typed.
+    /// Whether a snapshot was evicted before its call typed.
     forgets: bool,
-    /// Whether nobody knows what read which part. Then it is the last line alone that goes on, and
-    /// nobody knows what stands before it.
+    /// Whether several programs may have read parts of the input. Then only the last line counts
+    /// as pending, and the text before it is unknown.
     is_mixed: bool,
 }
 
-/// What goes on, and whether nobody knows what stands before it.
+/// The pending input, and whether the text before it is unknown.
 type Seen = (String, bool);
 
 impl Typed {
@@ -37,7 +39,7 @@ impl Typed {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// What goes on, which `call` is judged by.
+    /// Returns the pending input and stores it as the snapshot of `call`.
     pub(super) fn seen_by(&mut self, call: &CallId, open_from: OpenFrom<'_>) -> String {
         let now = (self.open(open_from), self.is_mixed);
         match self.seen.iter_mut().find(|(seer, _)| seer == call) {
@@ -51,7 +53,8 @@ impl Typed {
         now.0
     }
 
-    /// Whether what goes on is what `call` was judged by, if anybody judged it; asked once.
+    /// Returns whether the pending input still equals the snapshot of `call`, if there is one, and
+    /// removes the snapshot.
     pub(super) fn is_as_seen(&mut self, call: &CallId, open_from: OpenFrom<'_>) -> bool {
         let now = (self.open(open_from), self.is_mixed);
         match self.seen.iter().position(|(seer, _)| seer == call) {
@@ -60,7 +63,8 @@ impl Typed {
         }
     }
 
-    /// Says that several programs may have read parts, as `call` knows.
+    /// Records that several programs may have read parts of the input. The snapshot of `call` stays
+    /// valid.
     pub(super) fn mix(&mut self, call: &CallId, open_from: OpenFrom<'_>) {
         let now = (self.open(open_from), self.is_mixed);
         self.is_mixed = true;
@@ -77,14 +81,14 @@ impl Typed {
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        // What stands before it was thrown away with it.
+        // Ctrl-C discards the text before it.
         if let Some(at) = self.bytes.iter().rposition(|byte| *byte == 0x3) {
             self.bytes.drain(..=at);
             self.is_mixed = false;
         }
     }
 
-    /// Forgets what has ended.
+    /// Drops the input before the pending part.
     pub(super) fn settle(&mut self, open_from: OpenFrom<'_>) {
         self.bytes = self.open(open_from).into_bytes();
     }
@@ -96,8 +100,8 @@ impl Typed {
     }
 }
 
-/// Where the line starts that has not ended: behind a backslash the next one belongs to it,
-/// and Ctrl-D only hands over what there is of it.
+/// Returns the start of the last unterminated line. A backslash continues a line, and Ctrl-D only
+/// delivers the part typed so far.
 pub(super) fn line_start(typed: &str) -> usize {
     let mut start = 0;
     for (at, byte) in typed.bytes().enumerate() {
@@ -117,7 +121,7 @@ pub(super) fn line_start(typed: &str) -> usize {
 mod tests {
     use super::*;
 
-    // SH9: who was judged by something else types nothing.
+    // SH9: a call with an outdated snapshot is rejected.
     #[test]
     fn a_call_types_only_behind_what_it_was_judged_by() {
         let (first, second) = (CallId::given("a"), CallId::given("b"));
@@ -128,13 +132,13 @@ mod tests {
         typed.push(b"rm -");
         assert!(!typed.is_as_seen(&second, &line_start));
 
-        // Also who looked twice, and was judged by something else the first time.
+        // So is a call that took two different snapshots.
         assert_eq!(typed.seen_by(&first, &line_start), "rm -");
         typed.push(b"f x\n");
         assert_eq!(typed.seen_by(&first, &line_start), "");
         assert!(!typed.is_as_seen(&first, &line_start));
 
-        // A line that has ended is nobody's concern.
+        // A terminated line is not pending.
         assert_eq!(typed.seen_by(&first, &line_start), "");
         typed.push(b"ls\n");
         assert!(typed.is_as_seen(&first, &line_start));
@@ -143,7 +147,7 @@ mod tests {
         assert_eq!(typed.text(), "y");
     }
 
-    // SH9: who reads what is not known until all of it is thrown away.
+    // SH9: the reader of each part stays unknown until Ctrl-C discards the input.
     #[test]
     fn what_several_may_have_read_goes_on() {
         let mut typed = Typed::default();

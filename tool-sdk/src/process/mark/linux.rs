@@ -1,4 +1,6 @@
-//! What Linux tells of processes: whose they are, what they are, and whether they live.
+//! Reads `/proc`: finds and signals tagged processes, and describes those of a terminal.
+//!
+//! **Invariant:** a process is identified by pid and start time, never by pid alone.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,13 +18,13 @@ use super::super::kept::Attached;
 use super::super::start::{group_of, limit_of, session_of};
 use super::{Ending, Mark, NAME, Row};
 
-/// The limit that a mark is.
+/// The rlimit that holds the tag.
 pub(in crate::process) const MARKED: Resource = Resource::Locks;
 
-/// The longest environment that is looked through.
+/// How much of an environment is searched, in bytes.
 const MOST_ENVIRONMENT: u64 = 4 << 20;
 
-/// Signals every process below `mark`, and says how many there were.
+/// Signals every process with `mark` or a tag derived from it; returns their number.
 pub(super) fn sweep(mark: &mut Mark, ending: Ending) -> usize {
     let (signal, spared) = match ending {
         Ending::Gently { group } => (Signal::TERM, group),
@@ -37,20 +39,20 @@ pub(super) fn sweep(mark: &mut Mark, ending: Ending) -> usize {
         .count()
 }
 
-/// Whether the process that leads a group is all that lives of it.
+/// Returns whether the leader of a process group is its only running member.
 pub(in crate::process) fn is_alone(group: i32) -> bool {
-    // To ask for its group takes a tenth of reading all that is told of a process.
+    // `getpgid` takes a tenth of the time of reading `/proc/<pid>/stat`.
     let of_group = numbers().into_iter().filter(|pid| group_of(*pid) == Some(group));
     of_group.filter(|pid| Process::of(*pid).is_some()).eq([group])
 }
 
-/// The programs of a session.
+/// Returns the programs of a session.
 pub(in crate::process) fn of_session(session: i32) -> Option<Vec<Attached>> {
     let of_session = numbers().into_iter().filter(|pid| session_of(*pid) == Some(session));
     Some(of_session.filter_map(attached).collect())
 }
 
-/// What runs as `pid`; nothing where that has ended.
+/// Returns the program that runs as `pid`; `None` if it has exited.
 pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
     let program = match fs::read_link(format!("/proc/{pid}/exe")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -63,7 +65,7 @@ pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
     Some(Attached { program, words })
 }
 
-/// Whether one of a group ignores it when it is interrupted.
+/// Returns whether any member of a process group ignores `SIGINT`.
 pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
     let mut ignored = numbers().into_iter().filter_map(|pid| {
         Process::of(pid).filter(|it| it.group == group)?;
@@ -74,7 +76,7 @@ pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
     ignored.any(|signals| signals & 1 << (Signal::INT.as_raw() - 1) != 0)
 }
 
-/// Signals the process `pid`, if it is still the one that began at `start`.
+/// Signals the process `pid`, if it is still the one that started at `start`.
 fn send(pid: i32, start: u64, signal: Signal) -> bool {
     let Some(id) = Pid::from_raw(pid) else { return false };
     let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else { return false };
@@ -82,7 +84,7 @@ fn send(pid: i32, start: u64, signal: Signal) -> bool {
         && pidfd_send_signal(handle, signal).is_ok()
 }
 
-/// What is below `mark`.
+/// Finds all processes with `mark` or a tag derived from it, and their descendants.
 fn members(mark: &Mark) -> Vec<(i32, Process)> {
     let all: HashMap<i32, Process> = numbers()
         .into_iter()
@@ -113,14 +115,15 @@ fn numbers() -> Vec<i32> {
     entries.flatten().filter_map(number).collect()
 }
 
-/// The row of this process; nothing where its limit is somebody else's, or may not be set.
+/// Returns the tag in the rlimit of this process; `None` when the limit was set for another
+/// purpose or cannot be changed.
 pub(super) fn own_row() -> Option<Row> {
     let limit = getrlimit(MARKED);
     let row = Row::of(&limit)?;
     setrlimit(MARKED, limit).is_ok().then_some(row)
 }
 
-/// Whether `pid` has the mark, or one below it.
+/// Returns whether `pid` has `mark` or a tag derived from it.
 fn carries(pid: i32, mark: &Mark) -> bool {
     let is_below = |row: &Row| row_of(pid).is_some_and(|other| other.is_below(row));
     mark.row.as_ref().is_some_and(is_below) || environment_holds(pid, mark)
@@ -129,7 +132,7 @@ fn carries(pid: i32, mark: &Mark) -> bool {
 fn row_of(pid: i32) -> Option<Row> {
     match limit_of(pid, MARKED) {
         Ok(limit) => Row::of(&limit),
-        // The call wants more than the same user; the file wants nothing.
+        // `prlimit` needs more than the same user (set-uid programs); the file does not.
         Err(Errno::PERM) if test_kill_process(Pid::from_raw(pid)?).is_ok() => {
             Row::of(&told_limit(pid)?)
         }
@@ -137,7 +140,7 @@ fn row_of(pid: i32) -> Option<Row> {
     }
 }
 
-/// The same limit as the system writes it.
+/// Reads the same limit from `/proc/<pid>/limits`.
 fn told_limit(pid: i32) -> Option<Rlimit> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     let told = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
@@ -145,11 +148,11 @@ fn told_limit(pid: i32) -> Option<Rlimit> {
     Some(Rlimit { current: numbers.next()?, maximum: numbers.next()? })
 }
 
-/// Whether the environment of `pid` holds it.
+/// Returns whether the environment of `pid` contains `mark` or a tag derived from it.
 fn environment_holds(pid: i32, mark: &Mark) -> bool {
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
     let mut environment = Vec::new();
-    // The environment of a process of somebody else cannot be read.
+    // The environment of another user's process cannot be read.
     let _ = file.take(MOST_ENVIRONMENT).read_to_end(&mut environment);
     environment.split(|&byte| byte == 0).any(|variable| {
         let value = variable
@@ -160,7 +163,7 @@ fn environment_holds(pid: i32, mark: &Mark) -> bool {
     })
 }
 
-/// What `/proc` says of a process that lives.
+/// The fields of `/proc/<pid>/stat` of a running process.
 struct Process {
     parent: i32,
     group: i32,
@@ -170,7 +173,7 @@ struct Process {
 impl Process {
     fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may hold blanks and brackets; what comes behind it does not.
+        // The name may contain blanks and brackets, the fields after it do not.
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
@@ -196,7 +199,7 @@ mod tests {
 
     const OUTER: &str = "TOOL_SDK_OUTER";
 
-    // F15: what a host below another one starts is the other one's as well, by either mark.
+    // F15: the tags of a nested host are derived from those of the outer host, in both forms.
     #[tokio::test]
     async fn a_host_in_a_command_has_marks_below_it() {
         let mark = Mark::of_host().unwrap();

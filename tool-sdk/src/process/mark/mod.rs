@@ -1,14 +1,14 @@
-//! Finding what a child started, wherever it went.
+//! Tags child processes, so that all their descendants can be found and killed.
 //!
-//! A program that starts a session of its own, or lets its parent end, leaves the process
-//! group. So every child carries a [`Mark`], which everything below it inherits: in its
-//! environment, and as a limit that nobody is held to ([`row`]). Either tells whose it is. The
-//! limit goes with a program that drops its environment; the variable is for where no such limit
-//! can be set. A descendant without both is found by its parents, and remembered. Only Linux
-//! shows all that, in `/proc`; elsewhere the group is all there is.
+//! A process that starts a session of its own, or whose parent exits (a daemon), leaves the
+//! process group. So every child gets a [`ProcessTag`] that its descendants inherit in two ways:
+//! as an environment variable and as an unused rlimit ([`rlimit`]). The rlimit survives when a
+//! program clears its environment; the variable works where the rlimit cannot be set. A
+//! descendant without either is found through its parents and remembered. This reads `/proc`, so
+//! it is Linux only; on other systems only the process group is killed.
 //!
-//! **Invariant:** a signal goes through a handle on the very process that was looked at, so
-//! that no other one gets it that took its number.
+//! **Invariant:** signals are sent through a pidfd after the start time was compared, so a
+//! process that reused the pid is never hit.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -30,33 +30,33 @@ pub(super) use self::linux::{MARKED, attached, ignores_interrupts, is_alone, of_
 #[cfg(target_os = "linux")]
 pub(super) use self::row::Row;
 
-/// The variable that holds a mark.
+/// The environment variable that holds the tag.
 pub(super) const NAME: &str = "TOOL_SDK_PROCESS";
 
-/// What a child and everything below it carries.
+/// A tag that a child and its descendants inherit.
 #[derive(Debug)]
 pub(super) struct Mark {
     text: String,
-    /// Nothing where the limit cannot be had.
+    /// `None` where the rlimit cannot be used.
     #[cfg(target_os = "linux")]
     row: Option<Row>,
-    /// Where there was no room for a row, that of the mark above.
+    /// The rlimit to set; that of the parent tag when the digits are used up.
     #[cfg(target_os = "linux")]
     limit: Option<Rlimit>,
-    /// What was found: its parents may end before it does.
+    /// Descendants found so far, as pid and start time: their parents may exit before them.
     #[cfg(target_os = "linux")]
     found: HashSet<(i32, u64)>,
 }
 
 impl Mark {
-    /// A mark that nothing else has.
+    /// Creates a tag that no other child has.
     pub(super) fn fresh() -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Ok(Self::of_host()?.below(COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// What all marks of this process are below. Where it is itself a marked child, this one is
-    /// below the mark that it carries.
+    /// Returns the tag of the host, the parent of all tags that it creates. If the host is itself
+    /// a tagged child, its tag is derived from the inherited one.
     pub(super) fn of_host() -> io::Result<&'static Self> {
         static HOST: OnceLock<Mark> = OnceLock::new();
         if let Some(host) = HOST.get() {
@@ -81,7 +81,7 @@ impl Mark {
         }))
     }
 
-    /// A mark below this one: what ends this one ends that one too.
+    /// Derives a child tag. Killing the parent tag also kills processes with the child tag.
     pub(super) fn below(&self, number: u64) -> Self {
         #[cfg(target_os = "linux")]
         let row = self.row.as_ref().and_then(|row| row.below(number));
@@ -100,26 +100,27 @@ impl Mark {
         &self.text
     }
 
-    /// The mark as a limit, where it can be had.
+    /// Returns the tag as an rlimit, if that is available.
     #[cfg(target_os = "linux")]
     pub(super) fn row(&self) -> Option<&Row> {
         self.row.as_ref()
     }
 
-    /// The limit that a child with this mark takes.
+    /// Returns the rlimit to set in a child with this tag.
     #[cfg(target_os = "linux")]
     pub(super) fn limit(&self) -> Option<Rlimit> {
         self.limit
     }
 
-    /// Asks all that carry it to end, but for those in `group`, who are asked together.
+    /// Sends `SIGTERM` to all tagged processes, except those in `group`, which the caller signals
+    /// as a group.
     pub(super) fn terminate(&mut self, group: Option<i32>) {
         self.sweep(Ending::Gently { group });
     }
 
-    /// Ends all that carry it, also what they start meanwhile.
+    /// Sends `SIGKILL` to all tagged processes, also to those that they start meanwhile.
     pub(super) fn kill(&mut self) {
-        // Whoever starts processes faster than they are ended is met again and again.
+        // Repeat: a process may fork between the scan of `/proc` and the signal.
         for _ in 0..ROUNDS {
             if self.sweep(Ending::AtOnce) == 0 {
                 break;
@@ -138,41 +139,41 @@ impl Mark {
     }
 }
 
-/// The programs of a session: here nobody tells.
+/// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
     None
 }
 
-/// What runs as `pid`: here nobody tells.
+/// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn attached(_pid: i32) -> Option<super::kept::Attached> {
     None
 }
 
-/// Whether the process that leads a group is all that lives of it: here nobody tells.
+/// Not supported on this system, so callers assume other members.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn is_alone(_group: i32) -> bool {
     false
 }
 
-/// Whether one of a group may ignore it when it is interrupted.
+/// Not supported on this system, so callers assume that it is ignored.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn ignores_interrupts(_group: i32) -> bool {
     true
 }
 
-/// The mark that this process carries itself.
+/// Returns the tag that this process inherited.
 pub(super) fn inherited() -> Option<OsString> {
     std::env::var_os(NAME)
 }
 
-/// Whether nothing is in it that means something to a program that searches for it.
+/// Returns whether `text` is short and has no characters that are special to `grep`.
 fn is_mark(text: &str) -> bool {
     text.len() < 256 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }
 
-/// How often is looked again for what was started meanwhile.
+/// How often `/proc` is scanned again for processes started meanwhile.
 const ROUNDS: usize = 32;
 
 #[derive(Clone, Copy)]
@@ -180,7 +181,7 @@ enum Ending {
     Gently {
         #[cfg_attr(
             not(target_os = "linux"),
-            expect(dead_code, reason = "nothing is found beside the group")
+            expect(dead_code, reason = "only the process group is signalled")
         )]
         group: Option<i32>,
     },

@@ -1,36 +1,38 @@
-//! A mark as a resource limit.
+//! Encodes a process tag as an rlimit.
 //!
-//! A program may leave its parents, its session and its environment behind; what it starts has
-//! its limits all the same, and everybody may read them. Linux holds nobody to `RLIMIT_LOCKS`, so
-//! the two numbers of that limit are free to say whose a process is.
+//! A process can leave its parents, session and environment, but its descendants inherit its
+//! rlimits, and other processes of the user can read them. Linux has not enforced `RLIMIT_LOCKS`
+//! since 2.4, so the two numbers of that limit can hold a tag.
 //!
-//! They are one row of digits, those of the hard limit first: the mark's own, which are all less
-//! than nine, and then nines. What is below a mark has its digits and some more. That makes a
-//! smaller number, so that a child may set it which may only lower its limits.
+//! The tag is a string of base-nine digits (0 to 8), padded with nines; the hard limit holds its
+//! first half and the soft limit its second. A child tag appends digits to its parent's. That
+//! replaces nines and makes the number smaller, so an unprivileged process, which may only lower
+//! its limits, can set it.
 //!
-//! **Invariant:** of two rows side by side, none begins with the other.
+//! **Invariant:** of two tags with the same parent, neither is a prefix of the other.
 
 use rustix::process::Rlimit;
 
-/// How many digits each number has room for, behind one that tells it from other limits.
+/// How many digits each number holds after the one that distinguishes it from other limits.
 const ROOM: usize = 18;
 
-/// The first digit of the hard limit, and of the soft one, which has to be smaller.
+/// The first digit of the hard limit, and of the soft limit, which must be smaller.
 const HARD: char = '8';
 const SOFT: char = '7';
 
-/// How many digits tell a host from others.
+/// How many random digits identify a host.
 const HOST: u32 = 12;
 
-/// The longest number of a mark among those beside it; then numbers come again.
+/// How many digits the number of a child tag has at most; larger numbers wrap around.
 const LONGEST: u32 = 8;
 
-/// The digits of a mark, each from 0 to 8.
+/// The digits of a tag, each from 0 to 8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::process) struct Row(String);
 
 impl Row {
-    /// What a limit says: no digits where there is none, and nothing where it is somebody else's.
+    /// Decodes an rlimit. Returns a tag without digits for an unlimited rlimit, and `None` for a
+    /// limit that was set for another purpose.
     pub(super) fn of(limit: &Rlimit) -> Option<Self> {
         let (hard, soft) = match (limit.maximum, limit.current) {
             (None, None) => return Some(Self::default()),
@@ -42,15 +44,15 @@ impl Row {
         is_row.then_some(Self(own))
     }
 
-    /// That of a host below this one; nothing where there is no room.
+    /// Derives the tag of a host; `None` when the digits are used up.
     pub(super) fn host(&self, random: u128) -> Option<Self> {
         self.and(digits(random % 9_u128.pow(HOST), HOST as usize))
     }
 
-    /// That of the mark with this number below this one; nothing where there is no room.
+    /// Derives the child tag with this number; `None` when the digits are used up.
     pub(super) fn below(&self, number: u64) -> Option<Self> {
         let number = digits((number % 9_u64.pow(LONGEST)).into(), 1);
-        // With its length in front, none is the start of another one.
+        // The length prefix keeps a number from being a prefix of another one.
         self.and(format!("{}{number}", number.len()))
     }
 
@@ -59,12 +61,12 @@ impl Row {
         (longer.len() <= 2 * ROOM).then_some(Self(longer))
     }
 
-    /// Whether it is `other`, or is below it.
+    /// Returns whether this tag equals `other` or is derived from it.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// What a child with this mark takes.
+    /// Returns the rlimit to set in a child with this tag.
     pub(super) fn limit(&self) -> Rlimit {
         let row = format!("{:9<1$}", self.0, 2 * ROOM);
         let (hard, soft) = row.split_at(ROOM);
@@ -72,7 +74,8 @@ impl Row {
         Rlimit { current: number(SOFT, soft), maximum: number(HARD, hard) }
     }
 
-    /// What `grep` finds in the `/proc/*/limits` of all that have this mark or one below it.
+    /// Returns a pattern for `grep` that matches `/proc/*/limits` of all processes with this tag
+    /// or one derived from it.
     pub(in crate::process) fn pattern(&self) -> String {
         let row = format!("{:.<1$}", self.0, 2 * ROOM);
         let (hard, soft) = row.split_at(ROOM);
@@ -80,7 +83,7 @@ impl Row {
     }
 }
 
-/// `number` in base nine, in at least so many digits.
+/// Formats `number` in base nine with at least `least` digits.
 fn digits(mut number: u128, least: usize) -> String {
     let mut digits = Vec::new();
     while number > 0 || digits.len() < least {
@@ -138,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        // Whatever is below one is a lower limit, and below no other one.
+        // A derived tag is a lower limit, and is derived from no sibling.
         #[test]
         fn what_is_below_one_is_below_no_other(
             random in any::<u128>(),

@@ -1,8 +1,9 @@
-//! The host's side: what is started in place of a program, so that it is confined.
+//! The host's side of the sandbox: builds the command that starts the helper, and probes what the
+//! helper can enforce.
 //!
-//! **Invariant:** with [`Mode::Required`](super::Mode::Required) a program is started
-//! confined or not at all. What the status promises is what the helper holds, or it starts
-//! nothing.
+//! **Invariant:** with [`SandboxMode::Required`](super::SandboxMode::Required) a program is
+//! started in the sandbox or not at all. The helper enforces at least the reported status, or it
+//! starts nothing.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,34 +16,35 @@ use super::order::{ASKED, Protected};
 use super::status::{Enforced, Status, Support};
 use super::{Order, Policy, system};
 
-/// What is started in place of a program.
+/// The command that starts a program in its sandbox.
 #[derive(Debug)]
 pub(in crate::process) struct Confined {
-    /// The program and its arguments; nothing when there is nobody to confine it.
+    /// The helper and its arguments; `None` when nothing can be enforced.
     pub(in crate::process) start: Option<(OsString, Vec<OsString>)>,
     pub(in crate::process) status: Status,
-    /// Kept for as long as the child runs.
+    /// Kept while the child runs.
     pub(in crate::process) stand_ins: StandIns,
     pub(in crate::process) planted: Planted,
 }
 
-/// What tells which protected names have come since a child was started.
+/// The protected files at the start of a child, to detect those that appear during the run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::process) struct Planted(Option<Arc<(Policy, Protected)>>);
 
 impl Planted {
-    /// Those that were not there then, as far as the search goes.
+    /// Returns the protected files that appeared since, within the limits of the search.
     pub(in crate::process) fn found(&self) -> Vec<PathBuf> {
         let Some((policy, before)) = self.0.as_deref() else { return Vec::new() };
-        // In what cannot be looked into any more, nothing is found.
+        // A folder that cannot be read any more yields nothing.
         Protected::of(policy).map(|now| before.missing(now)).unwrap_or_default()
     }
 }
 
-/// What holds the places of what is protected and not there, until the last clone is gone.
+/// Empty folders in place of protected files that do not exist; removed with the last clone.
 #[derive(Clone, Debug, Default)]
 pub(in crate::process) struct StandIns(
-    #[cfg_attr(not(unix), expect(dead_code, reason = "no process is kept"))] Arc<[system::StandIn]>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no background processes"))]
+    Arc<[system::StandIn]>,
 );
 
 #[cfg(unix)]
@@ -52,11 +54,11 @@ impl StandIns {
     }
 }
 
-/// What `policy` makes of a program; `None` when it confines nothing.
+/// Returns the command that starts `program` under `policy`; `None` when the policy is off.
 ///
 /// # Errors
 ///
-/// Fails with what is missing, when the policy requires more than there is.
+/// Fails with the status when it does not meet a required policy.
 pub(in crate::process) fn confine(
     policy: &Policy,
     program: &OsStr,
@@ -73,7 +75,7 @@ pub(in crate::process) fn confine(
         let (stand_ins, planted) = Default::default();
         return Ok(Some(Confined { start: None, status, stand_ins, planted }));
     }
-    // Somebody was found who could say how far it holds.
+    // The status was reported by a helper, so there is one.
     let helper = system::helper(policy).map_err(Status::none)?;
     let order = Order::of(policy, Some(status.clone())).map_err(unknown).map_err(Status::none)?;
     let told = written(&order).map_err(Status::none)?;
@@ -86,7 +88,7 @@ pub(in crate::process) fn confine(
     Ok(Some(Confined { start: Some((helper, all)), status, stand_ins, planted }))
 }
 
-/// What this machine offers for `policy`.
+/// Returns what this machine can enforce for `policy`, from a cache of probes.
 pub(super) fn support(policy: &Policy) -> Support {
     static KNOWN: Mutex<Option<HashMap<Policy, Support>>> = Mutex::new(None);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,12 +101,12 @@ pub(super) fn support(policy: &Policy) -> Support {
     found
 }
 
-/// Lets a helper confine itself and say how far it came.
+/// Starts a helper that applies `policy` to itself and reports the result.
 fn tried(policy: &Policy) -> Result<Support, String> {
     if policy.is_off() {
         return Err("the sandbox is off".to_owned());
     }
-    let cannot = |error: io::Error| format!("the helper of the sandbox cannot be started: {error}");
+    let cannot = |error: io::Error| format!("cannot start the sandbox helper: {error}");
     let output = Command::new(system::helper(policy)?)
         .arg(ASKED)
         .arg(written(&Order::of(policy, None).map_err(unknown)?)?)
@@ -114,17 +116,17 @@ fn tried(policy: &Policy) -> Result<Support, String> {
         .map_err(cannot)?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr);
-        format!("the helper of the sandbox does not answer: {}", said.trim())
+        format!("the sandbox helper returned no valid response: {}", said.trim())
     })
 }
 
-/// For `map_err`: what is protected cannot be found out.
+/// Converts an error of the search for protected files, for `map_err`.
 fn unknown(error: io::Error) -> String {
-    format!("a folder that may be written cannot be looked into: {error}")
+    format!("cannot search a writable folder for protected files: {error}")
 }
 
 fn written(order: &Order) -> Result<OsString, String> {
     serde_json::to_string(order)
         .map(OsString::from)
-        .map_err(|error| format!("a path cannot be told to the helper of the sandbox: {error}"))
+        .map_err(|error| format!("cannot encode a path for the sandbox helper: {error}"))
 }

@@ -1,21 +1,24 @@
-//! The sandbox: what the kernel lets a child process do, whatever the child tries.
+//! The sandbox: restrictions on a child process that the kernel enforces.
 //!
-//! A host lends its session a [`Policy`]; tools that start programs hand it to
-//! [`Run`](super::Run) or [`Spawn`](super::Spawn). The child is then not started directly:
-//! this program starts itself once more as a small helper, which confines itself and becomes
-//! the child. So nothing has to be done between `fork` and `exec`, and nothing that the
-//! child sees or sets can change what holds for it.
+//! A host attaches a [`SandboxPolicy`] to its session. Tools that start programs pass it to
+//! [`Command`](super::Command) or [`BackgroundCommand`](super::BackgroundCommand). The child is
+//! then started through a helper: the host's own program, which restricts itself and executes the
+//! child. So no code runs between `fork` and `exec`, and nothing that the child reads or sets can
+//! change its restrictions.
 //!
-//! On Linux four things come together, each with what it does best. Processes of its own end
-//! together with it, however they hide. Mounts of its own make everything read-only but the
-//! writable folders, and hold files of the workspace that programs execute or obey later. Landlock says the same once more where no mount is looked
-//! at, and keeps signals and ptrace away from processes outside. Seccomp takes away
-//! networks, and calls that nobody needs who builds and tests.
+//! On Linux the helper combines four mechanisms:
 //!
-//! What is missing is told and never passed over: see [`Status`].
+//! * A PID namespace kills all descendants with the child.
+//! * A mount namespace makes everything read-only except the writable folders, and protects files
+//!   in them that programs later execute or obey.
+//! * Landlock restricts writes to devices and FIFOs, which mounts do not cover, and blocks signals
+//!   and ptrace to processes outside.
+//! * Seccomp blocks networks, and system calls that builds and tests do not need.
 //!
-//! **Not promised:** files are not hidden, so what a child may read it can print. Elsewhere
-//! than on Linux there is no sandbox, and [`Mode::Required`] refuses to run anything.
+//! **Invariant:** a restriction that is not enforced is reported: see [`SandboxStatus`].
+//!
+//! **Not included:** files are not hidden, so a child can print what it can read. Systems other
+//! than Linux have no sandbox, and [`SandboxMode::Required`] refuses to run anything there.
 
 mod confine;
 mod order;
@@ -36,11 +39,12 @@ use self::order::Order;
 pub use self::policy::{InvalidName, Level, Mode, Policy};
 pub use self::status::{Attempt, Enforced, SelfTest, Status, Support};
 
-/// Becomes the sandbox's helper when this process was started as one; returns otherwise.
+/// Runs the sandbox helper if this process was started as one; returns otherwise.
 ///
-/// A program that confines its children calls this first thing in `main`, before it starts
-/// a thread or opens a file. [`cli::App::main`](crate::cli::App::main) does. Without it
-/// nothing is ever confined: [`Mode::Required`] refuses, and every [`Status`] says why.
+/// A program that sandboxes its children calls this first in `main`, before it starts a thread
+/// or opens a file. [`cli::App::main`](crate::cli::App::main) does. Without this call there is
+/// no sandbox: [`SandboxMode::Required`] refuses to run anything, and every [`SandboxStatus`]
+/// gives the reason.
 ///
 /// # Examples
 ///
@@ -49,36 +53,35 @@ pub use self::status::{Attempt, Enforced, SelfTest, Status, Support};
 ///
 /// fn main() {
 ///     sandbox::run_helper_if_asked();
-///     // What the program does comes here.
+///     // The rest of the program follows.
 /// }
 /// ```
 pub fn run_helper_if_asked() {
     system::run_helper_if_asked();
 }
 
-/// What this machine offers; found out once per process.
+/// Returns what this machine can enforce; probed once per process and cached.
 ///
-/// It is tried, not looked up: a child confines itself as far as it can, and says how far
-/// it came.
+/// The probe starts a helper, which applies all restrictions to itself and reports the result.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::process::sandbox::{self, Enforced};
+/// use tool_sdk::process::sandbox::{self, EnforcementLevel};
 ///
-/// let support = sandbox::probe();
-/// assert!(support.status.filesystem == Enforced::Full || !support.status.reasons.is_empty());
+/// let status = sandbox::probe().status;
+/// assert!(status.filesystem == EnforcementLevel::Full || !status.reasons.is_empty());
 /// ```
 #[must_use]
 pub fn probe() -> Support {
     confine::support(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite))
 }
 
-/// Lets a confined child of this program try to get out, and to work.
+/// Runs the self-test: a sandboxed child tries to escape, and to do ordinary work.
 ///
 /// # Errors
 ///
-/// Fails when it could not be tried: there is no sandbox, or no folder to try it in.
+/// Fails when the test cannot run: there is no sandbox, or no folder to run it in.
 pub fn self_test() -> std::io::Result<SelfTest> {
     system::self_test()
 }

@@ -1,4 +1,4 @@
-//! Where there is no sandbox: everything says so.
+//! The sandbox where it is not supported: every function reports that.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::order::Protected;
 use super::{Policy, SelfTest};
 
-const WHY: &str = "there is no sandbox: it needs Linux and the feature `sandbox`";
+const UNSUPPORTED: &str = "there is no sandbox: it needs Linux and the feature `sandbox`";
 
 pub(super) fn run_helper_if_asked() {}
 
 pub(super) fn helper(_: &Policy) -> Result<OsString, &'static str> {
-    Err(WHY)
+    Err(UNSUPPORTED)
 }
 
 pub(super) fn temporary() -> Vec<PathBuf> {
@@ -24,10 +24,10 @@ pub(super) fn protected_in(_: &Path) -> io::Result<Protected> {
 }
 
 pub(super) fn self_test() -> io::Result<SelfTest> {
-    Err(io::Error::other(WHY))
+    Err(io::Error::other(UNSUPPORTED))
 }
 
-/// What holds the place of something protected; there is nothing to hold it for.
+/// A placeholder for a missing protected file; never created here.
 #[derive(Debug)]
 pub(super) struct StandIn;
 

@@ -1,7 +1,7 @@
-//! What the host tells the helper, in one argument of its command line.
+//! The request that the host sends to the helper: JSON in one command line argument.
 //!
-//! Nothing comes from the environment: that is the child's, and a model may have a say in
-//! it.
+//! **Invariant:** the helper reads nothing from the environment, which belongs to the child and
+//! may contain variables that a model requested.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,40 +12,42 @@ use serde::{Deserialize, Serialize};
 use super::status::Status;
 use super::{Level, Policy, system};
 
-/// The first argument of a program that shall be the helper.
+/// The first argument of a program that is started as the helper.
 pub(super) const ASKED: &str = "__tool-sdk-sandbox";
 
-/// How the helper confines itself.
+/// The restrictions that the helper applies to itself.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
     pub(super) level: Level,
     pub(super) network: bool,
     pub(super) unix_sockets: bool,
-    /// What may be written.
+    /// The writable folders.
     pub(super) writable: Vec<PathBuf>,
-    /// What must not change.
+    /// The protected paths in the writable folders.
     pub(super) protected: Protected,
-    /// What was promised: with less than that, nothing is started. Without it the helper
-    /// only says how far it came.
+    /// The status that must be reached, or the program is not started. `None` for a probe: the
+    /// helper only reports its status.
     pub(super) floor: Option<Status>,
 }
 
-/// Paths that must not change.
+/// Paths in writable folders that must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Protected {
-    /// Those that stay where they are, with the folders around them.
+    /// Paths near the root, which cannot be moved; neither can the folders around them.
     pub(super) near: BTreeSet<PathBuf>,
-    /// Those further down, which may be moved together with what is around them: work goes on
-    /// there.
+    /// Paths further down, which may be moved together with a folder around them, so that work on
+    /// that folder stays possible.
     pub(super) deep: BTreeSet<PathBuf>,
 }
 
 impl Order {
+    /// Builds the request for a child with `policy`.
+    ///
     /// # Errors
     ///
-    /// Fails when a folder cannot be looked into in which names are protected.
+    /// Fails when a writable root cannot be read.
     pub(super) fn of(policy: &Policy, floor: Option<Status>) -> io::Result<Self> {
         Ok(Self {
             level: policy.level,
@@ -59,7 +61,7 @@ impl Order {
 }
 
 impl Protected {
-    /// What is protected for a child with this policy, there or not.
+    /// Returns the protected paths for a child with `policy`, existing or not.
     pub(super) fn of(policy: &Policy) -> io::Result<Self> {
         let mut all = Self { near: policy.always_protected(), ..Self::default() };
         if policy.level == Level::WorkspaceWrite {
@@ -69,7 +71,7 @@ impl Protected {
                 all.deep.extend(found.deep);
             }
         }
-        // A root may lie in another one.
+        // Roots may be nested.
         all.deep.retain(|path| !all.near.contains(path));
         Ok(all)
     }
@@ -78,7 +80,7 @@ impl Protected {
         self.near.contains(path) || self.deep.contains(path)
     }
 
-    /// What is in `later` and not in this.
+    /// Returns the paths of `later` that are not in `self`.
     pub(super) fn missing(&self, later: Self) -> Vec<PathBuf> {
         let all = later.near.into_iter().chain(later.deep);
         all.filter(|path| !self.contains(path)).collect()

@@ -1,4 +1,6 @@
-//! What a child may do, as the host says it.
+//! The sandbox policy, which the host sets for its children.
+//!
+//! **Invariant:** the default policy is off; a host has to opt in.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,21 +13,21 @@ use super::status::{Enforced, Status, Support};
 use super::{confine, system};
 use crate::context::Session;
 
-/// How much a child may do.
+/// How much a sandboxed child may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Level {
-    /// Read files. Nothing can be written, and no network is reached.
+    /// Read files, but write nothing and use no network.
     ReadOnly,
-    /// Write to the workspace and to folders for temporary files as well.
+    /// Also write to the workspace and to folders for temporary files.
     #[default]
     WorkspaceWrite,
-    /// Everything that the user may.
+    /// Everything that the user may do.
     Full,
 }
 
-/// What happens where the kernel cannot hold what a policy says.
+/// What happens when the kernel cannot enforce a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,19 +35,19 @@ pub enum Mode {
     /// There is no sandbox.
     #[default]
     Off,
-    /// As much is enforced as can be, and the [`Status`] says how much that is.
+    /// As much as possible is enforced, and the [`SandboxStatus`] reports how much.
     BestEffort,
-    /// Nothing runs.
+    /// Nothing is started.
     Required,
 }
 
 macro_rules! words {
     ($type:ident, $what:literal, $($variant:ident => $word:literal),*) => {
         impl $type {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Its name, as in a configuration file.
+            /// Returns the name used in configuration files.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -75,40 +77,41 @@ macro_rules! words {
 }
 
 words!(
-    Level, "a level of the sandbox",
+    Level, "a sandbox level",
     ReadOnly => "read_only", WorkspaceWrite => "workspace_write", Full => "full"
 );
 words!(
-    Mode, "a mode of the sandbox",
+    Mode, "a sandbox mode",
     Off => "off", BestEffort => "best_effort", Required => "required"
 );
 
-/// A text that names no level, or no mode.
+/// The error for a text that is not the name of a level or mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not {expected}")]
 #[non_exhaustive]
 pub struct InvalidName {
     /// The text.
     pub name: String,
-    /// What would be one.
+    /// The kind of name and the valid names.
     expected: &'static str,
 }
 
-/// What a child may do, and what happens where that cannot be enforced.
+/// The restrictions of a child, and what happens when they cannot be enforced.
 ///
-/// Without a policy, and with [`Mode::Off`] or [`Level::Full`], nothing is confined.
+/// Without a policy, and with [`SandboxMode::Off`] or [`SandboxLevel::Full`], there are none.
 ///
 /// # Examples
 ///
 /// ```
 /// use tool_sdk::Session;
-/// use tool_sdk::process::sandbox::{Level, Mode, Policy};
+/// use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 ///
-/// let policy = Policy::new(Mode::BestEffort, Level::WorkspaceWrite).writable("/home/ada/project");
+/// let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite)
+///     .with_writable("/home/ada/project");
 /// let session = Session::new("s1").lend(policy.clone());
 ///
-/// assert_eq!(Policy::of(&session), policy);
-/// assert!(Policy::of(&Session::new("s2")).is_off());
+/// assert_eq!(SandboxPolicy::of_session(&session), policy);
+/// assert!(SandboxPolicy::of_session(&Session::new("s2")).is_off());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -122,19 +125,19 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A policy without a network and without writable folders.
+    /// Creates a policy without network access and without writable folders.
     #[must_use]
     pub fn new(mode: Mode, level: Level) -> Self {
         Self { mode, level, ..Self::default() }
     }
 
-    /// What was lent to `session`; nothing is confined when that is nothing.
+    /// Returns the policy that the host attached to `session`; off by default.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         session.lent().get::<Self>().map(|lent| (*lent).clone()).unwrap_or_default()
     }
 
-    /// Sets what happens where it cannot be enforced.
+    /// Sets what happens when the policy cannot be enforced.
     #[must_use]
     pub fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
@@ -148,107 +151,107 @@ impl Policy {
         self
     }
 
-    /// Whether the child may reach networks; no when nothing is said.
+    /// Sets whether the child may use networks. Default: no.
     #[must_use]
     pub fn network(mut self, network: bool) -> Self {
         self.network = network;
         self
     }
 
-    /// Whether the child may open Unix sockets; no when nothing is said.
+    /// Sets whether the child may open Unix sockets. Default: no.
     ///
-    /// Behind some of them wait programs that do as they are told, such as those for
-    /// containers and keys. Pairs of sockets, which lead nowhere else, are always there.
+    /// Some of them belong to daemons that execute requests, such as container engines and key
+    /// agents. `socketpair`, which connects to nothing else, is always allowed.
     #[must_use]
     pub fn unix_sockets(mut self, unix_sockets: bool) -> Self {
         self.unix_sockets = unix_sockets;
         self
     }
 
-    /// Adds a folder that may be written on [`Level::WorkspaceWrite`].
+    /// Adds a folder that is writable on [`SandboxLevel::WorkspaceWrite`].
     ///
-    /// What programs execute or obey later stays protected in it: `.git` as a whole, also
-    /// before it is there, and whatever else the [`Workspace`](crate::Workspace) protects, as
-    /// far as it is found when the child starts. What is not there yet can be made; what was
-    /// is told when the child has ended.
+    /// Files in it that programs later execute or obey stay protected: `.git` as a whole, even
+    /// before it exists, and all other files that the [`Workspace`](crate::Workspace) protects and
+    /// that exist when the child starts. Other protected files can be created, and are reported
+    /// when the child has exited.
     #[must_use]
     pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
         self.roots.insert(folder.into());
         self
     }
 
-    /// Adds something in a writable folder that must not change.
+    /// Adds a protected path in a writable folder.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.insert(path.into());
         self
     }
 
-    /// Names a program that calls [`run_helper_if_asked`](super::run_helper_if_asked), for
-    /// hosts whose own program does not.
+    /// Sets the helper, a program that calls [`run_helper_if_asked`](super::run_helper_if_asked).
+    /// For hosts whose own program does not.
     #[must_use]
     pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
         self.helper = Some(program.into());
         self
     }
 
-    /// What happens where it cannot be enforced.
+    /// Returns what happens when the policy cannot be enforced.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How much the child may do.
+    /// Returns how much the child may do.
     #[must_use]
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// Whether the child may reach networks.
+    /// Returns whether the child may use networks.
     #[must_use]
     pub const fn has_network(&self) -> bool {
         self.network || matches!(self.level, Level::Full)
     }
 
-    /// Whether nothing is confined.
+    /// Returns whether the policy restricts nothing.
     #[must_use]
     pub const fn is_off(&self) -> bool {
         matches!(self.mode, Mode::Off) || matches!(self.level, Level::Full)
     }
 
-    /// How far a child would be confined; found out once per process and policy.
+    /// Returns what would be enforced for a child; probed once per policy and cached.
     #[must_use]
     pub fn status(&self) -> Status {
         self.support().status
     }
 
-    /// What this machine offers for it; found out once per process and policy.
+    /// Returns what this machine supports; probed once per policy and cached.
     #[must_use]
     pub fn support(&self) -> Support {
         confine::support(self)
     }
 
-    /// Whether a child with this status may run.
+    /// Returns whether a child with this status may run.
     #[must_use]
     pub fn is_met_by(&self, status: &Status) -> bool {
         self.mode != Mode::Required || self.is_off() || self.is_whole(status)
     }
 
-    /// Whether a child with this status is confined as far as this says.
+    /// Returns whether `status` enforces this policy completely.
     fn is_whole(&self, status: &Status) -> bool {
         status.filesystem == Enforced::Full
             && status.processes == Enforced::Full
             && (self.network || status.network == Enforced::Full)
     }
 
-    /// How a child is confined less than this says, where it is.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are told of"))]
+    /// Returns the status if it enforces less than this policy.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "used for MCP servers only"))]
     pub(in crate::process) fn shortfall(&self, status: Option<&Status>) -> Option<Status> {
         status.filter(|status| !self.is_whole(status)).cloned()
     }
 
-    /// The folders that a child can write below, beside those for temporary files; `None` where
-    /// the kernel does not hold it there.
+    /// Returns the writable folders, without those for temporary files; `None` when the kernel does
+    /// not fully confine writes to them.
     #[must_use]
     pub fn enforced_roots(&self) -> Option<Vec<PathBuf>> {
         if self.is_off() || self.status().filesystem != Enforced::Full {
@@ -260,14 +263,14 @@ impl Policy {
         })
     }
 
-    /// Everything that may be written, the outermost folders first.
+    /// Returns all writable folders, without those inside of another one.
     pub(super) fn writable_folders(&self) -> Vec<PathBuf> {
         if self.level != Level::WorkspaceWrite {
             return Vec::new();
         }
         let temporary = system::temporary().into_iter();
         let all: BTreeSet<PathBuf> = self.roots.iter().cloned().chain(temporary).collect();
-        // A folder stands before what is below it.
+        // In path order, a folder comes before its subfolders.
         let mut outermost: Vec<PathBuf> = Vec::new();
         for folder in all {
             if !outermost.iter().any(|outer| folder.starts_with(outer)) {
@@ -277,8 +280,8 @@ impl Policy {
         outermost
     }
 
-    /// What must not change and need not be there: what stands in for it comes and goes
-    /// with the child.
+    /// Returns the protected paths that need not exist: a placeholder is created and removed with
+    /// the child.
     pub(super) fn always_protected(&self) -> BTreeSet<PathBuf> {
         if self.level != Level::WorkspaceWrite {
             return BTreeSet::new();
@@ -286,7 +289,7 @@ impl Policy {
         let writable = self.writable_folders();
         let repositories = self.roots.iter().map(|root| root.join(".git"));
         let all = repositories.chain(self.protected.iter().cloned());
-        // What cannot be written anyhow needs no protection.
+        // Paths outside of the writable folders are read-only anyway.
         all.filter(|path| writable.iter().any(|folder| path.starts_with(folder))).collect()
     }
 }

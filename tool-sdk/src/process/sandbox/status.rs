@@ -1,10 +1,12 @@
-//! How far a sandbox holds, as data for people and programs.
+//! What a sandbox enforces, as data for users and programs.
+//!
+//! **Invariant:** every level below full has a reason.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How far something is enforced by the kernel.
+/// How far the kernel enforces a restriction.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -14,14 +16,14 @@ pub enum Enforced {
     /// Not at all.
     #[default]
     None,
-    /// With gaps; the reasons name them.
+    /// With gaps, which the reasons name.
     Partial,
-    /// As the policy says.
+    /// As the policy requires.
     Full,
 }
 
 impl Enforced {
-    /// `none`, `partial` or `full`.
+    /// Returns `none`, `partial` or `full`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,35 +40,35 @@ impl fmt::Display for Enforced {
     }
 }
 
-/// How far a child is confined.
+/// What is enforced for a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Status {
-    /// Whether only the writable folders can be written, and what is protected in them not.
+    /// Whether only writable folders can be written, without the protected files in them.
     pub filesystem: Enforced,
-    /// Whether networks are out of reach.
+    /// Whether networks are blocked.
     pub network: Enforced,
-    /// Whether whatever it starts ends with it, and it sees and reaches no other process.
+    /// Whether all descendants end with the child, and other processes are hidden from it.
     pub processes: Enforced,
-    /// What is missing, and why.
+    /// The gaps and their causes.
     pub reasons: Vec<String>,
 }
 
 impl Status {
-    /// Nothing is enforced.
+    /// Returns a status in which nothing is enforced, for `reason`.
     pub(super) fn none(reason: impl fmt::Display) -> Self {
         Self { reasons: vec![reason.to_string()], ..Self::default() }
     }
 
-    /// Whether a call may count as sandboxed when it is judged.
+    /// Returns whether a call counts as sandboxed when it is authorized.
     ///
-    /// Where files are not confined it never does, whatever else is enforced.
+    /// It never does when writes to files are not restricted, even if other restrictions are.
     #[must_use]
     pub fn is_confined(&self) -> bool {
         self.filesystem != Enforced::None
     }
 
-    /// Whether this holds at least as much as `floor`.
+    /// Returns whether this enforces at least as much as `floor`.
     #[cfg_attr(
         not(all(feature = "sandbox", target_os = "linux")),
         expect(dead_code, reason = "only a helper compares")
@@ -90,52 +92,52 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a machine offers for a policy.
+/// What a machine supports for a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Support {
-    /// How far a child would be confined.
+    /// What would be enforced for a child.
     pub status: Status,
-    /// The version of Landlock's interface, where there is Landlock.
+    /// The Landlock ABI version, if the kernel has Landlock.
     pub landlock: Option<i32>,
-    /// Whether a child can have a user namespace with mounts of its own.
+    /// Whether user and mount namespaces are available.
     pub namespaces: bool,
-    /// Whether system calls can be filtered.
+    /// Whether system calls can be filtered with seccomp.
     pub seccomp: bool,
 }
 
-/// What became of one attempt to leave the sandbox, or to work inside it.
+/// The result of one attempt of the self-test to escape the sandbox, or to work inside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// What was tried.
+    /// What was attempted.
     pub name: String,
-    /// Whether it should succeed.
+    /// Whether it is expected to succeed.
     pub allowed: bool,
-    /// Whether it went as it should; nothing when it was not tried.
+    /// Whether the result was as expected; `None` when it was skipped.
     pub passed: Option<bool>,
-    /// What happened, or why it was not tried.
+    /// What happened, or why it was skipped.
     pub detail: String,
 }
 
-/// What came of a self-test.
+/// The result of the self-test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SelfTest {
-    /// How far the child was confined.
+    /// What was enforced for the child.
     pub status: Status,
-    /// What it tried.
+    /// The attempts.
     pub attempts: Vec<Attempt>,
 }
 
 impl SelfTest {
-    /// Whether nothing went otherwise than it should.
+    /// Returns whether no attempt had an unexpected result.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.attempts.iter().all(|attempt| attempt.passed != Some(false))
     }
 
-    /// How many attempts were made.
+    /// Returns the number of attempts that were not skipped.
     #[must_use]
     pub fn tried(&self) -> usize {
         self.attempts.iter().filter(|attempt| attempt.passed.is_some()).count()

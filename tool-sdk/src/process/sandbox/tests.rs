@@ -1,5 +1,5 @@
-//! What a policy comes to without a helper: the tests of a library have no `main` of their
-//! own. What a confined child can do is tested with the program.
+//! Tests of policies without a helper: library tests have no `main` of their own. The restrictions
+//! themselves are tested with the program in `tool-std`.
 
 use super::*;
 use crate::context::Session;
@@ -9,7 +9,7 @@ fn status(filesystem: Enforced, network: Enforced) -> Status {
     Status { filesystem, network, processes: Enforced::Full, reasons: Vec::new() }
 }
 
-// SB2: what is required is there as a whole, or nothing runs.
+// SB2: a required policy is fully enforced, or nothing runs.
 #[test]
 fn required_takes_nothing_less() {
     use Enforced::{Full, None, Partial};
@@ -31,7 +31,7 @@ fn required_takes_nothing_less() {
     assert!(!required.is_met_by(&Status { processes: Partial, ..status(Full, Full) }));
 }
 
-// SB2: without confinement of files nothing counts as sandboxed when it is judged.
+// SB2: without restricted writes a call does not count as sandboxed.
 #[test]
 fn a_network_that_is_out_of_reach_is_no_sandbox() {
     assert!(!status(Enforced::None, Enforced::Full).is_confined());
@@ -40,7 +40,7 @@ fn a_network_that_is_out_of_reach_is_no_sandbox() {
     assert_eq!(text, "filesystem none, network none, processes none (why)");
 }
 
-// fault 16: a program that did not set the sandbox up is refused, and never runs unconfined.
+// fault 16: without a helper, a required policy refuses to run anything.
 #[tokio::test]
 async fn without_a_helper_required_refuses() {
     let policy = Policy::new(Mode::Required, Level::WorkspaceWrite);
@@ -66,8 +66,8 @@ async fn without_a_helper_best_effort_runs_and_says_so() {
     assert_eq!(finished.sandbox, None);
 }
 
-// A host may name any program as the helper; one that does not answer as a helper does
-// confines nothing, and that is said.
+// A host may name any program as the helper; one without a valid response is reported as
+// enforcing nothing.
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 #[test]
 fn a_helper_that_is_none_confines_nothing() {
@@ -92,7 +92,7 @@ fn only_the_outermost_folders_are_writable() {
     assert!(!folders.contains(&"/w/inner".into()));
     assert!(policy.clone().with_level(Level::ReadOnly).writable_folders().is_empty());
 
-    // The inner one is protected all the same; what is elsewhere needs no protection.
+    // The nested root is protected too; a path outside of the writable folders need not be.
     let protected = policy.protect("/elsewhere").always_protected();
     assert_eq!(protected, ["/w/.git", "/w/inner/.git", "/wider/.git"].map(Into::into).into());
 }
@@ -108,7 +108,7 @@ fn names_are_read_as_they_are_written() {
         assert_eq!(serde_json::to_value(mode).unwrap(), mode.as_str());
     }
     let error = "on".parse::<Mode>().unwrap_err().to_string();
-    assert_eq!(error, "`on` is not a mode of the sandbox: off best_effort required");
+    assert_eq!(error, "`on` is not a sandbox mode: off best_effort required");
 }
 
 #[test]

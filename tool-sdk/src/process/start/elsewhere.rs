@@ -1,4 +1,4 @@
-//! Starting a child where there is no Unix: no session, no group, no limits.
+//! Starts a child on systems without Unix: no session, no process group, no limits.
 
 use std::io;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use super::{Reader, Started, Streams, Wiring, Writer};
 
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
     if program.limits != Limits::default() {
-        let message = "this system has no limits for a process";
+        let message = "resource limits are not supported on this system";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let mut command = Command::new(&program.name);

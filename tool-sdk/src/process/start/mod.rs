@@ -1,10 +1,10 @@
-//! Starting a child: which streams it gets, and what is left of the host in it.
+//! Starts children: stdio, session, limits, environment.
 //!
-//! Every child gets three descriptors and no other, and leads a session of its own where the
-//! system has them. On Linux that costs no fork, whose price grows with the memory of the
-//! host.
+//! Every child gets three file descriptors and no others, and leads a session of its own where
+//! the system has sessions. On Linux this uses `clone` with shared memory in place of `fork`,
+//! whose cost grows with the memory of the host.
 //!
-//! **Invariant:** a child that was started is waited for, whatever becomes of its handle.
+//! **Invariant:** every child is reaped, also when its handle is dropped.
 
 #[cfg(not(unix))]
 mod elsewhere;
@@ -37,57 +37,57 @@ use self::unix::start_wired;
 use super::mark::Mark;
 use super::program::Program;
 
-/// What can be read of a child.
+/// The read end of a child's output.
 pub(super) type Reader = Box<dyn tokio::io::AsyncRead + Send + Unpin>;
 
-/// Where a child reads from.
+/// The write end of a child's input.
 pub(super) type Writer = Box<dyn tokio::io::AsyncWrite + Send + Sync + Unpin>;
 
-/// A descriptor that is held for as long as the child runs.
+/// A file descriptor of the child that the host keeps open while the child runs.
 #[cfg(unix)]
 pub(super) type Held = std::os::fd::OwnedFd;
 
-/// Elsewhere there is none.
+/// Without Unix there is none.
 #[cfg(not(unix))]
 pub(super) type Held = std::convert::Infallible;
 
-/// The streams of a child.
+/// How the stdio of a child is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wiring {
-    /// Something to read, and an output apart from the complaints.
+    /// A pipe for standard input, and separate pipes for standard output and standard error.
     Fed,
-    /// Nothing to read, and an output apart from the complaints.
+    /// No standard input, and separate pipes for standard output and standard error.
     Apart,
-    /// Nothing to read, and both outputs in one pipe, so that they come in the order in
-    /// which they were written.
+    /// No standard input, and one pipe for standard output and standard error, which keeps the
+    /// order in which they were written.
     #[cfg(unix)]
     Together,
-    /// A terminal of its own.
+    /// A pseudoterminal of its own.
     #[cfg(unix)]
     Terminal,
 }
 
-/// A child that runs, and the host's ends of its streams.
+/// A running child and the host's ends of its stdio.
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) streams: Streams,
 }
 
-/// The host's ends of a child's streams.
+/// The host's ends of a child's stdio.
 pub(super) struct Streams {
     pub(super) input: Option<Writer>,
     pub(super) output: Reader,
     pub(super) complaints: Option<Reader>,
-    /// Where there is one.
+    /// The master side, if the child has a pseudoterminal.
     #[cfg(unix)]
     pub(super) terminal: Option<Terminal>,
-    /// The child's ends of what it writes to, for whoever waits for its end to drop then. As
-    /// long as a terminal is held, a child that closes its own end and opens the terminal again
-    /// is still heard; as long as a pipe is, its end wakes nobody a moment before the child's.
+    /// The child's output descriptors, to be dropped when it has exited. An open terminal keeps
+    /// the output readable for a child that closes it and opens `/dev/tty` again. An open pipe
+    /// avoids a wake-up for end of file just before the one for the exit.
     pub(super) held: Vec<Held>,
 }
 
-/// Starts `program`, which carries `mark`.
+/// Starts `program` with the tag `mark`.
 pub(super) fn start(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
     #[cfg(target_os = "linux")]
     super::guardian::watch()?;

@@ -1,4 +1,6 @@
-//! A terminal for a child: what it writes there can be read, and what is typed it reads.
+//! The pseudoterminal (PTY) of a child: its output is read, and input is typed into it.
+//!
+//! **Invariant:** the master side is non-blocking and is never inherited by other children.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,32 +18,32 @@ use rustix::termios::{
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Wide enough that programs do not wrap their lines.
+/// The window size: wide enough that programs rarely wrap lines.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
 
-/// As much as a terminal gives at once.
+/// The most bytes that a terminal returns in one read.
 const CHUNK: usize = 4096;
 
-/// What Ctrl-C types.
+/// The character of Ctrl-C.
 pub(in crate::process) const INTERRUPT: char = '\u{3}';
 
-/// The host's end of a terminal. Clones are the same end.
+/// The master side of a pseudoterminal. Clones share it.
 #[derive(Clone, Debug)]
 pub(in crate::process) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// The number of the group that reads what is typed now.
+    /// Returns the id of the foreground process group, which reads the input.
     pub(in crate::process) fn foreground(&self) -> Option<i32> {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
     }
 
-    /// The number of the session that it belongs to.
+    /// Returns the id of the session that the terminal controls.
     pub(in crate::process) fn session(&self) -> Option<i32> {
         tcgetsid(self.0.get_ref()).ok().map(|session| session.as_raw_nonzero().get())
     }
 
-    /// Whether it makes something else of a text than that says, or nobody knows. Line ends count
-    /// as the same.
+    /// Returns whether the terminal driver would alter `text` before it is read, for example by an
+    /// erase character. Differences in line ends do not count. Returns `true` on errors.
     pub(in crate::process) fn alters(&self, text: &str) -> bool {
         let Ok(modes) = tcgetattr(self.0.get_ref()) else { return true };
         let is_end = text == END && code(&modes, SpecialCodeIndex::VEOF) == Some(END_KEY);
@@ -50,13 +52,14 @@ impl Terminal {
         (has_key && !is_end) || changes_letters(&modes, text)
     }
 
-    /// Whether it hands on each key at once, as to a program that edits lines itself.
+    /// Returns whether the terminal is in noncanonical mode, in which each key is delivered at
+    /// once, as to a program that edits lines itself.
     pub(in crate::process) fn hands_on_keys(&self) -> bool {
         tcgetattr(self.0.get_ref())
             .is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
     }
 
-    /// The character that interrupts and throws away what was not read, where one does.
+    /// Returns the character that sends `SIGINT` and discards unread input, if there is one.
     pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
         let modes = tcgetattr(self.0.get_ref()).ok()?;
         let key = modes.special_codes[SpecialCodeIndex::VINTR];
@@ -64,28 +67,27 @@ impl Terminal {
         (throws_away && modes.local_modes.contains(LocalModes::ISIG)).then(|| char::from(key))
     }
 
-    /// Whether something that was typed waits to be read, or nobody knows.
+    /// Returns whether typed input has not been read yet. Returns `true` on errors.
     pub(in crate::process) fn has_unread(&self) -> bool {
         let waiting = end_of(self.0.get_ref()).map(rustix::io::ioctl_fionread);
         !matches!(waiting, Ok(Ok(0)))
     }
 
-    /// Throws away what was typed and is not read yet, if Ctrl-C interrupts here; whether it
-    /// does.
+    /// Discards unread input if Ctrl-C sends `SIGINT` on this terminal; returns whether it did.
     ///
-    /// Ctrl-C would throw it away as well, but a queue that is full keeps it from being seen.
-    /// Whoever reads keys loses nothing.
+    /// Ctrl-C itself would discard it as well, but the driver does not see it when the input queue
+    /// is full. A program that reads keys in raw mode loses no input.
     pub(in crate::process) fn make_way(&self) -> bool {
         let end = (self.interrupt_key() == Some(INTERRUPT)).then(|| end_of(self.0.get_ref()));
         end.is_some_and(|end| end.is_ok_and(|end| tcflush(end, QueueSelector::IFlush).is_ok()))
     }
 }
 
-/// What Ctrl-D types, which hands over what there is of a line.
+/// The character of Ctrl-D, which delivers an incomplete line to the reader.
 const END: &str = "\u{4}";
 const END_KEY: u8 = 4;
 
-/// The characters that mean something else than themselves.
+/// The indexes of special characters, which are not read literally.
 const KEYS: &[SpecialCodeIndex] = &[
     SpecialCodeIndex::VEOF,
     SpecialCodeIndex::VEOL,
@@ -102,13 +104,13 @@ const KEYS: &[SpecialCodeIndex] = &[
     SpecialCodeIndex::VWERASE,
 ];
 
-/// The character of a kind, where there is one.
+/// Returns the special character of a kind, unless it is disabled.
 fn code(modes: &Termios, index: SpecialCodeIndex) -> Option<u8> {
-    // Some systems say so with the last character.
+    // A disabled character is 0 on Linux and 0xff on BSD.
     Some(modes.special_codes[index]).filter(|code| !matches!(code, 0 | 0xff))
 }
 
-/// Whether characters that mean themselves arrive as others.
+/// Returns whether ordinary characters would be altered.
 fn changes_letters(modes: &Termios, text: &str) -> bool {
     let has = |mode| modes.input_modes.contains(mode);
     #[cfg(target_os = "linux")]
@@ -120,26 +122,25 @@ fn changes_letters(modes: &Termios, text: &str) -> bool {
         || has(InputModes::IGNCR) && text.contains('\r')
 }
 
-/// The group that a process belongs to; nothing where there is no such process, or it is one of
-/// the system's own.
+/// Returns the process group of a process; `None` for a missing process or a kernel thread.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the safe call takes it that every process has a group")]
+#[expect(unsafe_code, reason = "the safe call assumes that every process has a group")]
 pub(in crate::process) fn group_of(pid: i32) -> Option<i32> {
-    // SAFETY: it takes a number and gives one.
+    // SAFETY: takes and returns an integer.
     let group = unsafe { libc::getpgid(pid) };
     (group > 0).then_some(group)
 }
 
-/// The session that a process belongs to, in the same way.
+/// Returns the session of a process; `None` for a missing process or a kernel thread.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the safe call takes it that every process has a session")]
+#[expect(unsafe_code, reason = "the safe call assumes that every process has a session")]
 pub(in crate::process) fn session_of(pid: i32) -> Option<i32> {
-    // SAFETY: it takes a number and gives one.
+    // SAFETY: takes and returns an integer.
     let session = unsafe { libc::getsid(pid) };
     (session > 0).then_some(session)
 }
 
-/// Opens a terminal, with the child's end of it.
+/// Opens a pseudoterminal; returns the master and the slave side.
 pub(super) fn open() -> io::Result<(Terminal, OwnedFd)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSING)?;
     grantpt(&terminal)?;
@@ -147,20 +148,20 @@ pub(super) fn open() -> io::Result<(Terminal, OwnedFd)> {
     tcsetwinsize(&terminal, SIZE)?;
     let end = end_of(&terminal)?;
     rustix::io::ioctl_fionbio(&terminal, true)?;
-    // SAFETY: it owns its descriptor, and nobody replaces or closes it before.
-    #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
+    // SAFETY: `terminal` owns its descriptor, which stays open and unchanged until it is dropped.
+    #[expect(unsafe_code, reason = "the registered descriptor must not change")]
     let terminal = unsafe { AsyncFd::register(terminal) }.map_err(io::Error::from)?;
     Ok((Terminal(Arc::new(terminal)), end))
 }
 
-/// Opens the child's end of a terminal.
+/// Opens the slave side of a pseudoterminal.
 fn end_of(terminal: &OwnedFd) -> io::Result<OwnedFd> {
     let name = ptsname(terminal, Vec::new())?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(name, flags, Mode::empty())?)
 }
 
-/// Nobody else's children get it. Only Linux can say so at once.
+/// Keeps other children from inheriting it. Only Linux can set the flag when opening.
 #[cfg(target_os = "linux")]
 const CLOSING: OpenptFlags = OpenptFlags::CLOEXEC;
 #[cfg(not(target_os = "linux"))]
@@ -193,7 +194,7 @@ impl AsyncWrite for Terminal {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         loop {
-            // Tried first: nobody is woken when what was typed is thrown away.
+            // Try before waiting: flushing the input queue does not wake a waiting writer.
             match rustix::io::write(self.0.get_ref(), bytes) {
                 Err(Errno::AGAIN) => ready!(self.0.poll_write_ready(cx))?.clear_ready(),
                 done => return Poll::Ready(Ok(done?)),

@@ -1,5 +1,6 @@
-//! Starting a child on other systems than Linux: with a fork, and what was opened to be
-//! closed by it.
+//! Starts a child on Unix systems other than Linux, with tokio's `fork` and `exec`.
+//!
+//! **Invariant:** between `fork` and `exec` only async-signal-safe system calls are made.
 
 use std::io;
 use std::process::Stdio;
@@ -34,7 +35,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
         Ok(limits.apply()?)
     };
     // SAFETY: between fork and exec it makes system calls only, and takes no lock.
-    #[expect(unsafe_code, reason = "a session and limits are set in the child")]
+    #[expect(unsafe_code, reason = "session and limits are set in the child")]
     unsafe {
         command.pre_exec(prepare);
     }

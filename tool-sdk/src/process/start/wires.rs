@@ -1,4 +1,6 @@
-//! The two ends of each stream of a child.
+//! Creates the pipes or the pseudoterminal of a child.
+//!
+//! **Invariant:** the host's ends are non-blocking, the child's ends are blocking.
 
 use std::fs::File;
 use std::io;
@@ -8,17 +10,17 @@ use tokio::net::unix::pipe;
 
 use super::{Reader, Streams, Wiring, Writer, terminal};
 
-/// What a child reads and writes.
+/// The child's ends of its stdio.
 pub(in crate::process) struct Ends {
     pub(in crate::process) input: OwnedFd,
     pub(in crate::process) output: OwnedFd,
-    /// Nothing where they go to the output.
+    /// `None` when standard error is merged into standard output.
     pub(in crate::process) complaints: Option<OwnedFd>,
-    /// Whether they are a terminal, which the child's session gets.
+    /// Whether they are a terminal, which becomes the controlling terminal of the child.
     pub(in crate::process) is_terminal: bool,
 }
 
-/// Makes both ends.
+/// Opens both ends.
 pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
     if wiring == Wiring::Terminal {
         return on_terminal();
@@ -44,7 +46,7 @@ pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
 }
 
 impl Ends {
-    /// Those that the child writes to.
+    /// Returns the descriptors that the child writes to.
     #[cfg(target_os = "linux")]
     pub(super) fn written(self) -> Vec<OwnedFd> {
         std::iter::once(self.output).chain(self.complaints).collect()
@@ -58,7 +60,7 @@ fn fed() -> io::Result<(OwnedFd, Writer)> {
 
 fn read() -> io::Result<(Reader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
-    // What was just made need not be asked what it is.
+    // `from_owned_fd` would check that it is a pipe and non-blocking.
     rustix::io::ioctl_fionbio(&reader, true)?;
     Ok((Box::new(pipe::Receiver::from_owned_fd_unchecked(reader.into())?), writer.into()))
 }

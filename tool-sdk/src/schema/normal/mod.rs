@@ -1,9 +1,9 @@
-//! Brings what schemars writes into the one form that everything else reads.
+//! Normalizes the output of schemars.
 //!
-//! Pure over [`Value`], and the only place that knows schemars' habits: sized integers as
-//! `format`, optional as nullable, documented variants as `oneOf`, booleans as schemas.
+//! Pure functions over [`Value`], and the only place that knows the habits of schemars: sized
+//! integers as `format`, optional as nullable, documented variants as `oneOf`, booleans as schemas.
 //!
-//! **Invariant:** a schema in normal form stays as it is.
+//! **Invariant:** normalization is idempotent.
 
 mod places;
 mod references;
@@ -17,7 +17,7 @@ use self::unions::{fold_strings, merge_single, without_null};
 use super::order::order;
 use super::walk::{self, is_type};
 
-/// The formats of JSON Schema 2020-12.
+/// The standard formats of JSON Schema 2020-12.
 pub(crate) const FORMATS: [&str; 19] = [
     "date-time",
     "date",
@@ -40,7 +40,7 @@ pub(crate) const FORMATS: [&str; 19] = [
     "regex",
 ];
 
-/// The normal form of `schema`, with those of `definitions` that it needs.
+/// Returns the normal form of `schema`, with the `definitions` that it uses.
 pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String, Value> {
     let mut root = match schema {
         Value::Object(map) => map,
@@ -72,7 +72,7 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     root
 }
 
-/// Brings the schema of a property into normal form, when it refers to nothing around it.
+/// Normalizes the schema of a property without references.
 pub(super) fn property(schema: &mut Value, optional: bool) {
     node(schema, Place::Alone, optional);
 }
@@ -89,7 +89,7 @@ fn node(schema: &mut Value, place: Place, optional: bool) {
 }
 
 fn object(map: &mut Map<String, Value>, place: Place, optional: bool) {
-    // Most schemas are leaves, where the half of all this finds nothing.
+    // Most schemas are leaves, which half of the steps do not apply to.
     let leaf = map.keys().all(|keyword| is_plain(keyword));
     if optional && place != Place::Frozen {
         without_null(map);
@@ -120,7 +120,7 @@ fn object(map: &mut Map<String, Value>, place: Place, optional: bool) {
     order(map);
 }
 
-/// Whether `keyword` says something of the value alone, and in one way.
+/// Whether `keyword` is an assertion without subschemas.
 fn is_plain(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -137,7 +137,7 @@ fn is_plain(keyword: &str) -> bool {
     )
 }
 
-/// What is there for people and programs, and nothing to a model.
+/// Removes annotations that mean nothing to a model.
 fn without_notes(map: &mut Map<String, Value>) {
     for keyword in ["$schema", "$id", "$comment", "title"] {
         if walk::has(map, &[keyword]) {
@@ -162,7 +162,7 @@ fn inside(map: &mut Map<String, Value>, place: Place) {
     }
     walk::each_mut(map, &mut |keyword, schema| match keyword {
         "properties" => {}
-        // Open or closed is what these two say with a boolean.
+        // A boolean here says whether the object is open or closed.
         "additionalProperties" | "unevaluatedProperties" if schema.is_boolean() => {}
         _ => node(schema, place_inside(shared, keyword, place), false),
     });
@@ -176,7 +176,7 @@ fn plain_type(map: &mut Map<String, Value>) {
     }
 }
 
-/// What a sized number can hold, said with the words of JSON Schema.
+/// Replaces the format of a sized number by its bounds.
 fn bound_number(map: &mut Map<String, Value>) {
     let Some(Value::String(format)) = walk::get(map, "format") else { return };
     if is_type(map, "number") && format == "float" {
@@ -201,7 +201,7 @@ fn bound_number(map: &mut Map<String, Value>) {
     bound(map, least, most);
 }
 
-/// Sets the bounds of a type, where none are said.
+/// Adds the bounds of a type, unless there are bounds already.
 fn bound(map: &mut Map<String, Value>, least: Option<Value>, most: Option<Value>) {
     for (keyword, exclusive, bound) in
         [("minimum", "exclusiveMinimum", least), ("maximum", "exclusiveMaximum", most)]
@@ -214,7 +214,7 @@ fn bound(map: &mut Map<String, Value>, least: Option<Value>, most: Option<Value>
     }
 }
 
-/// What a struct does not name is refused.
+/// Closes an object against unknown properties.
 fn close(map: &mut Map<String, Value>) {
     let open = [
         "$ref",
@@ -240,7 +240,7 @@ fn close(map: &mut Map<String, Value>) {
     }
 }
 
-/// A root union whose branches are all objects is an object.
+/// Sets the type of a root union whose branches are all objects.
 fn type_of_branches(root: &mut Map<String, Value>, defs: &Map<String, Value>) {
     if walk::has(root, &["type"]) {
         return;

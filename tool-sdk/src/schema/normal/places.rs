@@ -1,7 +1,7 @@
-//! Where an object may be closed against what it does not name.
+//! Decides where an object may be closed against unknown properties.
 //!
-//! That is right where an object alone says what a value is, and wrong where others speak of the
-//! same value: each would refuse what the others name.
+//! An object may be closed where it alone describes the value. Where several schemas describe the
+//! same value, each would refuse the properties of the others.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::schema::walk;
 /// Whether an object here may be closed against unknown properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// It alone says what the value is.
+    /// It alone describes the value.
     Alone,
-    /// Others speak of the same value, but not of what is inside it.
+    /// Other schemas describe the same value, but not its properties.
     Beside,
-    /// A condition, or one of several that all hold: nothing in it may change.
+    /// A condition, or one of several schemas that must all hold: nothing in it may change.
     Frozen,
 }
 
-/// Where each definition is used: the strictest of its places counts.
+/// Returns the context of each definition: the strictest of its uses.
 pub(super) fn places(root: &Map<String, Value>) -> BTreeMap<String, Place> {
     let mut found = BTreeMap::new();
     if !walk::has(root, &["$defs"]) {
@@ -66,14 +66,14 @@ pub(super) fn speaks_of_object(schema: &Map<String, Value>) -> bool {
     )
 }
 
-/// Whether the branches of a union in `schema` are not the only ones to speak of the value.
+/// Whether the branches of a union are not the only schemas that describe the value.
 pub(super) fn is_shared(schema: &Map<String, Value>) -> bool {
     let others = ["$ref", "allOf", "anyOf", "oneOf", "if"];
     schema.keys().filter(|keyword| others.contains(&keyword.as_str())).count() > 1
         || speaks_of_object(schema)
 }
 
-/// The place of what stands below `keyword` in a schema that [is shared](is_shared) or not.
+/// Returns the context of a subschema below `keyword`; `shared` comes from [`is_shared`].
 pub(super) fn place_inside(shared: bool, keyword: &str, place: Place) -> Place {
     let frozen = place == Place::Frozen;
     match keyword {

@@ -1,4 +1,4 @@
-//! Definitions, and who refers to them.
+//! Definitions and their references.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::walk;
 
-/// A root that only names a definition becomes that definition.
+/// Replaces a root that only refers to a definition by that definition.
 pub(super) fn take_root_reference(root: &mut Map<String, Value>) {
     for _ in 0..16 {
         let Some(Value::String(reference)) = walk::get(root, "$ref") else { return };
@@ -22,7 +22,7 @@ pub(super) fn take_root_reference(root: &mut Map<String, Value>) {
     }
 }
 
-/// Keeps the definitions that something refers to.
+/// Keeps the definitions that are used.
 pub(super) fn keep_needed(root: &mut Map<String, Value>, mut defs: Map<String, Value>) {
     if defs.is_empty() {
         return;
@@ -52,7 +52,7 @@ fn references(schema: &Map<String, Value>, found: &mut Vec<String>) {
     });
 }
 
-/// The name in `#/$defs/name`.
+/// Returns the name in `#/$defs/name`.
 pub(super) fn definition(reference: &str) -> Option<String> {
     Some(reference.strip_prefix("#/$defs/")?.split('/').next()?.to_owned())
 }

@@ -1,11 +1,11 @@
-//! Unions that say one thing, said as that.
+//! Simplifies unions that have an equivalent without a union.
 
 use serde_json::{Map, Value, json};
 
 use super::places::speaks_of_object;
 use crate::schema::walk;
 
-/// An optional property is left out, never null.
+/// Removes `null` from an optional property, which is left out instead.
 pub(super) fn without_null(map: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = walk::get_mut(map, "type")
         && types.iter().any(|ty| ty != "null")
@@ -37,7 +37,7 @@ fn is_null(schema: &Value) -> bool {
         || schema.get("enum").is_some_and(|values| *values == json!([null]))
 }
 
-/// A union of one is what it holds; what is said outside wins.
+/// Merges a union of one branch into its parent; the keywords of the parent win.
 pub(super) fn merge_single(map: &mut Map<String, Value>) {
     for keyword in ["anyOf", "oneOf", "allOf", "anyOf"] {
         let Some([Value::Object(only)]) =
@@ -61,8 +61,8 @@ pub(super) fn merge_single(map: &mut Map<String, Value>) {
     }
 }
 
-/// Documented variants without data are one string with an `enum`; what their docs say
-/// goes into the description.
+/// Folds documented variants without data into one string with an `enum`; their docs go into the
+/// description.
 pub(super) fn fold_strings(map: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(branches)) = walk::get(map, keyword) else { continue };
@@ -96,7 +96,7 @@ pub(super) fn fold_strings(map: &mut Map<String, Value>) {
     }
 }
 
-/// The names and the docs of a branch that is only strings.
+/// Returns the names and the docs of a branch of strings.
 fn variant(branch: &Value) -> Option<(Vec<&str>, Option<String>)> {
     let branch = branch.as_object()?;
     let only = |key: &String| {

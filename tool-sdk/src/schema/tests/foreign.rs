@@ -1,4 +1,4 @@
-//! Schemas from elsewhere: what is refused, and what is brought into the normal form.
+//! Schemas from other sources: rejected ones, and upgrades of earlier drafts.
 
 use super::*;
 

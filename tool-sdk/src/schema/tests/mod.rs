@@ -1,4 +1,4 @@
-//! Rust types in their normal form; foreign schemas and words have files of their own.
+//! Rust types in normal form; external schemas and descriptions have their own files.
 
 mod foreign;
 mod words;
@@ -14,7 +14,7 @@ use super::*;
 #[track_caller]
 fn check<T: JsonSchema>(expected: Value) {
     let schema = Schema::of::<T>();
-    // Compared as text, because the order of keys is part of the form.
+    // Compared as text, because the order of keys matters.
     assert_eq!(
         serde_json::to_string_pretty(&schema).unwrap(),
         serde_json::to_string_pretty(&expected).unwrap()
@@ -24,7 +24,7 @@ fn check<T: JsonSchema>(expected: Value) {
     assert!(faults(schema.as_map()).is_empty());
 }
 
-/// The schema of `T` as the only property, called `x`.
+/// Checks the schema of `T` as the only property, called `x`.
 #[track_caller]
 fn check_property<T: JsonSchema>(required: bool, expected: Value) {
     let schema = object([property::<T>("x", required)].into_iter());
@@ -35,8 +35,8 @@ fn check_property<T: JsonSchema>(required: bool, expected: Value) {
     );
 }
 
-/// What is written straight from the types is what the tree gives. Returns whether there is
-/// a short way for `T`.
+/// Checks that the fast path writes the same text as the tree. Returns whether there is a fast path
+/// for `T`.
 #[track_caller]
 fn short_way_is_as_long<T: JsonSchema>() -> bool {
     let shown = [true, false].map(|required| {

@@ -1,4 +1,4 @@
-//! Schemas in words: signatures, and the names of types.
+//! Signatures and type descriptions.
 
 use super::*;
 

@@ -1,4 +1,9 @@
-//! A program of tools: its registry, and what it lends to their calls.
+//! The entry point of a program with tools: [`App`] parses the command line and runs one command.
+//!
+//! A host builds it from a registry, and adds session state and toolset configuration by
+//! callbacks.
+//!
+//! **Invariant:** a command runs only after all program options were parsed.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -22,10 +27,10 @@ use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
 use crate::workspace;
 
-/// How long the end of the program waits for files that are being changed.
+/// How long the program waits at its end for file changes in progress.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A program of tools, for hosts that lend more than the workspace.
+/// A program with tools, for hosts that give tools more than the workspace.
 ///
 /// # Examples
 ///
@@ -41,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// ```
 pub struct App {
     pub(super) registry: Registry,
-    /// Conflicts between linked tools are told when the program runs.
+    /// Conflicts between linked tools, reported when the program runs.
     conflicts: Option<RegistryError>,
     version: Option<&'static str>,
     lend: Vec<Box<dyn Fn(Session) -> Session>>,
@@ -55,13 +60,13 @@ impl fmt::Debug for App {
 }
 
 impl App {
-    /// A program of these tools.
+    /// Creates a program with these tools.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
         Self { registry, conflicts: None, version: None, lend: Vec::new(), shape: Vec::new() }
     }
 
-    /// A program of every tool that is linked into it.
+    /// Creates a program with every tool that is linked into it.
     #[must_use]
     pub fn linked() -> Self {
         match Registry::linked() {
@@ -70,21 +75,21 @@ impl App {
         }
     }
 
-    /// What the program answers to `--version`; without one it has no such option.
+    /// Sets the version that `--version` prints; without one the option does not exist.
     #[must_use]
     pub fn version(mut self, version: &'static str) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// Changes the session in which every call is made, for example by lending a service.
+    /// Adds a callback that changes the session of every call, for example to insert a service.
     #[must_use]
     pub fn lending(mut self, lend: impl Fn(Session) -> Session + 'static) -> Self {
         self.lend.push(Box::new(lend));
         self
     }
 
-    /// Shapes the toolset: profiles of models, agents, variants.
+    /// Adds a callback that changes the toolset: model profiles, agents, variants.
     #[must_use]
     pub fn shaping(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
         self.shape.push(Box::new(shape));
@@ -93,11 +98,11 @@ impl App {
 
     /// Runs the command line of this process.
     ///
-    /// When the process was started as the helper of a sandbox, it becomes that instead.
+    /// When the process was started as a sandbox helper, it runs the helper instead.
     #[must_use]
     pub fn main(self) -> ExitCode {
         sandbox::run_helper_if_asked();
-        // Where the system refuses, programs are as open to each other as they were.
+        // Best effort: without it, other processes of the user may still attach to this one.
         #[cfg(unix)]
         let _ = process::harden_process();
         #[cfg(unix)]
@@ -116,14 +121,14 @@ impl App {
         };
         io.console = super::console(style::is_dumb(&io));
         let code = self.run(std::env::args_os(), &mut io);
-        // Work that nobody waits for any more leaves no file half changed.
+        // Abandoned work must not leave a file partly written.
         workspace::finish(PATIENCE);
         code.into()
     }
 
-    /// Runs one command line, the program's name first, and gives back its exit code.
+    /// Runs one command line, whose first item is the program's name, and returns its exit code.
     ///
-    /// Calls start a runtime of their own, so this is not for async code.
+    /// Starts its own async runtime, so it must not be called from async code.
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
@@ -190,7 +195,7 @@ impl App {
         }
     }
 
-    /// The tools that are looked at, once it is sure that the options can be understood.
+    /// Validates the options and returns the toolset, including the tools of configured servers.
     fn tools(
         &self,
         top: &ArgMatches,
@@ -202,7 +207,7 @@ impl App {
         Ok(Foreign::load(&[top, sub], io)?.beside(own, need, io))
     }
 
-    /// The tools as the program shapes them, behind their guard.
+    /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
     pub(super) fn toolset(&self, guard: &Guard) -> exit::Result<Toolset> {
         let tools = guard.agents.iter().cloned().fold(self.shaped(), Toolset::with_agent);
         let tools = tools
@@ -214,14 +219,14 @@ impl App {
         })
     }
 
-    /// The tools as the program shapes them, whatever may run.
+    /// Returns the toolset after the program's callbacks, without any settings.
     pub(super) fn shaped(&self) -> Toolset {
         let tools = Toolset::new(self.registry.clone());
         self.shape.iter().fold(tools, |tools, shape| shape(tools))
     }
 
-    /// The same, with all of them where only that has `tool`: which are there is decided once the
-    /// options behind its name are known.
+    /// Like [`base_toolset`](Self::base_toolset), but unfiltered when only the unfiltered toolset
+    /// has `tool`. The options after the tool's name, which are parsed later, may select it.
     pub(super) fn with(&self, tool: &str) -> Toolset {
         let shaped = self.shaped();
         if shaped.get(tool).is_some() {
@@ -231,14 +236,14 @@ impl App {
         if all.get(tool).is_some() { all } else { shaped }
     }
 
-    /// What the program lends to calls.
+    /// Applies the program's session callbacks.
     pub(super) fn equip(&self, session: Session) -> Session {
         self.lend.iter().fold(session, |session, lend| lend(session))
     }
 }
 
-/// `help call NAME` is `call NAME --help`: what a tool takes is not known to the grammar of the
-/// program. Options of the program may stand before it and behind it.
+/// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
+/// of the program's own clap command. Program options may come before and after it.
 fn asked_for_help(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let mut at = 0;
     while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
@@ -256,7 +261,7 @@ fn asked_for_help(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> 
     words
 }
 
-/// The name under which the program was started, without folder and extension.
+/// Returns the name under which the program was started, without folder and extension.
 fn program_name(first: Option<OsString>) -> String {
     first
         .as_deref()
@@ -277,7 +282,7 @@ mod tests {
     use crate::tool::DynamicTool;
     use crate::toolset::Variants;
 
-    /// A tool that tells what it is lent.
+    /// A tool that returns a session extension and a setting.
     fn borrower() -> Registry {
         let tool = DynamicTool::new(
             toy::definition("tell", json!({})),
@@ -299,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_says_its_version_when_it_has_one() {
+    fn prints_the_version_if_there_is_one() {
         let setting = toy::Setting::default();
         let args = ["--version"];
         let ran = setting.run_app(&App::new(toy::registry()).version("1.2.3"), &args);
@@ -320,16 +325,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_forgot_to_lend_is_told_by_its_type() {
+    fn a_missing_session_extension_is_reported_by_its_type() {
         let ran =
             toy::Setting::default().run_app(&App::new(borrower()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
         assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
     }
 
-    // What `list --scope` shows is not said to be nothing.
+    // A tool that `list --scope` shows is not reported as unknown.
     #[test]
-    fn a_tool_for_others_is_told_as_one() {
+    fn explains_why_a_tool_is_not_available() {
         let tool = |name: &'static str, change: fn(&mut crate::tool::Definition)| {
             let mut definition = toy::definition(name, json!({}));
             change(&mut definition);
@@ -340,9 +345,10 @@ mod tests {
             .add(tool("draft", |it| it.flags.experimental = true))
             .build()
             .unwrap();
-        for (name, hint) in
-            [("vault", "it is for the scope `keeper`"), ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`")]
-        {
+        for (name, hint) in [
+            ("vault", "it requires the scope `keeper`"),
+            ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`"),
+        ] {
             for verb in ["call", "check"] {
                 let ran =
                     toy::Setting::default().run_app(&App::new(registry.clone()), &[verb, name]);
@@ -357,9 +363,9 @@ mod tests {
         }
     }
 
-    // F108: which tools there are is also said by options behind the name of one.
+    // F108: options after the tool's name select variants, too.
     #[test]
-    fn what_is_chosen_can_be_called_and_nothing_else() {
+    fn only_the_selected_variant_can_be_called() {
         let voices = Variants::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
         let app = App::new(toy::registry()).shaping(move |it| it.with_variants(voices.clone()));
         let setting = toy::Setting::default();

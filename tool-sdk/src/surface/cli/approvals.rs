@@ -1,4 +1,4 @@
-//! `approvals`: what was approved for always, and how to take it back.
+//! The command `approvals`: lists stored approvals and revokes them.
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::error::ToolError;
 use crate::permission::{ApprovalStore, Grantee, StoredApproval};
 use crate::store::StoreError;
 
-/// `top` holds the options before the command, `matches` those behind it.
+/// Runs `approvals`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some((command, behind)) = matches.subcommand() else {
         return Err(Failure::usage("`list` or `revoke ID` is missing"));
@@ -17,8 +17,8 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
     let levels = [top, matches, behind];
     place::heed(&levels, io)?;
     let store = place::approvals(&levels, io).ok_or_else(|| {
-        Failure::config("there is no folder where approvals could be kept")
-            .hint("`--state-dir` or HOME names one")
+        Failure::config("there is no state folder to store approvals in")
+            .hint("`--state-dir` or HOME sets it")
     })?;
     match command {
         "revoke" => revoke(&store, behind, io),
@@ -38,11 +38,11 @@ fn list(
         let entries: Vec<Value> = stored.iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if stored.is_empty() {
-        io.say("nothing is approved for always");
+        io.say("no approvals are stored");
     } else {
         for approval in &stored {
             let to = &approval.grant.to;
-            let void = if is_void(to) { "  (void: the tool is another one now)" } else { "" };
+            let void = if is_void(to) { "  (void: the tool's definition has changed)" } else { "" };
             let line = format!(
                 "{}  {}({})  {}  in {}{void}",
                 approval.id,
@@ -51,7 +51,7 @@ fn list(
                 to.tool,
                 approval.workspace.display()
             );
-            // What somebody approved must not look like a line of ours.
+            // A stored pattern must not imitate a line of this output.
             writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
         }
     }
@@ -96,9 +96,9 @@ mod tests {
     #[cfg(feature = "mcp")]
     use crate::permission::{ApprovalStore, Grant, GrantSource, Grantee};
 
-    // F76: what was approved can be seen and taken back, and holds until then.
+    // F76: a stored approval is listed, and holds until it is revoked.
     #[test]
-    fn an_approval_is_listed_and_taken_back() {
+    fn an_approval_is_listed_and_revoked() {
         let state = tempfile::tempdir().unwrap();
         let dir = ["--state-dir", state.path().to_str().unwrap()];
         let mut setting = Setting::default();
@@ -121,10 +121,10 @@ mod tests {
         assert_eq!(setting.run(&args).code, 2, "it is gone");
     }
 
-    // MC2: what was approved of a tool before it changed stands beside what was approved since.
+    // MC2: approvals of an earlier definition of a tool are listed as void.
     #[cfg(feature = "mcp")]
     #[test]
-    fn an_approval_that_a_change_made_void_says_so() {
+    fn an_approval_of_a_changed_tool_is_marked_void() {
         let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let pins = state.path().join("mcp");
         crate::store::place::create_private(&pins).unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_why_nothing_can_be_kept() {
+    fn a_missing_state_folder_is_reported() {
         let setting = Setting::default();
         let ran = setting.run(&["approvals", "list"]);
         assert!(ran.code == 2 && ran.err.contains("hint: `--state-dir`"), "{}", ran.err);

@@ -1,4 +1,4 @@
-//! Who is looking, as the options say.
+//! Filters the toolset by `--scope`, `--model` and `--agent`.
 
 use clap::ArgMatches;
 
@@ -6,7 +6,7 @@ use super::{Io, grammar, style};
 use crate::context::{Client, Session};
 use crate::toolset::Toolset;
 
-/// The tools as those see them whom the options name.
+/// Returns the tools that the scope, model and agent of the options can see.
 pub(super) fn of(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
     let option = |name: &str| matches.get_one::<String>(name).cloned();
     let mut session = Session::new("cli").with_client(Client::Cli);
@@ -16,7 +16,9 @@ pub(super) fn of(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Tools
     if let Some(agent) = option(grammar::AGENT) {
         if !tools.has_agent(&agent) {
             let agent = style::plain(&agent);
-            io.say(format_args!("warning: there is no agent `{agent}`; it has what all have"));
+            io.say(format_args!(
+                "warning: unknown agent `{agent}`; showing the tools of all agents"
+            ));
         }
         session = session.with_agent(agent);
     }
@@ -43,7 +45,7 @@ mod tests {
         DynamicTool::new(definition, |_: Value, _: Context| async { "done" })
     }
 
-    /// Toys, one of them in a scope, with an agent and two families of models.
+    /// Four tools, one of them in a scope, with an agent and two model profiles.
     fn shelf() -> Toolset {
         let [mut vault, ball, kite, drum] = ["vault", "ball", "kite", "drum"]
             .map(|name| toy::definition(name, json!({"colour": {"type": "string"}})));
@@ -62,7 +64,7 @@ mod tests {
             .with_rules([Rule::parse(Action::Deny, "drum(loud)").unwrap()])
     }
 
-    /// Runs one command on the shelf.
+    /// Runs one command on the sample toolset.
     fn run(tools: Toolset, args: &[&str]) -> (exit::Result, String) {
         let mut out = Vec::new();
         let (mut stdin, mut err) = (std::io::empty(), Vec::new());
@@ -89,9 +91,9 @@ mod tests {
         }
     }
 
-    // F101: the lists are those that this audience has.
+    // F101
     #[test]
-    fn a_listing_is_what_the_named_audience_has() {
+    fn listings_are_filtered_by_scope_model_and_agent() {
         check(&[], &["ball", "drum", "kite"]);
         check(&["--scope", "keeper"], &["ball", "drum", "kite", "vault"]);
         check(&["--model", "bird-1"], &["drum", "kite"]);
@@ -102,7 +104,7 @@ mod tests {
 
     // F103
     #[test]
-    fn a_page_and_a_schema_say_what_the_model_is_told() {
+    fn show_and_schema_use_the_definition_for_the_model() {
         for command in [&["show", "kite", "--json"][..], &["schema", "kite"]] {
             let (_, all) = run(shelf(), command);
             let (_, small) = run(shelf(), &[command, &["--model", "x-mini"]].concat());
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_audience_does_not_have_cannot_be_shown() {
+    fn a_filtered_tool_cannot_be_shown() {
         for args in [
             &["show", "vault"][..],
             &["show", "drum", "--agent", "outdoors"],

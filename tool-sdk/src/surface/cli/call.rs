@@ -1,4 +1,4 @@
-//! `call`: one tool, run as any other caller runs it, through the pipeline.
+//! The command `call`: runs one tool through the pipeline and prints its result.
 
 use std::io;
 
@@ -14,7 +14,8 @@ use crate::call::{Call, CallId, Outcome};
 use crate::content::{Data, Output};
 use crate::error::ErrorKind;
 
-/// `top` holds the options before the command, `matches` those between it and the name.
+/// Runs `call`. `top` holds the options before the command, `matches` those between the command
+/// and the tool's name.
 pub(super) fn run(
     app: &App,
     program: &str,
@@ -32,7 +33,7 @@ pub(super) fn run(
         }
         (Ok((tool, outcome)), false) => print(program, &tool, outcome, io),
         (Err(failure), true) => {
-            // A call that was never made, told like one that failed; help stays help.
+            // A call that was never made is reported like one that failed; help stays text.
             let (code, error) = failure.into_error()?;
             writeln!(io.stdout, "{}", outcome::failure(request.name, &id, &error))?;
             Ok(code)
@@ -41,7 +42,7 @@ pub(super) fn run(
     }
 }
 
-/// Calls the tool; gives its name and what became of the call.
+/// Calls the tool, and returns its canonical name and the outcome.
 fn attempt(
     app: &App,
     program: &str,
@@ -74,7 +75,7 @@ fn attempt(
     Ok((parsed.tool, outcome))
 }
 
-/// Tells of a call of a tool that there is not: it has an end like any other.
+/// Makes a call of an unknown tool, so that `--events` prints its terminal event.
 fn tell_unknown(
     app: &App,
     request: &Request<'_>,
@@ -114,7 +115,7 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
 
 fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
     let text = output.as_text();
-    // What a tool read somewhere must not move the cursor of whoever looks at it.
+    // Control characters in tool output must not reach the terminal.
     let text = if io.terminal { style::escaped(text) } else { text.into() };
     io.stdout.write_all(text.as_bytes())?;
     if !text.is_empty() && !text.ends_with('\n') {
@@ -127,7 +128,7 @@ fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
 
 fn name_attachments(output: &Output, io: &mut Io<'_>) {
     for attachment in output.attachments() {
-        let name = attachment.name.as_deref().unwrap_or("without a name");
+        let name = attachment.name.as_deref().unwrap_or("unnamed");
         let place = match &attachment.data {
             Data::Bytes(bytes) => format!("{} bytes", bytes.len()),
             Data::Uri(uri) => uri.clone(),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn attachments_are_named_beside_the_result() {
+    fn attachments_are_listed_on_stderr() {
         let ran = run(&["--yes", "call", "kinds", "{}"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, "{}\n"));
         assert_eq!(ran.err, "attachment: dot.png (image/png, 3 bytes)\n");
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_command_line_is_told_at_once() {
+    fn reports_every_invalid_argument_at_once() {
         let flags = ["--txet", "x", "--times", "9", "--times", "8", "--mode", "fast"];
         let ran = run(&[&["call", "echo"][..], &flags].concat());
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_this_setting_lacks_is_unknown() {
+    fn a_tool_removed_from_the_toolset_is_unknown() {
         let app = App::new(super::super::toy::registry()).shaping(|tools| tools.without(["echo"]));
         for verb in ["call", "check", "show"] {
             let ran = Setting::default().run_app(&app, &[verb, "echo", "--json"]);
@@ -275,9 +276,9 @@ mod tests {
         assert!(message.contains("unknown argument `txet`; did you mean `text`?"), "{message}");
     }
 
-    // F33, F39: a call of a tool that there is not has an end like any other.
+    // F33, F39: a call of an unknown tool emits a terminal event like any other.
     #[test]
-    fn a_call_of_no_tool_has_an_end() {
+    fn a_call_of_an_unknown_tool_emits_failed() {
         for words in [&["call", "--events", "ecko", "{}"], &["call", "ecko", "{}", "--events"]] {
             let ran = run(words);
             let (event, rest) = ran.err.split_once('\n').unwrap();

@@ -1,7 +1,7 @@
-//! `check`: what would be decided about a call, without making it.
+//! The command `check`: prints the permission decision for a call without running it.
 //!
-//! Nobody is asked, whatever the options say: a call that would ask is told as one. The
-//! exit code says whether there is an answer, and not which.
+//! The user is never prompted: a call that would prompt is reported as `ask`. The exit code says
+//! whether there is a decision, not which one.
 
 use std::io;
 
@@ -36,10 +36,10 @@ pub(super) fn run(
     let call = Call::new(request.name, parsed.arguments.as_str());
     let watch = Watch::quiet(stage.pipeline.subscribe());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;
-    // What was not believed on the way, such as a store that somebody spoilt.
+    // Prints warnings of the pipeline, for example about a corrupt approval store.
     watch.finish(io.stderr);
     let checked = checked.map_err(|error| Failure::new(exit::code(error.kind()), error))?;
-    // For programs, unless somebody looks at it.
+    // JSON unless the output is a terminal.
     if parsed.has(grammar::JSON) || !io.terminal {
         let document = Document { permissions: permissions(&checked), checked };
         let document = serde_json::to_string(&document).map_err(io::Error::from)?;
@@ -50,8 +50,8 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// What programs read: beside each subject the permission that it asks for, where it has another
-/// one than its tool.
+/// The JSON document: the decision, and for each resource its permission where that differs from
+/// the tool's.
 #[derive(Serialize)]
 struct Document {
     #[serde(flatten)]
@@ -78,7 +78,7 @@ fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
     lines.extend(checked.suggestions.iter().map(|pattern| format!("could be allowed: {pattern}")));
     lines.push(format!("fingerprint: {}", checked.fingerprint));
     for line in lines {
-        // A line end in a subject must not look like a line of ours.
+        // A line break in a resource must not imitate a line of this output.
         writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
     }
     Ok(())
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_decision_is_told_and_nothing_runs() {
+    fn prints_the_decision_and_runs_nothing() {
         check_decision(&["check", "echo", "--text", "x"], "allow", "default");
         check_decision(&["check", "kinds", "{}"], "ask", "default");
         check_decision(&["check", "kinds", "{}", "--mode", "plan"], "deny", "mode");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ask_is_an_ask_whoever_would_answer() {
+    fn an_ask_stays_an_ask_with_yes_and_no_input() {
         for option in ["--yes", "--no-input"] {
             check_decision(&[option, "check", "kinds"], "ask", "default");
         }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(setting.shown(), "");
     }
 
-    // The command line is a contract: these keys are there.
+    // These keys are a stable interface.
     #[test]
     fn the_document_has_every_key() {
         let checked = check_decision(&["check", "kinds", "--ask", "kinds"], "ask", "rule");
@@ -135,9 +135,9 @@ mod tests {
 
     // F74: a rule that can have no effect is most likely a mistake.
     #[test]
-    fn rules_about_nothing_are_told() {
+    fn warns_of_unmatched_rules() {
         let ran = run(&["check", "--deny", "kidns(*)", "--ask", "kinds", "kinds", "--json"]);
-        let warning = "warning: the rule `deny kidns` (--deny) speaks of no tool that there is\n";
+        let warning = "warning: the rule `deny kidns` (--deny) matches no tool\n";
         assert_eq!((ran.code, ran.err.as_str()), (0, warning));
         let checked: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
@@ -145,16 +145,16 @@ mod tests {
         assert_eq!(run(&["call", "--deny", "kidns", "echo", "--text", "x"]).err, warning);
 
         let ran = run(&["check", "--deny", "*(text:secret*)", "kinds", "--json"]);
-        let warning = "warning: the rule `deny *(text:secret*)` (--deny) says nothing of the \
+        let warning = "warning: the rule `deny *(text:secret*)` (--deny) does not match the \
                        argument `text`: write it as `text: ` with a blank\n";
         assert_eq!((ran.code, ran.err.as_str()), (0, warning));
         let checked: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(checked["unmatched_rules"][0]["pattern"], "text:secret*");
     }
 
-    // F74, F104: the rules of an agent are told of like those of everybody, and each once.
+    // F74, F104: unmatched rules of agents are reported like global ones, and each once.
     #[test]
-    fn rules_about_nothing_are_told_wherever_they_are_written() {
+    fn warns_of_unmatched_rules_of_agents() {
         let setting = Setting::default();
         let config = setting.file(
             "c.toml",
@@ -163,17 +163,16 @@ mod tests {
         );
         let ran = setting.run(&["--config", &config, "check", "kinds", "{}"]);
         let told: Vec<_> = ran.err.lines().collect();
-        let of_agent =
-            "warning: the rule `deny kidns` (agents.reader) speaks of no tool that there is";
+        let of_agent = "warning: the rule `deny kidns` (agents.reader) matches no tool";
         assert_eq!(told.last(), Some(&of_agent), "{}", ran.err);
         assert_eq!(told.len(), 2, "{}", ran.err);
-        let how = "of the argument `text`: write it with `argument = \"text\"` beside the pattern";
+        let how = "the argument `text`: write it with `argument = \"text\"` beside the pattern";
         assert!(ran.err.contains(how), "{}", ran.err);
     }
 
-    // AP3: who looks loses the same approvals as who calls, and is told so, too.
+    // AP3: `check` warns of a corrupt store like `call`.
     #[test]
-    fn a_spoilt_store_is_told() {
+    fn warns_of_a_corrupt_approval_store() {
         let state = tempfile::tempdir().unwrap();
         let dir = state.path().to_str().unwrap();
         crate::store::place::create_private(&state.path().join("approvals")).unwrap();
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_wrong_usage() {
+    fn an_invalid_call_is_wrong_usage() {
         for args in [
             &["check"][..],
             &["check", "ecko", "{}"],

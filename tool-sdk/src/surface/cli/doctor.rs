@@ -1,4 +1,5 @@
-//! `doctor`: what this machine offers, and what is weaker on it than it could be.
+//! The command `doctor`: reports the sandbox support and other capabilities of this machine, and
+//! which protections are weaker than on others.
 
 use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use super::{Io, grammar, place, style};
 use crate::process;
 use crate::process::sandbox::{self, Attempt, Policy, SelfTest, Support};
 
-/// The shells that are looked for.
+/// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
 
-/// `top` holds the options before the command, `matches` those behind it.
+/// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let levels = [top, matches];
     let policy = place::heed(&levels, io)?.sandbox;
@@ -37,14 +38,14 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
     Ok(if report.is_ok() { 0 } else { exit::FAILED })
 }
 
-/// Everything that was found out.
+/// The content of the report.
 struct Report {
     policy: Policy,
     support: Support,
     openat2: bool,
     shells: Vec<(&'static str, PathBuf)>,
     state: Option<State>,
-    /// What the configuration requires, and the machine does not have.
+    /// Requirements of the configuration that the machine does not meet.
     missing: Vec<String>,
     tested: Option<SelfTest>,
 }
@@ -109,7 +110,7 @@ impl Report {
             ),
             match &self.state {
                 Some(state) => format!("state       {} ({})", state.path.display(), state.words()),
-                None => "state       none: there is no home folder".to_owned(),
+                None => "state       none: no home folder is known".to_owned(),
             },
         ];
         lines.extend(self.weaker().into_iter().map(|what| format!("weaker      {what}")));
@@ -121,38 +122,39 @@ impl Report {
         lines
     }
 
-    /// What holds elsewhere and not here.
+    /// Returns the protections that are weaker here than on other systems.
     fn weaker(&self) -> Vec<String> {
         let mut weaker = self.support.status.reasons.clone();
         if !self.openat2 {
-            weaker.push("paths are confined name by name: there is no openat2".to_owned());
-        }
-        if cfg!(target_os = "linux") {
             weaker.push(
-                "rules about paths tell upper and lower case apart, also on mounts that do not"
-                    .to_owned(),
+                "paths are resolved component by component, because openat2 is not available"
+                    .into(),
             );
         }
+        if cfg!(target_os = "linux") {
+            weaker
+                .push("path rules are case-sensitive, even on case-insensitive mounts".to_owned());
+        }
         if !process::hears_of_children() {
-            weaker.push("no command can be run: the ends of children (SIGCHLD) are ignored".into());
+            weaker.push("no command can run: SIGCHLD is ignored, so exit codes are lost".into());
         }
         if !cfg!(target_os = "linux") {
-            weaker.push("a command that is ended may leave behind what it started".to_owned());
+            weaker.push("ending a command may leave processes that it started".to_owned());
         } else if !process::finds_what_hides() {
             weaker.push(
-                "without a sandbox, what leaves its parents, its session and its environment \
-                 behind at once outlives the command: the limit that would tell whose it is \
-                 (RLIMIT_LOCKS) cannot be set"
+                "without a sandbox, a process that changes its parent, session and environment \
+                 at once outlives its command: the limit that would identify it (RLIMIT_LOCKS) \
+                 cannot be set"
                     .to_owned(),
             );
         }
         if !cfg!(unix) {
-            weaker.push("nobody can be asked at a terminal".to_owned());
+            weaker.push("approval prompts at a terminal are not supported".to_owned());
         }
         if let Some(state) = &self.state
             && state.mode.is_some_and(|mode| mode & 0o077 != 0)
         {
-            weaker.push("others can look into the folder for what is kept".to_owned());
+            weaker.push("other users can read the state folder".to_owned());
         }
         weaker
     }
@@ -162,7 +164,7 @@ fn yes(it_is: bool) -> &'static str {
     if it_is { "yes" } else { "no" }
 }
 
-/// What `policy` requires and cannot have.
+/// Returns the requirements of `policy` that the sandbox does not meet.
 fn missing(policy: &Policy) -> Vec<String> {
     if policy.mode() != sandbox::Mode::Required || policy.is_off() {
         return Vec::new();
@@ -211,7 +213,7 @@ fn summary(tested: &SelfTest) -> String {
     format!("sandbox tests: {} run, {count} skipped{why}", tested.tried())
 }
 
-/// The shells that the search path leads to.
+/// Finds the shells in `PATH`.
 fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
     let path = io.var("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -225,14 +227,14 @@ fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
     SHELLS.iter().filter_map(find).collect()
 }
 
-/// The folder for what outlives a call.
+/// The state folder: path, permissions, whether it can be used.
 struct State {
     path: PathBuf,
     exists: bool,
-    /// Whether it is a folder, as far as it is there.
+    /// Whether it is a folder, if it exists.
     is_folder: bool,
     writable: bool,
-    /// Who may do what with it.
+    /// The Unix permission bits.
     mode: Option<u32>,
 }
 
@@ -241,7 +243,7 @@ impl State {
         let facts = path.metadata().ok();
         let exists = facts.is_some();
         let is_folder = facts.as_ref().is_none_or(std::fs::Metadata::is_dir);
-        // What is not there yet is made in the first folder around it that is.
+        // A missing folder would be created in its nearest existing ancestor.
         let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(&path);
         let writable = there.is_dir() && is_writable(there);
         Self { exists, is_folder, writable, mode: facts.as_ref().and_then(mode), path }
@@ -258,13 +260,13 @@ impl State {
 
     fn words(&self) -> String {
         if !self.is_folder {
-            return "no folder, so that nothing is kept".to_owned();
+            return "not a folder, so no state is stored".to_owned();
         }
         let writable = if self.writable { "writable" } else { "not writable" };
         match self.mode {
             Some(mode) => format!("{writable}, mode {mode:04o}"),
             None if self.exists => writable.to_owned(),
-            None => format!("{writable}, not there yet"),
+            None => format!("{writable}, not created yet"),
         }
     }
 }
@@ -275,7 +277,7 @@ fn mode(facts: &std::fs::Metadata) -> Option<u32> {
     Some(facts.permissions().mode() & 0o7777)
 }
 
-/// Elsewhere permissions are no number.
+/// Only Unix has permission bits.
 #[cfg(not(unix))]
 fn mode(_: &std::fs::Metadata) -> Option<u32> {
     None
@@ -298,7 +300,7 @@ fn has_openat2() -> bool {
     openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok()
 }
 
-/// It is a call of Linux.
+/// Only Linux has this system call.
 #[cfg(not(target_os = "linux"))]
 fn has_openat2() -> bool {
     false
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_says_everything() {
+    fn the_json_report_has_every_key() {
         let mut setting = Setting::default();
         let shell = setting.file("bin/zsh", "");
         let bin = Path::new(&shell).parent().unwrap().display().to_string();
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_folder_for_what_is_kept() {
+    fn a_file_cannot_be_the_state_folder() {
         let setting = Setting::default();
         let file = setting.file("file", "");
         for dir in [file.clone(), format!("{file}/below")] {
@@ -349,12 +351,12 @@ mod tests {
             assert_eq!(report["state"]["writable"], json!(false), "{dir}");
         }
         let ran = setting.run(&["doctor", "--state-dir", &file]);
-        assert!(ran.out.contains("file (no folder, so that nothing is kept)\n"), "{}", ran.out);
+        assert!(ran.out.contains("file (not a folder, so no state is stored)\n"), "{}", ran.out);
     }
 
-    // These tests have a `main` that is not ours, so nothing can be confined.
+    // The test harness has its own `main`, so there is no sandbox helper.
     #[test]
-    fn what_is_required_and_not_there_is_a_failure() {
+    fn an_unmet_sandbox_requirement_fails() {
         let (code, report) = examined(&Setting::default(), &["--sandbox=required"]);
         assert_eq!((code, &report["ok"]), (1, &json!(false)));
         let missing = report["missing"][0].as_str().unwrap();
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_lines() {
+    fn prints_lines_of_text_by_default() {
         let ran = run(&["doctor"]);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         for label in ["platform ", "sandbox ", "configured ", "openat2 ", "shells ", "state "] {
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_skipped_is_counted_with_its_reasons() {
+    fn counts_skipped_attempts_with_reasons() {
         let attempt = |passed, detail: &str| json!({"name": "x", "allowed": false, "passed": passed, "detail": detail});
         let test: SelfTest = serde_json::from_value(json!({
             "status": {"filesystem": "full", "network": "none", "processes": "full", "reasons": []},

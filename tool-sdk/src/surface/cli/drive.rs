@@ -1,4 +1,4 @@
-//! Runs calls to their end, and ends them when the person at the terminal wants that.
+//! Runs calls on an async runtime, prints their events, and aborts them on Ctrl-C.
 
 use std::io::Write;
 use std::panic::resume_unwind;
@@ -13,11 +13,12 @@ use super::signals;
 use super::watch::Watch;
 use crate::error::ToolError;
 
-/// How long a call that was aborted may take to end.
+/// How long an aborted call may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs `work` on a runtime of its own, and then what is left to do `after` it; `stop` is what
-/// ends it.
+/// Runs `work` and then `after` on a new runtime. An interrupt cancels `stop`.
+///
+/// Fails when `work` does not end in time after it was aborted.
 pub(super) fn run<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
@@ -28,18 +29,19 @@ pub(super) fn run<T: Send + 'static>(
     let ended = block_on(to_the_end(work, after, stop, watch, stderr))?;
     ended.ok_or_else(|| {
         let error = ToolError::aborted("the call was aborted and did not end in time")
-            .hint("what it was about to change may be changed; look at what is there");
+            .hint("its changes may be incomplete; check them before you call it again");
         Failure::new(exit::code(error.kind()), error)
     })
 }
 
-/// Waits for `future` on a runtime of its own.
+/// Runs `future` on a new multi-threaded runtime.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
     block_on_runtime(Builder::new_multi_thread(), future)
 }
 
-/// Waits for `future` on this thread alone: for one peer, waking others only takes time.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have peers"))]
+/// Runs `future` on a new single-threaded runtime, which has less latency for a server with one
+/// client.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have clients"))]
 pub(super) fn block_on_here<T>(future: impl Future<Output = T>) -> Result<T> {
     block_on_runtime(Builder::new_current_thread(), future)
 }
@@ -50,16 +52,16 @@ fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) ->
         Failure::new(FAILED, error)
     })?;
     let value = runtime.block_on(future);
-    // Work that was told to stop and does not listen must not keep the program.
+    // A task that ignores its cancellation must not keep the program alive.
     runtime.shutdown_background();
     Ok(value)
 }
 
-/// Runs the work on a thread of its own, so that a call that blocks is heard and can be
-/// left.
+/// Runs the work as a task of its own, so that a call that blocks its thread delays neither
+/// events nor an interrupt.
 ///
-/// Ctrl-C and its like abort the calls. When they do not end soon, or with a second one,
-/// nobody waits for them any more, and there is no outcome.
+/// The first shutdown signal aborts the calls. After a timeout, or with a second signal, the work
+/// is abandoned and the result is `None`.
 async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
@@ -89,14 +91,14 @@ async fn to_the_end<T: Send + 'static>(
         () = interrupt => {}
         () = after => {}
     }
-    // Nothing aborts the task, so this is a defect of the pipeline and no tool's panic.
+    // The task is never aborted and the pipeline catches panics of tools, so this is a bug.
     Some(ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic())))
 }
 
-/// Waits for Ctrl-C or its like, or until `patience` is over.
+/// Waits for a shutdown signal, at most for `patience`.
 async fn interrupt(patience: Duration) {
     let told = async {
-        // Where it cannot be caught it ends the process, as it always did.
+        // A signal that cannot be caught ends the process by default.
         if signals::end().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! Where a server over HTTP listens, as it is written behind `--http`.
+//! Parses the value of `--http`: a socket address or the path of a Unix socket.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use tokio::net::TcpListener;
 use super::Io;
 use crate::surface::mcp::{Listener, Socket};
 
-/// What a socket in the file system begins with.
+/// The prefix of a Unix socket path.
 const SOCKET: &str = "unix:";
 
-/// An address, or a socket in the file system.
+/// Where an HTTP server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Address(SocketAddr),
@@ -37,7 +37,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// Where clients find it.
+/// Formats the URL for clients.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -50,7 +50,7 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Whether no other machine can reach it.
+    /// Whether only this machine can connect.
     pub(super) fn is_local(&self) -> bool {
         match self {
             Self::Address(address) => address.ip().is_loopback(),
@@ -58,7 +58,7 @@ impl Endpoint {
         }
     }
 
-    /// The port, which names may have.
+    /// Returns the TCP port.
     pub(super) fn port(&self) -> Option<u16> {
         match self {
             Self::Address(address) => Some(address.port()),
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// What tells it from others of this machine, in the name of a file.
+    /// Returns a file name suffix that is unique for this address on this machine.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Address(address) => address.port().to_string(),
@@ -77,8 +77,8 @@ impl Endpoint {
         }
     }
 
-    /// Listens there, and says where that is. A socket is in none of the folders `roots`, to
-    /// which tools may write.
+    /// Starts to listen, and returns the actual address (port 0 is resolved). Fails for a Unix
+    /// socket inside one of `roots`, where tools may write.
     pub(super) async fn listen(
         &self,
         roots: &[PathBuf],
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_an_address_or_a_socket() {
+    fn parses_addresses_and_unix_sockets() {
         let address: Endpoint = "127.0.0.1:80".parse().unwrap();
         assert_eq!(address.to_string(), "http://127.0.0.1:80/mcp");
         assert_eq!((address.port(), &*address.id()), (Some(80), "80"));

@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and what is said when it could not do its work.
+//! Exit codes, and how errors of a command are reported.
 
 use std::error::Error as _;
 use std::fmt;
@@ -10,19 +10,19 @@ use super::grammar::UNBREAKABLE;
 use super::{Io, style};
 use crate::error::{ErrorKind, ToolError};
 
-/// The tool failed, or what was checked is not in order.
+/// The tool failed, or a check found a problem.
 pub(super) const FAILED: u8 = 1;
 /// Wrong usage or invalid arguments.
 pub(super) const USAGE: u8 = 2;
-/// A rule or a person said no.
+/// A rule, a hook or the user denied the call.
 pub(super) const DENIED: u8 = 3;
 /// Timed out or aborted.
 pub(super) const ENDED_EARLY: u8 = 4;
 
-/// The exit code of a command, or why there was nothing to end.
+/// The exit code of a command, or the error that prevented it.
 pub(super) type Result<T = u8> = std::result::Result<T, Failure>;
 
-/// The exit code that a failed call leads to.
+/// Returns the exit code for a failed call.
 pub(super) fn code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::InvalidArgs => USAGE,
@@ -37,14 +37,14 @@ pub(super) fn code(kind: ErrorKind) -> u8 {
     }
 }
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Something to tell the user.
+    /// An error that is reported to the user.
     Said { code: u8, error: ToolError },
-    /// Help, or wrong usage in clap's words.
+    /// Help, or a usage error of clap.
     Clap(clap::Error),
-    /// A result could not be written.
+    /// Standard output could not be written.
     Output(io::Error),
 }
 
@@ -57,12 +57,12 @@ impl Failure {
         Self::new(USAGE, ToolError::invalid_args(message))
     }
 
-    /// Something that was set up wrong, and that the command must not run without.
+    /// Creates an error of the configuration, without which the command must not run.
     pub(super) fn config(message: impl fmt::Display) -> Self {
         Self::new(USAGE, ToolError::config(message))
     }
 
-    /// Adds what to do instead.
+    /// Adds a hint that says what to do instead.
     pub(super) fn hint(self, hint: impl fmt::Display) -> Self {
         match self {
             Self::Said { code, error } => Self::Said { code, error: error.hint(hint) },
@@ -72,7 +72,8 @@ impl Failure {
 }
 
 impl Failure {
-    /// The exit code and the error, where there is one to tell; help stays help.
+    /// Returns the exit code and the error. Help output and write errors are returned unchanged
+    /// as `Err`.
     pub(super) fn into_error(self) -> Result<(u8, ToolError)> {
         match self {
             Self::Said { code, error } => Ok((code, error)),
@@ -89,7 +90,7 @@ impl Failure {
     }
 }
 
-/// An error for programs.
+/// Returns an error as JSON.
 pub(super) fn report(error: &ToolError) -> Value {
     let mut report = json!({
         "kind": error.kind(),
@@ -114,7 +115,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// An error of the program's own surroundings, and what caused it.
+/// Formats an error together with its source.
 pub(super) fn with_cause(error: &(dyn std::error::Error + 'static)) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
@@ -122,8 +123,7 @@ pub(super) fn with_cause(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Says what there is to say, as one JSON value where that was asked for, and gives the
-/// exit code.
+/// Reports a result, an error as one JSON value with `json`, and returns the exit code.
 pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
     let result = match result {
         Err(failure) if json => failure.into_error().and_then(|(code, error)| {
@@ -154,13 +154,13 @@ pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
     }
 }
 
-/// Help, or wrong usage, as it is shown.
+/// Renders help or a usage error of clap.
 fn page(words: &clap::Error) -> String {
     words.to_string().replace(UNBREAKABLE, " ")
 }
 
-/// What the program lacks, for whoever set it up and sits at the terminal. Other causes say
-/// what a tool met outside, and are not for a screen.
+/// Returns the source of a configuration error, which the user can fix. Sources of other errors
+/// may hold private details of a tool and are not printed.
 fn cause(error: &ToolError) -> Option<String> {
     let cause = error.source().filter(|_| error.kind() == ErrorKind::Config)?.to_string();
     Some(cause).filter(|cause| !error.message().contains(cause.as_str()))
@@ -171,8 +171,8 @@ fn cannot_write(error: &io::Error, io: &mut Io<'_>) -> u8 {
     FAILED
 }
 
-/// A writer whose reader may leave, as `head` does: what comes later is dropped, and the
-/// exit code still tells what became of the work.
+/// A writer that ignores a closed pipe, as with `| head`: later output is dropped, and the exit
+/// code still describes the command.
 pub(super) struct UntilClosed<'a> {
     to: &'a mut dyn Write,
     closed: bool,
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_failure_has_its_code() {
+    fn every_error_kind_has_an_exit_code() {
         for kind in ErrorKind::ALL {
             let expected = match kind.as_str() {
                 "invalid_args" => 2,

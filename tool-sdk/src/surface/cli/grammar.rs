@@ -1,9 +1,9 @@
-//! The grammar: every command and option, once.
+//! The clap definition of every command and option.
 //!
-//! A call is parsed in two steps, because its flags follow from the tool: first up to the
-//! tool's name, then the rest with [`tool`]. Options of the program are declared at every
-//! level and gathered by [`place`](super::place), so that those before the command are
-//! not lost when there are more behind it.
+//! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
+//! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
+//! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
+//! options before the command are not lost when there are more after it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,11 +44,10 @@ pub(super) const STATE_DIR: &str = "state-dir";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
 
-/// Stands for a blank where help must not be broken into lines, as in a command to be pasted.
+/// Replaces a blank where help must not be wrapped, as in an example command.
 pub(super) const UNBREAKABLE: &str = "\u{a0}";
 
-/// Options that belong to the program wherever they stand: a parameter of such a name is
-/// `--arg-NAME`.
+/// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
     "allow",
     "ask",
@@ -68,7 +67,7 @@ pub(super) const RESERVED: &[&str] = &[
     "yes",
 ];
 
-/// The whole program, up to the name of a tool to call.
+/// Builds the command of the program; `call` and `check` end at the name of the tool.
 pub(super) fn command(program: &str) -> Command {
     with_globals(
         Command::new(program.to_owned())
@@ -92,7 +91,7 @@ pub(super) fn command(program: &str) -> Command {
     )
 }
 
-/// `call NAME …` or `check NAME …`, with the parameters of the tool as flags.
+/// Builds `call NAME …` or `check NAME …` with the parameters of the tool as flags.
 pub(super) fn tool(
     program: &str,
     verb: Verb,
@@ -123,12 +122,12 @@ pub(super) fn tool(
     })
 }
 
-/// The options behind the name of a tool of which nothing else is known.
+/// Builds the command that parses the options after the name of an unknown tool.
 pub(super) fn options(verb: Verb) -> Command {
     with_globals(Command::new(verb.as_str()).no_binary_name(true).args(verb.options()))
 }
 
-/// The two ways to say what a tool is called with.
+/// Returns the usage lines of a tool: arguments as JSON, or as flags.
 fn usage(program: &str, verb: Verb, name: &str) -> String {
     let start = format!("{program} {} {name}", verb.as_str());
     format!("{start} [JSON | - | @FILE] [OPTIONS]\n       {start} [--PARAMETER VALUE]… [OPTIONS]")
@@ -137,7 +136,7 @@ fn usage(program: &str, verb: Verb, name: &str) -> String {
 fn list() -> Command {
     with_globals(
         Command::new("list")
-            .about("List the tools, one a line: name, risk, what it does")
+            .about("List the tools, one a line: name, risk, description")
             .args([json("Print a JSON array"), value(CATEGORY, "C", "Only tools of this category")])
             .args(audience()),
     )
@@ -163,7 +162,7 @@ fn schema() -> Command {
     let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
     with_globals(
         Command::new("schema")
-            .about("Print the tools as a provider or protocol takes them")
+            .about("Print tool schemas in the format of a provider or protocol")
             .args([
                 Arg::new(NAME)
                     .value_name("NAME")
@@ -177,14 +176,14 @@ fn schema() -> Command {
                     CHECK,
                     "Compare with the files in this folder; exit with 1 when they differ",
                 ),
-                switch(LINT, "Print what the format does not take; exit with 1 when there is any"),
+                switch(LINT, "Print what the format does not support; exit with 1 if there is any"),
                 json("With --lint, --write or --check: print the report as JSON"),
             ])
             .args(audience()),
     )
 }
 
-/// A command about one call of one tool.
+/// A command for one call of one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Call,
@@ -202,7 +201,7 @@ impl Verb {
     fn options(self) -> Vec<Arg> {
         match self {
             Self::Call => {
-                vec![events(), json("Print one JSON value: the result, or why there is none")]
+                vec![events(), json("Print one JSON value: the result or the error")]
             }
             Self::Check => vec![json("Print the decision as JSON")],
         }
@@ -214,7 +213,11 @@ fn call(program: &str) -> Command {
 }
 
 fn check(program: &str) -> Command {
-    about_a_tool(program, Verb::Check, "Say what would be decided about a call, and do nothing")
+    about_a_tool(
+        program,
+        Verb::Check,
+        "Print the permission decision for a call without running it",
+    )
 }
 
 fn about_a_tool(program: &str, verb: Verb, about: &'static str) -> Command {
@@ -253,7 +256,7 @@ fn approvals() -> Command {
     let id = Arg::new(ID).value_name("ID").required(true).help("The id that `list` shows");
     with_globals(
         Command::new("approvals")
-            .about("Show what was approved for always, or take it back")
+            .about("List or revoke stored approvals")
             .arg_required_else_help(true)
             .subcommand_required(true)
             .subcommands([
@@ -262,7 +265,7 @@ fn approvals() -> Command {
                         .about("List the approvals of every workspace")
                         .arg(json("Print a JSON array")),
                 ),
-                with_globals(Command::new("revoke").about("Take an approval back").arg(id)),
+                with_globals(Command::new("revoke").about("Revoke an approval").arg(id)),
             ]),
     )
 }
@@ -270,9 +273,9 @@ fn approvals() -> Command {
 fn doctor() -> Command {
     with_globals(
         Command::new("doctor")
-            .about("Say what this machine offers; exit with 1 when something required is missing")
+            .about("Report what this machine supports; exit with 1 when a requirement is not met")
             .args([
-                switch(SELF_TEST, "Let a confined child try to get out of the sandbox"),
+                switch(SELF_TEST, "Run a sandboxed child that tries to escape"),
                 json("Print one JSON value"),
             ]),
     )
@@ -290,47 +293,47 @@ pub(super) fn with_globals(command: Command) -> Command {
     let levels = sandbox::Level::ALL.iter().map(|level| level.as_str());
     let levels = PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::Level>());
     command.args([
-        folder(ROOT, "A folder that tools may touch; repeatable [env: TOOL_SDK_ROOT] [default: .]")
+        folder(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
             .help_heading(HEADING),
         rule("allow", "Allow what matches `permission(pattern)`; repeatable [env: TOOL_SDK_ALLOW]"),
         rule("ask", "Ask about what matches; the last rule decides [env: TOOL_SDK_ASK]"),
-        rule("deny", "Deny what matches; only a later rule lifts that [env: TOOL_SDK_DENY]"),
-        value(MODE, "MODE", "What holds where no rule does [env: TOOL_SDK_MODE] [default: auto]")
+        rule("deny", "Deny what matches; only a later rule overrides it [env: TOOL_SDK_DENY]"),
+        value(MODE, "MODE", "The default where no rule matches [env: TOOL_SDK_MODE] [default: auto]")
             .value_parser(modes)
             .help_heading(HEADING),
-        switch(YES, "Answer every question with yes, once [env: TOOL_SDK_YES]")
+        switch(YES, "Approve every call once without a prompt [env: TOOL_SDK_YES]")
             .help_heading(HEADING),
-        switch(NO_INPUT, "Ask nobody: what would be asked is denied [env: TOOL_SDK_NO_INPUT]")
+        switch(NO_INPUT, "Never prompt; deny what needs approval [env: TOOL_SDK_NO_INPUT]")
             .help_heading(HEADING),
-        switch(SAFE_COMMANDS, "Ask nobody about commands that are known to only read [default]")
+        switch(SAFE_COMMANDS, "Run commands that are known to only read without a prompt [default]")
             .help_heading(HEADING),
-        switch(NO_SAFE_COMMANDS, "Treat them like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
+        switch(NO_SAFE_COMMANDS, "Treat such commands like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
             .help_heading(HEADING),
-        value(SANDBOX, "MODE", "Confine commands [env: TOOL_SDK_SANDBOX] [default: off]")
+        value(SANDBOX, "MODE", "Run commands in a sandbox [env: TOOL_SDK_SANDBOX] [default: off]")
             .value_parser(sandbox_modes)
             .help_heading(HEADING),
         value(
             SANDBOX_LEVEL,
             "LEVEL",
-            "What confined commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
+            "What sandboxed commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
         )
         .value_parser(levels)
         .help_heading(HEADING),
-        value(CONFIG, "FILE", "Rules and a mode as TOML [env: TOOL_SDK_CONFIG]")
+        value(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
-        folder(STATE_DIR, "Where long outputs are kept [env: TOOL_SDK_STATE_DIR]")
+        folder(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
     ])
 }
 
-/// Who is looking.
+/// The options that filter the toolset.
 fn audience() -> [Arg; 3] {
     [
-        value(SCOPE, "S", "With what is only there in this scope"),
-        value(MODEL, "M", "As this model sees them"),
-        value(AGENT, "A", "As this agent sees them"),
+        value(SCOPE, "S", "Include tools of this scope"),
+        value(MODEL, "M", "Tools as this model sees them"),
+        value(AGENT, "A", "Tools as this agent sees them"),
     ]
 }
 
@@ -343,7 +346,7 @@ fn events() -> Arg {
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {
-    // To say it twice is to say it.
+    // A repeated switch is not an error.
     option(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }
 
@@ -366,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_has_no_contradiction() {
+    fn the_clap_definition_is_consistent() {
         command("toy").debug_assert();
         for tool_definition in toy::definitions() {
             let flags = flag::flags(&tool_definition);
@@ -376,8 +379,7 @@ mod tests {
         }
     }
 
-    // The grammar is written out twice, for those who read the guide and for those who read the
-    // documentation.
+    // The guide and the head of `mod.rs` both list the commands.
     #[test]
     fn every_command_and_every_reserved_name_is_in_the_guide() {
         let guide = include_str!("../../../guide/command_line.md");

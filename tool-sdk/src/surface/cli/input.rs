@@ -1,8 +1,6 @@
-//! Where the arguments of a call come from that are JSON already: the command line, standard
-//! input, or a file.
+//! Reads the JSON arguments of a call from the command line, standard input or a file.
 //!
-//! **Invariant:** JSON goes on as it was written. Whether it is good is decided in one
-//! place, by the pipeline.
+//! **Invariant:** the text is passed on unchanged; only the pipeline parses and checks it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,11 +9,11 @@ use std::io::Read;
 use super::Io;
 use super::exit::{Failure, Result};
 
-/// The most bytes that are read. The pipeline's own limit is lower and has better words;
-/// this one only ends what would never end.
+/// The limit in bytes, against endless input. The pipeline's own limit is lower and has a better
+/// error message.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The arguments of a call, as `JSON`, `-` or `@FILE` says.
+/// Reads the arguments of a call from `JSON`, `-` or `@FILE`.
 pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     if given == "-" {
         return text(&mut *io.stdin, "standard input", MAX_BYTES);
@@ -30,14 +28,14 @@ pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The `FILE` of `@FILE`, which may have any name.
+/// Returns the `FILE` of `@FILE`, which need not be UTF-8.
 #[cfg(unix)]
 fn file(given: &OsStr) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     given.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes)
 }
 
-/// Elsewhere its name has to be text.
+/// Outside Unix the name must be UTF-8.
 #[cfg(not(unix))]
 fn file(given: &OsStr) -> Option<&OsStr> {
     given.to_str()?.strip_prefix('@').map(OsStr::new)
@@ -45,7 +43,7 @@ fn file(given: &OsStr) -> Option<&OsStr> {
 
 fn of_file(path: &OsStr, io: &Io<'_>) -> Result<String> {
     if path.is_empty() {
-        return Err(Failure::usage("`@` is followed by the name of a file"));
+        return Err(Failure::usage("`@` must be followed by the name of a file"));
     }
     let name = path.display();
     let mut file = File::open(io.path(path))
@@ -53,13 +51,13 @@ fn of_file(path: &OsStr, io: &Io<'_>) -> Result<String> {
     text(&mut file, &format!("`{name}`"), MAX_BYTES)
 }
 
-/// Everything that there is to read, as text.
+/// Reads everything as UTF-8 text, at most `most` bytes.
 pub(super) fn text(from: &mut dyn Read, name: &str, most: u64) -> Result<String> {
     String::from_utf8(bytes(from, name, most)?)
         .map_err(|_| Failure::usage(format_args!("{name} is not UTF-8")))
 }
 
-/// Everything that there is to read; more than `most` is wrong usage.
+/// Reads everything, at most `most` bytes.
 pub(super) fn bytes(from: &mut dyn Read, name: &str, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1)

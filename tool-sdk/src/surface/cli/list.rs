@@ -1,4 +1,4 @@
-//! `list`: the tools, one a line.
+//! The command `list`: prints the tools, one a line.
 
 use std::collections::BTreeSet;
 
@@ -35,20 +35,20 @@ pub(super) fn run(
         io.say("no tools are linked into this program");
         io.say("hint: name their crate beside `fn main`: `tool_sdk::link!(the_crate);`");
     } else if listed.is_empty() {
-        io.say("no tool fits");
+        io.say("no tool matches");
     } else {
         table(&listed, io)?;
     }
     Ok(0)
 }
 
-/// A category without tools is most likely mistyped.
+/// Warns of a category without tools, which is most likely mistyped.
 fn warn_of_no_category(wanted: &str, view: &View, io: &mut Io<'_>) {
     let all: BTreeSet<&str> = view.definitions().filter_map(|it| it.category.as_deref()).collect();
     let all: Vec<&str> = all.into_iter().collect();
     let wanted = style::plain(wanted);
     io.say(match &*all {
-        [] => format!("warning: there is no category `{wanted}`, nor any other"),
+        [] => format!("warning: there is no category `{wanted}`; no tool has a category"),
         all => format!(
             "warning: there is no category `{wanted}`; the categories are {}",
             style::plain(&all.join(", "))
@@ -112,19 +112,19 @@ mod tests {
     }
 
     #[test]
-    fn the_audience_may_be_named() {
+    fn filters_by_scope_and_category() {
         assert!(run(&["list", "--scope", "librarian"]).out.contains("archive"));
         assert_eq!(run(&["list", "--category", "toys"]).out.lines().count(), 1);
         let warning = "warning: there is no category `Toys`; the categories are toys\n";
         let none = run(&["list", "--category", "Toys"]);
         assert_eq!((none.code, none.out.as_str()), (0, ""));
-        assert_eq!(none.err, format!("{warning}no tool fits\n"));
+        assert_eq!(none.err, format!("{warning}no tool matches\n"));
         let none = run(&["list", "--category", "Toys", "--json"]);
         assert_eq!((none.out.as_str(), none.err.as_str()), ("[]\n", warning));
     }
 
     #[test]
-    fn nothing_linked_says_what_to_do() {
+    fn explains_how_to_link_tools() {
         let ran = toy::run_with(Registry::default(), &["list"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, ""));
         assert!(ran.err.contains("tool_sdk::link!"), "{}", ran.err);

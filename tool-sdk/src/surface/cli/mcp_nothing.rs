@@ -1,4 +1,4 @@
-//! Servers of the configuration, in a program that was built without a client for them.
+//! Stubs for configured MCP servers in a program without the feature `mcp`.
 
 use clap::{ArgMatches, Command};
 
@@ -12,14 +12,14 @@ use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
 
-/// Which servers a command can need.
+/// Which servers a command needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Need<'a> {
     All,
     Tool(#[expect(dead_code, reason = "there is no server")] &'a str),
 }
 
-/// No servers.
+/// The empty set of servers.
 pub(super) struct Foreign;
 
 impl Foreign {
@@ -47,7 +47,7 @@ pub(super) fn voids(_: &[&ArgMatches], _: &Io<'_>) -> impl Fn(&Grantee) -> bool 
 }
 
 pub(super) fn servers(mcp: Part<'_, '_>) {
-    mcp.wrong("this program uses no servers");
+    mcp.wrong("this program is built without MCP client support");
 }
 
 pub(super) fn command(_: &str) -> Option<Command> {
@@ -55,5 +55,5 @@ pub(super) fn command(_: &str) -> Option<Command> {
 }
 
 pub(super) fn run(_: &App, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
-    Err(Failure::usage("this program uses no servers"))
+    Err(Failure::usage("this program is built without MCP client support"))
 }

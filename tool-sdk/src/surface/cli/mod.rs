@@ -1,8 +1,8 @@
-//! A whole command line for any program that links tools.
+//! The command line interface of every program that links tools.
 //!
-//! [`main`] is all that a binary needs; [`App`] is for programs that lend tools something of
-//! their own, and [`run`] does the same without a process, for tests and for hosts that have
-//! a command line already. The grammar is the same in every such program:
+//! [`main`] is all that a binary needs; [`App`] is for programs that give their tools state of
+//! their own, and [`run`] does the same without a process, for tests and for hosts that already
+//! have a command line. The commands and options are the same in every such program:
 //!
 //! ```text
 //! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
@@ -23,23 +23,22 @@
 //!   doctor  [--self-test] [--json]
 //! ```
 //!
-//! Options of the program stand before or after the command. They may also come from
-//! variables of the environment and from a configuration file; the command line wins. The
-//! chapter on the command line in the guide, which is in the folder of this package, says what
-//! each means.
+//! Program options are accepted before and after the command. They may also come from
+//! environment variables and from a configuration file; the command line takes precedence. The
+//! chapter on the command line in the guide, in the folder of this package, documents each option.
 //!
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | the tool failed; schema files are out of date; a finding of `--lint` or of `doctor` |
-//! | 2 | wrong usage, invalid arguments, no such tool, a root or a configuration that cannot be read |
+//! | 1 | the tool failed; schema files are out of date; `--lint` or `doctor` found a problem |
+//! | 2 | wrong usage, invalid arguments, unknown tool, unreadable root or configuration |
 //! | 3 | denied |
 //! | 4 | timed out or aborted |
 //!
 //! With `--json`, standard output holds one JSON value and nothing else.
 //!
-//! **Invariant:** no tool's name is known here, and standard input, output and the
-//! environment are only touched through [`Io`].
+//! **Invariant:** no tool is known by name here, and standard input, standard output and the
+//! environment are only accessed through [`Io`].
 
 mod app;
 mod approvals;
@@ -97,7 +96,7 @@ pub use self::app::App;
 pub use self::terminal::Console;
 use crate::registry::Registry;
 
-/// What a command line reads and writes.
+/// The streams, terminal and environment that a command line uses.
 ///
 /// # Examples
 ///
@@ -115,28 +114,29 @@ use crate::registry::Registry;
 /// ```
 #[non_exhaustive]
 pub struct Io<'a> {
-    /// Where `-` reads arguments from.
+    /// The stream from which the argument `-` is read.
     pub stdin: &'a mut dyn Read,
-    /// Where results go.
+    /// The stream for results.
     pub stdout: &'a mut dyn Write,
-    /// Where errors, events and remarks go.
+    /// The stream for errors, warnings and events.
     pub stderr: &'a mut dyn Write,
-    /// Whether `stdout` is a terminal, which may show colours.
+    /// Whether `stdout` is a terminal, so that colours may be used.
     pub terminal: bool,
-    /// Whether `stderr` is a terminal, which may show how far calls are.
+    /// Whether `stderr` is a terminal, so that the progress of calls may be shown.
     pub live: bool,
-    /// How wide the terminal is, where there is one; help is broken into lines that fit.
+    /// The width of the terminal in columns, if there is one; help is wrapped to it.
     pub columns: Option<u16>,
-    /// Where somebody can be asked; without it, nobody is.
+    /// The terminal for approval prompts and forms; without it the user is never prompted.
     pub console: Option<Arc<dyn Console>>,
-    /// The environment.
+    /// Returns the value of an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The folder that relative paths on the command line start from.
+    /// The folder to which relative paths on the command line are resolved.
     pub current_dir: PathBuf,
 }
 
 impl<'a> Io<'a> {
-    /// No terminal, nobody to ask, and an empty environment, in the current folder.
+    /// Creates an `Io` without a terminal and without a console, with an empty environment, in
+    /// the current folder.
     #[must_use]
     pub fn new(
         stdin: &'a mut dyn Read,
@@ -158,22 +158,22 @@ impl<'a> Io<'a> {
 }
 
 impl Io<'_> {
-    /// How long a line of help may be: what people like to read, where the terminal has that.
+    /// Returns the line width for help: the terminal's, limited to 40 to 100 columns; 80 by default.
     fn width(&self) -> usize {
         self.columns.map_or(80, |columns| columns.clamp(40, 100).into())
     }
 
-    /// A variable of the environment; an empty one is not set.
+    /// Returns an environment variable; an empty one counts as not set.
     fn var(&self, name: &str) -> Option<OsString> {
         (self.env)(name).filter(|value| !value.is_empty())
     }
 
-    /// A path of the command line.
+    /// Resolves a path of the command line to the current folder.
     fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 
-    /// Tells people something. That nobody listens is not a failure.
+    /// Writes a line to standard error. Write errors are ignored.
     fn say(&mut self, line: impl fmt::Display) {
         let _ = writeln!(self.stderr, "{line}");
     }
@@ -192,12 +192,12 @@ impl fmt::Debug for Io<'_> {
 ///
 /// # Examples
 ///
-/// The whole `main.rs` of a program of tools:
+/// The complete `main.rs` of a program with tools:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
 ///
-/// // The crates that have the tools.
+/// // The crates that define the tools.
 /// tool_sdk::link!(tool_sdk);
 ///
 /// fn main() -> ExitCode {
@@ -209,32 +209,32 @@ pub fn main() -> ExitCode {
     App::linked().main()
 }
 
-/// Runs one command line, the program's name first, and gives back its exit code.
+/// Runs one command line, whose first item is the program's name, and returns its exit code.
 ///
-/// Calls start a runtime of their own, so this is not for async code.
+/// Starts its own async runtime, so it must not be called from async code.
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     App::new(registry).run(args, io)
 }
 
-/// How wide the terminal of this process is.
+/// Returns the width of the terminal of this process.
 #[cfg(unix)]
 fn columns() -> Option<u16> {
     tty::columns_of_process()
 }
 
-/// Elsewhere that is not known.
+/// The terminal width is only known on Unix.
 #[cfg(not(unix))]
 fn columns() -> Option<u16> {
     None
 }
 
-/// The terminal of this process, when somebody can be asked there.
+/// Returns the terminal of this process, if it is interactive.
 #[cfg(unix)]
 fn console(is_dumb: bool) -> Option<Arc<dyn Console>> {
     tty::of_process(is_dumb).map(|tty| Arc::new(tty) as _)
 }
 
-/// Elsewhere what is typed ahead cannot be told from an answer, so nobody is asked.
+/// Outside Unix typed-ahead input cannot be discarded, so the user is never prompted.
 #[cfg(not(unix))]
 fn console(_: bool) -> Option<Arc<dyn Console>> {
     None
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_wrong_with_an_option_ends_every_command() {
+    fn every_command_rejects_invalid_options() {
         for command in [
             &["list"][..],
             &["show", "echo"],
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    // Help is for people whatever else was asked for: text, and no failure.
+    // `--help` always prints text and succeeds.
     #[test]
     fn help_is_text_also_with_json() {
         for args in [
@@ -363,7 +363,7 @@ mod tests {
                 &["batch", "--help"],
             ] {
                 let ran = setting.run(args);
-                // Words and commands are not broken.
+                // Single words and example commands are not wrapped.
                 let is_long = |line: &&str| line.chars().count() > width;
                 let is_whole = |line: &&str| line.contains("toy ") || !line.trim().contains(' ');
                 let long = ran.out.lines().filter(is_long).find(|line| !is_whole(line));
@@ -372,16 +372,16 @@ mod tests {
         }
     }
 
-    // A command may come with options of its own, in front of those that are typed.
+    // A shell alias may already contain the switch.
     #[test]
-    fn a_switch_may_be_said_twice() {
+    fn a_switch_may_be_given_twice() {
         for args in [&["list", "--json", "--json"][..], &["call", "kinds", "--yes", "--yes"]] {
             check_code(args, 0);
         }
     }
 
     #[test]
-    fn a_reader_that_leaves_is_no_failure() {
+    fn a_closed_stdout_is_not_a_failure() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! What became of one call, as JSON for programs.
+//! The JSON documents that describe the outcome of a call, for `--json` and `batch`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::call::{CallId, Outcome};
 use crate::content::{Attachment, Data, Output};
 use crate::error::ToolError;
 
-/// A call that was run, or refused on the way, and its exit code.
+/// Returns the document of a finished call, and its exit code.
 pub(super) fn document(tool: &str, outcome: &Outcome) -> (Value, u8) {
     match &outcome.result {
         Ok(output) => (success(tool, outcome, output), 0),
@@ -15,7 +15,7 @@ pub(super) fn document(tool: &str, outcome: &Outcome) -> (Value, u8) {
     }
 }
 
-/// A call that failed, or was never made.
+/// Returns the document of a call that failed or was never made.
 pub(super) fn failure(tool: &str, call: &CallId, error: &ToolError) -> Value {
     let mut document =
         json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) });
@@ -46,7 +46,7 @@ fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
     document
 }
 
-/// What a tool gave beside its text.
+/// Returns the members for output other than text.
 fn beside(output: &Output) -> [(&'static str, Option<Value>); 5] {
     let attachments: Vec<Value> = output.attachments().iter().map(attachment).collect();
     [
@@ -58,7 +58,7 @@ fn beside(output: &Output) -> [(&'static str, Option<Value>); 5] {
     ]
 }
 
-/// Adds those that are there.
+/// Adds the members that have a value.
 fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Value>); N]) {
     for (key, value) in members {
         if let Some(value) = value {
@@ -67,7 +67,7 @@ fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Val
     }
 }
 
-/// An attachment without its bytes.
+/// Describes an attachment, without its bytes.
 fn attachment(attachment: &Attachment) -> Value {
     let mut entry = json!({ "mime": attachment.mime, "name": attachment.name });
     if let Some(origin) = &attachment.origin {

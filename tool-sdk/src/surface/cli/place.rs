@@ -1,4 +1,4 @@
-//! Where a call works: the folders it may touch, and the folder for what is kept.
+//! Resolves the workspace roots and the state folder from options and environment.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::context::Session;
 use crate::permission::ApprovalStore;
 use crate::workspace::Workspace;
 
-/// The folders that tools may touch: the command line's, else the environment's, else the
-/// current one. `levels` are the options from left to right.
+/// Opens the workspace: the roots of the command line, else of the environment, else the current
+/// folder. `levels` are the parsed options from left to right.
 pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
     let roots = roots(levels, io);
     Workspace::open(&roots).map_err(|error| {
@@ -21,21 +21,22 @@ pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace
         if wrong.is_empty() {
             wrong.push(error.to_string());
         }
-        Failure::config(wrong.join("\n")).hint("`--root` and TOOL_SDK_ROOT name folders that exist")
+        Failure::config(wrong.join("\n"))
+            .hint("`--root` and TOOL_SDK_ROOT must name existing folders")
     })
 }
 
-/// Why a folder cannot be opened.
+/// Returns why a root cannot be opened.
 fn why_not(root: &PathBuf) -> Option<String> {
     let error = Workspace::open([root]).err()?;
     if root.as_os_str().is_empty() {
-        return Some("the current folder is not there any more".to_owned());
+        return Some("the current folder no longer exists".to_owned());
     }
     Some(with_cause(&error))
 }
 
-/// The guard, and proof that the folders are there: whatever a command needs of its options,
-/// a mistake in any of them ends it.
+/// Loads the settings and checks that the roots can be opened, so that every command rejects
+/// invalid options, even those that it does not use.
 pub(super) fn heed(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Guard> {
     workspace(levels, io)?;
     Guard::load(levels, io)
@@ -57,20 +58,20 @@ pub(super) fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     }
 }
 
-/// The session of every command line in these folders: what one keeps of a long output, the next
-/// may read, but none that was given other folders.
+/// Creates the session. Its id is derived from the roots, so that a later command with the same
+/// roots can read stored outputs, and one with other roots cannot.
 pub(super) fn session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
     let mut digest = Sha256::new();
     for root in roots(levels, io) {
         let root = root.canonicalize().unwrap_or(root);
         digest.update(root.as_os_str().as_encoded_bytes());
-        // No path has this byte.
+        // Paths contain no zero byte, so it is a separator.
         digest.update([0]);
     }
     Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
 }
 
-/// What was approved for always, for the first of the folders.
+/// Opens the stored approvals of the workspace, which the first root identifies.
 pub(super) fn approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
     let dir = state_dir(levels, io)?.join("approvals");
     let roots = roots(levels, io);
@@ -78,7 +79,7 @@ pub(super) fn approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalS
     Some(store.not_inside(&roots))
 }
 
-/// The folder for what outlives a call; none where the user has no home.
+/// Returns the state folder; `None` if the user has no home folder.
 pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     levels
         .iter()
@@ -108,7 +109,7 @@ mod tests {
         session: String,
     }
 
-    /// Where a command line works in an environment.
+    /// Resolves the paths of a command line in an environment.
     fn places(args: &[&str], env: &[(&str, &str)]) -> Places {
         let env =
             |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
@@ -145,9 +146,9 @@ mod tests {
         check_state(&["list", "--state-dir", "t"], &env, Some("/here/t"));
     }
 
-    // An output may hold what only these folders do.
+    // A stored output may contain text of files in the roots.
     #[test]
-    fn folders_share_no_session_with_others() {
+    fn different_roots_have_different_sessions() {
         let session = |args: &[&str]| places(&[&["list"], args].concat(), &[]).session;
         let here = session(&[]);
         assert_eq!((here.len(), &here[..4]), (20, "cli-"));
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_folder_that_cannot_be_opened_is_told_with_the_reason() {
+    fn reports_every_root_that_cannot_be_opened() {
         let setting = toy::Setting::default();
         let file = setting.file("file", "");
         let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
@@ -172,17 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_current_folder_that_is_gone_is_told_as_that() {
+    fn reports_a_deleted_current_folder() {
         let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         io.current_dir = PathBuf::new();
         let words = ["toy", "list"].map(Into::into);
         assert_eq!(super::super::run(toy::registry(), words, &mut io), 2);
         let err = String::from_utf8(err).unwrap();
-        assert!(
-            err.starts_with("error: the current folder is not there any more\nhint: "),
-            "{err}"
-        );
+        assert!(err.starts_with("error: the current folder no longer exists\nhint: "), "{err}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `[serve.mcp.principals.NAME]`: who may come in over HTTP, each with a token of their own.
+//! Parses `[serve.mcp]`: the principals that may connect over HTTP, each with its own token, and
+//! the allowed hosts and origins.
 //!
 //! ```toml
 //! [serve.mcp]
@@ -14,7 +15,7 @@
 //! agent = "reader"
 //! ```
 //!
-//! **Invariant:** no token stands in the configuration itself.
+//! **Invariant:** the configuration contains no token, only where to read it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,36 +30,36 @@ use super::{Io, input, style};
 use crate::surface::mcp::{Http, Principal, Token};
 use crate::toolset::Toolset;
 
-/// A longer file is none that holds a token.
+/// The limit of a token file in bytes.
 const MAX_BYTES: u64 = 4096;
 
-/// `[serve.mcp]`: who comes in, and what they may do to each other.
+/// The `[serve.mcp]` table.
 #[derive(Debug, Default)]
 pub(super) struct Principals {
-    /// Everybody with a token of their own, by name.
+    /// The principals by name.
     principals: BTreeMap<String, Entry>,
-    /// Whether one may add servers over HTTP, whose tools all others have then as well.
+    /// Whether a principal may register servers over HTTP, whose tools all principals then share.
     pub(super) register_servers: bool,
-    /// Names under which the server is reached, beside those of this machine.
+    /// Host names that are accepted besides those of this machine.
     hosts: Vec<String>,
-    /// Web sites whose scripts may come in.
+    /// Web origins whose scripts may connect.
     origins: Vec<String>,
 }
 
-/// One of them.
+/// The configuration of one principal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
-    /// The variable of the environment that holds the token.
+    /// The environment variable that holds the token.
     token_env: Option<String>,
-    /// The file that holds it.
+    /// The file that holds the token.
     token_file: Option<PathBuf>,
     #[serde(default)]
     permissions: Vec<String>,
     agent: Option<String>,
 }
 
-/// What stands below `[serve]`.
+/// Parses the `[serve]` table.
 pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
     const KEYS: &[&str] = &["hosts", "origins", "principals", "register_servers"];
     let mcp = serve.keys(&["mcp"]).and_then(|mut keys| keys.take("mcp"));
@@ -74,27 +75,28 @@ pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
 
 fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
     let is_nobody = name.trim().is_empty();
-    // It stands in prompts and in logs.
+    // The name is shown in prompts and logs.
     let is_plain =
         name.trim() == name && style::escaped(&name) == name && !name.contains(char::is_control);
-    let one_token =
-        move |entry: Entry| match entry.token_env.is_some() == entry.token_file.is_some() {
-            _ if is_nobody => Err("somebody without a name is nobody"),
-            _ if !is_plain => Err("a name has no blanks at its ends and no hidden characters"),
-            true => Err("it needs either `token_env` or `token_file`"),
-            false => Ok(entry),
-        };
+    let one_token = move |entry: Entry| match entry.token_env.is_some()
+        == entry.token_file.is_some()
+    {
+        _ if is_nobody => Err("a principal needs a name"),
+        _ if !is_plain => Err("a name must have no blanks at its ends and no hidden characters"),
+        true => Err("it needs either `token_env` or `token_file`"),
+        false => Ok(entry),
+    };
     Some((name, part.read_as(one_token)?))
 }
 
-/// A text that is what it has to be.
+/// A validated text, or the error message.
 type Checked = std::result::Result<String, String>;
 
 fn host(text: String) -> Checked {
     if is_host(&text) {
         Ok(text)
     } else {
-        Err(format!("`{text}` is no host; write `HOST` or `HOST:PORT`"))
+        Err(format!("`{text}` is not a host; write `HOST` or `HOST:PORT`"))
     }
 }
 
@@ -103,7 +105,7 @@ fn origin(text: String) -> Checked {
     if host.is_some_and(is_host) {
         return Ok(text);
     }
-    Err(format!("`{text}` is no origin; write one such as `https://example.com`"))
+    Err(format!("`{text}` is not an origin; write one such as `https://example.com`"))
 }
 
 fn is_host(text: &str) -> bool {
@@ -111,18 +113,18 @@ fn is_host(text: &str) -> bool {
 }
 
 impl Principals {
-    /// Whether nobody has a token of their own.
+    /// Whether no principals are configured.
     pub(super) fn is_empty(&self) -> bool {
         self.principals.is_empty()
     }
 }
 
-/// Lets in who reached the server under one of its names. One without a port is meant with any
-/// that leads here.
+/// Adds the configured hosts and origins to those that the server accepts. A host without a port
+/// is accepted with and without the server's port.
 pub(super) fn at(http: Http, own: &Principals, port: Option<u16>) -> Http {
     let http = own.origins.iter().fold(http, |http, site| http.allow_origin(site));
     own.hosts.iter().fold(http, |http, host| {
-        // Colons in brackets are those of an address.
+        // Colons in brackets belong to an IPv6 address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let http = http.allow_host(host);
         match port.filter(|_| !has_port) {
@@ -132,22 +134,24 @@ pub(super) fn at(http: Http, own: &Principals, port: Option<u16>) -> Http {
     })
 }
 
-/// Under which names others are let in, where they can reach the server at all; how to add one
-/// where there is none.
+/// Describes the hosts under which other machines can connect, or how to add one; `None` if other
+/// machines cannot reach the address.
 pub(super) fn reached_as(own: &Principals, endpoint: &Endpoint) -> Option<String> {
     const NONE: &str =
-        "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`";
+        "only this machine can connect: list the host names for others as `hosts` in `[serve.mcp]`";
     let Endpoint::Address(address) = endpoint else { return None };
     if endpoint.is_local() {
         return None;
     }
     match own.hosts.as_slice() {
         [] => address.ip().is_unspecified().then(|| NONE.to_owned()),
-        hosts => Some(format!("others are let in as {}", hosts.join(", "))),
+        hosts => Some(format!("other machines can connect as {}", hosts.join(", "))),
     }
 }
 
-/// Lets all of them in, beside whoever has the token `general`. An agent that `tools` does not know would have every tool there is.
+/// Adds the configured principals to the server, whose default token is `general`.
+///
+/// Fails for an agent that `tools` does not know, because it would have every tool.
 pub(super) fn admit(
     mut http: Http,
     general: &Token,
@@ -158,18 +162,20 @@ pub(super) fn admit(
     let mut known: Vec<(String, &str)> = Vec::new();
     for (name, entry) in principals {
         if let Some(agent) = entry.agent.as_ref().filter(|agent| !tools.has_agent(agent)) {
-            let words = format_args!("`{name}` is to be the agent `{agent}`, which there is not");
+            let words = format_args!("`{name}` uses the agent `{agent}`, which is not configured");
             return Err(Failure::config(words)
-                .hint(format_args!("write `[agents.{agent}]`, or name one that is there")));
+                .hint(format_args!("add `[agents.{agent}]`, or name an existing agent")));
         }
         let token = entry.token(name, io)?;
         if token.reveal() == general.reveal() {
             return Err(Failure::config(format_args!(
-                "`{name}` has the token that is nobody's in particular"
+                "`{name}` must not use the default token of the server"
             )));
         }
         if let Some((_, other)) = known.iter().find(|(secret, _)| secret == token.reveal()) {
-            return Err(Failure::config(format_args!("`{other}` and `{name}` have one token")));
+            return Err(Failure::config(format_args!(
+                "`{other}` and `{name}` have the same token"
+            )));
         }
         known.push((token.reveal().to_owned(), name));
         let permissions = entry.permissions.iter().cloned();
@@ -212,7 +218,7 @@ mod tests {
     use super::super::config::Mistakes;
     use super::*;
 
-    /// What stands below `[serve.mcp]`, or what is wrong with it.
+    /// Parses `[serve.mcp]`; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<Principals, String> {
         let text = format!("[serve.mcp]\n{text}");
         let mistakes = Mistakes::of(&text);
@@ -231,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_how_they_are_let_in() {
+    fn describes_the_hosts_for_other_machines() {
         let told = |hosts: &str, address: &str| {
             let own = read(&format!("hosts = {hosts}\n")).unwrap();
             reached_as(&own, &address.parse().unwrap())
@@ -242,24 +248,24 @@ mod tests {
         let none = told("[]", "0.0.0.0:80").unwrap();
         assert!(none.contains("`hosts`"), "{none}");
         let named = told("['a.example', 'b.example:80']", "[::]:80").unwrap();
-        assert_eq!(named, "others are let in as a.example, b.example:80");
+        assert_eq!(named, "other machines can connect as a.example, b.example:80");
     }
 
     // F130
     #[test]
-    fn everybody_has_one_token_and_no_more() {
+    fn every_principal_has_exactly_one_token() {
         let ada = |entry: &str| format!("[serve.mcp.principals.ada]\n{entry}\n");
         let known = read(&ada("token_env = 'A'\npermissions = ['p']")).unwrap();
         assert_eq!(known.principals["ada"].permissions, ["p"]);
         check(&ada(""), "`serve.mcp.principals.ada`: it needs either `token_env` or `token_file`");
         check(&ada("token_env = 'A'\ntoken_file = 'b'"), "needs either");
-        // What stands in the file may be read by whoever reads the file.
+        // A token in the file would be readable with the file.
         check(&ada("token = '0123456789abcdef0123456789abcdef'"), "unknown field `token`");
         check("[serve.mcp.principals.\"a\\n\"]\ntoken_env = 'A'\n", "no blanks at its ends");
         check("[serve.mcp.principals.\"a\\u202e\"]\ntoken_env = 'A'\n", "no hidden characters");
-        check("hosts = ['*']\n", "`*` is no host");
-        check("origins = ['https://*.example.com']\n", "is no origin");
-        check("[serve.mcp.principals.'']\ntoken_env = 'A'\n", "without a name is nobody");
+        check("hosts = ['*']\n", "`*` is not a host");
+        check("origins = ['https://*.example.com']\n", "is not an origin");
+        check("[serve.mcp.principals.'']\ntoken_env = 'A'\n", "a principal needs a name");
         check("[serve.mpc]\n", "unknown key `mpc`; did you mean `mcp`?");
     }
 }

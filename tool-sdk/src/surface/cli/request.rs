@@ -1,7 +1,7 @@
-//! One call of one tool, as the words of a command line say it.
+//! A request to call one tool, from the words of `call` or `check`.
 //!
-//! The flags of a call follow from the tool, so the words behind its name are parsed once
-//! the tool is known.
+//! The flags of a call depend on the tool, so the words after its name are parsed once the tool is
+//! known.
 
 use std::ffi::OsString;
 
@@ -15,7 +15,7 @@ use crate::call::RawArgs;
 use crate::tool::{Definition, Fault, InvalidArgs};
 use crate::toolset::{Toolset, View};
 
-/// The words of a call, up to the name of the tool and behind it.
+/// The parsed options before the name of the tool, and the unparsed words after it.
 pub(super) struct Request<'m> {
     verb: Verb,
     pub(super) name: &'m str,
@@ -26,7 +26,7 @@ pub(super) struct Request<'m> {
 
 /// A call whose tool is known.
 pub(super) struct Parsed<'m> {
-    /// The tool's name, where the request may have had an alias.
+    /// The canonical name of the tool; the request may have used an alias.
     pub(super) tool: String,
     /// The arguments as JSON text.
     pub(super) arguments: String,
@@ -49,24 +49,24 @@ impl<'m> Request<'m> {
         Ok(Self { verb, name, before: [top, matches], behind })
     }
 
-    /// The options before the name of the tool.
+    /// Returns the options before the name of the tool.
     pub(super) fn before(&self) -> [&'m ArgMatches; 2] {
         self.before
     }
 
-    /// The options behind the name, as far as they are understood while nobody knows the tool: they
-    /// may say where it is found.
+    /// Parses the program options after the name while the tool is unknown, because `--config` may
+    /// say where it is found.
     pub(super) fn options_behind(&self) -> Option<ArgMatches> {
         let command = grammar::options(self.verb);
         Words::read(&self.behind, &[], &command).options(command).ok().flatten()
     }
 
-    /// Whether JSON is wanted, also when the rest of the words cannot be parsed.
+    /// Whether `--json` is given, even if the other words are invalid.
     pub(super) fn wants_json(&self) -> bool {
         self.wants(grammar::JSON)
     }
 
-    /// Whether a switch is set, also when the words behind the name cannot be parsed.
+    /// Whether a switch is given, even if the other words are invalid.
     pub(super) fn wants(&self, switch: &str) -> bool {
         let is_it = |word: &OsString| {
             word.to_str()
@@ -76,7 +76,7 @@ impl<'m> Request<'m> {
         self.before[1].get_flag(switch) || self.behind.iter().any(is_it)
     }
 
-    /// Finds the tool, and takes the arguments from wherever they come.
+    /// Finds the tool, and parses its arguments from flags, JSON, standard input or a file.
     pub(super) fn parse(
         &self,
         program: &str,
@@ -112,20 +112,19 @@ impl<'m> Request<'m> {
 }
 
 impl Parsed<'_> {
-    /// The options from left to right.
+    /// Returns the parsed options from left to right.
     pub(super) fn levels(&self) -> [&ArgMatches; 3] {
         let [top, between] = self.before;
         [top, between, &self.behind]
     }
 
-    /// Whether a switch of the command is set, on either side of the name.
+    /// Whether a switch of the command is set, before or after the name.
     pub(super) fn has(&self, switch: &str) -> bool {
         self.before[1].get_flag(switch) || self.behind.get_flag(switch)
     }
 }
 
-/// What is wrong with the words, and with the arguments that they give: one does not hide the
-/// other.
+/// Combines the faults of the words with those of the resulting arguments.
 fn refused(
     view: &View,
     tool: &Definition,

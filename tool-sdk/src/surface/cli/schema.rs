@@ -1,4 +1,5 @@
-//! `schema`: the tools as a provider or protocol takes them, on the screen or in files.
+//! The command `schema`: prints tool schemas in the format of a provider or protocol, or writes
+//! and compares schema files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ fn dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
     name.parse().map_err(|_| Failure::usage(format_args!("there is no format `{name}`")))
 }
 
-/// The named tools in the order of their names, each once; all of them when none is named.
+/// Returns the named tools, sorted and each once; all tools if none is named.
 fn select(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<Definition>> {
     let view = toolset.view();
     if names.is_empty() {
@@ -53,7 +54,7 @@ fn select(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<
     Ok(tools)
 }
 
-/// The files of a folder, beside what they should be.
+/// The comparison of a folder of schema files with the current schemas.
 struct Files {
     folder: String,
     written: bool,
@@ -61,13 +62,13 @@ struct Files {
 }
 
 impl Files {
-    /// Whether the command did what it can do: a stale file is not written, only told.
+    /// Whether the files are up to date, after writing or by comparison.
     fn are_fine(&self) -> bool {
         self.written || self.changes.iter().all(|change| change.is_fine(false))
     }
 }
 
-/// Compares the files, and writes those that differ where that is asked for.
+/// Compares the files for `--check`, and updates those that differ for `--write`.
 fn files(
     matches: &ArgMatches,
     tools: &[Definition],
@@ -84,12 +85,12 @@ fn files(
     let name = folder.display().to_string();
     let changes = compare(&io.path(folder), tools, dialect, all, written).map_err(|error| {
         Failure::new(FAILED, ToolError::failed(format_args!("`{name}`: {error}")))
-            .hint("`--write` and `--check` name a folder, which has a file for each tool")
+            .hint("`--write` and `--check` must name a folder, with one file for each tool")
     })?;
     Ok(Some(Files { folder: name, written, changes }))
 }
 
-/// A list of findings; with files, an object of both.
+/// Returns the JSON report: a list of findings, or an object with changes and findings.
 fn report(files: Option<&Files>, findings: Option<&[Finding]>) -> Value {
     let Some(files) = files else { return json!(findings) };
     let differing: Vec<_> =
@@ -114,7 +115,7 @@ fn tell(
             let folder = style::shell_quote(&files.folder);
             io.say(format_args!(
                 "hint: `{program} schema --format {} --write {folder}` brings them up to date; \
-                 stale files are yours to delete",
+                 delete stale files yourself",
                 dialect.as_str()
             ));
         }
@@ -123,7 +124,7 @@ fn tell(
         writeln!(io.stdout, "{}", style::plain(&finding.to_string()))?;
     }
     if findings.is_some_and(<[_]>::is_empty) {
-        io.say(format_args!("every tool fits {}", dialect.as_str()));
+        io.say(format_args!("the format {} supports every tool", dialect.as_str()));
     }
     Ok(())
 }
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_every_tool_as_the_protocol_has_it() {
+    fn prints_all_tools_in_mcp_format_by_default() {
         let ran = run(&[]);
         let document: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
@@ -218,7 +219,7 @@ mod tests {
         let json = run(&["--check", path, "--json"]);
         let report: Value = serde_json::from_str(&json.out).unwrap();
         assert_eq!(report["changes"][0], json!({"file": "echo.json", "state": "changed"}));
-        // Only the named tool is looked at.
+        // Only the named tool is compared.
         assert_eq!(run(&["kinds", "--check", path]).code, 0);
         assert!(run(&["--write", path]).out.contains("stale"));
         assert!(file("gone.json").exists());
@@ -254,6 +255,10 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let ran = run(&["--write", file.to_str().unwrap()]);
         assert_eq!(ran.code, 1);
-        assert!(ran.err.starts_with("error: ") && ran.err.contains("name a folder"), "{}", ran.err);
+        assert!(
+            ran.err.starts_with("error: ") && ran.err.contains("must name a folder"),
+            "{}",
+            ran.err
+        );
     }
 }

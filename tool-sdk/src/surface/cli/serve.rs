@@ -1,7 +1,7 @@
-//! `serve`: the tools for other programs, until they hang up.
+//! The command `serve`: serves the tools over MCP, on standard input and output or over HTTP.
 //!
-//! Standard input and output belong to the protocol, so that nothing of this is said through
-//! [`Io`] but remarks on standard error.
+//! **Invariant:** standard input and output belong to the protocol, so messages only go to
+//! standard error.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,21 +28,21 @@ use crate::toolset::Toolset;
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
-/// The category of the tools about servers; one that starts them adds tools for everybody.
+/// The category of the tools that manage servers.
 const SERVERS: &str = "mcp";
-/// How long serving waits for the servers whose tools are served as well: programs that are
-/// well take less, and clients that never ask twice have their tools then.
+/// How long serving waits for configured servers to connect, so that clients that list tools only
+/// once get their tools.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// `serve mcp [--http ADDR | --http unix:PATH]`.
+/// Builds the clap command `serve mcp [--http ADDR | --http unix:PATH]`.
 pub(super) fn command() -> Option<Command> {
     let http =
         Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(Endpoint)).help(
             "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
-             unix:PATH, for those who have the token [env: TOOL_SDK_TOKEN]",
+             unix:PATH, for clients that have the token [env: TOOL_SDK_TOKEN]",
         );
     let mcp = Command::new("mcp")
-        .about("Serve over the Model Context Protocol, to whoever started the program")
+        .about("Serve over the Model Context Protocol, to the parent process or over HTTP")
         .arg(http);
     Some(
         Command::new("serve")
@@ -64,7 +64,7 @@ pub(super) fn run(
         return Err(Failure::usage("the name of a protocol is missing")
             .hint(format_args!("try `{program} serve --help`")));
     };
-    // Whoever sits at the terminal started another program, which asks its own user.
+    // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
     let foreign = Foreign::load(&[top, matches], io)?;
     let mut stage = Stage::set(app, &[top, matches], io)?;
@@ -81,7 +81,7 @@ pub(super) fn run(
             let token = token(endpoint, own.is_empty(), keep(&[top, matches], io), io)?;
             let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
             let http = principals::admit(http, token.as_token(), &own, tools, io)?;
-            // What one adds is there for all, and who comes in here is not one.
+            // Registered servers are shared by all principals.
             if !own.register_servers {
                 hide_registration(tools);
             }
@@ -103,8 +103,8 @@ pub(super) fn run(
     })
 }
 
-/// Serves, and connects to the servers whose tools are served as well. Those that come soon
-/// are there from the start; nobody waits for the others, and clients hear of their tools.
+/// Connects to the configured servers, and serves. Servers that connect within the head start are
+/// available from the beginning; later ones are announced to clients by `list_changed`.
 async fn beside(
     serving: impl Future<Output = io::Result<()>>,
     foreign: &Foreign,
@@ -123,7 +123,8 @@ async fn beside(
     serving.await
 }
 
-/// What serves at an address or at a socket, once that is said. No socket is in `roots`.
+/// Listens at the address and prints it, and returns the future that serves. A Unix socket must
+/// not be inside `roots`.
 async fn over_http(
     server: Server,
     (endpoint, roots): (&Endpoint, &[PathBuf]),
@@ -147,7 +148,7 @@ async fn over_http(
     Ok(server.serve_http(listener, principals::at(http, own, endpoint.port())))
 }
 
-/// Takes away what adds servers.
+/// Removes the tools that register servers.
 fn hide_registration(tools: &Toolset) {
     let view = tools.view();
     let all = view.tools().map(|tool| tool.definition());
@@ -158,12 +159,13 @@ fn hide_registration(tools: &Toolset) {
     }
 }
 
-/// The token of nobody in particular, and who knows it.
+/// The default token of the server, and how the user learns it.
 enum Given {
+    /// From the environment.
     ByUser(Token),
-    /// Whoever started the server is told: by a file in this folder, where there is one.
+    /// Generated, and written to a file in this folder, or else printed.
     Made(Token, Option<Place>),
-    /// Nobody: everybody has a token of their own.
+    /// Generated and never shown, because every principal has its own token.
     Untold(Token),
 }
 
@@ -174,18 +176,21 @@ impl Given {
     }
 }
 
-/// The token of the environment, else a new one. Where others can reach the server, somebody
-/// has to have thought of one, unless nobody needs it.
+/// Returns the token of the environment, or else generates one.
+///
+/// Fails when other machines can connect and neither the environment nor a principal has a token.
 fn token(endpoint: &Endpoint, needed: bool, place: Option<Place>, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
-        return token
-            .map(Given::ByUser)
-            .map_err(|error| Failure::usage(format_args!("`{TOKEN}` is no token: {error}")));
+        return token.map(Given::ByUser).map_err(|error| {
+            Failure::usage(format_args!("`{TOKEN}` is not a valid token: {error}"))
+        });
     }
     if needed && !endpoint.is_local() {
-        return Err(Failure::usage(format_args!("other machines can reach {endpoint}"))
-            .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
+        return Err(Failure::usage(format_args!(
+            "other machines can reach {endpoint} without a token"
+        ))
+        .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
     }
     let token = Token::random().map_err(|error| {
         Failure::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
@@ -193,14 +198,14 @@ fn token(endpoint: &Endpoint, needed: bool, place: Option<Place>, io: &Io<'_>) -
     Ok(if needed { Given::Made(token, place) } else { Given::Untold(token) })
 }
 
-/// Where a token that is made is kept: nowhere where tools may write.
+/// Returns the folder for the file of a generated token. Tools cannot write there.
 fn keep(levels: &[&ArgMatches], io: &Io<'_>) -> Option<Place> {
     let mut place = Place::new(place::state_dir(levels, io)?.join("mcp"));
     place.not_inside(&place::roots(levels, io));
     Some(place)
 }
 
-/// Writes down a token that was made, for the user alone; gives where.
+/// Writes a generated token to a file that only the user can read, and returns its path.
 fn write_down(
     token: &Token,
     place: &Place,
@@ -212,7 +217,7 @@ fn write_down(
     Ok(path)
 }
 
-/// Serves until that ends by itself, or until Ctrl-C or its like.
+/// Serves until the transport closes, or until a shutdown signal.
 async fn until_interrupted(
     serving: impl Future<Output = io::Result<()>>,
     pipeline: &Pipeline,
@@ -221,7 +226,7 @@ async fn until_interrupted(
         served = serving => served,
         caught = signals::end() => caught,
     };
-    // What still runs has nobody to tell.
+    // No client waits for the calls that still run.
     pipeline.close();
     tokio::select! {
         () = pipeline.finish() => {}
@@ -235,7 +240,7 @@ mod tests {
     use super::super::toy::{Setting, run};
 
     #[test]
-    fn what_cannot_be_served_is_wrong_usage() {
+    fn rejects_invalid_usage() {
         for args in [
             &["serve"][..],
             &["serve", "nonsense"],
@@ -249,9 +254,8 @@ mod tests {
         }
     }
 
-    // Under which names others reach the server is for the configuration to say.
     #[test]
-    fn a_host_that_is_none_is_refused() {
+    fn rejects_invalid_hosts_and_origins() {
         for wrong in [
             "hosts = [\"https://example.com\"]",
             "hosts = [\"\"]",
@@ -261,13 +265,13 @@ mod tests {
             let setting = Setting::default();
             let config = setting.file("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
             let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
-            assert!(ran.code == 2 && ran.err.contains("is no "), "{wrong}: {}", ran.err);
+            assert!(ran.code == 2 && ran.err.contains("is not a"), "{wrong}: {}", ran.err);
         }
     }
 
-    // F130: a name that is written wrong opens nothing.
+    // F130: a mistyped agent must not grant every tool.
     #[test]
-    fn a_principal_is_no_agent_that_there_is_not() {
+    fn rejects_a_principal_with_an_unknown_agent() {
         let mut setting = Setting::default();
         setting.env.push(("ADA_TOKEN", "0123456789abcdef0123456789abcdef".to_owned()));
         let config = setting.file(
@@ -277,11 +281,12 @@ mod tests {
         );
         let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
-        assert!(ran.err.contains("`ada` is to be the agent `raeder`"), "{}", ran.err);
+        assert!(ran.err.contains("`ada` uses the agent `raeder`"), "{}", ran.err);
     }
-    // F130: whose token it is would depend on who is asked first.
+
+    // F130: otherwise the principal would depend on the order of the lookup.
     #[test]
-    fn one_token_is_nobodys_and_somebodys_at_once_for_nobody() {
+    fn rejects_a_principal_with_the_default_token() {
         let mut setting = Setting::default();
         let token = "0123456789abcdef0123456789abcdef";
         setting.env.extend([("ADA_TOKEN", token.to_owned()), ("TOOL_SDK_TOKEN", token.to_owned())]);
@@ -289,6 +294,6 @@ mod tests {
             setting.file("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
         let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
-        assert!(ran.err.contains("`ada` has the token that is nobody's"), "{}", ran.err);
+        assert!(ran.err.contains("`ada` must not use the default token"), "{}", ran.err);
     }
 }

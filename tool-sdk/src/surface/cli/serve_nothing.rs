@@ -1,4 +1,4 @@
-//! `serve`, in a program that was built without anything to serve with.
+//! Stubs for `serve` in a program without the feature `mcp`.
 
 use clap::{ArgMatches, Command};
 
@@ -6,12 +6,12 @@ use super::config::Part;
 use super::exit::{Failure, Result};
 use super::{App, Io};
 
-/// Nobody.
+/// The settings of `serve`, which always are empty.
 #[derive(Debug, Default)]
 pub(super) struct Principals;
 
 pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
-    serve.wrong("this program has no server");
+    serve.wrong("this program is built without a server");
     Principals
 }
 
@@ -20,5 +20,5 @@ pub(super) fn command() -> Option<Command> {
 }
 
 pub(super) fn run(_: &App, _: &str, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
-    Err(Failure::usage("this program has no server"))
+    Err(Failure::usage("this program is built without a server"))
 }

@@ -1,4 +1,6 @@
-//! `show`: everything about tools, for people or as their definitions.
+//! The command `show`: prints everything about tools, as pages or as JSON definitions.
+//!
+//! Also has the lookup of tools by name with suggestions, which other commands use.
 
 use std::fmt::Write as _;
 
@@ -12,7 +14,7 @@ use crate::error::ToolError;
 use crate::tool::{Definition, Parallel, Truncate};
 use crate::toolset::{Toolset, View, shown};
 
-/// How deep the fields of a parameter are listed.
+/// The nesting depth to which the fields of a parameter are listed.
 const MAX_DEPTH: usize = 4;
 
 pub(super) fn run(
@@ -38,7 +40,7 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// The names on the command line, each once.
+/// Returns the tool names of the command line, each once.
 pub(super) fn names(matches: &ArgMatches) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in matches.get_many::<String>(grammar::NAME).into_iter().flatten() {
@@ -49,12 +51,12 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<&str> {
     names
 }
 
-/// The tool called `name`, as an audience sees it.
+/// Finds the tool `name` in a view.
 pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Definition> {
     view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
 }
 
-/// The same; where the program has such a tool for others, says for whom.
+/// Like [`find_tool`]; if only `all` has the tool, the error says how to enable it.
 pub(super) fn find_among(
     program: &str,
     view: &View,
@@ -75,22 +77,21 @@ pub(super) fn find_among(
     }
 }
 
-/// For whom a tool is that not everybody has.
+/// Returns how to enable a tool that is not available by default.
 fn for_whom(tool: &Definition) -> Option<String> {
     if !tool.scopes.is_empty() {
         let scopes = tool.scopes.join("`, `");
         return Some(format!(
-            "it is for the scope `{scopes}`, which no call of a command line has"
+            "it requires the scope `{scopes}`, which the command line does not have"
         ));
     }
     let name = &tool.name;
     tool.flags
         .experimental
-        .then(|| format!("it is experimental; with `TOOL_SDK_EXPERIMENTAL={name}` it is there"))
+        .then(|| format!("it is experimental; set `TOOL_SDK_EXPERIMENTAL={name}` to enable it"))
 }
 
-/// The tools of these names, each once and in their order; what is wrong with any name is told
-/// of all.
+/// Finds the tools of these names, each once and in this order; fails with all unknown names.
 pub(super) fn find_all(
     program: &str,
     view: &View,
@@ -99,7 +100,7 @@ pub(super) fn find_all(
     let (mut found, mut missing): (Vec<Definition>, Vec<&str>) = (Vec::new(), Vec::new());
     for name in names {
         match view.definition(name) {
-            // A tool goes by its aliases, too.
+            // The same tool by another alias.
             Some(tool) if found.iter().any(|known| known.name == tool.name) => {}
             Some(tool) => found.push(tool.clone()),
             None => missing.push(name),
@@ -108,7 +109,7 @@ pub(super) fn find_all(
     if missing.is_empty() { Ok(found) } else { Err(unknown(program, view, &missing)) }
 }
 
-/// Names that no tool has: wrong usage, other than a file that a tool cannot find.
+/// Returns the usage error for unknown tool names, with suggestions.
 fn unknown(program: &str, view: &View, names: &[&str]) -> Failure {
     let list = format!("`{program} list` names the tools");
     if let [name] = names {
@@ -123,7 +124,7 @@ fn unknown(program: &str, view: &View, names: &[&str]) -> Failure {
     Failure::new(USAGE, error.hint(list))
 }
 
-/// The page for people.
+/// Renders the page of a tool.
 fn page(program: &str, tool: &Definition, style: Style) -> String {
     let mut page = String::new();
     let title = tool.title.as_deref().map(|title| format!(" ({})", plain(title)));
@@ -160,7 +161,7 @@ fn parameters(tool: &Definition) -> Vec<String> {
     if lines.is_empty() { vec!["none".to_owned()] } else { lines }
 }
 
-/// The fields of an object or of the items of a list, each with its own below it.
+/// Returns the fields of an object, or of the items of a list, with nested fields indented.
 fn fields(schema: &Value, depth: usize) -> Vec<String> {
     let object = schema.get("items").unwrap_or(schema);
     let Some(properties) = object.get("properties").and_then(Value::as_object) else {
@@ -193,12 +194,12 @@ fn facts(tool: &Definition) -> Vec<String> {
         ("risk", Some(risk(tool))),
         ("category", tool.category.as_deref().map(str::to_owned)),
         ("aliases", names(&aliases)),
-        ("rules", Some(format!("speak of it as `{}`", tool.permission()))),
+        ("rules", Some(format!("permission `{}`", tool.permission()))),
         ("time", tool.timeout.map(|limit| format!("at most {limit:?}"))),
         ("output", output(tool)),
-        ("beside", Some(beside(&tool.parallel()))),
+        ("parallel", Some(beside(&tool.parallel()))),
         ("scopes", names(&scopes)),
-        ("marks", names(&marks(tool))),
+        ("flags", names(&marks(tool))),
         ("from", Some(tool.origin())),
     ];
     facts
@@ -219,10 +220,10 @@ fn risk(tool: &Definition) -> String {
 fn output(tool: &Definition) -> Option<String> {
     let limit = tool.max_output.map(|bytes| format!("at most {bytes} bytes"));
     let kept = tool.truncate.map(|part| match part {
-        Truncate::Head => "a long one keeps its first lines",
-        Truncate::Tail => "a long one keeps its last lines",
-        Truncate::Middle => "a long one keeps both ends",
-        Truncate::None => "never cut",
+        Truncate::Head => "truncated to its first lines",
+        Truncate::Tail => "truncated to its last lines",
+        Truncate::Middle => "truncated in the middle",
+        Truncate::None => "never truncated",
     });
     let structured = tool.output.as_ref().map(|_| "structured");
     let words: Vec<String> = limit
@@ -235,16 +236,16 @@ fn output(tool: &Definition) -> Option<String> {
 
 fn beside(parallel: &Parallel) -> String {
     match parallel {
-        Parallel::Shared => "runs in parallel with other shared tools".to_owned(),
-        Parallel::Exclusive => "runs alone".to_owned(),
-        Parallel::By(argument) => format!("runs in parallel for different values of `{argument}`"),
+        Parallel::Shared => "with other shared tools".to_owned(),
+        Parallel::Exclusive => "never".to_owned(),
+        Parallel::By(argument) => format!("for different values of `{argument}`"),
     }
 }
 
 fn marks(tool: &Definition) -> Vec<String> {
     let flags = tool.flags;
     [
-        (flags.requires_auth, "only for known users"),
+        (flags.requires_auth, "requires authentication"),
         (flags.hidden, "hidden"),
         (flags.experimental, "experimental"),
         (flags.streaming, "streams its output"),
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_tells_everything() {
+    fn a_page_has_every_section() {
         assert_eq!(
             run(&["show", "echo"]).out,
             "echo\n\
@@ -279,8 +280,8 @@ mod tests {
              \x20 risk:     read\n\
              \x20 category: toys\n\
              \x20 aliases:  say\n\
-             \x20 rules:    speak of it as `echo`\n\
-             \x20 beside:   runs in parallel with other shared tools\n\
+             \x20 rules:    permission `echo`\n\
+             \x20 parallel: with other shared tools\n\
              \x20 from:     added by the host\n\
              \n\
              Examples\n\
@@ -345,7 +346,7 @@ mod tests {
         let page = |name| run(&["show", name]).out;
         let both = run(&["show", "kinds", "echo", "kinds"]);
         assert_eq!(both.out, format!("{}\n{}", page("kinds"), page("echo")));
-        // An alias is no other tool.
+        // An alias names the same tool.
         assert_eq!(run(&["show", "echo", "say"]).out, page("echo"));
         assert!(run(&["show", "say", "echo", "--json"]).out.starts_with('{'));
         let json: Value =
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unknown_name_is_told() {
+    fn reports_every_unknown_name() {
         for command in ["show", "schema"] {
             let ran = run(&[command, "ecko", "echo", "quite-different", "ecko"]);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""));

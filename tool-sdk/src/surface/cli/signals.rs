@@ -1,12 +1,12 @@
-//! How the program is told to end.
+//! Waits for the signals that shut the program down.
 
 use std::io;
 
-/// Waits for Ctrl-C, or for what the system or another program sends in its place.
+/// Waits for SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 ///
 /// # Errors
 ///
-/// Fails where signals cannot be caught; they end the process then, as they always did.
+/// Fails when signals cannot be caught; they then end the process by default.
 #[cfg(unix)]
 pub(super) async fn end() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -34,13 +34,13 @@ pub(super) async fn end() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Whether the program was started to go on without its terminal, as `nohup` does it; where
-/// that is unknown, the signal is left as it is.
+/// Whether SIGHUP is ignored, as `nohup` does it. Returns true if that is unknown, so that the
+/// signal keeps its disposition.
 #[cfg(unix)]
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // The first bit is that of the first signal, which is this one.
+    // Bit 0 is signal 1, which is SIGHUP.
     ignored.is_none_or(|mask| mask & 1 != 0)
 }

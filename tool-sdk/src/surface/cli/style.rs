@@ -1,17 +1,17 @@
-//! How words look: bold and dim on terminals, quotes in shells, nothing else.
+//! Text formatting for the terminal: styles, escaping of control characters, shell quoting.
 
 use std::borrow::Cow;
 
 use super::Io;
 
-/// Whether headings are set off by colours.
+/// The text style; without colours it changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     on: bool,
 }
 
 impl Style {
-    /// Colours only on a terminal, and not where `NO_COLOR` is set.
+    /// Enables colours if standard output is a terminal and `NO_COLOR` is not set.
     pub(super) fn of(io: &Io<'_>) -> Self {
         Self { on: io.terminal && io.var("NO_COLOR").is_none() && !is_dumb(io) }
     }
@@ -29,13 +29,13 @@ impl Style {
     }
 }
 
-/// Whether terminals here only take text, one line after the other.
+/// Whether the terminal supports no escape sequences (`TERM=dumb`).
 pub(super) fn is_dumb(io: &Io<'_>) -> bool {
     io.var("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// `text` without characters that do not show, or that change how others do: what a foreign
-/// tool says of itself must not move the cursor, nor read otherwise than it is.
+/// Replaces control and invisible characters by U+FFFD, so that foreign text can neither move the
+/// cursor nor look different from what it is.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
@@ -43,7 +43,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// As [`plain`], with every such character as its escape.
+/// Like [`sanitize_text`], but escapes these characters.
 pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
@@ -59,7 +59,7 @@ fn is_harmless(c: char) -> bool {
     matches!(c, '\n' | '\t') || !c.is_control() && !is_unseen(c)
 }
 
-/// Whether it has no width, or changes the direction in which others are read.
+/// Whether a character has no width or changes the text direction.
 fn is_unseen(c: char) -> bool {
     matches!(
         c,
@@ -75,8 +75,8 @@ fn is_unseen(c: char) -> bool {
     )
 }
 
-/// `text` with each paragraph on one line, for whoever breaks lines anew; what is no prose
-/// keeps its lines.
+/// Joins the lines of each paragraph, so that clap can wrap them. Code, lists, headings and tables
+/// keep their lines.
 pub(super) fn unbroken(text: &str) -> String {
     const CODE: usize = 4;
     let (mut out, mut fenced, mut goes_on) = (String::with_capacity(text.len()), false, false);
@@ -94,8 +94,7 @@ pub(super) fn unbroken(text: &str) -> String {
     out
 }
 
-/// Whether a line goes on with the one above, and is neither empty nor an item of a list, a
-/// heading, or a row.
+/// Whether a line continues a paragraph: not empty, no list item, heading, quote or table row.
 fn begins_no_item(line: &str) -> bool {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered = number.len() < line.len() && number.starts_with([')', '.']);
@@ -103,7 +102,7 @@ fn begins_no_item(line: &str) -> bool {
     !line.is_empty() && !is_numbered && !is_marked
 }
 
-/// The first sentence, on one line.
+/// Returns the first sentence on one line, at most 160 characters.
 pub(super) fn first_sentence(text: &str) -> String {
     const MAX: usize = 160;
     let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
@@ -117,7 +116,7 @@ pub(super) fn first_sentence(text: &str) -> String {
     }
 }
 
-/// `text` as one word of a POSIX shell.
+/// Quotes `text` as one word for a POSIX shell.
 pub(super) fn shell_quote(text: &str) -> Cow<'_, str> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
     if !text.is_empty() && text.chars().all(safe) {
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_has_one_line_a_paragraph_and_the_rest_its_own() {
+    fn joins_paragraphs_and_keeps_other_lines() {
         check_unbroken("", "");
         check_unbroken("a\nb\n\nc\n(d)\n", "a b\n\nc (d)");
         check_unbroken("of\n3 files\n", "of 3 files");
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_a_quoted_word_as_it_was() {
+    fn quotes_words_for_the_shell() {
         assert_eq!(shell_quote("src/main.rs"), "src/main.rs");
         assert_eq!(shell_quote(""), "''");
         assert_eq!(shell_quote("it's"), r"'it'\''s'");
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_need_a_terminal_that_wants_them() {
+    fn colours_need_a_terminal_without_no_color() {
         let style = |terminal, variable: &'static str| {
             let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
             Style::of(&Io {

@@ -1,4 +1,4 @@
-//! Toy tools and a command line in memory, for the tests of this folder.
+//! Test support: sample tools, and a command line that runs in memory.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::registry::Registry;
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 
-/// What a command line left behind.
+/// The exit code and the output of a command line.
 pub(super) struct Ran {
     pub(super) code: u8,
     pub(super) out: String,
@@ -32,7 +32,7 @@ pub(super) fn run_with(registry: Registry, args: &[&str]) -> Ran {
     Setting::default().run_with(registry, args)
 }
 
-/// Where a command line runs.
+/// A command line for tests: input, environment, terminal and current folder.
 pub(super) struct Setting {
     pub(super) stdin: Vec<u8>,
     pub(super) env: Vec<(&'static str, String)>,
@@ -59,17 +59,17 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// Puts somebody in front of the terminal who types these lines, and then no more.
+    /// Adds a console whose user types these lines, followed by the end of input.
     pub(super) fn types(&mut self, lines: &[&str]) {
         self.person = Some(Person::typing(lines));
     }
 
-    /// What that person was shown.
+    /// Returns the text of all prompts.
     pub(super) fn shown(&self) -> String {
         self.person.as_ref().map(|person| person.shown()).unwrap_or_default()
     }
 
-    /// Writes a file into the current folder; gives its path.
+    /// Writes a file into the current folder and returns its path.
     pub(super) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -107,20 +107,20 @@ impl Setting {
     }
 }
 
-/// Somebody at a terminal.
+/// A console with scripted input.
 pub(super) struct Person {
     lines: Mutex<VecDeque<String>>,
     shown: Mutex<String>,
 }
 
 impl Person {
-    /// Somebody who types these lines, and then no more.
+    /// Creates a console that answers with these lines, followed by the end of input.
     pub(super) fn typing(lines: &[&str]) -> Arc<Self> {
         let lines = lines.iter().map(|line| format!("{line}\n")).collect();
         Arc::new(Self { lines: Mutex::new(lines), shown: Mutex::default() })
     }
 
-    /// What they were shown.
+    /// Returns the text of all prompts.
     pub(super) fn shown(&self) -> String {
         self.shown.lock().unwrap().clone()
     }
@@ -133,7 +133,7 @@ impl Console for Person {
     }
 }
 
-/// A definition whose parameters are `properties`, all optional.
+/// Builds a definition with these optional parameters.
 pub(super) fn definition(name: &'static str, properties: Value) -> Definition {
     let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
     let schema = Schema::from_value(schema).unwrap();

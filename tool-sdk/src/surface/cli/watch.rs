@@ -1,4 +1,5 @@
-//! Who is told what happens while calls run: a program, a person, or nobody.
+//! Prints the events of running calls on standard error: as JSON lines, as a progress line, or
+//! only warnings.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,39 +13,39 @@ use crate::call::CallId;
 use crate::event::{EventKind, Events, ToolEvent};
 use crate::permission::spelt;
 
-/// Whoever is told of events.
+/// A subscription to events, and the format in which they are printed.
 pub(super) struct Watch {
     pub(super) events: Events,
     pub(super) view: View,
 }
 
-/// How events are told.
+/// The format of printed events.
 pub(super) enum View {
-    /// Each is a line of JSON.
+    /// One JSON line per event.
     Lines,
-    /// A person at a terminal sees how far the calls are.
+    /// A progress line on a terminal.
     Live(Live),
-    /// Nothing but what somebody has to know.
+    /// Only warnings.
     Warnings,
 }
 
 impl Watch {
-    /// Nothing is told but what somebody has to know.
+    /// Prints only warnings.
     pub(super) fn quiet(events: Events) -> Self {
         Self { events, view: View::Warnings }
     }
 
-    /// Every event is one line of JSON.
+    /// Prints every event as a JSON line.
     pub(super) fn lines(events: Events) -> Self {
         Self { events, view: View::Lines }
     }
 
-    /// A person at a terminal sees how far the calls are.
+    /// Shows a progress line on a terminal.
     pub(super) fn live(events: Events, floor: Floor, columns: Option<u16>) -> Self {
         Self { events, view: View::Live(Live::new(floor, columns)) }
     }
 
-    /// Tells what is left to tell.
+    /// Prints the remaining events.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
         self.view.tell(self.events.try_recv_all(), stderr);
         if let View::Live(live) = self.view {
@@ -54,7 +55,7 @@ impl Watch {
 }
 
 impl View {
-    /// That nobody reads it is no reason to end a call.
+    /// Prints events. Write errors are ignored, so that they do not end a call.
     pub(super) fn tell(&mut self, events: &[ToolEvent], stderr: &mut dyn Write) {
         for event in events {
             match self {
@@ -74,27 +75,27 @@ impl View {
     }
 }
 
-/// What somebody has to know, on one line, however long.
+/// Formats a warning on one line.
 fn warning(message: &str) -> String {
     style::plain(&format!("warning: {message}")).replace(['\n', '\t'], " ")
 }
 
-/// One line about what runs now, and one above it for every call that has ended.
+/// A line about the running call that is overwritten, below one line for every finished call.
 pub(super) struct Live {
     floor: Floor,
     headlines: HashMap<CallId, String>,
-    /// The call that said something last, and its line.
+    /// The call with the latest event, and its line.
     now: Option<(CallId, String)>,
-    /// Lines of calls that have ended, to be written when nobody is asked.
+    /// Lines of finished calls, to be written when no prompt is shown.
     ended: String,
     drawn: bool,
-    /// How long a line may be that is to be drawn over: no longer than the terminal is wide.
+    /// The limit of the overwritten line in columns, so that it does not wrap.
     width: usize,
 }
 
 impl Live {
     fn new(floor: Floor, columns: Option<u16>) -> Self {
-        // A mark of what is cut off, and a column that stays free.
+        // Two columns less, for the ellipsis and a free column.
         let width = columns.map_or(MAX_LINE, |all| usize::from(all).saturating_sub(2));
         let (headlines, ended) = (HashMap::new(), String::new());
         Self { floor, headlines, now: None, ended, drawn: false, width: width.min(MAX_LINE) }
@@ -103,10 +104,10 @@ impl Live {
     fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
         match &event.kind {
             EventKind::Pending { arguments, .. } => return self.head(event, arguments),
-            // What somebody is asked about is what runs, whatever hooks made of it.
+            // The prompt shows the arguments after the hooks changed them.
             EventKind::PermissionAsked(ask) => return self.head(event, &ask.arguments),
             EventKind::Started { arguments } => {
-                // A hook changed them: what runs is what is shown.
+                // A hook changed the arguments.
                 if let Some(changed) = arguments {
                     self.head(event, changed);
                 }
@@ -132,7 +133,7 @@ impl Live {
         self.headlines.insert(event.call.clone(), headline);
     }
 
-    /// A call whose arguments were not understood has a name and no headline.
+    /// Returns the headline of a call; the tool's name if its arguments could not be parsed.
     fn headline(&self, event: &ToolEvent) -> String {
         let known = self.headlines.get(&event.call).cloned();
         known.unwrap_or_else(|| event.tool.name.to_string())
@@ -153,7 +154,7 @@ impl Live {
         }
     }
 
-    /// Everything has ended, so a question that is still open has no answer to come.
+    /// Prints the last lines. All calls have ended, so a prompt that is still shown is abandoned.
     fn finish(mut self, stderr: &mut dyn Write) {
         self.now = None;
         if self.floor.try_take().is_none() {
@@ -163,7 +164,7 @@ impl Live {
         self.draw(stderr);
     }
 
-    /// Writes what has changed, unless somebody is being asked on this very screen.
+    /// Writes finished lines and the current line, unless a prompt holds the terminal.
     fn draw(&mut self, stderr: &mut dyn Write) {
         let Some(_quiet) = self.floor.try_take() else { return };
         let mut text = String::from(if self.drawn { "\r\x1b[2K" } else { "" });
@@ -176,10 +177,10 @@ impl Live {
     }
 }
 
-/// What fits on one line of most terminals with a time behind it.
+/// The limit of a line in columns; with the elapsed time it fits into 80.
 const MAX_LINE: usize = 70;
 
-/// As much of a text as is `width` wide, on one line that it cannot leave.
+/// Truncates the first line of a text to `width` columns and escapes control characters.
 fn one_line(text: &str, width: usize) -> String {
     let line = spelt(text.lines().next().unwrap_or_default()).replace('\t', " ");
     let end_of = |(at, c): (usize, char)| (at + c.len_utf8(), columns_of(c));
@@ -194,7 +195,7 @@ fn one_line(text: &str, width: usize) -> String {
     }
 }
 
-/// How many columns a character may take: those of Korean, and from signs and ideographs on.
+/// Returns the columns that a character may take: 2 for Hangul Jamo and from U+2300 on.
 fn columns_of(c: char) -> usize {
     if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2300}'..) { 2 } else { 1 }
 }
@@ -210,21 +211,21 @@ fn time(elapsed_ms: u64) -> String {
 mod tests {
     use super::super::toy::Setting;
 
-    /// What stands on the screen of somebody who watches.
+    /// Returns the terminal output of a command.
     fn watched(args: &[&str]) -> String {
         let setting = Setting { live: true, ..Setting::default() };
         setting.run(args).err
     }
 
-    /// The lines that stay, without the times at their ends.
+    /// Returns the lines of finished calls, without the elapsed times.
     fn kept(screen: &str) -> Vec<&str> {
         let lines = screen.lines().filter_map(|line| line.rsplit("\x1b[2K").next());
         lines.filter_map(|line| line.rsplit_once("  ")).map(|(line, _)| line).collect()
     }
 
-    // F167, F173: the metadata of the tool is all that is needed.
+    // F167, F173
     #[test]
-    fn a_call_is_one_line_that_changes_until_it_ends() {
+    fn a_call_is_one_line_that_is_overwritten() {
         let screen = watched(&["call", "echo", "--text", "hi"]);
         assert!(
             screen.starts_with("… echo(text: hi)\r\x1b[2K… echo(text: hi)  saying it\r\x1b[2K✓")
@@ -243,7 +244,7 @@ mod tests {
         assert!(screen.contains("✗ echo  invalid_args  "), "{screen:?}");
     }
 
-    // What was shown while it was decided is not what runs where a hook changed the call.
+    // The progress line shows the arguments after hooks changed them.
     #[cfg(all(unix, feature = "hooks"))]
     #[test]
     fn a_call_that_a_hook_changed_is_shown_as_it_runs() {
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(kept(&screen), [r"✓ echo(text: \x1b[2J\x07a\u{3164}\u{a0}b)"]);
     }
 
-    // A line that is longer than the terminal is wide could not be drawn over.
+    // A line that wraps could not be overwritten.
     #[test]
     fn the_line_that_changes_fits_into_a_narrow_terminal() {
         for (text, shown) in [
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_watch_at_a_terminal_see_it() {
+    fn progress_is_only_shown_on_a_terminal() {
         assert_eq!(Setting::default().run(&["call", "echo", "--text", "hi"]).err, "");
         assert!(!watched(&["call", "echo", "--events", "--text", "hi"]).contains('✓'));
         let env = vec![("TERM", "dumb".to_owned())];

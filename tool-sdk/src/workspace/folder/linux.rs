@@ -1,4 +1,5 @@
-//! Handles as the system has them: four calls for a folder, whatever is in it.
+//! Folder handles on Linux: a folder is read with four system calls, independent of its size
+//! up to one buffer.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,25 +13,25 @@ use std::time::{Duration, SystemTime};
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statat, statx};
 
-use super::super::FileKind;
 use super::FolderEntry;
+use crate::workspace::FileKind;
 
-/// Room for what the system says at once about a folder.
+/// The buffer size for one `getdents` call.
 const ROOM: usize = 32 * 1024;
 
 pub(super) struct Handle {
     fd: OwnedFd,
-    /// The device that all below must be on, where it must be on one.
+    /// The device on which all entries must be, if the walk stays on one file system.
     only: Option<u64>,
 }
 
-/// The folder that holds an entry.
+/// A shared handle of the parent folder of an entry.
 #[derive(Clone)]
 pub(super) struct Holder(Arc<Handle>);
 
 impl Handle {
     pub(super) fn of(dir: Dir, one_device: bool) -> io::Result<Self> {
-        // That handle need not be one to read from.
+        // cap-std may have opened the handle with `O_PATH`, so it is reopened for reading.
         let fd = openat(dir, ".", FOLDER, Mode::empty())?;
         if !one_device {
             return Ok(Self { fd, only: None });
@@ -51,7 +52,7 @@ impl Handle {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not say it before they are asked.
+                // Some file systems do not report the type in `getdents`.
                 FileType::Unknown => {
                     let facts = statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
                     FileType::from_raw_mode(facts.st_mode)
@@ -66,11 +67,11 @@ impl Handle {
     }
 }
 
-/// A folder to read from, and no link to one.
+/// Open a folder for reading, without following a link.
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A file to read from, and no link to one; a pipe without a writer does not make it wait.
+/// Open a file for reading, without following a link or blocking on a pipe.
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -96,7 +97,7 @@ impl Holder {
     }
 }
 
-/// What is open, and the device that it is on.
+/// Returns the handle together with its device number.
 fn with_device(fd: OwnedFd) -> io::Result<(OwnedFd, u64)> {
     let file = File::from(fd);
     let device = file.metadata()?.dev();

@@ -1,9 +1,9 @@
-//! A folder as a handle, and what is in it: for tools that go through a whole tree.
+//! Open folders and their entries, for tools that walk a directory tree.
 //!
-//! Each thing is opened relative to the handle of the folder that holds it, so that a walk
-//! stays inside whatever is moved or swapped meanwhile, and never resolves a long path.
+//! Each entry is opened relative to the handle of its parent folder. So a walk stays inside the
+//! workspace even when folders are moved or replaced meanwhile, and never resolves a long path.
 //!
-//! **Invariant:** nothing here knows a path, only handles and names.
+//! **Invariant:** this module knows handles and names, no paths.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "linux.rs"]
@@ -41,7 +41,7 @@ use crate::error::ToolError;
 /// ```
 pub struct Folder(Handle);
 
-/// One thing in a [`Folder`], which stays open as long as this is kept.
+/// An entry of an [`OpenFolder`]. The folder stays open as long as one of its entries exists.
 pub struct FolderEntry {
     name: OsString,
     kind: FileKind,
@@ -53,10 +53,10 @@ impl Located {
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when nothing is there, with `failed` when it is no folder, and
-    /// with `denied` when it may not be read or a link leads out of the workspace.
+    /// Fails with `not_found` when it does not exist, with `failed` when it is not a folder, and
+    /// with `denied` when it may not be read or a link leads outside of the workspace.
     pub fn open_folder(&self) -> Result<Folder, ToolError> {
-        // What was removed can be opened all the same, and is empty.
+        // The handle of a removed folder still opens, and reads as empty.
         if self.root().is_gone() {
             return Err(self.gone());
         }
@@ -67,40 +67,40 @@ impl Located {
 }
 
 impl Folder {
-    /// What is in the folder, in no particular order.
+    /// Reads the entries of the folder, in no particular order.
     ///
     /// # Errors
     ///
-    /// Fails when the system does not let the folder be read.
+    /// Fails when the folder cannot be read.
     pub fn entries(self) -> io::Result<Vec<FolderEntry>> {
         self.0.entries()
     }
 }
 
 impl FolderEntry {
-    /// Its name.
+    /// Returns the file name.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// What it is; a link is not followed for the answer.
+    /// Returns the type of the entry. Symbolic links are not followed.
     #[must_use]
     pub fn kind(&self) -> FileKind {
         self.kind
     }
 
-    /// When it was last written; a link is not followed for the answer.
+    /// Returns the time of the last modification. Symbolic links are not followed.
     #[must_use]
     pub fn modified(&self) -> Option<SystemTime> {
         self.holder.modified(&self.name)
     }
 
-    /// Opens it as a regular file for reading, with the facts about what was opened.
+    /// Opens the entry as a regular file for reading, and returns the metadata of the open file.
     ///
     /// # Errors
     ///
-    /// Fails when it is no regular file any more, and when it may not be read.
+    /// Fails when it is not a regular file any more, and when it may not be read.
     pub fn open_file(&self) -> io::Result<(File, Metadata)> {
         let file = self.holder.open_file(&self.name)?;
         let metadata = file.metadata()?;
@@ -110,13 +110,14 @@ impl FolderEntry {
         }
     }
 
-    /// Opens it as a folder.
+    /// Opens the entry as a folder.
     ///
     /// # Errors
     ///
-    /// Fails when it is no folder, and when it may not be read; with
-    /// [`CrossesDevices`](io::ErrorKind::CrossesDevices) when it is on another device than where
-    /// the walk began, and the workspace [stays on one](super::Workspace::one_device).
+    /// Fails when it is not a folder, and when it may not be read. Fails with
+    /// [`CrossesDevices`](io::ErrorKind::CrossesDevices) when it is on another file system than
+    /// the start of the walk, and the workspace stays on the
+    /// [same file system](super::Workspace::same_file_system).
     pub fn open_folder(&self) -> io::Result<Folder> {
         self.holder.open_folder(&self.name).map(Folder)
     }

@@ -1,5 +1,5 @@
-//! Handles where nothing better is known: an entry is opened by its name in the folder, and
-//! `cap-std` sees to it that this does not lead out.
+//! Folder handles on other systems: entries are opened by name through cap-std, which confines
+//! them to the folder.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,67 +10,67 @@ use std::time::SystemTime;
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::super::FileKind;
 use super::FolderEntry;
+use crate::workspace::FileKind;
 
-pub(super) struct Handle {
+pub(super) struct FolderHandle {
     dir: Dir,
-    /// The device that all below must be on, where it must be on one.
-    only: Option<u64>,
+    /// The device on which all entries must be, if the walk stays on one file system.
+    required_device: Option<u64>,
 }
 
-/// The folder that holds an entry.
+/// A shared handle of the parent folder of an entry.
 #[derive(Clone)]
-pub(super) struct Holder(Arc<Handle>);
+pub(super) struct ParentFolder(Arc<FolderHandle>);
 
-impl Handle {
-    pub(super) fn of(dir: Dir, one_device: bool) -> io::Result<Self> {
-        let only = if one_device { device(&dir)? } else { None };
-        Ok(Self { dir, only })
+impl FolderHandle {
+    pub(super) fn from_dir(dir: Dir, same_file_system: bool) -> io::Result<Self> {
+        let required_device = if same_file_system { device(&dir)? } else { None };
+        Ok(Self { dir, required_device })
     }
 
     pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {
-        let holder = Holder(Arc::new(self));
+        let parent = ParentFolder(Arc::new(self));
         let entry = |entry: io::Result<cap_std::fs::DirEntry>| {
             let entry = entry?;
-            let kind = FileKind::of(entry.file_type()?);
-            Ok(FolderEntry { name: entry.file_name(), kind, holder: holder.clone() })
+            let kind = FileKind::from_file_type(entry.file_type()?);
+            Ok(FolderEntry { name: entry.file_name(), kind, parent: parent.clone() })
         };
-        holder.0.dir.entries()?.map(entry).collect()
+        parent.0.dir.entries()?.map(entry).collect()
     }
 }
 
-impl Holder {
+impl ParentFolder {
     pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        // A pipe is not waited for.
+        // Do not block on a pipe without a writer.
         options.read(true).nonblock(true).follow(FollowSymlinks::No);
         Ok(self.0.dir.open_with(name, &options)?.into_std())
     }
 
-    pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<Handle> {
-        let (dir, only) = (self.0.dir.open_dir_nofollow(name)?, self.0.only);
-        if only.is_some() && device(&dir)? != only {
+    pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<FolderHandle> {
+        let (dir, required_device) = (self.0.dir.open_dir_nofollow(name)?, self.0.required_device);
+        if required_device.is_some() && device(&dir)? != required_device {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
-        Ok(Handle { dir, only })
+        Ok(FolderHandle { dir, required_device })
     }
 
     pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {
-        let facts = self.0.dir.symlink_metadata(name).ok()?;
-        facts.modified().ok().map(cap_std::time::SystemTime::into_std)
+        let metadata = self.0.dir.symlink_metadata(name).ok()?;
+        metadata.modified().ok().map(cap_std::time::SystemTime::into_std)
     }
 }
 
-/// The device that a folder is on.
+/// Returns the device of a folder.
 #[cfg(unix)]
 fn device(dir: &Dir) -> io::Result<Option<u64>> {
     use cap_std::fs::MetadataExt as _;
 
-    dir.dir_metadata().map(|facts| Some(facts.dev()))
+    dir.dir_metadata().map(|metadata| Some(metadata.dev()))
 }
 
-/// What is mounted in a folder is a link there, and no link is followed.
+/// On Windows mount points are links, and links are never followed.
 #[cfg(not(unix))]
 fn device(_: &Dir) -> io::Result<Option<u64>> {
     Ok(None)

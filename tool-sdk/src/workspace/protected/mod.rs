@@ -1,7 +1,10 @@
-//! Files that something executes or obeys later: who may write them may do anything.
+//! Protected files: files that other programs execute or read as configuration, such as git
+//! hooks, shell start-up files and agent settings. Writing them can lead to code execution.
 //!
-//! A rule that allows changes of the project does not mean these. They are told by name
-//! only, so that it does not matter whether they exist yet.
+//! A permission rule that allows changes of the project does not cover them. They are recognized
+//! by name only, so it does not matter whether they exist yet.
+//!
+//! **Invariant:** the lists are sorted and case-folded, because they are searched by binary search.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +20,7 @@ static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("the pattern is fixed")
 });
 
-/// Places in any folder, with everything below them; in order, as they are looked up so.
+/// Protected paths below any folder, with everything below them. Sorted for the binary search.
 const PLACES: &[&[&str]] = &[
     &[".agents"],
     &[".amazonq"],
@@ -131,8 +134,8 @@ const PLACES: &[&[&str]] = &[
     &["gradle", "wrapper"],
 ];
 
-/// What the command line obeys: its configuration, and what was approved for always. These
-/// are told by where they are, also when a root lies within them.
+/// The configuration and stored approvals of the command line. They are matched against the
+/// whole absolute path, because a root may lie inside of them.
 const OWN: &[&[&str]] = &[
     &[".config", "tool-sdk"],
     &[".local", "state", "tool-sdk"],
@@ -140,11 +143,11 @@ const OWN: &[&[&str]] = &[
     &["tool-sdk", "config.toml"],
 ];
 
-/// A name that each of them has, and where its dash stands.
+/// A component of each of these paths, and the index of its dash.
 const OWN_NAME: &str = "tool-sdk";
 const OWN_DASH: usize = 4;
 
-/// Files in any folder, in order.
+/// Protected file names in any folder. Sorted for the binary search.
 const FILES: &[&str] = &[
     ".aider.conf.yaml",
     ".aider.conf.yml",
@@ -278,19 +281,19 @@ const FILES: &[&str] = &[
     "warp.md",
 ];
 
-/// What git obeys and runs of a repository without a working tree, whose folder has a name like
-/// `project.git`. The rest of it is left out: it often is the home of working trees.
+/// The configuration and hooks of a bare git repository, a folder like `project.git`. The rest is
+/// not protected, because working trees are often placed there.
 const OF_REPOSITORY: &[&str] = &["config", "config.worktree", "hooks"];
 
-/// How such files end in any folder: what an editor opens as a project.
+/// Suffixes of protected file names: project files of editors.
 const ENDS: &[&str] = &[".code-workspace"];
 
-/// How many of a root's own last names count. A checkout deeper below such a place, as agents
-/// make them, is a project like any other.
+/// How many of the last components of a root's own path are checked. A checkout deeper below a
+/// protected folder, as agents create them, is an ordinary project.
 const OF_ROOT: usize = 2;
 
-/// Whether a path below a root names such a file, or something at or below such a place; a
-/// root that lies in one protects everything.
+/// Returns whether a path is a protected file, or lies at or below a protected path. Everything
+/// in a root that lies in a protected folder is protected.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let near = below_root.iter().count() + OF_ROOT;
     let mut near: Vec<_> = absolute.iter().rev().take(near).map(folded).collect();
@@ -301,9 +304,9 @@ pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
         || is_own(absolute)
 }
 
-/// Whether the path leads to what the command line obeys.
+/// Returns whether the path is part of the configuration of the command line.
 fn is_own(absolute: &Path) -> bool {
-    // Most paths are nowhere near, which takes less to see than their names.
+    // Fast path: a byte search rules out most paths without folding their components.
     let path = absolute.as_os_str().as_encoded_bytes();
     let names_it = |dash: usize| {
         let start = dash.checked_sub(OWN_DASH);
@@ -315,12 +318,12 @@ fn is_own(absolute: &Path) -> bool {
     may_be && lead_through(&absolute.iter().map(folded).collect::<Vec<_>>(), OWN)
 }
 
-/// Whether a file of this name is one, in any folder.
+/// Returns whether files of this name are protected in any folder.
 fn is_file(name: &str) -> bool {
     FILES.binary_search(&name).is_ok() || ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether `path` is one of `places`, or something below one.
+/// Returns whether `path` is one of `places` or lies below one, ignoring ASCII case.
 pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
     let is_around = |place: &PathBuf| {
         let (mut names, mut expected) = (path.iter(), place.iter());
@@ -329,7 +332,7 @@ pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(is_around)
 }
 
-/// Whether the path leads through one of `places`, or to it.
+/// Returns whether the path contains the components of one of `places` in sequence.
 fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
     let begins = |rest: &[Cow<'_, str>], place: &[&str]| {
         rest.len() >= place.len() && rest.iter().zip(place).all(|(name, part)| name == part)
@@ -342,25 +345,25 @@ fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
     })
 }
 
-/// Whether the path leads into a repository without a working tree, where git looks.
+/// Returns whether the path leads to the configuration or hooks of a bare git repository.
 fn lead_through_repository(path: &[Cow<'_, str>]) -> bool {
     let obeyed =
         |pair: &[Cow<'_, str>]| pair[0].ends_with(".git") && OF_REPOSITORY.contains(&&*pair[1]);
     path.windows(2).any(obeyed)
 }
 
-/// A name as the lists have it. Some systems take either case for the same file, also of the
-/// letters that other alphabets have for it, and do not see the characters that nobody else
-/// sees.
+/// Folds a name to the form of the lists: Unicode case folding without invisible characters.
+/// Some file systems ignore case, also for compatibility letters, and default-ignorable
+/// characters.
 fn folded(name: &OsStr) -> Cow<'_, str> {
-    // What is no text is nothing that a list has.
+    // A name that is not UTF-8 is in no list.
     let Some(name) = name.to_str() else { return Cow::Borrowed("") };
     match name.is_ascii() {
         true if name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
             Cow::Owned(name.to_ascii_lowercase())
         }
         true => Cow::Borrowed(name),
-        // Some of these letters have an upper case only that is plain, and some a lower case.
+        // Some compatibility letters map to ASCII by their upper case only, others by their lower.
         false => Cow::Owned(UNSEEN.replace_all(name, "").to_uppercase().to_lowercase()),
     }
 }

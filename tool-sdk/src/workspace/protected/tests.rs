@@ -1,10 +1,10 @@
-//! What is protected, in groups, and what is not.
+//! Protected paths by group, and paths that are not protected.
 
 use super::*;
 
-// PA7: an entry that is written otherwise would protect nothing.
+// PA7: an entry that is not case-folded or not in order would never match.
 #[test]
-fn the_lists_hold_names_as_they_are_compared() {
+fn lists_are_folded_and_sorted() {
     let names =
         PLACES.iter().chain(OWN).copied().flatten().chain(FILES).chain(ENDS).chain(OF_REPOSITORY);
     for name in names {
@@ -15,9 +15,9 @@ fn the_lists_hold_names_as_they_are_compared() {
     assert_eq!(OWN_NAME.find('-'), Some(OWN_DASH));
 }
 
-// PA7: the groups of what is asked about, whether it exists or not.
+// PA7: files of each group are protected whether they exist or not.
 #[test]
-fn what_runs_or_is_obeyed_later_is_protected() {
+fn protects_executed_and_configuration_files() {
     let groups: [(&str, &[&str]); 9] = [
         (
             "hooks and settings of version control",
@@ -254,7 +254,7 @@ fn what_runs_or_is_obeyed_later_is_protected() {
 }
 
 #[test]
-fn the_rest_is_not() {
+fn other_files_are_not_protected() {
     for path in [
         "src/main.rs",
         ".gitignore",
@@ -278,7 +278,7 @@ fn the_rest_is_not() {
 
 // PA7: what a root is called counts as much as what stands below it.
 #[test]
-fn a_root_within_a_protected_place_protects_what_is_below() {
+fn a_root_in_a_protected_folder_is_protected() {
     let at = |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
     assert!(at("/work/.github", "workflows/ci.yml"));
     assert!(at("/work/.github/workflows", "ci.yml"));
@@ -294,7 +294,7 @@ fn a_root_within_a_protected_place_protects_what_is_below() {
 }
 
 #[test]
-fn a_place_is_within_itself_and_what_is_around_it() {
+fn at_or_below_ignores_case() {
     let places = ["/work/my.toml".into(), "/state".into()];
     for (path, expected) in [
         ("/work/my.toml", true),
@@ -309,7 +309,7 @@ fn a_place_is_within_itself_and_what_is_around_it() {
 }
 
 #[test]
-fn a_root_within_our_own_files_protects_them_too() {
+fn a_root_in_the_sdk_configuration_is_protected() {
     let at = |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
     assert!(at("/home/ada/.config/tool-sdk", "config.toml"));
     assert!(at("/home/ada/.local", "state/tool-sdk/approvals"));

@@ -1,4 +1,4 @@
-//! Changes that are made whole or not at all.
+//! File transactions: commit, conflict, rollback and concurrent changes.
 
 use std::cell::Cell;
 
@@ -23,7 +23,7 @@ fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolErr
     Changes::new().write(place, before, content).durable(false).apply(|| false)
 }
 
-/// Every file and folder below a folder, with the text of the files.
+/// Returns every file and folder below a folder, with the text of the files.
 pub(super) fn tree(folder: &TempDir) -> Vec<String> {
     fn walk(folder: &Path, top: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -46,7 +46,7 @@ pub(super) fn tree(folder: &TempDir) -> Vec<String> {
 const UNTOUCHED: [&str; 2] = ["src/", "src/main.rs=fn main() {}"];
 
 #[test]
-fn a_file_is_made_with_its_folders_and_replaced() {
+fn creates_parent_folders_and_replaces_files() {
     let (folder, workspace) = folder();
     write(&workspace, "a/b/c", "one").unwrap();
     write(&workspace, "a/b/c", "two").unwrap();
@@ -54,7 +54,7 @@ fn a_file_is_made_with_its_folders_and_replaced() {
 }
 
 #[test]
-fn a_file_is_removed_and_renamed() {
+fn removes_and_renames_files() {
     let (folder, workspace) = folder();
     let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib/lib.rs"));
     Changes::new().rename(from, to, "fn lib() {}").apply(|| false).unwrap();
@@ -64,9 +64,9 @@ fn a_file_is_removed_and_renamed() {
     assert_eq!(tree(&folder), ["lib/", "src/"]);
 }
 
-// PA5: what was read is looked at again right before it is replaced.
+// PA5: the file is compared with its snapshot right before it is replaced.
 #[test]
-fn what_changed_meanwhile_is_kept() {
+fn a_concurrent_change_is_a_conflict() {
     let (folder, workspace) = folder();
     let file = folder.path().join("src/main.rs");
     let theirs: [fn(&Path); 4] = [
@@ -100,9 +100,9 @@ fn what_changed_meanwhile_is_kept() {
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
 
-// What was only touched says the same, and is no conflict.
+// A file with equal content and a new time is not a conflict.
 #[test]
-fn what_was_written_again_is_replaced() {
+fn a_rewrite_of_equal_content_is_no_conflict() {
     let (folder, workspace) = folder();
     let file = folder.path().join("src/main.rs");
     let again: [fn(&Path); 2] = [
@@ -121,8 +121,8 @@ fn what_was_written_again_is_replaced() {
     }
 }
 
-/// Changes one file from many sides at once, each with a workspace of its own as another
-/// process has; `next` gives the new text. Gives how many were told that it worked.
+/// Changes one file from many threads, each with its own workspace like another process; `next`
+/// returns the new text. Returns the number of successful commits.
 #[cfg(target_os = "linux")]
 fn from_many_sides(
     folder: &TempDir,
@@ -148,10 +148,10 @@ fn from_many_sides(
     })
 }
 
-// PA5: what others wrote between the last look and the change is not lost either.
+// PA5: a write between the comparison and the rename is not lost either.
 #[test]
 #[cfg(target_os = "linux")]
-fn every_change_that_was_acknowledged_is_there() {
+fn concurrent_commits_lose_no_change() {
     let (folder, _) = folder();
     let shared = folder.path().join("shared");
     fs::write(&shared, "").unwrap();
@@ -168,9 +168,9 @@ fn every_change_that_was_acknowledged_is_there() {
     assert_eq!(tree(&folder), UNTOUCHED);
 }
 
-// F140: all or nothing, folders included.
+// F140: all or nothing, including created folders.
 #[test]
-fn what_fails_undoes_the_rest() {
+fn a_failure_rolls_back_the_other_changes() {
     let (folder, workspace) = folder();
     fs::write(folder.path().join("old"), "old").unwrap();
     fs::write(folder.path().join("gone"), "gone").unwrap();
@@ -188,9 +188,9 @@ fn what_fails_undoes_the_rest() {
     assert_eq!(tree(&folder), before);
 }
 
-// F140: also where several threads do it.
+// F140: all or nothing, also with several threads.
 #[test]
-fn very_many_are_all_made_or_none() {
+fn large_transactions_are_all_or_nothing() {
     let (folder, workspace) = folder();
     for at in 0..200 {
         fs::write(folder.path().join(format!("old{at}")), "old").unwrap();
@@ -227,7 +227,7 @@ fn very_many_are_all_made_or_none() {
 }
 
 #[test]
-fn whoever_gives_up_finds_nothing_changed() {
+fn a_cancelled_commit_changes_nothing() {
     let (folder, workspace) = folder();
     for patience in 0..4 {
         let asked = Cell::new(0);
@@ -243,7 +243,7 @@ fn whoever_gives_up_finds_nothing_changed() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_goes_meanwhile_is_told_of() {
+fn reports_a_folder_that_was_removed() {
     let (folder, workspace) = folder();
     fs::create_dir(folder.path().join("sub")).unwrap();
     let write = Changes::new().write(at(&workspace, "sub/new"), Snapshot::absent(), "new");
@@ -258,7 +258,7 @@ fn a_folder_that_goes_meanwhile_is_told_of() {
 }
 
 #[test]
-fn folders_are_not_written_and_files_are_no_folders() {
+fn rejects_writing_to_folders_and_below_files() {
     let (folder, workspace) = folder();
     assert_eq!(at(&workspace, "src").snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
     for (path, kind) in [
@@ -274,7 +274,7 @@ fn folders_are_not_written_and_files_are_no_folders() {
 }
 
 #[test]
-fn what_is_lent_for_reading_is_not_written() {
+fn rejects_writing_to_read_only_folders() {
     let (_folder, workspace) = folder();
     let lent = TempDir::new().unwrap();
     fs::write(lent.path().join("page"), "text").unwrap();
@@ -287,7 +287,7 @@ fn what_is_lent_for_reading_is_not_written() {
 }
 
 #[test]
-fn a_file_may_be_too_large() {
+fn rejects_files_over_the_limit() {
     let (_folder, workspace) = folder();
     let place = at(&workspace, "src/main.rs");
     assert!(place.snapshot(12).is_ok());
@@ -296,7 +296,7 @@ fn a_file_may_be_too_large() {
 }
 
 #[tokio::test]
-async fn a_lock_is_one_for_every_name_of_a_file() {
+async fn the_lock_is_the_same_for_every_path_of_a_file() {
     let (_folder, workspace) = folder();
     let clone = workspace.clone();
     let held = workspace.lock([&at(&workspace, "src/main.rs").real().unwrap()]).await;
@@ -322,7 +322,7 @@ mod unix {
     }
 
     #[test]
-    fn the_mode_stays() {
+    fn keeps_the_mode() {
         let (folder, workspace) = folder();
         let script = folder.path().join("run.sh");
         fs::write(&script, "old").unwrap();
@@ -333,15 +333,15 @@ mod unix {
         Changes::new().rename(from, to, "new").apply(|| false).unwrap();
         assert_eq!(mode(&folder.path().join("run2.sh")), 0o751);
 
-        // A new file gets what any program's would.
+        // A new file gets the default mode.
         write(&workspace, "new", "new").unwrap();
         fs::write(folder.path().join("like"), "").unwrap();
         assert_eq!(mode(&folder.path().join("new")), mode(&folder.path().join("like")));
     }
 
-    // A file that gets another place is never nowhere, and stays when something else fails.
+    // A moved file exists at all times, and stays when another change fails.
     #[test]
-    fn nothing_goes_before_all_that_comes_is_there() {
+    fn removes_files_after_all_writes() {
         let (folder, workspace) = folder();
         let number = || fs::metadata(folder.path().join("src/main.rs")).unwrap().ino();
         let was = number();
@@ -355,7 +355,7 @@ mod unix {
     }
 
     #[test]
-    fn what_was_undone_has_its_mode() {
+    fn rollback_restores_the_mode() {
         let (folder, workspace) = folder();
         let script = folder.path().join("run.sh");
         fs::write(&script, "old").unwrap();
@@ -367,9 +367,9 @@ mod unix {
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
 
-    // What was made private in the meantime is not made public again.
+    // A concurrent `chmod` to private is a conflict.
     #[test]
-    fn a_mode_that_changed_meanwhile_is_kept() {
+    fn a_concurrent_chmod_is_a_conflict() {
         let (folder, workspace) = folder();
         let file = folder.path().join("src/main.rs");
         for theirs in [0o600, 0o400] {
@@ -389,7 +389,7 @@ mod unix {
     }
 
     #[test]
-    fn a_file_that_is_marked_read_only_stays() {
+    fn rejects_read_only_files() {
         let (folder, workspace) = folder();
         let file = folder.path().join("src/main.rs");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
@@ -398,7 +398,7 @@ mod unix {
     }
 
     #[test]
-    fn pipes_are_refused_at_once() {
+    fn rejects_pipes_without_blocking() {
         let (folder, workspace) = folder();
         let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
         assert!(made.success());
@@ -411,7 +411,7 @@ mod unix {
         ] {
             assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
         }
-        // One that was made after the place was found.
+        // A pipe that was created after the path was resolved.
         let later = at(&workspace, "later").real().unwrap();
         fs::rename(folder.path().join("pipe"), folder.path().join("later")).unwrap();
         assert_eq!(later.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
@@ -420,7 +420,7 @@ mod unix {
     }
 
     #[test]
-    fn a_link_is_followed_inside_and_never_replaced() {
+    fn writes_through_links_inside_the_root() {
         let (folder, workspace) = folder();
         symlink("src/main.rs", folder.path().join("link")).unwrap();
         symlink("nowhere", folder.path().join("broken")).unwrap();
@@ -433,9 +433,9 @@ mod unix {
         assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
-    // F140: a link that leads nowhere is removed itself, and is there again where that is undone.
+    // F140: a dangling link is removed, and restored by a rollback.
     #[test]
-    fn a_link_is_removed_and_put_back() {
+    fn removes_and_restores_a_dangling_link() {
         let (folder, workspace) = folder();
         let link = folder.path().join("broken");
         symlink("nowhere", &link).unwrap();
@@ -448,7 +448,7 @@ mod unix {
         assert_eq!(both.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
 
-        // It is not the same link any more; and then it is.
+        // A conflict while the link has another target.
         fs::remove_file(&link).unwrap();
         symlink("elsewhere", &link).unwrap();
         let remove = |before| Changes::new().remove(broken.clone(), before).apply(|| false);
@@ -461,9 +461,9 @@ mod unix {
         assert_eq!(main.snapshot_of_link().unwrap_err().kind(), ErrorKind::Failed);
     }
 
-    // PA1: a folder that turns into a link while it is written through leads nowhere else.
+    // PA1: a folder that is replaced by a link during a write does not lead outside.
     #[test]
-    fn a_race_against_links_is_never_lost() {
+    fn a_symlink_race_never_escapes_the_root() {
         let (folder, workspace) = folder();
         let outside = TempDir::new().unwrap();
         fs::write(outside.path().join("file"), "secret").unwrap();
@@ -483,7 +483,7 @@ mod unix {
             });
             for round in 0..20_000 {
                 let place = at(&workspace, "dir/file");
-                // Either way of opening: links followed inside, and none at all.
+                // Both ways to open: with links inside of the root, and canonical without links.
                 let place = if round % 2 == 0 { Ok(place) } else { place.real() };
                 let Ok(place) = place else { continue };
                 let Ok(before) = place.snapshot(LIMIT) else { continue };

@@ -1,4 +1,4 @@
-//! Changes of very many files, and changes while others hold the folder.
+//! Transactions in many folders, and while another process holds the directory lock.
 
 use std::cell::Cell;
 use std::process::Command;
@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::changes::{read, tree};
 use super::*;
 
-/// How many folders, with one file each.
+/// The number of folders, with one file each.
 const COUNT: usize = 300;
 
 /// Changes one file in each of many folders.
@@ -20,9 +20,9 @@ fn everywhere(workspace: &Workspace) -> Changes {
     })
 }
 
-// F140: a turn takes no handles that the change, or undoing it, would need.
+// F140: locking needs no additional handles, which a commit or rollback could lack.
 #[test]
-fn a_handle_for_each_folder_is_enough() {
+fn needs_one_handle_per_folder() {
     const LIMIT: &str = "TOOL_SDK_HANDLES";
     let Ok(limit) = std::env::var(LIMIT) else {
         for limit in [COUNT + 100, 2 * COUNT - 20] {
@@ -53,7 +53,7 @@ fn a_handle_for_each_folder_is_enough() {
 }
 
 #[test]
-fn whoever_waits_for_others_may_give_up() {
+fn waiting_for_a_lock_can_be_cancelled() {
     let (folder, workspace) = folder();
     let theirs = fs::File::open(folder.path().join("src")).unwrap();
     flock(&theirs, FlockOperation::NonBlockingLockExclusive).unwrap();

@@ -1,4 +1,4 @@
-//! Paths that stay inside, and paths that would lead out.
+//! Path resolution: paths inside of the roots, and paths that would escape.
 
 mod changes;
 #[cfg(target_os = "linux")]
@@ -38,7 +38,7 @@ fn check(workspace: &Workspace, path: &str, expected: Result<&str, ErrorKind>) {
 }
 
 #[test]
-fn one_place_has_one_name() {
+fn a_file_has_one_display_path() {
     let (folder, workspace) = folder();
     let absolute = folder.path().join("src/main.rs");
     check(&workspace, "src/main.rs", Ok("src/main.rs"));
@@ -49,9 +49,9 @@ fn one_place_has_one_name() {
     assert_eq!(workspace.resolve(".").unwrap().absolute(), workspace.roots().next().unwrap());
 }
 
-// PA6: whichever root it is reached through, rules speak of one name.
+// PA6: a file has one rule path, independent of the root through which it is reached.
 #[test]
-fn a_place_in_roots_that_overlap_has_one_name() {
+fn overlapping_roots_give_one_rule_path() {
     let (folder, _) = folder();
     let (outer, inner) = (folder.path().to_owned(), folder.path().join("src"));
     let absolute = inner.join("main.rs");
@@ -65,7 +65,7 @@ fn a_place_in_roots_that_overlap_has_one_name() {
 }
 
 #[test]
-fn what_is_outside_is_denied() {
+fn denies_paths_outside_of_the_roots() {
     let (folder, workspace) = folder();
     let sibling = format!("{}-other/x", folder.path().display());
     for path in ["..", "../x", "src/../../x", "/", "/etc/passwd", &sibling] {
@@ -80,7 +80,7 @@ fn what_is_outside_is_denied() {
 
 // PA3
 #[test]
-fn what_no_file_is_called_is_invalid() {
+fn rejects_invalid_paths() {
     let (_folder, workspace) = folder();
     let long_name = "n".repeat(256);
     let long_path = "n/".repeat(2049);
@@ -92,7 +92,7 @@ fn what_no_file_is_called_is_invalid() {
 
 // PA3
 #[test]
-fn nothing_is_expanded() {
+fn does_not_expand_tilde_or_variables() {
     let (_folder, workspace) = folder();
     for path in ["~/x", "$HOME/x", "%2e%2e/x", "file:x"] {
         check(&workspace, path, Ok(path));
@@ -100,7 +100,7 @@ fn nothing_is_expanded() {
 }
 
 #[test]
-fn parents_inside_are_fine() {
+fn allows_parent_components_inside_the_root() {
     let (_folder, workspace) = folder();
     let place = workspace.resolve("src/../src/main.rs").unwrap();
     assert_eq!(text(&place).unwrap(), "fn main() {}");
@@ -118,7 +118,7 @@ fn only_regular_files_are_opened() {
 }
 
 #[test]
-fn folders_list_what_is_there() {
+fn lists_folder_entries() {
     let (folder, workspace) = folder();
     fs::write(folder.path().join("a"), "").unwrap();
     let mut entries: Vec<_> = workspace
@@ -139,13 +139,13 @@ fn folders_list_what_is_there() {
 }
 
 #[test]
-fn relative_paths_belong_to_the_root_that_has_them() {
+fn relative_paths_prefer_the_root_in_which_they_exist() {
     let (first, second) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fs::write(second.path().join("b"), "second").unwrap();
     let workspace = Workspace::open([first.path(), second.path()]).unwrap();
     let place = workspace.resolve("b").unwrap();
     assert_eq!(text(&place).unwrap(), "second");
-    // What is shown leads back to the same file, also when the first root gets a `b`.
+    // The displayed path resolves to the same file, even when `b` appears in the first root.
     fs::write(first.path().join("b"), "first").unwrap();
     assert_eq!(text(&workspace.resolve("b").unwrap()).unwrap(), "first");
     assert_eq!(text(&workspace.resolve(&place.display()).unwrap()).unwrap(), "second");
@@ -162,7 +162,7 @@ fn the_innermost_root_wins() {
 }
 
 #[test]
-fn a_folder_can_be_lent_for_reading() {
+fn read_only_folders_can_be_read() {
     let (_folder, workspace) = folder();
     let lent = TempDir::new().unwrap();
     let file = lent.path().join("page");
@@ -182,7 +182,7 @@ fn a_folder_can_be_lent_for_reading() {
         .collect();
     assert_eq!(names, ["page"]);
 
-    // It is no root: relative paths do not lead there, and nobody is sent there.
+    // A read-only folder is no root: relative paths do not lead there, and hints do not name it.
     assert!(!lending.resolve("page").unwrap().is_read_only());
     assert!(lending.roots().eq(workspace.roots()));
     let error = lending.resolve("/etc/passwd").unwrap_err();
@@ -195,7 +195,7 @@ fn a_folder_can_be_lent_for_reading() {
 }
 
 #[test]
-fn a_bad_root_is_named() {
+fn reports_a_root_that_cannot_be_opened() {
     let folder = TempDir::new().unwrap();
     let missing = folder.path().join("missing");
     let error = Workspace::open([&missing]).unwrap_err();
@@ -204,7 +204,7 @@ fn a_bad_root_is_named() {
 }
 
 #[test]
-fn windows_names_are_known() {
+fn detects_reserved_windows_names() {
     for name in ["NUL", "nul.txt", "COM1", "lpt9.log", "a:b", "a.", "a "] {
         assert!(is_special_on_windows(name), "{name}");
     }
@@ -221,7 +221,7 @@ mod unix {
     use super::*;
 
     #[test]
-    fn links_lead_nowhere_else() {
+    fn links_do_not_escape_the_root() {
         let (folder, workspace) = folder();
         let outside = TempDir::new().unwrap();
         fs::write(outside.path().join("secret"), "secret").unwrap();
@@ -243,7 +243,7 @@ mod unix {
     }
 
     #[test]
-    fn links_lead_out_of_no_folder_that_is_lent() {
+    fn links_do_not_escape_a_read_only_folder() {
         let (folder, workspace) = folder();
         let lent = TempDir::new().unwrap();
         symlink(folder.path().join("src/main.rs"), lent.path().join("in")).unwrap();
@@ -256,7 +256,7 @@ mod unix {
     }
 
     #[test]
-    fn a_pipe_is_refused_at_once() {
+    fn rejects_a_pipe_without_blocking() {
         let (folder, workspace) = folder();
         let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
         assert!(made.success());
@@ -264,9 +264,9 @@ mod unix {
         assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
     }
 
-    // PA1: a folder that has the name of one that is gone is another folder, and that is said.
+    // PA1: a new folder at the path of a removed root is a different folder; the error says so.
     #[test]
-    fn a_root_that_was_removed_is_told_of() {
+    fn reports_a_removed_root() {
         let (folder, workspace) = folder();
         fs::remove_dir_all(folder.path()).unwrap();
         for _ in 0..2 {
@@ -290,9 +290,9 @@ mod unix {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    // PA1: the path that rules and people are told is that of the folder which is open.
+    // PA1: the path that rules and users see is that of the open folder.
     #[test]
-    fn a_root_that_is_swapped_while_it_is_opened_is_refused() {
+    fn rejects_a_root_that_is_replaced_while_it_is_opened() {
         let top = TempDir::new().unwrap();
         let at = |name: &str| top.path().join(name);
         for name in ["a", "b"] {
@@ -307,12 +307,12 @@ mod unix {
             fs::rename(at("b"), at("a")).unwrap();
             fs::rename(at("old"), at("b")).unwrap();
             let error = Root::of(before, Access::Full, at(name)).err().unwrap();
-            assert_eq!(error.to_string(), "another folder took its place while it was opened");
+            assert_eq!(error.to_string(), "the folder was replaced while it was opened");
         }
     }
 
     #[test]
-    fn a_root_may_be_named_through_a_link() {
+    fn a_root_may_be_given_through_a_link() {
         let (folder, _) = folder();
         let names = TempDir::new().unwrap();
         let link = names.path().join("project");

@@ -1,4 +1,4 @@
-//! Who may do what with a file, before and after a change.
+//! Owner, mode and access control list of a file before and after it is replaced.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -18,11 +18,11 @@ use crate::workspace::{Changes, Snapshot};
 const LIST: &str = "system.posix_acl_access";
 const LIST_OF_FOLDER: &str = "system.posix_acl_default";
 
-/// A list as the system keeps it: the owner writes, one more user reads, the group nothing.
+/// A POSIX ACL in kernel format: owner read-write, one more user read, group nothing.
 fn list() -> Vec<u8> {
-    const ANYBODY: u32 = u32::MAX;
+    const ANY_USER: u32 = u32::MAX;
     let entries =
-        [(1, 6, ANYBODY), (2, 4, 54_321), (4, 0, ANYBODY), (16, 4, ANYBODY), (32, 0, ANYBODY)];
+        [(1, 6, ANY_USER), (2, 4, 54_321), (4, 0, ANY_USER), (16, 4, ANY_USER), (32, 0, ANY_USER)];
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, rights, who) in entries {
         list.extend(u16::to_le_bytes(tag));
@@ -32,7 +32,7 @@ fn list() -> Vec<u8> {
     list
 }
 
-/// Says no where the file system knows no such thing.
+/// Sets an extended attribute; returns `false` if the file system does not support it.
 fn set(path: &Path, name: &str, value: &[u8]) -> bool {
     fsetxattr(File::open(path).unwrap(), name, value, XattrFlags::empty()).is_ok()
 }
@@ -41,10 +41,10 @@ fn attributes(path: &Path) -> Attributes {
     Attributes::of(&File::open(path).unwrap()).unwrap()
 }
 
-// PA5: the mode of a file with a list says nothing of its group, to which a successor without
-// the list would be open.
+// PA5: with an ACL the group bits of the mode are its mask; a replacement without the ACL would be
+// accessible to the group.
 #[test]
-fn the_list_of_who_may_read_stays() {
+fn keeps_the_acl() {
     let (folder, workspace) = folder();
     let file = folder.path().join("src/main.rs");
     fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
@@ -67,7 +67,7 @@ fn the_list_of_who_may_read_stays() {
         (expected.clone(), mode)
     );
 
-    // What is undone has its list again.
+    // A rollback restores the ACL.
     let (lib, before) = read(&workspace, "lib.rs");
     let (gone, _) = read(&workspace, "gone");
     fs::write(folder.path().join("gone"), "x").unwrap();
@@ -79,9 +79,9 @@ fn the_list_of_who_may_read_stays() {
     assert_eq!(attributes(&moved), expected);
 }
 
-// PA5: nor is it open to those whom new files of its folder are open to.
+// PA5: the default ACL of the folder does not widen access to a replaced file.
 #[test]
-fn the_list_of_the_folder_is_for_new_files() {
+fn the_default_acl_applies_to_new_files_only() {
     let (folder, workspace) = folder();
     let file = folder.path().join("src/main.rs");
     if !set(&folder.path().join("src"), LIST_OF_FOLDER, &list()) {
@@ -95,13 +95,13 @@ fn the_list_of_the_folder_is_for_new_files() {
     assert!(!attributes(&folder.path().join("src/new.rs")).is_empty());
 }
 
-// PA5: who takes somebody from the list meant what comes after it, too.
+// PA5: a concurrent change of the ACL is a conflict.
 #[test]
-fn a_list_that_changed_meanwhile_is_kept() {
+fn a_concurrent_acl_change_is_a_conflict() {
     let (folder, workspace) = folder();
     let file = folder.path().join("src/main.rs");
     let (main, before) = read(&workspace, "src/main.rs");
-    // The list has the mode that the file had.
+    // The ACL corresponds to the same mode.
     fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
     let (_, open) = read(&workspace, "src/main.rs");
     if !set(&file, LIST, &list()) {
@@ -113,32 +113,33 @@ fn a_list_that_changed_meanwhile_is_kept() {
     }
 }
 
-/// Only this thread is somebody else.
-fn become_one_of(somebody: u32, groups: &[u32]) {
+/// Changes user and groups of the current thread only.
+fn become_user(other_user: u32, groups: &[u32]) {
     let groups: Vec<_> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
     set_thread_groups(&groups).unwrap();
-    set_thread_gid(Gid::from_raw(somebody)).unwrap();
-    set_thread_uid(Uid::from_raw(somebody)).unwrap();
+    set_thread_gid(Gid::from_raw(other_user)).unwrap();
+    set_thread_uid(Uid::from_raw(other_user)).unwrap();
 }
 
-// PA5: a file of somebody else's stays that of its group, and nobody runs it as somebody else.
+// PA5: a file of another user keeps its group, and loses setuid.
 #[test]
-fn a_file_that_is_shared_stays_with_its_group() {
+fn keeps_the_group_of_a_shared_file() {
     let (folder, workspace) = folder();
     if !geteuid().is_root() {
         return;
     }
-    let (somebody, team) = (54_321, 54_322);
+    let (other_user, team) = (54_321, 54_322);
     let file = folder.path().join("src/main.rs");
-    chown(folder.path().join("src"), Some(somebody), None).unwrap();
-    chown(folder.path(), Some(somebody), None).unwrap();
-    for (mode, groups, expected) in
-        [(0o4770, &[team][..], (somebody, team, 0o770)), (0o606, &[], (somebody, somebody, 0o600))]
-    {
+    chown(folder.path().join("src"), Some(other_user), None).unwrap();
+    chown(folder.path(), Some(other_user), None).unwrap();
+    for (mode, groups, expected) in [
+        (0o4770, &[team][..], (other_user, team, 0o770)),
+        (0o606, &[], (other_user, other_user, 0o600)),
+    ] {
         chown(&file, Some(0), Some(team)).unwrap();
         fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
         let write = || {
-            become_one_of(somebody, groups);
+            become_user(other_user, groups);
             let (main, before) = read(&workspace, "src/main.rs");
             Changes::new().write(main, before, "new").apply(|| false).unwrap();
         };
@@ -148,20 +149,20 @@ fn a_file_that_is_shared_stays_with_its_group() {
     }
 }
 
-// PA5: a file in a folder of one's own may be somebody else's, who does not share it.
+// PA5: a file of another user in one's own folder may not be replaced without write access.
 #[test]
-fn what_this_user_may_not_write_is_not_replaced() {
+fn rejects_files_without_write_permission() {
     let (folder, workspace) = folder();
     if !geteuid().is_root() {
         return;
     }
-    let somebody = 54_321;
+    let other_user = 54_321;
     let file = folder.path().join("src/main.rs");
     for path in [folder.path(), &folder.path().join("src")] {
-        chown(path, Some(somebody), Some(somebody)).unwrap();
+        chown(path, Some(other_user), Some(other_user)).unwrap();
     }
     let try_as_somebody = || {
-        become_one_of(somebody, &[]);
+        become_user(other_user, &[]);
         let (main, before) = read(&workspace, "src/main.rs");
         let write = Changes::new().write(main.clone(), before.clone(), "x");
         let remove = Changes::new().remove(main, before);

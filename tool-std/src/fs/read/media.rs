@@ -1,4 +1,4 @@
-//! What a file holds that is no text, by how it starts, and images and PDF files as they are.
+//! Detects binary files and media types, and attaches images and PDF files.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,13 +9,13 @@ use tool_sdk::{Attachment, Located, Output, ToolError};
 use super::display;
 use crate::look::Look;
 
-/// How much of a file is looked at to tell text from anything else.
+/// The number of bytes that are inspected to detect binary files.
 const SNIFFED: usize = 4096;
 
-/// The largest image or PDF that is passed on.
+/// The largest image or PDF that is attached.
 const MAX_ATTACHMENT: u64 = 10 * 1024 * 1024;
 
-/// Files whose content is never text, although their start may look like it.
+/// Extensions of binary formats, which may start like text.
 const BINARY: &[&str] = &[
     "7z", "avi", "bmp", "bz2", "class", "dll", "doc", "docx", "dylib", "exe", "flac", "gz", "ico",
     "jar", "mkv", "mov", "mp3", "mp4", "odp", "ods", "odt", "ogg", "otf", "ppt", "pptx", "pyc",
@@ -23,7 +23,7 @@ const BINARY: &[&str] = &[
     "woff2", "xls", "xlsx", "xz", "zip", "zst",
 ];
 
-/// The media type of a file that a model can look at, by how it starts.
+/// Returns the media type of an image or PDF, by its first bytes.
 pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
     match start {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -35,7 +35,7 @@ pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Passes on a file of which `bytes` were read already.
+/// Attaches a file of which `bytes` were read already.
 pub(super) fn attach(
     look: &Look<'_>,
     mime: &'static str,
@@ -43,7 +43,7 @@ pub(super) fn attach(
     file: &File,
 ) -> Result<Output, ToolError> {
     let path = look.place.display();
-    // The size comes from reading: what the system claims may be out of date.
+    // The size is measured by reading, because the metadata may be out of date.
     let room = (MAX_ATTACHMENT + 1).saturating_sub(bytes.len() as u64);
     file.take(room).read_to_end(&mut bytes).map_err(|error| look.unread(error))?;
     if bytes.len() as u64 > MAX_ATTACHMENT {
@@ -61,15 +61,15 @@ pub(super) fn attach(
         .attach(Attachment::bytes(mime, bytes).named(name)))
 }
 
-/// Whether a file that starts like this is no text.
+/// Whether a file with these first bytes is binary.
 pub(super) fn is_binary(place: &Located, start: &[u8]) -> bool {
     looks_binary(start) || (!start.is_empty() && has_binary_name(place))
 }
 
-/// Whether there is a NUL, or too much that is unprintable.
+/// Whether there is a NUL byte, or more than 30% control characters.
 fn looks_binary(start: &[u8]) -> bool {
     let start = &start[..start.len().min(SNIFFED)];
-    // In sums of one byte, which become vector instructions.
+    // Sums of one byte, which compile to vector instructions.
     let is_unprintable = |&byte: &u8| u8::from(matches!(byte, 0..=8 | 14..=31));
     let sums = start.chunks(usize::from(u8::MAX));
     let unprintable: usize =

@@ -1,4 +1,4 @@
-//! `read_file`: a text file page by page, an image or a PDF as it is.
+//! The tool `read_file`: reads a text file by pages, and attaches images and PDF files.
 
 mod media;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use crate::look::{self, Look};
 use crate::text::index::{Identity, LineIndex, Marks};
 use crate::text::page::{Blocks, End, Fault, Page, page};
 
-/// How much of a file is read without going to another thread, where it is in memory.
+/// The maximum number of bytes that are read on the async thread, if they are in the page cache.
 const AT_ONCE: usize = 320 * 1024;
 
 /// Read a text file, or a range of its lines.
@@ -64,8 +64,8 @@ pub async fn read_file(
     look::at(path, workspace, cx, move |look| read(&look, &wanted)).await
 }
 
-/// The first page of a text that is in memory; whatever is not as easy is for another
-/// thread, mistakes included.
+/// The fast path: reads the first page of a text file from the page cache. Returns `None` in all
+/// other cases, including errors; a blocking thread then handles them.
 fn at_once(place: &Located, limit: u32, numbering: Numbering) -> Option<Output> {
     let file = place.open_file().ok()?;
     let len = file.metadata().ok()?.len();
@@ -78,12 +78,12 @@ fn at_once(place: &Located, limit: u32, numbering: Numbering) -> Option<Output> 
     Some(show(place, 1, page, numbering))
 }
 
-/// The page that is asked for.
+/// The requested page.
 struct Wanted {
     offset: u64,
     limit: u64,
     numbering: Numbering,
-    /// Whether the path says that it is a folder's.
+    /// Whether the path ends in a separator, like that of a folder.
     names_folder: bool,
 }
 
@@ -95,7 +95,7 @@ fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
         let path = place.display();
         return Err(ToolError::invalid(
             "path",
-            format_args!("`{path}/` names a folder, and it is a file"),
+            format_args!("`{path}/` names a folder, but `{path}` is a file"),
         )
         .hint(format_args!("read `{path}`")));
     }
@@ -128,7 +128,7 @@ fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
     Ok(show(place, offset, page.map_err(failed)?, numbering))
 }
 
-/// The page with what the model should know about the rest.
+/// Formats the page, with a note on what follows.
 fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Output {
     let path = place.spelling();
     let (last, next) = (offset + page.lines.max(1) - 1, offset + page.lines);
@@ -171,7 +171,7 @@ fn explain(fault: Fault, look: &Look<'_>, offset: u64) -> ToolError {
     }
 }
 
-/// Says what to do instead of reading what cannot be read.
+/// Adds a hint on what to do instead, when a file cannot be opened.
 fn advise(error: ToolError, look: &Look<'_>) -> ToolError {
     match look.place.metadata() {
         Ok(found) if found.kind.is_dir() => error.hint("list it with `list_dir`"),

@@ -1,4 +1,4 @@
-//! What a model gets of texts, images and everything else.
+//! `read_file`: text, images and other files.
 
 use std::fs;
 use std::time::Duration;
@@ -146,7 +146,7 @@ async fn binary_files_are_refused() {
     }
 }
 
-// F141: what is shown of such a name leads to no file, and that is said.
+// F141: such a displayed name leads to no file, and the hint says so.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_name_that_cannot_be_sent_is_explained() {
@@ -198,7 +198,7 @@ async fn nothing_is_read_when_the_time_is_up() {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
 }
 
-// F141: a path that is a folder's is one for every tool.
+// F141: a path with a trailing separator names a folder for every tool.
 #[tokio::test]
 async fn a_file_is_not_read_under_the_path_of_a_folder() {
     let folder = Folder::with(&[("e", b"text\n")]);
@@ -210,7 +210,7 @@ async fn a_file_is_not_read_under_the_path_of_a_folder() {
     assert_eq!(folder.error("x/", 1).await.kind(), ErrorKind::NotFound);
 }
 
-// F141: the same name in another form of Unicode is meant.
+// F141: the same name in another Unicode normalization form is suggested.
 #[tokio::test]
 async fn a_name_that_is_composed_otherwise_is_offered() {
     let folder = Folder::with(&[("\u{fc}n\u{ef}", b"text\n")]);

@@ -1,4 +1,4 @@
-//! What the cases of others leave open.
+//! Cases that the fixtures of other implementations leave open.
 
 use super::super::{ApplyError, Effort, Section, VerifyError, parse, update};
 use super::{apply, check, chunks, patch};
@@ -8,7 +8,7 @@ fn check_pass(old: &str, body: &str, expected: &str) {
     assert_eq!(apply(old, body).map(|(_, pass)| pass.as_str()), Ok(expected));
 }
 
-// F142, F143: line ends and byte order mark stay what they are.
+// F142, F143: line endings and byte order mark are kept.
 #[test]
 fn each_line_keeps_its_end() {
     check("a\r\nb\r\n", "@@\n a\n-b\n+B\n+C", "a\r\nB\r\nC\r\n");
@@ -72,7 +72,7 @@ fn several_lines_above_lead_to_the_place() {
     }
     check_pass(old, "@@ class B \n@@  fn f\n-  x\n+  y", "trailing_blanks");
     assert!(apply(old, "@@  fn f\n@@ class B\n@@ class A\n-  x\n+  y").is_err());
-    // One without a line says nothing to go on from.
+    // A chunk without a quoted line has no position.
     assert!(parse(&patch("@@\n@@\n-a")).is_err());
 }
 
@@ -80,7 +80,7 @@ fn several_lines_above_lead_to_the_place() {
 fn the_end_of_the_file_is_the_only_place_there() {
     check("a\nb\na\n", "@@\n-a\n+z\n*** End of File", "a\nb\nz\n");
     assert!(apply("a\nb\n", "@@\n-a\n+z\n*** End of File").is_err());
-    // The cursor stands below.
+    // The cursor is below the line.
     assert!(apply("a\nb\n", "@@\n b\n@@\n-a\n-b\n+z\n*** End of File").is_err());
 }
 
@@ -173,7 +173,7 @@ fn a_script_that_does_more_is_no_patch() {
     }
 }
 
-// A text that repeats itself, and a quote that is nearly there everywhere.
+// A text that repeats itself, with a quote that almost matches everywhere.
 #[test]
 fn nobody_waits_for_what_repeats_too_often() {
     let (old, text) = ("a\n".repeat(10_000), patch(&format!("@@\n{}-b", " a\n".repeat(1000))));

@@ -1,4 +1,4 @@
-//! Cases of other systems. `tests/fixtures` says whose they are.
+//! Fixtures of other implementations. `tests/fixtures` names their sources.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
 use super::{Files, hunks, parse, run};
 use crate::text::lines::Line;
 
-/// Cases that end otherwise here: why, and the text that is written. Their words for errors are
-/// those of the tool, whose tests compare them; here only that there is one is compared.
+/// Cases with another result here: the reason, and the text that is written. The error texts of the
+/// fixtures are compared in the tests of the tool; here only the presence of an error counts.
 const DIFFERENT: &[(&str, &str, &str)] = &[
     ("add/update/delete", "every added line has its end", "created\n"),
     (
@@ -63,7 +63,7 @@ fn patches_are_read_as_the_cases_say() {
     for case in cases {
         let name = case["name"].as_str().unwrap();
         let mut text = case["patch"].as_str().unwrap().to_owned();
-        // A reader of streams stops at the mistake, before there is an end.
+        // A streaming parser stops at the mistake, before the end.
         if case["mode"] == "streaming" && !text.trim_end().ends_with("*** End Patch") {
             text.push_str("*** End Patch");
         }
@@ -99,8 +99,8 @@ fn lines_are_found_where_the_cases_say() {
     }
 }
 
-/// Where their tool takes the whole command line, ours takes what stands around a patch, and
-/// nothing that says in which folder it is meant.
+/// The other tool strips the whole command line; this one strips only the heredoc and its command,
+/// without a `cd`.
 #[test]
 fn what_stands_around_a_patch_is_taken_away() {
     let text = include_str!("../../../tests/fixtures/codex-apply-patch-invocation/cases.json");

@@ -1,4 +1,4 @@
-//! What holds for every patch.
+//! Properties of every patch.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -47,12 +47,12 @@ fn ended(lines: &[String], end: &str) -> String {
     lines.iter().map(|line| format!("{line}{end}")).collect()
 }
 
-/// Lines that often repeat, and often differ in blanks only.
+/// Lines that often repeat, and often differ only in blanks.
 fn repeating() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[ab \u{2019}']{0,3}", 1..12)
 }
 
-/// Two lists of lines, most of them shared and each of them once.
+/// Two lists of lines, most of them shared, each line once.
 fn distinct() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     prop::collection::vec(0_u8..8, 1..60).prop_map(|fates| {
         let mut sides = (Vec::new(), Vec::new());
@@ -81,15 +81,14 @@ fn tree() -> impl Strategy<Value = Files> {
     })
 }
 
-/// The patch from one tree to another; a file that only goes becomes one that only comes,
-/// where `moves` says so.
+/// The patch from one tree to another. With `moves`, a removed file becomes an added one by a move.
 fn between(old: &Files, new: &Files, moves: bool) -> String {
     let mut text = String::from("*** Begin Patch\n");
     let only = |these: &Files, those: &Files| -> Vec<String> {
         these.keys().filter(|path| !those.contains_key(*path)).cloned().collect()
     };
     let (mut gone, mut came) = (only(old, new), only(new, old));
-    // An update has at least one line, so that it cannot move a file that is empty.
+    // An update has at least one line, so it cannot move an empty file.
     gone.sort_by_key(|path| old[path].is_empty());
     if moves && gone.first().is_some_and(|from| !old[from].is_empty()) && !came.is_empty() {
         let (from, to) = (gone.remove(0), came.remove(0));
@@ -156,7 +155,7 @@ proptest! {
         }
     }
 
-    // F142: a quicker way to a place is no other place.
+    // F142: the fast path finds the same position.
     #[test]
     fn what_is_found_at_once_is_found_line_by_line(
         old in "\u{feff}?([ab]{0,2}\n){0,12}[ab\r]{0,2}",
@@ -187,7 +186,7 @@ proptest! {
         let text = format!("*** Begin Patch\n{text}\n*** End Patch");
         if let Ok(patch) = grammar::parse(&text) {
             let _ = patch.verify();
-            // What is read of a section later says the same, and has no mistakes.
+            // A section that is parsed later has the same content and no mistakes.
             for (section, hunk) in patch.sections.iter().zip(hunks(&patch)) {
                 prop_assert_eq!((section.path, section.moves_to), (hunk.path(), hunk.moves_to()));
                 let deletes = matches!(hunk, Hunk::Delete { .. });
@@ -197,7 +196,7 @@ proptest! {
     }
 }
 
-/// Prints how long 5,000 chunks in 2 MB take.
+/// Prints the time for 5,000 chunks in 2 MB.
 #[test]
 #[ignore = "a measurement, not a claim"]
 fn time_of_5000_chunks() {

@@ -1,4 +1,4 @@
-//! The patch engine: cases of other systems, our own choices, and laws.
+//! The patch engine: fixtures of other implementations, own cases, and properties.
 
 mod choices;
 mod fixtures;
@@ -11,13 +11,13 @@ use super::{ApplyError, Chunk, Effort, Hunk, Pass, Patch, hunk, parse};
 use crate::diff::Change;
 use crate::text::lines::{count, split_bom};
 
-/// What a patch does, in order. A section of which nothing is wrong can be read.
+/// Parses a patch with all its sections. A valid section can be parsed alone.
 #[track_caller]
 fn hunks<'p>(patch: &Patch<'p>) -> Vec<Hunk<'p>> {
     patch.sections.iter().map(|section| hunk(section.source).unwrap()).collect()
 }
 
-/// The chunks of a patch that changes one file.
+/// Parses the chunks of a patch that changes one file.
 #[track_caller]
 fn chunks(body: &str) -> Vec<Chunk<'_>> {
     match hunks(&parse(body).expect("the patch can be read")).pop() {
@@ -31,14 +31,14 @@ fn patch(body: &str) -> String {
     format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch")
 }
 
-/// The text after `chunks`, with as much effort as a patch may take.
+/// Applies `chunks` with the budget of a whole patch.
 fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
     let updated = super::update(old, chunks, path, &Effort::share(1))?;
     check_changes(old, &updated);
     Ok(updated)
 }
 
-/// Whether the changes that are told are all changes, and none of a part of a line.
+/// Checks that the recorded changes are complete, and cover whole lines.
 #[track_caller]
 fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
     let (old, new) = (split_bom(old).1, split_bom(text).1);
@@ -55,7 +55,7 @@ fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
     assert_eq!(kept + &old[at..], new);
 }
 
-/// The text after the chunks of `body`, and how they were found.
+/// Applies the chunks of `body`; returns the text and the pass.
 fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
     let Updated { text, pass, .. } = update(old, &chunks(&patch(body)), "f")?;
     Ok((text, pass))
@@ -69,7 +69,7 @@ fn check(old: &str, body: &str, expected: &str) {
 /// The texts of files, by their paths.
 type Files = BTreeMap<String, String>;
 
-/// What a tool does with a patch, with files that are texts.
+/// Applies a patch to files that are texts, as the tool does.
 fn run(mut files: Files, text: &str) -> Result<Files, String> {
     let patch = parse(text).map_err(|error| error.to_string())?;
     patch.verify().map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
-//! `grep_files`: searches files with a regular expression.
+//! The tool `grep_files`: searches files with a regular expression.
 //!
-//! What a model asks for becomes a [`Query`] here; `find` runs it and `report` shows what
-//! was found.
+//! This module converts the arguments into a [`GrepQuery`]; `content_search` runs it and `report`
+//! formats the results.
 
 #[cfg(test)]
 mod tests;
@@ -15,17 +15,17 @@ use super::include::Include;
 use super::report::{Mode, report};
 use crate::{look, stop};
 
-/// The longest line that is searched.
+/// The maximum length of a line that is searched.
 const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// The largest file that is searched for matches that span lines: it is searched in one piece,
-/// in which nobody looks whether the call was cancelled or its time is up.
+/// The maximum size of a file in a multiline search. The file is searched in one piece, without a
+/// check for cancellation or timeout.
 const MAX_MULTILINE: usize = 4 * 1024 * 1024;
 
-/// How deep groups and repetitions of a pattern may be in each other.
+/// The maximum nesting of groups and repetitions in a pattern.
 const MAX_NESTING: u32 = 64;
 
-/// The longest pattern, in bytes: characters take up to four.
+/// The maximum length of a pattern in bytes; a character takes up to four.
 const MAX_PATTERN: usize = 4096;
 
 /// Search the contents of files with a regular expression.
@@ -116,33 +116,33 @@ fn matcher(
         let message = format_args!("it has {} bytes, more than {MAX_PATTERN}", pattern.len());
         return Err(ToolError::invalid("pattern", message));
     }
-    // The matcher puts the pattern into a group, of which nobody wants to read, and which
-    // `a)(b` would end.
+    // The matcher puts the pattern into a group, which `a)(b` would close, and its errors would
+    // show the group.
     let mut parser = regex_syntax::ParserBuilder::new();
     parser.nest_limit(MAX_NESTING).utf8(false);
     parser.build().parse(pattern).map_err(refused)?;
     let mut builder = RegexMatcherBuilder::new();
-    // Patterns come from a model: what compiling and running one may cost is bounded.
+    // Patterns come from a model, so the cost of compiling and running them is limited.
     builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(MAX_NESTING);
     builder.case_insensitive(case_insensitive).multi_line(true);
-    // Only `$` sees a carriage return, and looking for it takes time. It comes first,
-    // because it sets the line terminator too.
+    // Only `$` depends on a carriage return, and looking for it takes time. This option comes
+    // first, because it also sets the line terminator.
     builder.crlf(pattern.contains('$'));
     builder.dot_matches_new_line(multiline);
     builder.line_terminator(if multiline { None } else { Some(b'\n') });
     builder.build(pattern).map_err(refused)
 }
 
-/// Why a pattern cannot be searched for.
+/// Returns the error for an invalid pattern.
 fn refused(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
     let message = error.to_string();
     let hint = way_out(&message);
     ToolError::invalid("pattern", message).hint(hint).source(error)
 }
 
-/// What to send instead of an expression that was refused with `message`.
+/// Returns the hint for an error of the regex parser.
 fn way_out(message: &str) -> &'static str {
-    // Above it, the expression may be quoted.
+    // The lines above the last one may quote the expression.
     let last = message.lines().last().unwrap_or_default();
     let is_about = |words: &[&str]| words.iter().any(|word| last.contains(word));
     if is_about(&["not allowed in a regex"]) {

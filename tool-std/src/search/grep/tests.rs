@@ -1,4 +1,4 @@
-//! What is found, and what a model reads of it.
+//! The matches of a search, and their format.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use tool_sdk::{CallId, ErrorKind, Session, ToolName};
 use super::*;
 use crate::text::MAX_BYTES;
 
-/// A search with everything at its default.
+/// A search with default arguments.
 #[derive(Clone, Copy)]
 struct Ask<'a> {
     pattern: &'a str,
@@ -40,7 +40,7 @@ fn context() -> Context {
     Context::new(Session::new("t"), ToolName::from_static("grep_files"), CallId::next())
 }
 
-/// A folder whose files are the older the later they stand in the list.
+/// Creates a folder whose files are the older, the later they stand in the list.
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for (age, (path, content)) in (1_u64..).zip(files) {
@@ -131,8 +131,8 @@ async fn the_limit_is_told_only_when_there_is_more() {
     assert_eq!(all, "Found 3 matches in 1 file.\na:\n  1: x1\n  2: x2\n  3: x3");
 }
 
-// The newest come first also where there are more than may be shown, and how many are left
-// out is known.
+// The newest files come first even when there are more than the limit, and the number of omitted
+// ones is known.
 #[tokio::test]
 async fn the_newest_are_shown_and_the_rest_is_counted() {
     let names: Vec<String> = (0..300).map(|n| format!("{}/{n:03}", n % 7)).collect();
@@ -149,7 +149,7 @@ async fn the_newest_are_shown_and_the_rest_is_counted() {
     }
 }
 
-// S5: where very much would have to be searched, enough is enough.
+// S5: a very large search stops early.
 #[tokio::test]
 async fn a_very_large_search_stops_at_the_limit() {
     let long = format!("x{}\n", " ".repeat(1022)).repeat(24 << 10);
@@ -189,7 +189,7 @@ async fn context_is_marked_and_gaps_are_shown() {
     );
 }
 
-// Semantics of displays: what is around a match stands with it.
+// Display data: each match has its context lines.
 #[tokio::test]
 async fn programs_get_the_lines_around_a_match() {
     let folder = folder(&[("a", b"1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n")]);
@@ -231,19 +231,19 @@ async fn ignored_hidden_and_binary_files() {
         text(&folder, Ask { mode: "files", ..ask("x") }).await,
         "Found 2 files.\n.hidden\nsrc/main"
     );
-    // The files above the start count as well.
+    // The ignore files above the start count as well.
     assert_eq!(
         text(&folder, Ask { path: "src", mode: "files", ..ask("x") }).await,
         "Found 1 file.\nsrc/main"
     );
 }
 
-// What looks like text at first is not passed over in silence, and can be searched.
+// A file that only begins like text is reported, and can be searched by name.
 #[tokio::test]
 async fn a_text_with_a_nul_in_it_is_told_of() {
     let pad = "some line\n".repeat(1000);
     let log = format!("{pad}x1\n\0\nx2\n");
-    // More than is read at once, so that the end is not looked at either.
+    // More than one buffer, so that the end is not inspected.
     let long = format!("x1\n{}\0\nx2\n", pad.repeat(120));
     let none = format!("{pad}\0\n");
     let files = [("log", log), ("long", long), ("none", none), ("plain", "x3\n".to_owned())];
@@ -275,7 +275,7 @@ async fn a_line_without_an_end_is_explained() {
     assert!(error.message().ends_with("a line of it has over 64 MiB"), "{error}");
 }
 
-// RX1: what is searched in one piece is bounded, and what is left out is told.
+// RX1: the size of a multiline search is limited, and omitted files are reported.
 #[tokio::test]
 async fn a_large_file_is_not_searched_for_matches_that_span_lines() {
     let most = "some line\n".repeat(MAX_MULTILINE / 10);
@@ -344,7 +344,7 @@ async fn case_and_line_ends() {
     assert_eq!(found(text(&folder, ask("one")).await), [""; 0]);
     let case_insensitive = true;
     assert_eq!(found(text(&folder, Ask { case_insensitive, ..ask("one") }).await), ["  1: One;"]);
-    // `$` stands before either kind of line end.
+    // `$` matches before either kind of line ending.
     assert_eq!(found(text(&folder, ask(";$")).await), ["  1: One;"]);
     assert_eq!(found(text(&folder, ask("^two$")).await), ["  2: two"]);
 }
@@ -358,7 +358,7 @@ async fn a_match_may_span_lines() {
          a:\n  1- 0\n  2: begin\n  3: middle\n  4: end\n  5- 5"
     );
     assert_eq!(text(&folder, ask("begin.*end")).await, "No matches found.");
-    // Matches in lines that follow each other are as many as without it.
+    // Matches in adjacent lines count the same as without it.
     for (pattern, limit, expected) in [
         ("[a-z]+", 100, "Found 3 matches in 1 file.\na:\n  2: begin\n  3: middle\n  4: end"),
         (

@@ -1,106 +1,111 @@
-//! What "always allow" may stand for, from the exact command to all like it.
+//! Suggests the rule patterns for "always allow", from the exact command to a prefix.
 //!
-//! Offered only when one command of a plain script has no rule yet. At most two words of a
-//! prefix name the action, so that people read what they grant; where it takes more, only the
-//! exact command is offered. Programs that run whatever they are given are never offered.
+//! Patterns are offered only if a single command of a plain script has no rule yet. A prefix has
+//! at most two words, so that users can read what they grant; if the action needs more words,
+//! only the exact command is offered. Programs that run arbitrary commands are never offered.
 //!
-//! **Invariant:** what is offered begins with the program as it is written; what that may stand
-//! for is asked of its name.
+//! **Invariant:** an offered pattern begins with the program as spelled in the command; the
+//! decision what to offer uses its canonical name.
 
 mod table;
 
 use self::table::{ARITIES, BANNED, FLAGS, RUNS_CODE, WITH_COMMANDS};
-use super::program::known_name;
-use super::word::{bare_name, is_plain};
-use super::{Simple, Understood, Why, hidden, unwrap};
+use super::program_names::canonical_name;
+use super::word::{bare_name, is_plain_char};
+use super::{OpaqueReason, ScriptAnalysis, SimpleCommand, embedded_commands, wrappers};
 
-/// The most words of a prefix.
+/// The maximum number of words in a prefix.
 const MAX_WORDS: usize = 2;
 
-/// Patterns for rules that would allow the script, from specific to general.
+/// Returns the patterns of rules that would allow the script, from specific to general.
 ///
-/// `is_allowed` says whether a rule covers the text of a command already.
+/// `is_allowed` tells whether a rule already allows the text of a command.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_std::shell::{suggestions, understand};
+/// use tool_std::shell::{analyze_script, suggest_patterns};
 ///
-/// let script = understand("git push origin main");
-/// assert_eq!(suggestions(&script, &|_| false), ["git push origin main", "git push *"]);
-/// assert!(suggestions(&understand("rm -rf x"), &|_| false).is_empty());
+/// let script = analyze_script("git push origin main");
+/// assert_eq!(suggest_patterns(&script, &|_| false), ["git push origin main", "git push *"]);
+/// assert!(suggest_patterns(&analyze_script("rm -rf x"), &|_| false).is_empty());
 /// ```
 #[must_use]
-pub fn suggestions(script: &Understood, is_allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
-    if !may_be_granted(script) {
+pub fn suggest_patterns(script: &ScriptAnalysis, is_allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
+    if !can_offer_grant(script) {
         return Vec::new();
     }
-    let mut open: Vec<&Simple> =
-        script.commands.iter().filter(|simple| !simple.safe && !is_allowed(&simple.text)).collect();
+    let mut open: Vec<&SimpleCommand> = script
+        .commands
+        .iter()
+        .filter(|simple| !simple.is_safe && !is_allowed(&simple.text))
+        .collect();
     open.dedup_by(|one, other| one.text == other.text);
     match open.as_slice() {
-        [simple] => patterns(simple),
+        [simple] => rule_patterns(simple),
         _ => Vec::new(),
     }
 }
 
-/// Whether "always" may be offered for a command of it.
-pub(crate) fn may_be_granted(script: &Understood) -> bool {
-    let asks = |simple: &Simple| simple.asks.is_some_and(|why| why != Why::ProgramPath);
-    let is_clear = |simple: &Simple| !simple.hidden && !asks(simple);
+/// Whether "always allow" may be offered for commands of the script.
+pub(crate) fn can_offer_grant(script: &ScriptAnalysis) -> bool {
+    let asks = |simple: &SimpleCommand| {
+        simple.approval_reason.is_some_and(|why| why != OpaqueReason::ProgramPath)
+    };
+    let is_clear = |simple: &SimpleCommand| !simple.is_embedded && !asks(simple);
     script.opaque.is_none()
-        && script.plain
+        && script.is_plain
         && !script.is_dangerous()
         && script.commands.iter().all(is_clear)
 }
 
-/// Patterns for rules that would allow one command, from specific to general.
-pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
+/// Returns the patterns of rules that would allow one command, from specific to general.
+pub(crate) fn rule_patterns(simple: &SimpleCommand) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
     let Some((&program, rest)) = argv.split_first() else { return Vec::new() };
-    let (name, known) = (bare_name(program), known_name(program));
+    let (name, known) = (bare_name(program), canonical_name(program));
     let is_whole_program = is_banned(&[&*name]) || is_banned(&[&*known]);
     if is_whole_program && !WITH_COMMANDS.contains(&&*name) {
         return Vec::new();
     }
     let flags = leading_flags(&known, rest);
-    // `/usr/bin/git` is `git`, and without its flags it does the same.
+    // `/usr/bin/git` is `git`, and leading flags do not change the action.
     let readings = [&*name, &*known].map(|name| [&[name], &rest[flags..]].concat());
     let mut patterns = Vec::new();
     if is_exact(&simple.text) && !is_banned(&argv) && !readings.iter().any(|it| is_banned(it)) {
         patterns.push(simple.text.clone());
     }
-    let arity = readings.iter().map(|it| arity(it)).max().unwrap_or(1);
-    // `cargo +nightly` chooses a toolchain, and no command.
+    let arity = readings.iter().map(|it| action_arity(it)).max().unwrap_or(1);
+    // `cargo +nightly` chooses a toolchain, not a subcommand.
     let is_written_plainly =
-        |word: &&str| word.chars().all(is_plain) && !word.starts_with(['-', '+']);
-    let is_code =
-        |prefix: &[&str]| is_in(RUNS_CODE, prefix[0]) || is_in(RUNS_CODE, &prefix.join(" "));
+        |word: &&str| word.chars().all(is_plain_char) && !word.starts_with(['-', '+']);
+    let is_code = |prefix: &[&str]| {
+        table_contains(RUNS_CODE, prefix[0]) || table_contains(RUNS_CODE, &prefix.join(" "))
+    };
     let names_one = |prefix: &[&str]| !is_banned(prefix) && !is_code(prefix);
     let names_command = arity <= MAX_WORDS
-        // An alias may become another one.
+        // An alias may change its meaning.
         && !simple.may_be_alias
-        // A program that waits for the name of an action would be given any.
+        // Without a subcommand, the pattern would allow any.
         && readings[0].len() >= arity
         && is_written_plainly(&program)
         && readings[0][1..arity].iter().all(is_written_plainly)
         && readings.iter().all(|words| names_one(&words[..arity]))
-        && !unwrap::runs_others(&known)
-        && !hidden::runs_texts(&known, readings[0][..arity].get(1));
+        && !wrappers::runs_any_command(&known)
+        && !embedded_commands::may_run_texts(&known, readings[0][..arity].get(1));
     if names_command {
         patterns.push(format!("{} *", argv[..flags + arity].join(" ")));
     }
     patterns
 }
 
-/// How many words before the name of the action are options that take no value, by which the
-/// program does nothing else.
+/// Counts the leading options without value that do not change the action.
 fn leading_flags(program: &str, words: &[&str]) -> usize {
     let own = FLAGS.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, flags)| flags);
     words.iter().take_while(|word| own.contains(word)).count()
 }
 
-/// Whether the text, as a pattern, matches itself only.
+/// Whether the text, read as a pattern, matches only itself.
 fn is_exact(text: &str) -> bool {
     !text.contains(['*', '?', '\\']) && !text.starts_with(['~', '$'])
 }
@@ -109,19 +114,21 @@ fn is_banned(argv: &[&str]) -> bool {
     BANNED.binary_search(&argv).is_ok()
 }
 
-/// Whether a table, which is in alphabetical order, has `entry`.
-fn is_in(table: &[&str], entry: &str) -> bool {
+/// Whether a sorted table contains `entry`.
+fn table_contains(table: &[&str], entry: &str) -> bool {
     table.binary_search(&entry).is_ok()
 }
 
-/// How many words at the start of a command name what it does: the longest entry of the table
-/// decides.
-pub(super) fn arity(argv: &[&str]) -> usize {
+/// Returns how many leading words name the action; the longest table entry applies.
+pub(super) fn action_arity(argv: &[&str]) -> usize {
     (1..=2.min(argv.len()))
         .rev()
         .find_map(|length| {
             let key = argv[..length].join(" ");
-            ARITIES.iter().find(|(_, entries)| is_in(entries, &key)).map(|(arity, _)| *arity)
+            ARITIES
+                .iter()
+                .find(|(_, entries)| table_contains(entries, &key))
+                .map(|(arity, _)| *arity)
         })
         .unwrap_or(1)
 }

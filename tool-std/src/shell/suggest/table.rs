@@ -1,8 +1,7 @@
-//! Which words name an action, and what is never offered, as data. What is looked for by its
-//! name is in alphabetical order.
+//! Tables for rule suggestions: how many words name an action, and which programs are never
+//! offered. Tables that are searched by name are sorted.
 
-/// How many words name the action of a command that begins with an entry; one for all
-/// others.
+/// How many words name the action of a command that begins with an entry; one for all others.
 pub(super) const ARITIES: &[(usize, &[&str])] = &[
     (
         2,
@@ -151,8 +150,8 @@ pub(super) const ARITIES: &[(usize, &[&str])] = &[
     ),
 ];
 
-/// Options before the name of an action that take no value and change nothing of what it does but
-/// how much is told or asked. What is not listed may take the next word for its value.
+/// Leading options without value that only change how much is printed or asked. An option that is
+/// not listed may take the next word as value.
 pub(super) const FLAGS: &[(&str, &[&str])] = &[
     ("apt", &["--quiet", "--yes", "-q", "-qq", "-y"]),
     ("apt-get", &["--quiet", "--yes", "-q", "-qq", "-y"]),
@@ -171,11 +170,11 @@ pub(super) const FLAGS: &[(&str, &[&str])] = &[
     ("yarn", &["--silent", "-s"]),
 ];
 
-/// Programs of which every command has its own meaning, though the program alone is banned.
+/// Programs whose subcommands may be offered although the program alone may not.
 pub(super) const WITH_COMMANDS: &[&str] = &["bun", "deno", "git"];
 
-/// Programs and commands that run whatever file or code they are given: one such command is
-/// offered, all of them together never are. The same holds of what `hidden` lists.
+/// Programs and subcommands that run any file or code they are given: the exact command is
+/// offered, a prefix never is. The same holds for the programs in `embedded_commands`.
 pub(super) const RUNS_CODE: &[&str] = &[
     "ansible-playbook",
     "bpftrace",
@@ -252,7 +251,7 @@ pub(super) const RUNS_CODE: &[&str] = &[
     "zx",
 ];
 
-/// Prefixes that would allow anything at all.
+/// Prefixes that would allow running anything.
 pub(super) const BANNED: &[&[&str]] = &[
     &["."],
     &["/bin/bash"],

@@ -2,12 +2,12 @@
 
 use tool_sdk::Pattern;
 
-use super::super::{understand, understand_argv};
+use super::super::{analyze_argv, analyze_script};
 use super::*;
 
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {
-    assert_eq!(suggestions(&understand(script), &|_| false), expected, "{script}");
+    assert_eq!(suggest_patterns(&analyze_script(script), &|_| false), expected, "{script}");
 }
 
 // F85
@@ -58,7 +58,7 @@ fn an_action_is_named_behind_flags_too() {
     check("npm --silent run", &[]);
 }
 
-// SH7, F85: a program is known by its name, wherever it lies, and offered as it is written.
+// SH7, F85: the canonical name of a program decides, and the pattern keeps its spelling.
 #[test]
 fn a_path_hides_no_action() {
     for folder in ["", "/usr/bin/", "./node_modules/.bin/", "~/bin/"] {
@@ -78,10 +78,10 @@ fn a_path_hides_no_action() {
         ] {
             let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
             let argv = [vec![format!("{folder}{}", argv[0])], argv[1..].to_vec()].concat();
-            let simple = &understand_argv(&argv).commands[0];
+            let simple = &analyze_argv(&argv).commands[0];
             let wide: Vec<String> =
-                patterns(simple).into_iter().filter(|it| it.ends_with('*')).collect();
-            // What begins with `~` is no name that anybody wrote plainly.
+                rule_patterns(simple).into_iter().filter(|it| it.ends_with('*')).collect();
+            // A program that begins with `~` is not spelled plainly.
             let is_offered = !offered.is_empty() && !folder.starts_with('~');
             let expected = is_offered.then(|| format!("{folder}{offered}"));
             assert_eq!(wide, expected.into_iter().collect::<Vec<_>>(), "{argv:?}");
@@ -89,9 +89,9 @@ fn a_path_hides_no_action() {
     }
 }
 
-// SH7: nobody who lets one of these run has seen all others.
+// SH7: approving one of these commands does not cover the others of the program.
 #[test]
-fn what_runs_any_code_is_offered_only_as_it_is() {
+fn interpreters_are_offered_only_exactly() {
     for script in [
         "dc x",
         "deno run x.ts",
@@ -124,8 +124,11 @@ fn what_runs_any_code_is_offered_only_as_it_is() {
 #[test]
 fn a_program_alone_is_offered_only_as_it_is() {
     for script in ["cargo run", "docker", "git stash", "make", "npm", "yarn"] {
-        let understood = understand(script);
-        assert!(suggestions(&understood, &|_| false).iter().all(|it| it == script), "{script}");
+        let understood = analyze_script(script);
+        assert!(
+            suggest_patterns(&understood, &|_| false).iter().all(|it| it == script),
+            "{script}"
+        );
     }
     check("make test", &["make test", "make test *"]);
     check("rake x", &["rake x"]);
@@ -188,10 +191,10 @@ fn nothing_is_offered_for_what_is_dangerous_or_not_plain() {
 
 // F86
 #[test]
-fn what_is_offered_covers_the_command_and_no_other_one() {
+fn offered_patterns_cover_only_the_command() {
     let pattern = Pattern::new("git push *");
     let covers = |script| {
-        let script = understand(script);
+        let script = analyze_script(script);
         script.opaque.is_none() && script.commands.iter().all(|one| pattern.matches(&one.text))
     };
     assert!(covers("git push origin main") && covers("git \t push"));
@@ -203,10 +206,13 @@ fn what_is_offered_covers_the_command_and_no_other_one() {
 #[test]
 fn rules_count_before_anything_is_offered() {
     let allowed = |text: &str| text == "apple" || text == "cat";
-    assert_eq!(suggestions(&understand("apple | orange"), &allowed), ["orange", "orange *"]);
-    assert!(suggestions(&understand("apple"), &allowed).is_empty());
+    assert_eq!(
+        suggest_patterns(&analyze_script("apple | orange"), &allowed),
+        ["orange", "orange *"]
+    );
+    assert!(suggest_patterns(&analyze_script("apple"), &allowed).is_empty());
     let argv = ["git", "push"].map(String::from);
-    assert_eq!(suggestions(&understand_argv(&argv), &|_| false), ["git push", "git push *"]);
+    assert_eq!(suggest_patterns(&analyze_argv(&argv), &|_| false), ["git push", "git push *"]);
 }
 
 /// The folders before a name that make no other program of it.
@@ -217,11 +223,11 @@ fn every_banned_prefix_stays_banned() {
     for (banned, folder) in BANNED.iter().flat_map(|it| FOLDERS.iter().map(move |at| (it, at))) {
         let mut argv: Vec<String> = banned.iter().map(|&word| word.to_owned()).collect();
         argv[0].insert_str(0, folder);
-        let offered = suggestions(&understand_argv(&argv), &|_| false);
+        let offered = suggest_patterns(&analyze_argv(&argv), &|_| false);
         assert!(offered.is_empty(), "{argv:?}: {offered:?}");
         argv.push("x".to_owned());
         let wide = format!("{} *", argv[..argv.len() - 1].join(" "));
-        let offered = suggestions(&understand_argv(&argv), &|_| false);
+        let offered = suggest_patterns(&analyze_argv(&argv), &|_| false);
         assert!(!offered.contains(&wide), "{argv:?}: {offered:?}");
     }
 }
@@ -235,20 +241,20 @@ fn the_table_names_actions() {
             |key: &str| -> Vec<String> { serde_json::from_value(case[key].clone()).unwrap() };
         let tokens = words("tokens");
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        let prefix = &tokens[..arity(&tokens).min(tokens.len())];
+        let prefix = &tokens[..action_arity(&tokens).min(tokens.len())];
         assert_eq!(prefix, words("prefix"), "{tokens:?}");
     }
     for (key, arity) in cases["arity_dictionary"].as_object().unwrap() {
         let tokens: Vec<&str> = key.split(' ').collect();
         let arity = usize::try_from(arity.as_u64().unwrap()).unwrap();
-        assert_eq!(super::arity(&tokens), arity, "{key}");
-        // Nothing is offered that has fewer words than name the action, wherever it lies.
+        assert_eq!(action_arity(&tokens), arity, "{key}");
+        // No pattern is offered with fewer words than name the action.
         for folder in FOLDERS {
             let more = (tokens.len()..4).map(|_| "x");
             let words = tokens.iter().copied().chain(more).map(str::to_owned);
             let mut argv: Vec<String> = words.collect();
             argv[0].insert_str(0, folder);
-            for pattern in suggestions(&understand_argv(&argv), &|_| false) {
+            for pattern in suggest_patterns(&analyze_argv(&argv), &|_| false) {
                 let words = pattern.trim_end_matches(" *").split(' ').count();
                 assert!(!pattern.ends_with('*') || words == arity, "{pattern}");
             }

@@ -1,62 +1,62 @@
-//! A source in blocks of a size at which the system is asked rarely.
+//! Reads a source in large blocks, so that few system calls are needed.
 //!
-//! **Invariant:** nothing here looks at a byte.
+//! **Invariant:** nothing here interprets the bytes.
 
 use std::io::{self, Read};
 
 use crate::text::index::Mark;
 
-/// The first block: enough for a whole page, so that the start of a file costs one read.
+/// The size of the first block: enough for a page, so that the first page costs one read.
 const FIRST_BLOCK: usize = 56 * 1024;
 
-/// Further blocks, at the speed of memory.
+/// The size of further blocks.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// Why there is no page.
+/// The error of a page that cannot be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The source cannot be read.
     Read(io::Error),
-    /// Nobody waits for the page any more.
+    /// The call was cancelled or timed out.
     Stopped,
     /// The source ends before the page starts.
     PastEnd {
-        /// Lines in all.
+        /// The total number of lines.
         lines: u64,
     },
 }
 
-/// A source in blocks.
+/// A buffered reader that counts its position in bytes and lines.
 pub(crate) struct Blocks<R, S> {
     source: R,
     stopped: S,
     block: Vec<u8>,
     used: usize,
     filled: usize,
-    /// Behind what was read so far.
+    /// The position in the source after the buffer.
     pub(super) position: u64,
-    /// Lines that end before the first byte that is read.
+    /// The number of lines that end before the first byte that is read.
     pub(super) lines: u64,
 }
 
 impl<R: Read, S: Fn() -> bool> Blocks<R, S> {
-    /// Nothing is read yet. `stopped` is asked before each read.
+    /// Creates a reader without reading. `stopped` is checked before each read.
     pub(crate) fn new(source: R, stopped: S) -> Self {
         Self::at(source, stopped, Mark::default())
     }
 
-    /// A source that stands at `mark`.
+    /// Creates a reader for a source that is positioned at `mark`.
     pub(crate) fn at(source: R, stopped: S, Mark { offset, lines }: Mark) -> Self {
         let block = Vec::new();
         Self { source, stopped, block, used: 0, filled: 0, position: offset, lines }
     }
 
-    /// What was read and not used.
+    /// Returns the bytes that are buffered and not consumed.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.block[self.used..self.filled]
     }
 
-    /// Makes sure that there is a rest; says no at the end of the source.
+    /// Reads a block, unless bytes are buffered. Returns `false` at the end of the source.
     pub(crate) fn more(&mut self) -> Result<bool, Fault> {
         if self.used < self.filled {
             return Ok(true);

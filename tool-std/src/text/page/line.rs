@@ -1,4 +1,4 @@
-//! One numbered line, whatever its length: what is too long is cut, and says so.
+//! Formats one numbered line, and truncates it to a maximum length.
 //!
 //! **Invariant:** a line takes a bounded amount of memory.
 
@@ -8,14 +8,14 @@ use memchr::memchr;
 
 use super::blocks::{Blocks, Fault};
 
-/// The most characters of one line.
+/// The maximum number of characters of one line.
 pub(super) const MAX_CHARS: usize = 2000;
 
-/// Bytes of a line that are kept: `MAX_CHARS` characters of any size, and a mark.
+/// The maximum number of bytes of a line that are kept: `MAX_CHARS` characters of any size and a
+/// byte order mark.
 const KEPT: usize = 4 * MAX_CHARS + 8;
 
-/// Shows the next line when nothing about it is special, as most are: it lies in the block
-/// at hand as a whole and is short.
+/// The fast path: writes the next line, if it is short and completely buffered.
 pub(super) fn show_short<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     number: u64,
@@ -23,7 +23,7 @@ pub(super) fn show_short<R: Read, S: Fn() -> bool>(
 ) -> bool {
     let rest = blocks.rest();
     let Some(end) = memchr(b'\n', &rest[..rest.len().min(MAX_CHARS)]) else { return false };
-    // The mark before a text belongs to no line.
+    // A byte order mark is not part of the first line.
     if number == 1 && rest[0] == 0xef {
         return false;
     }
@@ -39,7 +39,7 @@ pub(super) fn show_short<R: Read, S: Fn() -> bool>(
     true
 }
 
-/// Formatting takes longer than all else that is done for a line.
+/// Writes the number without `format!`, which would take most of the time of a line.
 fn show_number(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
     let mut start = digits.len();
@@ -55,7 +55,7 @@ fn show_number(mut number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
 }
 
-/// The line at hand: its start, and how much there is in all.
+/// The start of a line, and its total length.
 #[derive(Default)]
 pub(super) struct Line {
     kept: Vec<u8>,
@@ -65,7 +65,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes the next line out of the blocks; says no when there is none.
+    /// Reads the next line; returns `false` at the end of the source.
     pub(super) fn take<R: Read, S: Fn() -> bool>(
         &mut self,
         blocks: &mut Blocks<R, S>,
@@ -100,7 +100,7 @@ impl Line {
         self.kept.extend_from_slice(&part[..part.len().min(room)]);
         self.bytes += part.len() as u64;
         if self.bytes > MAX_CHARS as u64 {
-            // Only a line that may be cut has its characters counted. The first parts are
+            // Characters are only counted in a line that may be truncated. The first parts are
             // still in `kept` when the count starts.
             if self.chars == 0 {
                 let before = self.bytes - part.len() as u64;
@@ -144,7 +144,7 @@ impl Line {
     }
 }
 
-/// How many characters start in these bytes.
+/// Counts the characters that start in these bytes.
 fn chars(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
 }

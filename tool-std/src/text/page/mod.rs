@@ -1,9 +1,9 @@
-//! One page of numbered lines out of a source of any size.
+//! Reads one page of numbered lines from a source of any size.
 //!
-//! Lines before the page are only counted, block by block; what comes after it is not
-//! read. A line of any length takes a bounded amount of memory.
+//! Lines before the page are only counted, block by block; bytes after it are not read. A line of
+//! any length takes a bounded amount of memory.
 //!
-//! **Invariant:** nothing here reads line by line, or knows where the bytes come from.
+//! **Invariant:** nothing here depends on where the bytes come from.
 
 mod blocks;
 mod line;
@@ -20,35 +20,35 @@ use self::line::{Line, MAX_CHARS, show_short};
 use super::MAX_BYTES;
 use super::index::{Mark, Marks};
 
-/// A page of lines.
+/// A page of numbered lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The numbered lines, each with its line end.
+    /// The numbered lines, each with its line ending.
     pub(crate) text: String,
-    /// How many lines it has.
+    /// The number of lines.
     pub(crate) lines: u64,
-    /// Why it ends.
+    /// Why the page ends.
     pub(crate) end: End,
 }
 
 /// Why a page ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The source has no more.
+    /// The end of the source.
     Source,
-    /// It has as many lines as were wanted.
+    /// The requested number of lines.
     Lines {
-        /// Lines of the source in all, where that was cheap to know.
+        /// The total number of lines of the source, where it was cheap to count.
         total: Option<u64>,
     },
-    /// It has as many bytes as a page may have.
+    /// The maximum size of a page.
     Bytes,
 }
 
-/// The page of `limit` lines from line `first`, counting from 1.
+/// Reads `limit` lines from line `first`, counting from 1.
 ///
-/// `len` is what the source claims to have in bytes; it is only a hint. On the way to the
-/// page `marks` are set.
+/// `len` is the size of the source in bytes according to its metadata; it is only a hint.
+/// Checkpoints are added to `marks` on the way to the page.
 pub(crate) fn page<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     first: u64,
@@ -58,7 +58,7 @@ pub(crate) fn page<R: Read, S: Fn() -> bool>(
 ) -> Result<Page, Fault> {
     skip_to(blocks, first, marks)?;
     let room = blocks.rest().len().min(MAX_BYTES) + MAX_CHARS;
-    // Whether bytes are text is found out faster for all lines together than for each.
+    // One UTF-8 check for all lines is faster than one for each.
     let mut text = Vec::with_capacity(room);
     let (lines, end) = show_lines(blocks, first, limit, len, &mut text)?;
     let text = String::from_utf8(text)
@@ -66,7 +66,7 @@ pub(crate) fn page<R: Read, S: Fn() -> bool>(
     Ok(Page { text, lines, end })
 }
 
-/// Shows lines from where the blocks stand; says how many, and why no more.
+/// Writes lines from the current position; returns their number and why there are no more.
 fn show_lines<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     first: u64,
@@ -97,7 +97,7 @@ fn show_lines<R: Read, S: Fn() -> bool>(
     Ok((lines, End::Lines { total }))
 }
 
-/// Leaves the blocks at the start of line `first`, which exists or is the very first.
+/// Skips to the start of line `first`. Fails when the source has fewer lines.
 fn skip_to<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     first: u64,
@@ -117,7 +117,7 @@ fn skip_to<R: Read, S: Fn() -> bool>(
             blocks.use_all();
             marks.set(Mark { offset: blocks.position, lines: first - 1 - missing });
         } else {
-            // The cast holds: `missing` is at most the number of bytes in a block.
+            // The cast is lossless: `missing` is at most the number of bytes in a block.
             let last = memchr_iter(b'\n', rest).nth(missing as usize - 1).unwrap_or_default();
             blocks.use_up(last + 1);
             missing = 0;
@@ -129,7 +129,7 @@ fn skip_to<R: Read, S: Fn() -> bool>(
     Ok(())
 }
 
-/// How many lines are left, when at most one more block says it.
+/// Counts the remaining lines, if one more block suffices.
 fn cheap_rest<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     len: u64,
@@ -139,7 +139,7 @@ fn cheap_rest<R: Read, S: Fn() -> bool>(
     }
     let mut lines = 0;
     let mut open_line = false;
-    // The block at hand, the last one, and the end that follows it.
+    // The current block, the last one, and the end of the source.
     for _ in 0..3 {
         if !blocks.more()? {
             return Ok(Some(lines + u64::from(open_line)));

@@ -1,4 +1,4 @@
-//! Pages of texts and of endless sources, to the last count.
+//! Pages of texts and of endless sources.
 
 use std::io;
 
@@ -88,7 +88,7 @@ fn a_page_has_a_limit_in_bytes() {
     assert!(next.text.starts_with(&format!("{}: xxx", page.lines + 1)));
 }
 
-/// Gives a few bytes at a time.
+/// A source that returns a few bytes at a time.
 struct Slow<'a>(&'a [u8], usize);
 
 impl Read for Slow<'_> {

@@ -1,8 +1,8 @@
-//! What commands do to the result of a call.
+//! Tests of `PostToolUse` and `PostToolUseFailure` hooks.
 
 use super::*;
 
-/// The text that the model reads after `hook` saw a result.
+/// Returns the text and the hint for the model after `hook` ran.
 async fn read_after(event: Event, hook: Value) -> (String, Option<String>) {
     let seen = Seen::new();
     let mut result = match event {
@@ -17,7 +17,7 @@ async fn read_after(event: Event, hook: Value) -> (String, Option<String>) {
     (text, seen.halted.into_inner())
 }
 
-// F66: what hooks add to a result, and to a failure.
+// F66
 #[tokio::test]
 async fn results_and_failures_can_be_commented_on() {
     use Event::{PostToolUse as Post, PostToolUseFailure as Failed};
@@ -68,7 +68,7 @@ async fn a_turn_can_be_ended_after_success_and_after_failure() {
     }
 }
 
-// A result that had to be looked at first is not shown when that failed.
+// A result is withheld when a hook that must check it fails.
 #[tokio::test]
 async fn a_result_can_be_withheld_until_it_was_seen() {
     let hook = json!({ "command": "exit 1", "on_error": "deny" });
@@ -76,9 +76,9 @@ async fn a_result_can_be_withheld_until_it_was_seen() {
     assert!(text.contains("the result is not shown") && !text.contains("secret"), "{text}");
 }
 
-// F71: what one had to look at and could not is not shown by another, whichever comes first.
+// F71: another hook's replacement does not reveal a withheld result, in either order.
 #[tokio::test]
-async fn what_is_withheld_is_shown_by_nobody() {
+async fn a_withheld_result_is_not_replaced() {
     let broken = json!({ "command": "exit 1", "on_error": "deny" });
     let told = |key: &str| says(&json!({ "hookSpecificOutput": { key: "the secret is 1" } }));
     let objects = json!({ "command": "echo 'the secret is 1' >&2; exit 2" });
@@ -94,7 +94,7 @@ async fn what_is_withheld_is_shown_by_nobody() {
     }
 }
 
-// What is replaced leaves no second copy behind.
+// Structured output and metadata may repeat the replaced text.
 #[tokio::test]
 async fn a_replaced_result_keeps_nothing_of_the_old_value() {
     let hook = says(&json!({ "hookSpecificOutput": { "updatedToolOutput": "hidden" } }));
@@ -106,7 +106,7 @@ async fn a_replaced_result_keeps_nothing_of_the_old_value() {
     assert_eq!(result.unwrap(), Output::text("hidden"));
 }
 
-// F66: what is too long for a model is kept for whoever wants all of it.
+// F66
 #[tokio::test]
 async fn long_context_goes_to_a_file_and_the_file_is_named() {
     let folder = tempfile::tempdir().unwrap();

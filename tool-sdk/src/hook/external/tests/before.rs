@@ -1,4 +1,4 @@
-//! What commands say before a call.
+//! Tests of `PreToolUse` hooks.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use super::*;
 use crate::hook::{Spoken, Verdict};
 
-/// The opinion of commands before a call.
+/// Returns the decision of commands before a call.
 async fn before(hooks: &[Value]) -> Opinion {
     let hooks: Vec<_> = hooks.iter().map(|hook| (Event::PreToolUse, hook.clone())).collect();
     unnamed(Seen::new().before(&config(&hooks)).await)
 }
 
-/// The opinion without the sentence that names its hooks.
+/// Removes the sentence that names the hooks.
 fn unnamed(opinion: Opinion) -> Opinion {
     match opinion.spoken() {
         Some(spoken) => Opinion::saying(Spoken {
@@ -25,7 +25,7 @@ fn unnamed(opinion: Opinion) -> Opinion {
     }
 }
 
-// F71: who says no is named, and not that there are hooks.
+// F71: the reason names the hook that denied.
 #[tokio::test]
 async fn every_denial_names_its_command() {
     let no = json!({ "command": "./guard.sh 2>&1; echo 'not on Fridays' >&2; exit 2" });
@@ -35,7 +35,7 @@ async fn every_denial_names_its_command() {
     let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
     let expected = "the hook `guard.sh` says: not on Fridays\n\
         the hook `quiet` says: sh: 1: scripts/quiet: not found\n\
-        the hook `broken` could not be run; what it could not judge does not run";
+        the hook `broken` could not be run, so the call is denied";
     let expected = expected.lines().collect::<Vec<_>>();
     let sentence = spoken.sentence.unwrap();
     let found: Vec<_> = sentence.lines().collect();
@@ -43,7 +43,7 @@ async fn every_denial_names_its_command() {
     assert!(found[1].starts_with("the hook `quiet` says"), "{sentence}");
 }
 
-// MC1: a name that the tool would have with others beside it forbids it, and never allows it.
+// MC1: a name that the tool only has next to others can deny the call, and never allow it.
 #[tokio::test]
 async fn a_name_that_the_tool_does_not_have_only_forbids() {
     for (says, matcher, expected) in [
@@ -69,17 +69,17 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
     }
 }
 
-// F67: hooks that nobody will ask are told, once.
+// F67: warns once of permission request hooks without an approver.
 #[tokio::test]
-async fn requests_that_reach_no_hook_are_told() {
+async fn warns_of_request_hooks_without_an_approver() {
     let warned = async |hooks: &ExternalHooks, has_approver: bool| {
         let seen = Seen { has_approver, ..Seen::new() };
         let _ = seen.before(hooks).await;
         seen.warned.into_inner().unwrap()
     };
     let hooks = config(&[(Event::PermissionRequest, json!({ "command": "true" }))]);
-    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: there is nobody \
-        to be asked for a permission";
+    let expected = "the hook true (PermissionRequest[0].hooks[0]) never runs: there is no approver, \
+        so there are no permission requests";
     assert_eq!(warned(&hooks, true).await, [""; 0]);
     assert_eq!(warned(&hooks, false).await, [expected]);
     assert_eq!(warned(&hooks, false).await, [""; 0]);
@@ -88,7 +88,7 @@ async fn requests_that_reach_no_hook_are_told() {
     assert_eq!(warned(&others, false).await, [""; 0]);
 }
 
-// F67, F168: each command is told when it begins and when it is done.
+// F67, F168: an observer is notified when each command starts and ends.
 #[tokio::test]
 async fn every_command_is_told_when_it_begins() {
     let seen = Seen::new();
@@ -110,20 +110,20 @@ fn decides(decision: &str, reason: &str) -> Value {
     } }))
 }
 
-/// Commands that print a denial in UTF-16 behind a word.
+/// Commands that print a word and then a denial in UTF-16.
 const UTF_16_LE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
     | while read byte; do printf "\\$(printf %o 0x$byte)\\0"; done"#;
 const UTF_16_BE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
     | while read byte; do printf "\\0\\$(printf %o 0x$byte)"; done"#;
 
-/// A file that is no program.
+/// A file that is not executable.
 fn not_executable(folder: &Path) -> String {
     let file = folder.join("plain");
     fs::write(&file, "#!/bin/sh\nexit 0\n").unwrap();
     file.display().to_string()
 }
 
-// F17, F71: a deciding hook that breaks in any way denies, and says how it broke.
+// F17, F71: a deciding hook that fails in any way denies, and the reason says how it failed.
 #[tokio::test]
 async fn a_broken_command_never_lets_a_call_through() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,17 +144,17 @@ async fn a_broken_command_never_lets_a_call_through() {
         ),
         (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
         (json!({ "command": "echo '{'; yes | head -c 2000000" }), "gave an answer"),
-        // As some shells of Windows write it.
+        // The output encoding of some Windows shells.
         (
             json!({ "command": "printf '{\\0\"\\0d\\0e\\0\\377\\376'" }),
             "gave an answer that cannot be read",
         ),
         (json!({ "command": "printf 'log \\377'" }), "gave an answer that cannot be read"),
-        // HK1: UTF-16 without a mark, behind a line of a log, in either order and in part.
+        // HK1: UTF-16 without a byte order mark, after a log line, in both byte orders, and partly.
         (json!({ "command": UTF_16_LE }), "gave an answer that cannot be read"),
         (json!({ "command": UTF_16_BE }), "gave an answer that cannot be read"),
         (json!({ "command": format!("echo log; {UTF_16_LE}") }), "gave an answer"),
-        // HK1: what was decided in the middle was not kept.
+        // HK1: the decision is in the part of the output that was dropped.
         (
             json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
             "gave an answer that cannot be read",
@@ -173,7 +173,7 @@ async fn a_broken_command_never_lets_a_call_through() {
     }
 }
 
-// F17: odd behaviour that is no failure.
+// F17: unusual behaviour that is not a failure.
 #[tokio::test]
 async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
     let fine = [
@@ -191,7 +191,7 @@ async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
     assert_eq!(before(&[noisy]).await, Opinion::deny("not on Fridays"));
 }
 
-// HK1: what a failure says in detail is for the host.
+// HK1: the details of a failure are for the host.
 #[tokio::test]
 async fn the_model_does_not_read_what_a_broken_command_printed() {
     let seen = Seen::new();
@@ -203,7 +203,7 @@ async fn the_model_does_not_read_what_a_broken_command_printed() {
     assert!(runs[0].outcome.starts_with("failed: ") && runs[0].outcome.ends_with("key=hunter2"));
 }
 
-// F65, F67: any denial wins, an ask beats an allow, an allow needs trust.
+// F65, F67: a denial wins, an ask overrides an allow, an allow needs `may_allow`.
 #[tokio::test]
 async fn the_strictest_of_all_answers_holds() {
     let (no, ask, yes) = (decides("deny", "no"), decides("ask", "ask"), decides("allow", "yes"));
@@ -222,7 +222,7 @@ async fn the_strictest_of_all_answers_holds() {
     }
 }
 
-// F64, HK2: changes are laid over each other in configured order, not as they finish.
+// F64, HK2: patches are merged in configured order, not in the order of completion.
 #[tokio::test]
 async fn changes_compose_in_configured_order() {
     let change = |wait: &str, input: Value, verdict: &str| {
@@ -242,7 +242,7 @@ async fn changes_compose_in_configured_order() {
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
 }
 
-// F64, F67: what two commands make of a call together, neither of them has allowed.
+// F64, F67: an allow does not cover the changes of another command.
 #[tokio::test]
 async fn an_allow_is_one_of_what_the_call_became() {
     let change = |verdict: &str, input: Value| {
@@ -265,7 +265,7 @@ async fn an_allow_is_one_of_what_the_call_became() {
     }
 }
 
-// F71: who allows is named, with and without a reason.
+// F71
 #[tokio::test]
 async fn every_allow_names_its_command() {
     for (answer, expected) in [
@@ -278,7 +278,7 @@ async fn every_allow_names_its_command() {
     }
 }
 
-// F71: who changed arguments is named, and nobody else.
+// F71: only the hooks that changed arguments are named.
 #[tokio::test]
 async fn every_change_names_its_command() {
     let change = json!({ "hookSpecificOutput": {
@@ -294,7 +294,7 @@ async fn every_change_names_its_command() {
     assert_eq!(spoken.changers, places);
 }
 
-// F67: what a command reads; twice the same command is two runs.
+// F67: the input of a command; a command that is configured twice runs twice.
 #[tokio::test]
 async fn every_command_reads_the_call() {
     let folder = tempfile::tempdir().unwrap();
@@ -345,7 +345,7 @@ async fn other_tools_and_events_start_nothing() {
     assert_eq!(failed.unwrap_err().message(), "no room");
 }
 
-// F67: a matcher means a tool, whichever of its names it uses.
+// F67
 #[tokio::test]
 async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
     for (matcher, expected) in [
@@ -366,7 +366,7 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
     }
 }
 
-// F71: who ends waits for what no call waited for.
+// F71: `finish` waits for async hooks.
 #[tokio::test]
 async fn the_end_waits_for_what_runs_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ async fn the_end_waits_for_what_runs_in_the_background() {
     assert!(!folder.path().join("done").exists());
     Hook::finish(&hooks).done().await;
     assert!(folder.path().join("done").exists());
-    // One that hangs ends by its own limit.
+    // A command that hangs is ended by its timeout.
     let hangs = json!({ "command": "sleep 300", "async": true, "timeout": 0.1 });
     let hooks = config(&[(Event::PreToolUse, hangs)]);
     assert_eq!(Seen::new().before(&hooks).await, Opinion::none());

@@ -1,4 +1,4 @@
-//! What hooks make of calls that somebody is to be asked about.
+//! Tests of `PermissionRequest` hooks that change the arguments of a call.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::{Display, DynamicTool};
 
-/// A command that allows what it makes of a call.
+/// A command that changes the call and allows it.
 fn makes(input: &Value) -> Value {
     let decision = json!({ "behavior": "allow", "updatedInput": input });
     says(&json!({ "hookSpecificOutput": {
@@ -24,7 +24,7 @@ fn makes(input: &Value) -> Value {
     } }))
 }
 
-/// A pipeline with a tool that writes a note, which is asked about, behind these hooks.
+/// A pipeline with these hooks and a tool that writes a note and needs approval.
 fn pipeline(hooks: &[(Event, Value)]) -> Pipeline {
     let mut definition = Seen::new().definition;
     definition.risk = Risk::new(RiskClass::Write);
@@ -54,8 +54,8 @@ fn requests(hooks: &[Value]) -> Vec<(Event, Value)> {
     hooks.iter().map(|hook| (Event::PermissionRequest, hook.clone())).collect()
 }
 
-/// Writes a note with the title `a` behind these hooks; gives what was shown to somebody who says
-/// yes.
+/// Writes a note with the title `a`; returns the outcome and the arguments that the approver saw,
+/// who approves.
 async fn write(pipeline: Pipeline) -> (Outcome, Vec<Value>) {
     let somebody = Arc::new(Scripted::always(Reply::Once));
     let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
@@ -63,13 +63,12 @@ async fn write(pipeline: Pipeline) -> (Outcome, Vec<Value>) {
     (outcome, somebody.asked().iter().map(|ask| ask.arguments.clone()).collect())
 }
 
-/// With which arguments the note was written.
+/// Returns the arguments with which the note was written.
 fn ran_with(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.text()).unwrap()
 }
 
-// F64, F67: what a hook makes of a call is judged in its place, and nobody is asked about the call
-// as it was.
+// F64, F67: a changed call is authorized in place of the original, which is not prompted for.
 #[tokio::test]
 async fn a_call_that_is_changed_and_allowed_runs_changed() {
     let ran = json!({ "title": "b", "key": "secret" });
@@ -77,12 +76,12 @@ async fn a_call_that_is_changed_and_allowed_runs_changed() {
     let yes = says(&json!({ "decision": "approve" }));
     for (hooks, asked) in [
         (vec![trusted(makes(&json!({ "title": "b" })))], vec![]),
-        // All that it read, with its change: what is masked stays what it is.
+        // It returns its whole input with one change; masked values keep their original.
         (vec![trusted(makes(&json!({ "title": "b", "key": "***" })))], vec![]),
-        // It may not allow, or does not; whoever is asked sees what runs.
+        // Without `may_allow` or without an allow, the approver sees the changed call.
         (vec![makes(&json!({ "title": "b" }))], vec!["b"]),
         (vec![trusted(top.clone())], vec!["b"]),
-        // The other one is asked about what it became, and allows that.
+        // The second hook is asked about the changed call, and allows it.
         (vec![top, trusted(yes)], vec![]),
     ] {
         let (outcome, shown) = write(pipeline(&requests(&hooks))).await;
@@ -91,7 +90,7 @@ async fn a_call_that_is_changed_and_allowed_runs_changed() {
     }
 }
 
-// F64: a rule forbids also what a hook made of a call, and a change to nonsense runs nothing.
+// F64: rules apply to the changed call, and invalid arguments are rejected.
 #[tokio::test]
 async fn a_change_is_judged_like_any_call() {
     for (input, rules, why) in [
@@ -110,7 +109,7 @@ async fn a_change_is_judged_like_any_call() {
         assert!(outcome.result.is_err() && text.contains(why), "{input}: {text}");
         assert!(shown.is_empty(), "{input}");
     }
-    // Its allow lifts no more than before the call: not what another hook wants asked.
+    // Its allow does not override another hook's ask.
     let wary = says(&json!({ "hookSpecificOutput": { "permissionDecision": "ask" } }));
     let makes = (Event::PermissionRequest, trusted(makes(&json!({ "title": "b" }))));
     let rule = Rule::new(Action::Ask, "write_note", "*");
@@ -124,7 +123,7 @@ async fn a_change_is_judged_like_any_call() {
     }
 }
 
-// F64: what guards calls sees also what another hook made of one, and a wish to ask survives.
+// F64: `PreToolUse` hooks run for the changed call, and an ask still holds.
 #[tokio::test]
 async fn a_change_is_looked_at_by_hooks_before_calls() {
     let made = || trusted(makes(&json!({ "title": "b" })));
@@ -141,7 +140,7 @@ async fn a_change_is_looked_at_by_hooks_before_calls() {
     assert_eq!(shown[0]["title"], "b");
 }
 
-// A hook that goes on changing what it is asked about changes it once: then somebody sees it.
+// A hook that changes every request changes a call once; then the approver is asked.
 #[tokio::test]
 async fn a_call_is_changed_once() {
     let grows = json!({ "command": r#"
@@ -153,7 +152,7 @@ async fn a_call_is_changed_once() {
     assert_eq!(shown.len(), 1);
 }
 
-// What a running tool asks for is no call that could become another one.
+// A permission request of a running tool has no arguments to change.
 #[tokio::test]
 async fn what_a_tool_asks_for_is_not_changed() {
     let mut definition = Seen::new().definition;
@@ -170,7 +169,7 @@ async fn what_a_tool_asks_for_is_not_changed() {
     assert_eq!((outcome.text().as_ref(), somebody.asked().len()), ("no", 1));
 }
 
-// F34: calls that a hook makes the same of are repeats, and one that it changed is none.
+// F34: the loop guard compares the changed arguments.
 #[tokio::test]
 async fn what_repeats_is_what_runs() {
     let somebody = Arc::new(Scripted::always(Reply::Reject));
@@ -186,7 +185,7 @@ async fn what_repeats_is_what_runs() {
     assert_eq!(somebody.asked()[0].by, By::Loop);
 }
 
-/// Shows a copy of each ask to whoever is asked.
+/// A hook whose approver passes on a copy of each request.
 struct Copies;
 
 impl Hook for Copies {
@@ -203,7 +202,7 @@ impl Approver for Copying {
     }
 }
 
-// A change is no yes to the call as it was, whoever stands between.
+// A change does not approve the original call, with any approver in between.
 #[tokio::test]
 async fn a_change_is_never_taken_for_a_yes() {
     let hooks = requests(&[makes(&json!({ "title": "b" }))]);
@@ -221,7 +220,7 @@ async fn identical_calls_that_wait_for_one_answer_are_all_changed() {
     assert!(outcomes.iter().all(|it| ran_with(it)["title"] == "b"), "{outcomes:?}");
 }
 
-// Who was asked has answered: a hook that still thinks changes nothing any more.
+// The approver answered first, so a slower hook changes nothing.
 #[tokio::test]
 async fn an_answer_goes_before_a_change() {
     let slow = trusted(json!({ "command": format!(
@@ -241,7 +240,7 @@ async fn an_answer_goes_before_a_change() {
     assert_eq!((ran_with(&outcome)["title"].as_str(), replied), (Some("a"), Ok(())));
 }
 
-/// Who changed the call by each record of it.
+/// An audit log that collects who changed each call.
 #[derive(Clone, Default)]
 struct Changers(Arc<Mutex<Vec<Value>>>);
 
@@ -252,7 +251,7 @@ impl Audit for Changers {
     }
 }
 
-// Commands are in the record with their places, whenever they changed the call.
+// The audit record has the configuration path of each command that changed the call.
 #[tokio::test]
 async fn the_record_names_the_commands_that_changed_a_call() {
     let input = |title: &str| {
@@ -270,7 +269,7 @@ async fn the_record_names_the_commands_that_changed_a_call() {
         (vec![before(input("b"))], json!([first])),
         (vec![before(input("b")), before(input("c"))], json!([first, second])),
         (vec![asked("b")], json!([request])),
-        // It is asked again when the other has changed the call, and then the first again.
+        // Each hook runs again after the other one changed the call.
         (vec![before(input("b")), asked("c")], json!([first, request, first])),
     ] {
         let changers = Changers::default();

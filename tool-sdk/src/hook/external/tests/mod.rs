@@ -1,4 +1,4 @@
-//! Commands against recorded cases, and real ones that misbehave.
+//! Tests of external hooks: recorded cases of the protocol, and real commands that misbehave.
 
 mod after;
 mod before;
@@ -25,7 +25,7 @@ fn cases(key: &str) -> Vec<Value> {
     cases[key].as_array().unwrap().clone()
 }
 
-/// One entry with what `keys` say.
+/// One entry with these keys.
 fn entry(event: Event, keys: Value) -> Entry {
     config(&[(event, keys)]).entries.remove(0)
 }
@@ -44,7 +44,7 @@ fn config(hooks: &[(Event, Value)]) -> ExternalHooks {
     hooks
 }
 
-/// A call that hooks look at, with what they tell of it.
+/// A call for hooks, which records their notifications.
 struct Seen {
     session: Session,
     definition: Definition,
@@ -53,9 +53,9 @@ struct Seen {
     runs: Mutex<Vec<HookRun>>,
     halted: OnceLock<String>,
     warned: Mutex<Vec<String>>,
-    /// Whether somebody can be asked.
+    /// Whether there is an approver.
     has_approver: bool,
-    /// Where long texts are kept.
+    /// The folder for long texts.
     kept: Option<PathBuf>,
 }
 

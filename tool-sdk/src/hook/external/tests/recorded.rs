@@ -1,4 +1,4 @@
-//! What others recorded of matchers, answers and input, and where it differs here.
+//! Recorded cases of matchers, outputs and inputs of Claude Code, and the differences here.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const INPUTS: [(Event, &str); 3] = [
     ),
 ];
 
-/// What a recorded case comes to here: the verdict, the words, the contexts, the changes.
+/// The result of a recorded case here: verdict, reason, contexts, changes.
 #[derive(Debug, PartialEq)]
 struct Came {
     verdict: Verdict,
@@ -69,8 +69,7 @@ fn matchers_are_read_as_recorded() {
     }
 }
 
-/// Where it is decided differently here, and to what it comes. Recorded are failures that
-/// let the call go on.
+/// The cases with another result here. In the recorded ones a failure lets the call run.
 fn differences() -> BTreeMap<&'static str, Came> {
     let came = |verdict, words: Option<&str>, contexts: &[&str]| Came {
         verdict,
@@ -80,14 +79,14 @@ fn differences() -> BTreeMap<&'static str, Came> {
     };
     let says_nothing = "the hook `x` ends the turn";
     BTreeMap::from([
-        // An allow is understood, and counts where the entry may give it.
+        // An allow is parsed, and counts if the entry has `may_allow`.
         ("allow_without_update", came(Verdict::Allow, None, &["preserved"])),
         ("legacy_approve", came(Verdict::Allow, None, &[])),
-        // There is somebody to ask.
+        // The user can be prompted.
         ("ask", came(Verdict::Ask, Some("please confirm"), &[])),
         // The result of every tool can be replaced.
         ("post_updated_mcp_output", came(Verdict::None, None, &["preserved"])),
-        // An allow beside a change is an allow too.
+        // An allow together with a change is an allow, too.
         (
             "allow_updates_input",
             Came {
@@ -99,7 +98,7 @@ fn differences() -> BTreeMap<&'static str, Came> {
     ])
 }
 
-// F67: recorded answers mean what they meant, but for the table of differences.
+// F67: recorded outputs have the same meaning, except in the table of differences.
 #[test]
 fn answers_are_read_as_recorded() {
     let differences = differences();
@@ -144,9 +143,9 @@ fn answers_are_read_as_recorded() {
     }
 }
 
-// HK1: an answer that cannot be understood is a failure, never an opinion.
+// HK1: an invalid output is a failure, never a decision.
 #[test]
-fn what_cannot_be_understood_is_a_failure() {
+fn an_invalid_output_is_a_failure() {
     let broken = [
         r#"{"decision": "#,
         r#"{"decision": "maybe"}"#,
@@ -190,9 +189,9 @@ fn what_cannot_be_understood_is_a_failure() {
     }
 }
 
-// A text is a text, and a byte order mark is none.
+// A byte order mark before a JSON object is skipped.
 #[test]
-fn words_are_no_answer_and_a_mark_hides_none() {
+fn plain_text_is_no_decision() {
     for stdout in
         ["all good", "[guard] fine", "[1] x", "the decision: continue", "\"decision\"", ""]
     {
@@ -203,7 +202,7 @@ fn words_are_no_answer_and_a_mark_hides_none() {
     assert_eq!(meaning(Event::PreToolUse, 0, marked, "").unwrap().verdict, Verdict::Deny);
 }
 
-// User complaint: exit 2 blocks, whatever was printed.
+// User complaint: exit code 2 denies, with any output.
 #[test]
 fn exit_two_blocks_also_beside_json() {
     for stdout in ["", "{", r#"{"decision":"approve"}"#, r#"{"continue":true}"#] {
@@ -212,7 +211,7 @@ fn exit_two_blocks_also_beside_json() {
     }
     let silent = meaning(Event::PreToolUse, 2, "", "");
     let said = compose::weighed(&entry(Event::PreToolUse, json!({ "command": "x" })), silent);
-    assert_eq!(said.reason.as_deref(), Some("the hook `x` says no"));
+    assert_eq!(said.reason.as_deref(), Some("the hook `x` denies it"));
 }
 
 #[test]
@@ -223,7 +222,7 @@ fn long_words_are_cut_with_a_note() {
     assert_eq!(meaning(Event::PreToolUse, 0, "{}", "").unwrap(), Said::default());
 }
 
-// The input has every field that commands rely on, and none that they do not know.
+// The input has exactly the fields of the recorded schemas.
 #[test]
 fn the_input_is_that_of_the_recorded_schemas() {
     let (hooks, _) = ExternalHooks::from_json("{}");
@@ -235,7 +234,7 @@ fn the_input_is_that_of_the_recorded_schemas() {
         let input = serde_json::to_value(payload).unwrap();
         for required in schema["required"].as_array().unwrap() {
             let required = required.as_str().unwrap();
-            // Neither turns nor models are known where hooks run.
+            // Turns and models are not known to hooks.
             let known = input.get(required).is_some() || ["turn_id", "model"].contains(&required);
             assert!(known, "{required}");
         }
@@ -250,7 +249,7 @@ fn the_input_is_that_of_the_recorded_schemas() {
     }
 }
 
-// HK1: whatever hooks say, adding one that fails never makes a call more permitted.
+// HK1: adding a failing hook never makes the combined decision more permissive.
 #[test]
 fn a_failure_only_tightens() {
     let hooks = [OnError::Deny, OnError::Ignore].map(|on_error| {

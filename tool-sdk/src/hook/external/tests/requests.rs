@@ -1,4 +1,4 @@
-//! Asks that hooks answer before anybody is shown them.
+//! Tests of `PermissionRequest` hooks that answer before the user is prompted.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::{Display, DynamicTool, Source, Subject};
 
-/// Somebody whose answer shows that they were asked.
+/// An approver whose answer shows that it was asked.
 struct Somebody;
 
 impl Approver for Somebody {
@@ -86,7 +86,7 @@ async fn decisions_combine_as_recorded() {
 
 // F71
 #[tokio::test]
-async fn without_trust_or_without_an_answer_somebody_is_asked() {
+async fn without_may_allow_or_an_answer_the_user_is_prompted() {
     assert_eq!(reply(&[answers("allow")]).await, Some(Reply::Reject));
     assert_eq!(reply(&[json!({ "command": "true" })]).await, Some(Reply::Reject));
     assert_eq!(reply(&[json!({ "command": "echo no >&2; exit 2" })]).await, no("no"));
@@ -96,7 +96,7 @@ async fn without_trust_or_without_an_answer_somebody_is_asked() {
     );
 }
 
-// F67: what is asked for is what a hook needs to answer.
+// F67: the input has the permission and the resources of the request.
 #[tokio::test]
 async fn a_hook_reads_what_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ async fn a_hook_reads_what_is_asked_for() {
     assert_eq!((&input["permission"], &input["subjects"]), (&json!("write_note"), &subjects));
 }
 
-/// Writes down what is told of hooks.
+/// Records the notifications about hooks.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>, Session);
 
@@ -140,7 +140,7 @@ impl crate::permission::Witness for Notes {
     }
 }
 
-// F71: a run is told, and the record has who answered.
+// F71: the run is reported, and the record names the hook.
 #[tokio::test]
 async fn a_hook_that_answers_is_told_and_named() {
     let hooks = config(&[(Event::PermissionRequest, trusted(answers("allow")))]);
@@ -156,7 +156,7 @@ async fn a_hook_that_answers_is_told_and_named() {
     assert_eq!(*notes.0.lock().unwrap(), expected);
 }
 
-/// A pipeline with one tool that may do this, with commands for what is asked about it.
+/// A pipeline with one tool of this risk class, and these hooks.
 fn guarded(class: RiskClass, hooks: &[(Event, Value)]) -> Pipeline {
     let mut definition = Seen::new().definition;
     definition.risk = Risk::new(class);
@@ -168,14 +168,14 @@ fn guarded(class: RiskClass, hooks: &[(Event, Value)]) -> Pipeline {
     )
 }
 
-/// One about which one command is asked and then somebody who says yes.
+/// A pipeline with one `PermissionRequest` hook and an approver that approves.
 fn asking(hook: Value) -> Pipeline {
     guarded(RiskClass::Read, &[(Event::PermissionRequest, hook)])
         .rules([Rule::new(Action::Ask, "write_note", "*")])
         .approver(Scripted::always(Reply::Once))
 }
 
-// F67, K20: whoever is asked, the hooks for permission requests stand in front of them.
+// F67, K20: the hooks also run before an approver of the session.
 #[tokio::test]
 async fn hooks_are_asked_before_the_approver_of_a_session() {
     for own in [false, true] {
@@ -195,7 +195,7 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
     }
 }
 
-/// Wants somebody asked.
+/// A hook that asks for approval.
 struct Wary;
 
 impl Hook for Wary {
@@ -204,7 +204,7 @@ impl Hook for Wary {
     }
 }
 
-// F67: the allow of a command is a yes to nothing that it would not have lifted before the call.
+// F67: an allow overrides no more than it would before the call.
 #[tokio::test]
 async fn an_allow_lifts_no_more_than_before_the_call() {
     let yes = (Event::PermissionRequest, trusted(answers("allow")));
@@ -229,7 +229,7 @@ async fn an_allow_lifts_no_more_than_before_the_call() {
     }
 }
 
-// F67: what ends the turn before a call ends it before an ask, too.
+// F67: a halt ends the turn, also for a permission request.
 #[tokio::test]
 async fn a_command_that_answers_may_end_the_turn() {
     let stop = says(&json!({ "continue": false, "stopReason": "enough" }));
@@ -249,7 +249,7 @@ async fn a_command_that_answers_may_end_the_turn() {
     }
 }
 
-// What a tool may do is what the one may do after which its permission is called.
+// A hook for a tool also denies tools that use its permission.
 #[tokio::test]
 async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
     let other = |name: &'static str, aliases: &[&'static str]| {
@@ -261,11 +261,11 @@ async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
     };
     let yes = json!({ "decision": "approve" }).to_string();
     for (event, matcher, line, answer) in [
-        ("PreToolUse", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit` says no")),
+        ("PreToolUse", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit` denies it")),
         ("PreToolUse", "run_line", "exit 2", Err("`run_script` may not run")),
         ("PermissionRequest", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit`")),
         ("PreToolUse", "Write", "exit 2", Ok(1)),
-        // It allows nothing.
+        // It cannot allow.
         ("PreToolUse", "Jot", &*format!("echo '{yes}'"), Ok(1)),
         ("PermissionRequest", "Jot", &*format!("echo '{yes}'"), Ok(1)),
     ] {

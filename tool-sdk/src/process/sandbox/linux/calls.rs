@@ -1,4 +1,7 @@
-//! Seccomp: system calls that lead out of the sandbox, or that nobody needs in it.
+//! Seccomp filters: block system calls that lead out of the sandbox, and those that builds and
+//! tests do not need.
+//!
+//! **Invariant:** a filter never allows a call that an earlier filter blocks.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -13,9 +16,9 @@ use super::super::Order;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// What is refused in any case.
+/// System calls that are always blocked.
 const REFUSED: &[libc::c_long] = &[
-    // Work that is done without any further call, which no filter sees.
+    // io_uring executes operations without system calls, so no filter sees them.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -39,7 +42,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // The tree of files.
+    // Mounts.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -59,13 +62,13 @@ const REFUSED: &[libc::c_long] = &[
     467,
 ];
 
-/// Requests that put words into the mouth of whoever sits at a terminal.
+/// `ioctl` requests that inject input into a terminal.
 const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
-/// What asks for users of its own.
+/// The flag for a new user namespace.
 const USERS: u64 = libc::CLONE_NEWUSER.unsigned_abs() as u64;
 
-/// Takes the calls away from this process and everything that it starts.
+/// Installs the filters for this process and its descendants.
 pub(super) fn confine(order: &Order) -> std::result::Result<(), String> {
     load(order).map_err(|error| error.to_string())
 }
@@ -73,7 +76,7 @@ pub(super) fn confine(order: &Order) -> std::result::Result<(), String> {
 fn load(order: &Order) -> Result<()> {
     let arch = TargetArch::try_from(ARCH)?;
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    // A call of another architecture ends the process.
+    // A system call of another architecture kills the process.
     let filter = SeccompFilter::new(rules(order)?, SeccompAction::Allow, refuse, arch)?;
     apply_filter(&BpfProgram::try_from(filter)?)?;
     apply_filter(&BpfProgram::try_from(without_clone3(arch)?)?)?;
@@ -92,9 +95,9 @@ fn rules(order: &Order) -> Result<Rules> {
     let typing: std::result::Result<_, _> =
         TYPING.iter().map(|request| is(1, SeccompCmpOp::Eq, *request)).collect();
     rules.insert(libc::SYS_ioctl, typing?);
-    // Limits of others end them, or keep them from working.
+    // Setting the limits of other processes could kill or block them.
     rules.insert(libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?]);
-    // Whoever makes users of its own has every right over what else it makes.
+    // A new user namespace would grant all capabilities over further namespaces.
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         rules.insert(call, vec![is(0, SeccompCmpOp::MaskedEq(USERS), USERS)?]);
     }
@@ -117,20 +120,20 @@ fn rules(order: &Order) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Says that there is no `clone3`: what it is asked for lies in memory, where no filter looks.
-/// Whoever is told so uses `clone`.
+/// Blocks `clone3` with `ENOSYS`: its flags are in memory, which a filter cannot read. Programs
+/// then fall back to `clone`.
 fn without_clone3(arch: TargetArch) -> Result<SeccompFilter> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?)
 }
 
-/// Pairs of sockets without a connection: each end can send to any socket that has a name.
+/// Blocks datagram socket pairs: each end could send to any named socket.
 fn pairs_that_reach_out() -> Result<Vec<SeccompRule>> {
-    // What else stands in the argument are flags.
+    // The other bits of the argument are flags.
     const TYPE: u64 = 0xf;
     let mut rules = Vec::new();
-    // The system makes a raw one a datagram socket.
+    // The kernel turns a raw Unix socket into a datagram socket.
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
         let operator = SeccompCmpOp::MaskedEq(TYPE);
         let kind = u64::from(kind.unsigned_abs());
@@ -140,19 +143,19 @@ fn pairs_that_reach_out() -> Result<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// Refuses the calls of x32: they have the numbers of others with one bit more, and count as
-/// the same architecture.
+/// Blocks system calls of the x32 ABI: they have the same architecture, and their numbers differ
+/// by one bit.
 fn not_x32() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let step = |code: u32, jt, jf, k| seccompiler::sock_filter {
-        // All of them are below 256.
+        // All codes are below 256.
         code: code as u16,
         jt,
         jf,
         k,
     };
     vec![
-        // The number of the call is the first thing in what a filter sees.
+        // The call number is the first field of `seccomp_data`.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),

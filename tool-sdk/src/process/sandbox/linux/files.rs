@@ -1,7 +1,9 @@
-//! Landlock: what may be written, and whom signals and ptrace may reach.
+//! Landlock rules: restrict writes to writable folders, and signals and ptrace to the sandbox.
 //!
-//! It says who may write below which folders, and cannot except anything in them: that is
-//! what the mounts are for.
+//! Landlock grants access below a folder and has no exceptions inside of it; the mounts protect
+//! single files.
+//!
+//! **Invariant:** reading is never restricted.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -16,10 +18,10 @@ use landlock::{
 use super::super::Order;
 use super::{opened, writable};
 
-/// What is asked for; older kernels enforce what they know of it.
+/// The requested ABI; older kernels enforce the part that they support.
 const WANTED: ABI = ABI::V7;
 
-/// Devices that keep nothing.
+/// Devices that store no data and stay writable.
 const DEVICES: &[&str] = &[
     "/dev/full",
     "/dev/null",
@@ -30,19 +32,19 @@ const DEVICES: &[&str] = &[
     "/dev/zero",
 ];
 
-/// Where terminals have their names.
+/// The folder of the pseudoterminals.
 const TERMINALS: &str = "/dev/pts";
 
-/// Lets this process write to the writable folders and to nothing else; gives the version of
-/// Landlock. `terminals` says whether all of those that have a name are its own.
+/// Restricts writes of this process to the writable folders; returns the Landlock ABI version.
+/// With `terminals`, `/dev/pts` contains only terminals of the sandbox and becomes writable.
 pub(super) fn confine(order: &Order, terminals: bool) -> Result<i32, String> {
     let status = restrict(order, terminals).map_err(|error| error.to_string())?;
     match status {
         LandlockStatus::Available { effective_abi, kernel_abi } => {
             Ok(kernel_abi.unwrap_or(effective_abi as i32))
         }
-        LandlockStatus::NotEnabled => Err("the kernel has it, and it is not enabled".to_owned()),
-        LandlockStatus::NotImplemented => Err("the kernel does not have it".to_owned()),
+        LandlockStatus::NotEnabled => Err("it is not enabled in the kernel".to_owned()),
+        LandlockStatus::NotImplemented => Err("the kernel does not support it".to_owned()),
     }
 }
 
@@ -69,7 +71,7 @@ fn restrict(order: &Order, terminals: bool) -> Result<LandlockStatus, RulesetErr
     Ok(created.restrict_self()?.landlock)
 }
 
-/// The terminal that the child reads from.
+/// Returns the terminal on standard input of the child.
 fn own_terminal() -> Option<PathBuf> {
     let name = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(name.as_bytes())))

@@ -1,12 +1,14 @@
-//! The first of a confined child's processes, and who waits for it outside.
+//! The init process of the PID namespace, and the keeper outside of it.
 //!
-//! When the first process of a namespace ends, the kernel ends all others, wherever they went
-//! and whatever they left behind, and it has ended only when they have. It is no program that
-//! anybody asked for: signals do not end it, and it has to wait for orphans. So it starts the
-//! program, and ends when the program does.
+//! When the init process of a PID namespace exits, the kernel kills all other processes in it,
+//! including daemons, and the exit completes only after they are gone. An init process ignores
+//! signals without handlers and has to reap orphans, so it does not execute the program itself:
+//! it starts the program as a child and exits with it.
 //!
-//! The process that the host started stays outside as the keeper. It hands on interrupts, and
-//! ends as the program has ended.
+//! The process that the host started stays outside as the keeper. It forwards `SIGINT` and exits
+//! with the status of the program.
+//!
+//! **Invariant:** when the keeper dies, the init process is killed, and with it the sandbox.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,17 +24,17 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
-/// This process, as the first one.
+/// The init process of a PID namespace.
 #[derive(Debug)]
 pub(super) struct Init {
-    /// Whether the program gets the terminal that it reads from.
+    /// Whether the terminal on standard input becomes the program's controlling terminal.
     terminal: bool,
-    /// Where it tells how the program ended.
+    /// The pipe on which it reports the exit status of the program to the keeper.
     told: PipeWriter,
 }
 
-/// Goes on as the first process of a namespace, while the one that called this waits outside
-/// and never comes back.
+/// Forks the init process and returns in it. The calling process becomes the keeper and never
+/// returns.
 pub(super) fn begin() -> io::Result<Init> {
     let terminal = leave_terminal();
     let (hears, told) = io::pipe()?;
@@ -47,9 +49,9 @@ pub(super) fn begin() -> io::Result<Init> {
             drop(hears);
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if !is_heard(&told)? {
-                return Err(io::Error::other("nobody waits for it any more"));
+                return Err(io::Error::other("the keeper process has exited"));
             }
-            // Signals for the keeper's group are none for this one.
+            // Leave the keeper's process group, so that its signals do not reach this process.
             setsid()?;
             Ok(Init { terminal, told })
         }
@@ -57,7 +59,7 @@ pub(super) fn begin() -> io::Result<Init> {
 }
 
 impl Init {
-    /// Starts the program and waits until it has ended; gives the exit code.
+    /// Starts the program and reaps processes until it exits; returns the exit code.
     pub(super) fn run(mut self, program: &OsStr, args: impl Iterator<Item = OsString>) -> i32 {
         let child = match fork() {
             Ok(Some(child)) => child,
@@ -65,17 +67,17 @@ impl Init {
             Err(error) => return super::not_started(program, &error),
         };
         close_streams();
-        // What it starts has no business in its memory.
+        // Deny the program access to the memory of this process.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         loop {
             if next_signal() == libc::SIGINT {
-                // Before it leads a group, it has nothing to interrupt.
+                // Fails only before the program leads its group.
                 let _ = kill_process_group(child, Signal::INT);
             }
             while let Ok(Some((ended, status))) = wait(WaitOptions::NOHANG) {
                 if ended == child {
                     let status = status.as_raw();
-                    // Without it, the keeper has the code.
+                    // If this fails, the keeper uses the exit code.
                     let _ = self.told.write_all(&status.to_ne_bytes());
                     return code(ExitStatus::from_raw(status));
                 }
@@ -96,19 +98,19 @@ impl Init {
     }
 }
 
-/// Waits for the first process, and ends as the program did.
+/// Waits for the init process and exits with the status of the program.
 fn keep(first: Pid, mut hears: PipeReader) -> ! {
     close_streams();
     let _ = super::drop_rights();
     for signal in [libc::SIGTERM, libc::SIGHUP] {
-        // They are meant for the program, which gets its own.
+        // The program receives these signals itself.
         act(signal, libc::SIG_IGN);
     }
     loop {
         if next_signal() == libc::SIGINT {
             let _ = kill_process(first, Signal::INT);
         }
-        // Nobody else waits for it.
+        // No other thread waits for it.
         if let Ok(Some((_, status))) = waitpid(Some(first), WaitOptions::NOHANG) {
             let mut told = [0; size_of::<i32>()];
             let is_told = hears.read_exact(&mut told).is_ok();
@@ -121,12 +123,12 @@ fn end_like(status: i32) -> ! {
     let status = ExitStatus::from_raw(status);
     if let Some(signal) = status.signal() {
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-        // The program has left its own memory already, if anybody wanted that.
+        // The program has already dumped core, if that is enabled.
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
         act(signal, libc::SIG_DFL);
         let_signals_come();
-        #[expect(unsafe_code, reason = "real-time signals have no name")]
-        // SAFETY: it takes a number only.
+        #[expect(unsafe_code, reason = "no safe API raises real-time signals")]
+        // SAFETY: takes an integer only.
         unsafe {
             libc::raise(signal);
         }
@@ -134,53 +136,54 @@ fn end_like(status: i32) -> ! {
     std::process::exit(code(status));
 }
 
-/// The exit code as shells count it.
+/// Returns the exit code as in shells: 128 plus the number of a signal.
 fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(128 + status.signal().unwrap_or_default())
 }
 
-/// Whether the keeper is still there: it holds the only other end.
+/// Returns whether the keeper is running: it holds the only read end of the pipe.
 fn is_heard(told: &PipeWriter) -> io::Result<bool> {
     let mut end = [PollFd::new(told, PollFlags::OUT)];
     poll(&mut end, Some(&Timespec::default()))?;
     Ok(!end[0].revents().contains(PollFlags::ERR))
 }
 
-/// Gives up the terminal of this session, so that another one can have it; whether there was
-/// one.
+/// Detaches the controlling terminal, so that another session can have it; returns whether there
+/// was one.
 fn leave_terminal() -> bool {
-    // Whoever gives it up is told so, too.
+    // The kernel sends SIGHUP to the foreground group, which includes this process.
     act(libc::SIGHUP, libc::SIG_IGN);
-    #[expect(unsafe_code, reason = "no crate has this request")]
+    #[expect(unsafe_code, reason = "no safe API has this request")]
     // SAFETY: the request takes no argument.
     let left = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCNOTTY) } == 0;
     default(Signal::HUP);
     left
 }
 
-/// Lets go of the program's streams: whoever reads them waits for their last holder.
+/// Replaces the stdio of this process by `/dev/null`: readers of the program's output wait until
+/// the last holder has closed it.
 fn close_streams() {
-    // Without a device for it they stay open for as long as the program runs.
+    // Without `/dev/null` they stay open while the program runs.
     if let Ok(none) = File::options().read(true).write(true).open("/dev/null") {
         let _ =
             dup2_stdin(&none).and_then(|()| dup2_stdout(&none)).and_then(|()| dup2_stderr(&none));
     }
 }
 
-/// Another process like this one; nothing in that one.
+/// Forks; returns the pid of the child, and `None` in the child.
 fn fork() -> io::Result<Option<Pid>> {
-    #[expect(unsafe_code, reason = "the standard library cannot go on in a copy")]
-    // SAFETY: the helper has one thread.
+    #[expect(unsafe_code, reason = "the standard library has no fork")]
+    // SAFETY: the helper is single-threaded.
     let number = unsafe { libc::fork() };
     if number < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(number)) }
 }
 
-/// What the keeper and the first process wait for.
+/// The signals that the keeper and the init process wait for.
 const AWAITED: [i32; 2] = [libc::SIGCHLD, libc::SIGINT];
 
 fn awaited() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    #[expect(unsafe_code, reason = "the standard library has no word for it")]
+    #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
     // SAFETY: the set is filled before it is read.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
@@ -199,7 +202,7 @@ fn let_signals_come() {
     mask(libc::SIG_UNBLOCK);
 }
 
-#[expect(unsafe_code, reason = "the standard library has no word for it")]
+#[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
 fn mask(how: i32) {
     let set = awaited();
     // SAFETY: the set is filled.
@@ -210,8 +213,8 @@ fn mask(how: i32) {
 
 fn next_signal() -> i32 {
     let (set, mut signal) = (awaited(), 0);
-    #[expect(unsafe_code, reason = "the standard library has no word for it")]
-    // SAFETY: the set is filled, and the number is only read behind the call.
+    #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
+    // SAFETY: the set is filled, and the number is read after the call.
     unsafe {
         libc::sigwait(&raw const set, &raw mut signal);
     }
@@ -222,9 +225,9 @@ fn default(signal: Signal) {
     act(signal.as_raw(), libc::SIG_DFL);
 }
 
-#[expect(unsafe_code, reason = "the standard library has no word for it")]
+#[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
 fn act(signal: i32, action: libc::sighandler_t) {
-    // SAFETY: both actions are the system's own; no code of this process runs.
+    // SAFETY: callers pass `SIG_DFL` or `SIG_IGN`; no handler of this process is installed.
     unsafe {
         libc::signal(signal, action);
     }

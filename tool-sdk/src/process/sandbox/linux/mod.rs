@@ -1,12 +1,11 @@
-//! The helper: it confines itself, and becomes what it was asked to start.
+//! The sandbox helper on Linux: restricts itself, then executes the requested program.
 //!
-//! The order of the steps matters. Nothing gives privileges any more from the first one on;
-//! whoever confines itself is the first of processes of its own, and belongs to what it
-//! confines; mounts need rights that are dropped behind them; Landlock goes before seccomp,
-//! which takes away what the others need.
+//! The order of the steps matters: `no_new_privs` first; then the namespaces, of which the helper
+//! becomes the init process; then the mounts, which need capabilities; then the capabilities are
+//! dropped; then Landlock; and last seccomp, which blocks the system calls of the other steps.
 //!
-//! **Invariant:** what could not be enforced is in the status, and with less than was
-//! promised nothing is started.
+//! **Invariant:** a restriction that could not be enforced is in the status, and with less than
+//! the required status nothing is started.
 
 mod calls;
 mod files;
@@ -42,16 +41,16 @@ use super::order::ASKED;
 use super::status::Support;
 use super::{Order, Policy};
 
-/// This program, also when its file was replaced or removed meanwhile.
+/// This program, even if its file was replaced or removed meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Exit codes as shells have them: not started as it should be, not executable, not found.
+/// Exit codes as in shells: invalid request, not executable, not found.
 const WRONG_ORDER: i32 = 125;
 const REFUSED: i32 = 126;
 const NOT_STARTED: i32 = 127;
 
-/// Whether this program asked on its start whether it is the helper, so that it will be one
-/// when it is started again.
+/// Whether this program called `run_helper_if_asked`, so that it acts as the helper when it is
+/// started again.
 static READY: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run_helper_if_asked() {
@@ -63,32 +62,32 @@ pub(super) fn run_helper_if_asked() {
     }
 }
 
-/// The program to start as the helper.
+/// Returns the program to start as the helper.
 pub(super) fn helper(policy: &Policy) -> Result<OsString, &'static str> {
     match &policy.helper {
         Some(program) => Ok(program.clone().into()),
         None if READY.load(Ordering::Relaxed) => Ok(OWN_PROGRAM.into()),
-        None => Err("the program has no helper for the sandbox: its `main` does not call \
-                     `run_helper_if_asked` first"),
+        None => Err("the program has no sandbox helper: its `main` must call \
+                         `run_helper_if_asked` first"),
     }
 }
 
-/// Where programs keep files for a short time.
+/// Returns the folders for temporary files.
 pub(super) fn temporary() -> Vec<PathBuf> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let own = std::env::temp_dir().canonicalize().ok();
     let own = own.filter(|folder| is_temporary(folder, home.as_deref()));
     let folders = [own.unwrap_or_else(|| PathBuf::from("/tmp")), PathBuf::from("/dev/shm")];
-    // Links are followed here and nowhere later.
+    // Symlinks are resolved here, and never later.
     folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
 }
 
-/// Whether a folder that is said to be for temporary files can be one: what may be written below
-/// it must be nothing that somebody keeps.
+/// Returns whether `folder`, the value of `TMPDIR`, can be one for temporary files. It must not
+/// contain files that a user or the system keeps, because it becomes writable.
 fn is_temporary(folder: &Path, home: Option<&Path>) -> bool {
     const SYSTEM: &[&str] =
         &["/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"];
-    // Some of what the system keeps is for temporary files all the same.
+    // System folders with exceptions for temporary files.
     const KEPT: &[(&str, &[&str])] = &[("/var", &["/var/tmp"]), ("/run", &["/run/user"])];
     const STICKY: u32 = 0o1000;
     let is_shared = || folder.metadata().is_ok_and(|it| it.mode() & STICKY != 0);
@@ -102,26 +101,27 @@ fn is_temporary(folder: &Path, home: Option<&Path>) -> bool {
         })
 }
 
-/// Whether it lies in a hidden folder of a home, where programs keep keys and settings.
+/// Returns whether it is in a hidden folder of a home directory, where programs keep keys and
+/// settings.
 fn is_hidden_in(folder: &Path, home: &Path) -> bool {
     let first = folder.strip_prefix(home).ok().and_then(|rest| rest.components().next());
     let name = first.map(|first| first.as_os_str().as_encoded_bytes()).unwrap_or_default();
     name.starts_with(b".") && !matches!(name, b".cache" | b".tmp")
 }
 
-/// Does as it is told; what it gives back is the exit code when nothing was started.
+/// Runs the helper; returns the exit code when no program was executed.
 fn serve(mut args: impl Iterator<Item = OsString>) -> i32 {
     let order = args.next().and_then(|order| serde_json::from_str(order.to_str()?).ok());
     let Some(order): Option<Order> = order else {
-        return complain(WRONG_ORDER, "the order of the sandbox is not understood");
+        return complain(WRONG_ORDER, "the request to the sandbox helper is invalid");
     };
-    // Nothing that is started from here on gains any.
+    // Set-uid programs gain no privileges from here on.
     if let Err(error) = set_no_new_privs(true) {
-        return complain(REFUSED, format_args!("privileges cannot be given up: {error}"));
+        return complain(REFUSED, format_args!("cannot set `no_new_privs`: {error}"));
     }
     let namespaces = namespaces::own();
     let init = match namespaces.processes {
-        // Only what is started now is in it.
+        // Only children started from now on are in the PID namespace.
         Ok(()) => match init::begin() {
             Ok(init) => Some(init),
             Err(error) => return complain(NOT_STARTED, error),
@@ -137,7 +137,7 @@ fn serve(mut args: impl Iterator<Item = OsString>) -> i32 {
         Some(floor) if support.status.reaches(floor) => become_program(init, &program, args),
         _ => {
             let status = &support.status;
-            complain(REFUSED, format_args!("the sandbox does not hold: {status}"))
+            complain(REFUSED, format_args!("the sandbox is not enforced as required: {status}"))
         }
     }
 }
@@ -158,12 +158,12 @@ fn not_started(program: &OsStr, error: &io::Error) -> i32 {
 }
 
 fn complain(code: i32, what: impl std::fmt::Display) -> i32 {
-    // There is nobody else to tell.
+    // Standard error is the only channel to report to.
     let _ = writeln!(io::stderr(), "not started: {what}");
     code
 }
 
-/// Confines this process as far as it can be.
+/// Applies all restrictions to this process, as far as possible.
 fn apply(order: &Order, namespaces: Namespaces) -> Support {
     let mounts = namespaces.mounts.and_then(|()| mounts::confine(order));
     let terminals = mounts.as_ref().is_ok_and(|mounts| mounts.terminals);
@@ -177,20 +177,20 @@ fn apply(order: &Order, namespaces: Namespaces) -> Support {
     steps.support(order)
 }
 
-/// The folders that may be written, as far as they are there.
+/// Opens the writable folders that exist.
 fn writable(order: &Order) -> Vec<(&Path, OwnedFd)> {
     let folders = order.writable.iter().map(PathBuf::as_path);
     folders.filter_map(|folder| Some((folder, opened(folder).ok()?))).collect()
 }
 
-/// Opens a place of which no part is a link: the host has followed them before.
+/// Opens a path without following symlinks: the host has resolved them before.
 fn opened(path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat2(CWD, path, flags, Mode::empty(), resolve)?)
 }
 
-/// Gives up every capability; without new privileges none comes back.
+/// Drops every capability; `no_new_privs` keeps them from coming back.
 fn drop_rights() -> io::Result<()> {
     let none = CapabilitySet::empty();
     clear_ambient_capability_set()?;
@@ -202,7 +202,7 @@ fn drop_rights() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    // SB3: a variable of the host does not open all that the user has.
+    // SB3: `TMPDIR` of the host does not make the files of the user writable.
     #[test]
     fn folders_that_people_keep_files_in_are_not_temporary() {
         let home = Path::new("/home/ada");

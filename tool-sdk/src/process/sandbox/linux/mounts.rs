@@ -1,15 +1,15 @@
-//! Mounts of its own: everything is read-only but the writable folders, and in these what
-//! is protected is read-only again.
+//! Mounts of the sandbox: the whole file system is read-only, the writable folders are writable,
+//! and the protected paths in them are read-only again.
 //!
-//! Each is mounted where it is already. A mount point can neither be renamed nor removed, so
-//! every folder between a writable one and something protected in it becomes one too:
-//! otherwise the folder around it could be put aside, and another one made. Deeper down, a
-//! folder may be moved with what is protected in it, or nobody could work there.
+//! Each is a bind mount onto itself. A mount point can be neither renamed nor removed, so every
+//! folder between a writable folder and a protected path becomes a mount point too: otherwise it
+//! could be moved away and replaced. Further down ("deep" paths) this would hinder work, so a
+//! folder there can be moved together with the protected paths in it.
 //!
-//! `/proc` tells of no process outside, and no terminal outside has a name, where the system
-//! lets them be mounted anew.
+//! `/proc` and `/dev/pts` are mounted anew where the kernel permits it, so that processes and
+//! terminals outside are not visible.
 //!
-//! **Invariant:** nothing is found by a path with a link in it.
+//! **Invariant:** no path is resolved through a symlink.
 
 use std::ffi::CStr;
 use std::io;
@@ -26,34 +26,34 @@ use rustix::mount::{
 use super::super::Order;
 use super::{opened, writable};
 
-/// What `/proc` tells can be read and no more.
+/// `/proc` is read-only, without devices, set-uid programs and executables.
 const PROCESSES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
     .union(MountAttrFlags::MOUNT_ATTR_NOSUID)
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
-/// Terminals are devices that cannot be started.
+/// `/dev/pts` has devices, but no set-uid programs and executables.
 const TERMINALS: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
-/// New terminals may be had.
+/// New pseudoterminals can be opened.
 const TERMINAL_MODES: &[(&CStr, &CStr)] = &[(c"mode", c"620"), (c"ptmxmode", c"666")];
 
-/// What came of it.
+/// The result of mounting.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    /// What is protected and could not be held.
+    /// Protected paths that could not be made read-only, with the error.
     pub(super) open: Vec<String>,
-    /// Why `/proc` tells of processes outside, where it does.
+    /// Why `/proc` could not be mounted, so that it shows processes outside.
     pub(super) processes: Option<io::Error>,
-    /// Whether all terminals that have a name are its own.
+    /// Whether `/dev/pts` contains only terminals of the sandbox.
     pub(super) terminals: bool,
 }
 
-/// Puts this process into such mounts.
+/// Applies the mounts in the namespace of this process.
 pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
     let folder = std::env::current_dir();
-    // Opened here: what was opened before is no part of these mounts.
+    // Open them here: descriptors from before refer to the mounts of the host.
     let writable = writable(order);
     let trees: Vec<OwnedFd> =
         writable.iter().map(|(_, place)| tree(place)).collect::<io::Result<_>>()?;
@@ -63,7 +63,7 @@ pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
     }
     let mut pinned = Vec::new();
     let mut open = Vec::new();
-    // The outer ones come before the inner ones.
+    // In path order, outer paths come before inner ones.
     for path in &order.protected.near {
         match pin(path, &writable, &mut pinned).and_then(|()| hold(path, &writable)) {
             Ok(()) => {}
@@ -81,7 +81,7 @@ pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
     }
     let processes = fresh(c"proc", &[], Path::new("/proc"), PROCESSES).err();
     let terminals = fresh(c"devpts", TERMINAL_MODES, Path::new("/dev/pts"), TERMINALS).is_ok();
-    // A folder that was entered before is one without the mounts above it.
+    // The old working directory refers to the mounts of the host.
     match folder {
         Ok(folder) => std::env::set_current_dir(folder)?,
         Err(_) => std::env::set_current_dir("/")?,
@@ -89,7 +89,8 @@ pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
     Ok(Mounts { open, processes, terminals })
 }
 
-/// Makes every folder between a writable one and `path` one that stays.
+/// Turns every folder between a writable folder and `path` into a mount point, so that it cannot
+/// be moved.
 fn pin(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) -> io::Result<()> {
     let Some(outer) = outer(path, writable) else { return Ok(()) };
     let between = path.ancestors().skip(1).take_while(|folder| *folder != outer);
@@ -105,10 +106,10 @@ fn pin(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) ->
     Ok(())
 }
 
-/// Makes `path` read-only.
+/// Mounts `path` read-only.
 fn hold(path: &Path, writable: &[(&Path, OwnedFd)]) -> io::Result<()> {
     if outer(path, writable).is_none() {
-        // Nothing in it can be written anyhow.
+        // It is read-only already.
         return Ok(());
     }
     let place = opened(path)?;
@@ -117,13 +118,13 @@ fn hold(path: &Path, writable: &[(&Path, OwnedFd)]) -> io::Result<()> {
     attach(&tree, &place)
 }
 
-/// The writable folder that `path` lies in.
+/// Returns the writable folder that contains `path`.
 fn outer<'a>(path: &Path, writable: &[(&'a Path, OwnedFd)]) -> Option<&'a Path> {
     writable.iter().map(|(folder, _)| *folder).find(|folder| path.starts_with(folder))
 }
 
-/// Whether nobody can make what is missing: something will stand in for it, or the folder
-/// cannot be written.
+/// Returns whether a missing path cannot be created: it will have a placeholder, or its folder is
+/// not writable.
 fn cannot_come(order: &Order, path: &Path) -> bool {
     let Some(folder) = path.parent().filter(|folder| folder.is_dir()) else { return false };
     order.floor.is_none() || access(folder, Access::WRITE_OK).is_err()
@@ -133,7 +134,7 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Mounts a file system of its own over `place`.
+/// Mounts a new file system over `place`.
 fn fresh(
     kind: &CStr,
     options: &[(&CStr, &CStr)],
@@ -149,7 +150,7 @@ fn fresh(
     attach(&mount, &opened(place)?)
 }
 
-/// A place with everything that is mounted in it, to be mounted once more.
+/// Clones the mount tree at `place`.
 fn tree(place: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -163,7 +164,7 @@ fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     Ok(move_mount(tree, c"", place, c"", flags)?)
 }
 
-/// Makes everything that is mounted at and below a place read-only.
+/// Makes all mounts at and below `place` read-only.
 fn read_only(place: BorrowedFd<'_>) -> io::Result<()> {
     let change = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_RDONLY,
@@ -172,8 +173,8 @@ fn read_only(place: BorrowedFd<'_>) -> io::Result<()> {
         userns_fd: 0,
     };
     let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
-    #[expect(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: the path and the structure live as long as the call, which only reads them.
+    #[expect(unsafe_code, reason = "no safe API has this system call")]
+    // SAFETY: the path and the structure outlive the call, which only reads them.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -1,4 +1,6 @@
-//! Namespaces of its own: which users, mounts, shared memory and processes a child knows.
+//! Creates the namespaces of the sandbox: user, mount, IPC and PID.
+//!
+//! **Invariant:** the user and group ids inside are those outside.
 
 use std::fs;
 use std::io;
@@ -6,28 +8,28 @@ use std::io;
 use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// What could be had.
+/// Which namespaces could be created.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    /// Mounts that this process may change, and shared memory of its own.
+    /// User, mount and IPC namespaces.
     pub(super) mounts: io::Result<()>,
-    /// Processes of its own, of which the next child of this process is the first.
+    /// A PID namespace, of which the next child of this process becomes the init process.
     pub(super) processes: io::Result<()>,
 }
 
-/// Leaves those of the host, in a user namespace in which this user is who they are.
+/// Creates all namespaces; without a PID namespace at least the others.
 pub(super) fn own() -> Namespaces {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let most = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
     let processes = leave(most | UnshareFlags::NEWPID);
-    // All of them are there, or none is.
+    // `unshare` creates all or none.
     let others = if processes.is_ok() { Ok(()) } else { leave(most) };
     Namespaces { mounts: others.and_then(|()| be_the_same(user, group)), processes }
 }
 
 fn leave(flags: UnshareFlags) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "the call is unsafe for the sake of one flag")]
-    // SAFETY: without `UnshareFlags::FILES` the descriptors stay as they are.
+    #[expect(unsafe_code, reason = "the call is unsafe because of one flag")]
+    // SAFETY: without `UnshareFlags::FILES` the descriptors do not change.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 

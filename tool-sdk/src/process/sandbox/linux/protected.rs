@@ -1,9 +1,10 @@
-//! Which protected names there are in a folder.
+//! Searches a writable root for protected files.
 //!
-//! What is found here is held while a child runs. What is found afterwards and was not there
-//! before, the child has made.
+//! The files found before a child starts are made read-only. Files found after its exit that did
+//! not exist before are reported as created during the run.
 //!
-//! The search has an end: a large tree is not gone through for every command.
+//! **Invariant:** the search is bounded by [`MAX_FOLDERS`] and [`MAX_NAMES`], so a large tree does
+//! not slow down every command.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -16,17 +17,17 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 use super::super::order::Protected;
 use crate::workspace::is_protected;
 
-/// How many folders are looked into, and how many names are looked at.
+/// How many folders are read, and how many names.
 const MOST_FOLDERS: usize = 256;
 const MOST_NAMES: usize = 4_096;
 
-/// How many parts a protected name has at most.
+/// How many path components a protected name has at most.
 const MOST_PARTS: usize = 3;
 
-/// Folders full of what others wrote, in which nobody works.
+/// Large folders of generated or third-party files, which are not searched.
 const SKIPPED: &[&str] = &["node_modules", "target"];
 
-/// The protected names in `root`, as far as the search goes.
+/// Returns the protected paths in `root`, within the limits of the search.
 pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
     let mut found = Protected::default();
     if is_protected(Path::new(""), root) {
@@ -34,14 +35,14 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
         return Ok(found);
     }
     let mut left = MOST_NAMES;
-    // The nearest come first.
+    // Breadth first.
     let mut folders = VecDeque::from([PathBuf::new()]);
     for _ in 0..MOST_FOLDERS {
         let Some(folder) = folders.pop_front() else { break };
         let names = match names(&root.join(&folder), left) {
             Ok(names) => names,
             Err(error) if folder.as_os_str().is_empty() => return Err(error),
-            // What cannot be looked into is no folder, or belongs to somebody else.
+            // Not a folder, or not readable for this user.
             Err(_) => continue,
         };
         left -= names.len();
@@ -62,7 +63,8 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
     Ok(found)
 }
 
-/// The part of a path that tells whether it is protected, where the folders around it are not.
+/// Returns the last components of a path, which decide whether it is protected if the folders
+/// around it are not.
 fn end(path: &Path) -> &Path {
     let text = path.as_os_str().as_bytes();
     let slashes = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
@@ -70,15 +72,15 @@ fn end(path: &Path) -> &Path {
     Path::new(OsStr::from_bytes(&text[start..]))
 }
 
-/// Whether a folder is the root, or a hidden one directly in it: some names have two parts,
-/// such as `.github/workflows`.
+/// Returns whether a folder is the root, or a hidden folder directly in it: some protected names
+/// have two components, such as `.github/workflows`.
 fn is_near(folder: &Path) -> bool {
     let is_hidden = folder.as_os_str().as_bytes().starts_with(b".");
     folder.as_os_str().is_empty() || (is_hidden && folder.iter().count() == 1)
 }
 
 fn may_be_folder(kind: FileType) -> bool {
-    // Some file systems do not say.
+    // Some file systems do not return the type.
     matches!(kind, FileType::Directory | FileType::Unknown)
 }
 

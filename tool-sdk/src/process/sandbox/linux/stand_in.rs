@@ -1,12 +1,13 @@
-//! Empty folders where something protected is not there yet.
+//! Placeholder folders for protected files that do not exist yet.
 //!
-//! What does not exist cannot be held read-only, so an empty folder stands in for it while
-//! a child runs. It goes when the last child goes that needed it, also one of another
-//! process: everybody who needs it holds a lock on it.
+//! A path that does not exist cannot be mounted read-only, so an empty folder takes its place
+//! while a child runs. Each user of the folder, also in other host processes, holds a shared
+//! `flock` on it, and the last one removes it.
 //!
-//! It is known by its mode, so that one that somebody could not clear up is cleared up later.
+//! Placeholders are recognized by their mode, so one that was left behind by a crash is removed
+//! later.
 //!
-//! **Invariant:** no other folder is ever removed, however empty.
+//! **Invariant:** no other folder is ever removed, even if it is empty.
 
 use std::fs;
 use std::io;
@@ -16,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, lstat, openat};
 
-/// Nobody else has a folder of one user sticky.
+/// The mode of a placeholder: sticky and private, which ordinary folders are not.
 const MODE: u32 = 0o1700;
 
 /// The bits of a mode that can be set.
 const SETTABLE: u32 = 0o7777;
 
-/// An empty folder, for as long as this is there.
+/// An empty folder that is removed with its last user.
 #[derive(Debug)]
 pub(in super::super) struct StandIn {
     path: PathBuf,
@@ -30,15 +31,16 @@ pub(in super::super) struct StandIn {
 }
 
 impl StandIn {
-    /// Makes one, or shares one; `None` where something else is already, or nothing can be made.
+    /// Creates or shares a placeholder. Returns `None` if `path` exists otherwise, or cannot be
+    /// created.
     pub(in super::super) fn at(path: &Path) -> Option<Self> {
         if fs::symlink_metadata(path).is_err() {
-            // Where this process may not make it, its child may not either.
+            // If this process cannot create it, its child cannot either.
             fs::DirBuilder::new().mode(MODE).create(path).ok()?;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = openat(CWD, path, flags, Mode::empty()).ok()?;
-        // What others made or filled holds its place itself.
+        // An existing folder needs no placeholder.
         let is_own = fstat(&folder).ok()?.st_mode & SETTABLE == MODE;
         if !is_own || fs::read_dir(path).ok()?.next().is_some() {
             return None;
@@ -50,17 +52,17 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        // Fails while somebody else needs it.
+        // Fails while another placeholder of this path is in use.
         let unused = flock(&self.folder, FlockOperation::NonBlockingLockExclusive).is_ok();
         if unused && self.is_there().unwrap_or_default() {
-            // Fails when it is not empty any more.
+            // Fails if the folder is not empty any more.
             let _ = fs::remove_dir(&self.path);
         }
     }
 }
 
 impl StandIn {
-    /// Whether the path still leads to this folder and not to one that came after it.
+    /// Returns whether the path still refers to this folder, not to a later one.
     fn is_there(&self) -> io::Result<bool> {
         let (own, found) = (fstat(&self.folder)?, lstat(&self.path)?);
         Ok((own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
@@ -71,7 +73,7 @@ impl StandIn {
 mod tests {
     use super::*;
 
-    // SB3: what is protected and not there is held for as long as anybody needs that.
+    // SB3: a placeholder stays while any child needs it.
     #[test]
     fn the_last_one_clears_up() {
         let folder = tempfile::tempdir().unwrap();
@@ -101,20 +103,20 @@ mod tests {
         assert!(StandIn::at(&path).is_none());
         assert!(path.join("hooks").exists());
 
-        // Neither is an empty one that is somebody's own.
+        // An empty folder with another mode is not removed.
         let own = folder.path().join("own");
         fs::create_dir(&own).unwrap();
         assert!(StandIn::at(&own).is_none());
         assert!(own.exists());
 
-        // One that was filled meanwhile is no stand-in any more.
+        // A placeholder that was filled meanwhile is not removed.
         let other = folder.path().join("other");
         let stand_in = StandIn::at(&other).unwrap();
         fs::write(other.join("kept"), "x").unwrap();
         drop(stand_in);
         assert!(other.join("kept").exists());
 
-        // Neither is one that came after it.
+        // A later folder of the same name is not removed.
         let third = folder.path().join("third");
         let stand_in = StandIn::at(&third).unwrap();
         fs::remove_dir(&third).unwrap();

@@ -1,7 +1,7 @@
-//! How far each step of the confinement came, and what that makes together.
+//! Combines the results of the single restrictions into a status.
 //!
-//! **Invariant:** nothing is called full that has a gap which neither the reasons nor
-//! [`Policy::writable`](super::super::Policy::writable) name.
+//! **Invariant:** a level is full only if every gap is named by the reasons or by
+//! [`SandboxPolicy::with_writable`](super::super::SandboxPolicy::with_writable).
 
 use std::io;
 
@@ -9,25 +9,24 @@ use super::super::status::{Enforced, Status, Support};
 use super::super::{Level, Order};
 use super::mounts::Mounts;
 
-/// Since which versions of Landlock files cannot be truncated, TCP cannot be used and signals
-/// cannot be sent.
+/// The Landlock ABI versions since which it restricts truncation, TCP and signals.
 pub(super) const TRUNCATE: i32 = 3;
 const TCP: i32 = 4;
 pub(super) const SIGNALS: i32 = 6;
 
-/// What no mount holds: there is nothing yet to mount, or the search ended before it.
-const UNHELD: &str = "protected names that are not there yet, or lie very deep, can be made; \
-                      those that were are told with the result";
+/// The gap that remains with mounts: files that do not exist yet or that the search did not reach.
+const UNHELD: &str = "protected files that do not exist yet, or are deeply nested, can be \
+                      created; created ones are reported with the result";
 
-/// What came of each step.
+/// The result of each step.
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// What came of mounts of its own, where there are any.
+    /// The result of the mounts, if there is a mount namespace.
     pub(super) mounts: io::Result<Mounts>,
-    /// Whether it has processes of its own.
+    /// Whether there is a PID namespace.
     pub(super) processes: io::Result<()>,
     pub(super) rights: io::Result<()>,
-    /// The version of Landlock.
+    /// The Landlock ABI version.
     pub(super) landlock: Result<i32, String>,
     pub(super) calls: Result<(), String>,
 }
@@ -50,11 +49,11 @@ impl Steps {
 
     fn filesystem(&self, level: Level) -> Enforced {
         let held = self.mounts.as_ref().is_ok_and(|mounts| mounts.open.is_empty());
-        // Without capabilities nobody undoes it; where nothing can be written, nothing needs
-        // protection.
+        // With capabilities the child could undo the mounts. On the read-only level there are no
+        // writable folders with protected files.
         let is_whole = self.rights.is_ok() && (held || level == Level::ReadOnly);
         match (&self.mounts, &self.landlock) {
-            // Mounts do not keep anybody from writing to devices and FIFOs.
+            // A read-only mount does not prevent writes to devices and FIFOs; Landlock does.
             (Ok(_), Ok(_)) if is_whole => Enforced::Full,
             (Err(_), Ok(TRUNCATE..)) if is_whole => Enforced::Full,
             (Err(_), Err(_)) => Enforced::None,
@@ -66,7 +65,7 @@ impl Steps {
         match (&self.calls, &self.landlock) {
             _ if is_open => Enforced::None,
             (Ok(()), _) => Enforced::Full,
-            // It knows nothing but TCP.
+            // Landlock restricts TCP only.
             (Err(_), Ok(TCP..)) => Enforced::Partial,
             (Err(_), _) => Enforced::None,
         }
@@ -76,9 +75,9 @@ impl Steps {
         let hidden = self.mounts.as_ref().is_ok_and(|mounts| mounts.processes.is_none());
         match (&self.processes, &self.landlock) {
             (Ok(()), _) if hidden => Enforced::Full,
-            // Those outside are seen, and no more.
+            // Processes outside are visible only.
             (Ok(()), Ok(_)) => Enforced::Partial,
-            // They are seen and outlive it; nothing can be done to those outside.
+            // Descendants may outlive the child. Processes outside are visible only.
             (Err(_), Ok(SIGNALS..)) => Enforced::Partial,
             (_, _) => Enforced::None,
         }
@@ -92,24 +91,24 @@ impl Steps {
             }
             Ok(_) if level == Level::WorkspaceWrite => reasons.push(UNHELD.to_owned()),
             Ok(_) => {}
-            Err(error) => reasons.push(format!("no mounts of its own: {error}")),
+            Err(error) => reasons.push(format!("no mount namespace: {error}")),
         }
         if let Err(error) = &self.processes {
             reasons.push(format!(
-                "no processes of its own, so what hides may outlive the command: {error}"
+                "no PID namespace, so background processes may outlive the command: {error}"
             ));
         }
         if let (Ok(()), Ok(Mounts { processes: Some(error), .. })) = (&self.processes, &self.mounts)
         {
             reasons.push(format!(
-                "`/proc` cannot be mounted anew, so it tells of the processes outside: {error}"
+                "cannot mount `/proc`, so processes outside of the sandbox are visible: {error}"
             ));
         }
         match &self.landlock {
             Ok(SIGNALS..) => {}
             Ok(_) if self.processes.is_ok() => {}
             Ok(version) => reasons.push(format!(
-                "Landlock {version} lets other processes of the user be sent signals"
+                "Landlock ABI {version} does not block signals to other processes of the user"
             )),
             Err(error) => {
                 reasons
@@ -117,7 +116,7 @@ impl Steps {
             }
         }
         if let Err(error) = &self.rights {
-            reasons.push(format!("privileges cannot be dropped: {error}"));
+            reasons.push(format!("cannot drop capabilities: {error}"));
         }
         if let Err(error) = &self.calls {
             reasons.push(format!("no seccomp: {error}"));
@@ -149,28 +148,28 @@ mod tests {
         format!("{filesystem} {network} {processes} {}", reasons.len())
     }
 
-    // SB1, SB2, SB3, fault 16: older kernels, and those that forbid a part of it.
+    // SB1, SB2, SB3, fault 16: older kernels, and those that disable a mechanism.
     #[test]
     fn what_is_missing_is_counted() {
         use Level::{ReadOnly, WorkspaceWrite};
         for (mounts, landlock, calls, level, expected) in [
-            // What is not there yet is told in any case.
+            // Files that do not exist yet are always a gap.
             (true, 7, true, WorkspaceWrite, "full full full 1"),
             (true, 7, true, ReadOnly, "full full full 0"),
-            // With processes of its own no signal leads out.
+            // A PID namespace blocks signals to the outside.
             (true, 5, true, WorkspaceWrite, "full full full 1"),
-            // Devices and FIFOs are no part of a mount.
+            // Mounts do not cover devices and FIFOs.
             (true, 0, true, WorkspaceWrite, "partial full full 2"),
             (true, 0, true, ReadOnly, "partial full full 1"),
-            // Nothing inside of a folder can be protected.
+            // Without mounts, files in a writable folder cannot be protected.
             (false, 7, true, WorkspaceWrite, "partial full partial 2"),
             (false, 7, true, ReadOnly, "full full partial 2"),
-            // Signals are sent to others.
+            // Signals reach processes outside.
             (false, 5, true, ReadOnly, "full full none 3"),
             // Files can be truncated.
             (false, 2, true, ReadOnly, "partial full none 3"),
             (false, 0, true, WorkspaceWrite, "none full none 3"),
-            // TCP is only a part of networks.
+            // Landlock blocks TCP only.
             (true, 4, false, WorkspaceWrite, "full partial full 2"),
             (true, 3, false, WorkspaceWrite, "full none full 2"),
             (false, 0, false, ReadOnly, "none none none 4"),
@@ -180,7 +179,7 @@ mod tests {
         }
     }
 
-    // SB8: what can be read of others is told, and is nothing that `required` takes.
+    // SB8: visible processes are reported, and do not meet a required policy.
     #[test]
     fn processes_that_are_seen_are_named() {
         for (landlock, mounted, expected) in

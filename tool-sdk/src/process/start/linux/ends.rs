@@ -1,15 +1,15 @@
-//! Whether the system tells this program how its children end.
+//! Checks and restores the action of `SIGCHLD`.
 //!
-//! A program that ignores the signal for it, or was started by one that did, is told nothing:
-//! the system forgets a child when it ends.
+//! With `SIGCHLD` ignored, which a program may inherit from its parent, the kernel discards the
+//! exit status of children.
 
 use std::mem::MaybeUninit;
 
-/// Whether it does.
+/// Returns whether the kernel keeps the exit status of children for this process.
 pub(in crate::process) fn hears_of_children() -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    #[expect(unsafe_code, reason = "no crate reads what happens at a signal")]
-    // SAFETY: it is only filled, and zeros are the default action if it is not.
+    #[expect(unsafe_code, reason = "no safe API reads a signal action")]
+    // SAFETY: `sigaction` only fills the buffer, and if it fails, zeros are the default action.
     let action = unsafe {
         libc::sigaction(libc::SIGCHLD, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -17,11 +17,11 @@ pub(in crate::process) fn hears_of_children() -> bool {
     action.sa_sigaction != libc::SIG_IGN && action.sa_flags & libc::SA_NOCLDWAIT == 0
 }
 
-/// Has the system tell from now on, unless it does already.
+/// Restores the default action of `SIGCHLD`, if it was changed.
 pub(in crate::process) fn hear_of_children() {
     if !hears_of_children() {
-        #[expect(unsafe_code, reason = "the standard library has no word for it")]
-        // SAFETY: it is the system's own action; no code of this process runs.
+        #[expect(unsafe_code, reason = "no safe API sets a signal action")]
+        // SAFETY: sets the default action; no handler of this process is installed.
         unsafe {
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         }

@@ -1,10 +1,10 @@
-//! The way from this process into a program, in the child.
+//! Starts a program with `clone(CLONE_VM | CLONE_VFORK)` and `execve`.
 //!
-//! The child borrows the memory of this process until it is the program, while the thread
-//! that started it stands still: nothing has to be copied, however much memory there is.
-//! Therefore the child only makes system calls, on what was prepared before.
+//! The child shares the memory of the host until `execve`, while the calling thread is suspended.
+//! Nothing is copied, so the cost does not depend on the memory of the host. The child therefore
+//! only makes system calls, on data that was prepared before.
 //!
-//! **Invariant:** in the child nothing allocates, takes a lock or runs a handler for signals.
+//! **Invariant:** the child never allocates, takes a lock or runs a signal handler.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -23,19 +23,19 @@ use super::super::super::mark::MARKED;
 use super::super::wires::Ends;
 use super::Handle;
 
-/// Enough for a handful of system calls.
+/// The size of the child's stack: enough for a few system calls.
 const STACK: usize = 32 << 10;
 
-/// The numbers of signals end here.
+/// The highest signal number.
 const SIGNALS: c_int = 64;
 
-/// The first descriptor that the child does not get.
+/// The first descriptor that is closed in the child.
 const FIRST_CLOSED: c_int = 3;
 
-/// How many descriptors are closed one by one where the system cannot close them at once.
+/// The end of the descriptors that are closed one by one without `close_range`.
 const CLOSED_BY_HAND: c_int = 1 << 16;
 
-/// Everything that the child needs to become the program.
+/// Everything that the child needs to execute the program.
 pub(super) struct Plan<'a> {
     pub(super) path: &'a CStr,
     pub(super) words: &'a [CString],
@@ -43,21 +43,21 @@ pub(super) struct Plan<'a> {
     pub(super) folder: Option<&'a CStr>,
     pub(super) ends: &'a Ends,
     pub(super) limits: Limits,
-    /// The mark as a limit.
+    /// The process tag as an rlimit.
     pub(super) marked: Option<Rlimit>,
 }
 
-/// A plan as the system reads it.
+/// An [`ExecPlan`] with the pointer arrays of `execve`.
 struct Prepared<'a> {
     plan: &'a Plan<'a>,
     streams: [Stream<'a>; 3],
     words: Vec<*const c_char>,
     vars: Vec<*const c_char>,
-    /// What went wrong in the child.
+    /// The error number of a failure in the child.
     failed: AtomicI32,
 }
 
-/// What the child gets as a stream.
+/// A descriptor for the stdio of the child.
 enum Stream<'a> {
     Itself(BorrowedFd<'a>),
     Copy(OwnedFd),
@@ -72,7 +72,7 @@ impl AsFd for Stream<'_> {
     }
 }
 
-/// Starts the child, and returns when it is the program.
+/// Starts the child and returns when it has executed the program.
 pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
     let ends = plan.ends;
     let prepared = Prepared {
@@ -90,14 +90,15 @@ pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
     match prepared.failed.load(Ordering::Acquire) {
         0 => Ok(handle),
         error => {
-            // It has ended already.
+            // It has exited already; reap it.
             let _ = handle.status(WaitIdOptions::empty());
             Err(io::Error::from_raw_os_error(error))
         }
     }
 }
 
-/// The descriptor, or a copy, so that no stream of the child takes its place.
+/// Returns the descriptor, or a duplicate above 2, so that `dup2` to 0, 1 or 2 does not
+/// overwrite it.
 fn out_of_the_way(fd: &OwnedFd) -> io::Result<Stream<'_>> {
     if fd.as_raw_fd() >= FIRST_CLOSED {
         return Ok(Stream::Itself(fd.as_fd()));
@@ -109,35 +110,34 @@ fn pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
 }
 
-#[expect(unsafe_code, reason = "the standard library can only copy this process")]
+#[expect(unsafe_code, reason = "the standard library has no clone")]
 fn clone(prepared: &Prepared<'_>) -> io::Result<Handle> {
     let mut stack = Box::<[u8]>::new_uninit_slice(STACK);
     let top = stack.as_mut_ptr_range().end;
-    // Stacks grow down, and begin at a multiple of sixteen.
+    // The stack grows down and is aligned to 16 bytes.
     let top = top.wrapping_byte_sub(top.addr() % 16).cast::<c_void>();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
     let argument = ptr::from_ref(prepared).cast_mut().cast::<c_void>();
     let mut fd: c_int = -1;
-    // SAFETY: this thread stands still until the child has left its memory, so that
-    // `prepared`, `stack` and `fd` outlive its use of them. The child only reads `prepared`,
-    // but for an atomic.
+    // SAFETY: this thread is suspended until the child has executed or exited, so `prepared`,
+    // `stack` and `fd` outlive their use. The child only reads `prepared`, except for an atomic.
     let number = unsafe { libc::clone(in_child, top, flags, argument, &raw mut fd) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the system has just opened it, and nobody else knows of it.
+    // SAFETY: the kernel has just opened it, and nothing else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     Ok(Handle { fd, number })
 }
 
 extern "C" fn in_child(argument: *mut c_void) -> c_int {
-    #[expect(unsafe_code, reason = "what `clone` hands over")]
-    // SAFETY: it is what `clone` was given, which outlives the child's use of it.
+    #[expect(unsafe_code, reason = "the argument of `clone` is a raw pointer")]
+    // SAFETY: it is the pointer that was passed to `clone`, and outlives its use in the child.
     let prepared = unsafe { &*argument.cast::<Prepared<'_>>() };
     let Err(error) = prepared.become_program();
     prepared.failed.store(error.raw_os_error(), Ordering::Release);
-    #[expect(unsafe_code, reason = "no destructor of this process may run")]
-    // SAFETY: it only ends the child.
+    #[expect(unsafe_code, reason = "no destructor of the host may run")]
+    // SAFETY: it only exits the child.
     unsafe {
         libc::_exit(127)
     }
@@ -158,13 +158,13 @@ impl Prepared<'_> {
         }
         self.plan.limits.apply()?;
         if let Some(limit) = self.plan.marked {
-            // Where it is refused, the mark in the environment is there.
+            // Best effort: the tag in the environment remains.
             let _ = setrlimit(MARKED, limit);
         }
         close_others();
         default_signals();
-        #[expect(unsafe_code, reason = "nothing else becomes another program")]
-        // SAFETY: both lists end in a null pointer, and what they point to is prepared.
+        #[expect(unsafe_code, reason = "no safe API calls execve with prepared pointers")]
+        // SAFETY: both arrays end in a null pointer and point to live C strings.
         unsafe {
             libc::execve(self.plan.path.as_ptr(), self.words.as_ptr(), self.vars.as_ptr());
         }
@@ -176,10 +176,10 @@ pub(super) fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Closes whatever this process had open, also what it opened to be handed down.
-#[expect(unsafe_code, reason = "what is open here is not known")]
+/// Closes all inherited descriptors, also those without the close-on-exec flag.
+#[expect(unsafe_code, reason = "the open descriptors are not known")]
 fn close_others() {
-    // SAFETY: the child's table of descriptors is its own; closing in it closes nothing here.
+    // SAFETY: without `CLONE_FILES` the child has a descriptor table of its own.
     unsafe {
         let closed = libc::syscall(libc::SYS_close_range, FIRST_CLOSED, c_int::MAX, 0);
         if closed == 0 {
@@ -191,14 +191,14 @@ fn close_others() {
     }
 }
 
-/// Lets every signal do what it does to a program that knows nothing of it.
-#[expect(unsafe_code, reason = "the child begins with the handlers of this process")]
+/// Resets every signal to its default action and unblocks all signals.
+#[expect(unsafe_code, reason = "the child inherits the signal handlers of the host")]
 fn default_signals() {
-    // For every system that Rust runs on, an action of zeros is the default one.
+    // On every architecture that Rust supports, an all-zero action is the default action.
     let default = [0_u64; 16];
     for signal in 1..=SIGNALS {
-        // SAFETY: the buffer is longer than an action. Without shared handlers, this changes
-        // those of the child only.
+        // SAFETY: the buffer is longer than an action. Without `CLONE_SIGHAND` this changes only
+        // the actions of the child.
         unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -217,8 +217,8 @@ fn default_signals() {
     }
 }
 
-/// Does `work` while no signal interrupts this thread: its handlers would run in the child.
-#[expect(unsafe_code, reason = "the standard library has no word for it")]
+/// Runs `work` with all signals blocked: handlers would otherwise run in the child.
+#[expect(unsafe_code, reason = "no safe API blocks signals")]
 fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: `all` is filled before it is read, and `before` by the first call.

@@ -1,4 +1,4 @@
-//! Reading a limit of another process.
+//! Reads an rlimit of another process.
 
 use std::ptr;
 
@@ -6,11 +6,11 @@ use rustix::process::{Resource, Rlimit};
 
 use super::enter::last_error;
 
-/// The limit of the process `pid`.
+/// Returns the rlimit of the process `pid`.
 pub(in crate::process) fn limit_of(pid: i32, resource: Resource) -> rustix::io::Result<Rlimit> {
     let mut limit = [0_u64; 2];
     #[expect(unsafe_code, reason = "the safe call cannot read a limit without setting it")]
-    // SAFETY: the system fills two numbers of 64 bits, and with a null pointer sets none.
+    // SAFETY: the kernel fills two 64-bit numbers, and with a null pointer sets none.
     let read = unsafe {
         let none = ptr::null::<u64>();
         libc::syscall(libc::SYS_prlimit64, pid, resource as libc::c_int, none, &raw mut limit)

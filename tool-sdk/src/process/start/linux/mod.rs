@@ -1,5 +1,7 @@
-//! Starting a child on Linux, and waiting for it through a handle that no other process can
-//! get.
+//! Starts a child on Linux and waits for it through a pidfd.
+//!
+//! **Invariant:** a child is reaped only through its pidfd, so the pid is not reused while the
+//! handle exists.
 
 mod ends;
 mod enter;
@@ -29,27 +31,27 @@ use super::super::program::Program;
 use super::wires::{Ends, wires};
 use super::{Started, Wiring};
 
-/// Where programs are looked for by a child that has no `PATH`.
+/// The search path for a child without `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
-/// What reads a script that does not say what reads it.
+/// The interpreter of a script without `#!`.
 const SHELL: &str = "/bin/sh";
 
-/// A child that is waited for, whatever becomes of this.
+/// A child that is reaped even if this handle is dropped.
 ///
-/// One that has ended keeps its number until this is dropped, so that its group can be sent a
-/// signal until then.
+/// A child that has exited keeps its pid until this is dropped, so that its process group can
+/// be signalled until then.
 #[derive(Debug)]
 pub(in crate::process) struct Child {
-    /// Taken when this is dropped.
+    /// `None` only while this is dropped.
     handle: Option<AsyncFd<Handle>>,
     status: Option<ExitStatus>,
     number: i32,
-    /// Until it has ended.
+    /// The registration with the reaper, until the child has exited.
     told: Option<Told>,
 }
 
-/// The process itself, which keeps its number until it is waited for.
+/// A pidfd. The process keeps its pid until it is reaped.
 #[derive(Debug)]
 pub(in crate::process) struct Handle {
     fd: OwnedFd,
@@ -58,8 +60,8 @@ pub(in crate::process) struct Handle {
 
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
     if !hears_of_children() {
-        let what = "this program ignores the ends of its children (SIGCHLD), so nobody could \
-                    tell how they end";
+        let what = "this program ignores SIGCHLD, so the exit status of a child would be lost; \
+                    call `restore_sigchld` first";
         return Err(io::Error::other(what));
     }
     let (ends, mut streams) = wires(wiring)?;
@@ -68,7 +70,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
     Ok(Started { child: Child::new(handle)?, streams })
 }
 
-/// Starts `program`, without anything that looks after it.
+/// Starts `program` without registering it with the reaper.
 pub(in crate::process) fn launch(
     program: &Program,
     mark: Option<&OsStr>,
@@ -107,7 +109,7 @@ fn text(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(io::Error::from)
 }
 
-/// `vars` and the mark, which stands in the place of another one.
+/// Builds the environment block of `vars`, with `mark` in place of an inherited tag.
 fn variables(
     vars: &BTreeMap<OsString, OsString>,
     mark: Option<&OsStr>,
@@ -122,7 +124,7 @@ fn variables(
 }
 
 fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
-    // With room for what ends it, too.
+    // One more byte for the terminating zero.
     let mut text = Vec::with_capacity(name.len() + value.len() + 2);
     text.extend_from_slice(name.as_bytes());
     text.push(b'=');
@@ -130,19 +132,19 @@ fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text)?)
 }
 
-/// The file of a program; one without a slash is looked for in `path`.
+/// Returns the file of a program; a name without a slash is searched in `path`.
 fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
     if name.as_bytes().contains(&b'/') {
         return text(name);
     }
     let mut found = io::Error::from_raw_os_error(libc::ENOENT);
     let path = path.map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
-    // A relative folder would be one in the folder of whoever looks.
+    // A relative entry would depend on the working directory of the host.
     for folder in folders(path).filter(|folder| folder.is_absolute()) {
         let file = folder.join(name);
         match executable(&file) {
             Ok(()) => return text(file.as_os_str()),
-            // Another folder may have one that can be run.
+            // A later entry may have an executable file.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found = error,
             Err(_) => {}
         }
@@ -162,8 +164,8 @@ impl Child {
     fn new(handle: Handle) -> io::Result<Self> {
         let number = handle.number;
         let told = guardian::tell(number);
-        // SAFETY: a handle owns its descriptor, and nobody replaces or closes it before.
-        #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
+        // SAFETY: the handle owns its descriptor, which stays open and unchanged until dropped.
+        #[expect(unsafe_code, reason = "the registered descriptor must not change")]
         let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
         match registered {
             Ok(handle) => Ok(Self { handle: Some(handle), status: None, number, told: Some(told) }),
@@ -176,12 +178,12 @@ impl Child {
         }
     }
 
-    /// Its number, until its end is known.
+    /// Returns the pid, until the exit was observed.
     pub(in crate::process) fn id(&self) -> Option<u32> {
         u32::try_from(self.number).ok().filter(|_| self.status.is_none())
     }
 
-    /// Waits for its end; a wait that is dropped loses nothing.
+    /// Waits for the exit. Cancel safe.
     pub(in crate::process) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let gone = || io::Error::other("the child was given up");
         loop {
@@ -209,11 +211,11 @@ impl Drop for Child {
 
 impl Handle {
     fn kill(&self) {
-        // What has ended already is what was wanted.
+        // An error means that it has exited already.
         let _ = rustix::process::pidfd_send_signal(&self.fd, rustix::process::Signal::KILL);
     }
 
-    /// How it ended; `None` while it runs.
+    /// Returns the exit status; `None` while it runs.
     pub(in crate::process) fn status(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
         let ended = waitid(WaitId::PidFd(self.fd.as_fd()), how | WaitIdOptions::EXITED)?;
         Ok(ended.map(|ended| {
@@ -235,9 +237,9 @@ impl std::os::fd::AsRawFd for Handle {
     }
 }
 
-/// Waits for what nobody waits for any more, so that no zombie stays.
+/// Reaps a child whose handle was dropped, so that it does not stay a zombie.
 fn wait_elsewhere(handle: Handle, told: Option<Told>) {
-    // Without a thread for it, the zombie stays until this process ends.
+    // If no thread can be started, the zombie stays until the host exits.
     let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
         let _ = handle.status(WaitIdOptions::empty());
         drop(told);

@@ -1,6 +1,6 @@
-//! `batch`: many calls, one JSON object a line in, one result a line out, in their order.
+//! The command `batch`: reads calls as JSON lines and prints one result a line, in input order.
 //!
-//! A line that is no call is a failed result in its place; it stops none of the others.
+//! A line that is not a valid call becomes a failed result in its place; the others still run.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -21,9 +21,9 @@ use crate::call::{Call, CallId};
 use crate::error::ToolError;
 use crate::toolset::View;
 
-/// The most that is read in all; this only ends what would never end.
+/// The limit of the whole input in bytes, against endless input.
 const MAX_BYTES: u64 = 64 << 20;
-/// The most that one call may take.
+/// The limit of one line in bytes.
 const MAX_LINE: usize = 4 << 20;
 
 pub(super) fn run(
@@ -56,8 +56,8 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// The exit code of the whole: a denial is told before anything else, since what was
-/// aborted may only be its consequence.
+/// Returns the exit code of the batch. A denial takes precedence, because the abort of other
+/// calls may be its consequence.
 fn code(results: &[(Value, u8)]) -> u8 {
     let order = [exit::DENIED, exit::USAGE, exit::ENDED_EARLY, exit::FAILED];
     let ended = |wanted: &u8| results.iter().any(|(_, code)| code == wanted);
@@ -76,7 +76,7 @@ fn read(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// Runs what can be run; gives a document and an exit code for every entry.
+/// Runs the valid calls, and returns a result document and an exit code for every entry.
 fn results(
     entries: Vec<Entry>,
     stage: Stage,
@@ -101,7 +101,7 @@ fn results(
             },
             Err(Refused { tool, code, error, is_unknown }) => {
                 if is_unknown {
-                    // Told like any call; what is said of it is for a command line.
+                    // The call only exists to emit its events; the error here has better hints.
                     drop(outcomes.next());
                 }
                 (outcome::failure(&tool, &entry.call, &error), code)
@@ -112,7 +112,7 @@ fn results(
     Ok(results.collect())
 }
 
-/// A document with the id in front.
+/// Adds the id as the first member of a document.
 fn with_id(id: Value, document: Value) -> Value {
     let mut all = Map::from_iter([("id".to_owned(), id)]);
     if let Value::Object(members) = document {
@@ -121,31 +121,31 @@ fn with_id(id: Value, document: Value) -> Value {
     Value::Object(all)
 }
 
-/// One line.
+/// One line of the input.
 struct Entry {
-    /// The id as it was given.
+    /// The id as it was sent.
     id: Value,
     call: CallId,
     what: std::result::Result<Wanted, Refused>,
 }
 
-/// A call to be made.
+/// A valid call.
 struct Wanted {
-    /// The tool's name, where the line may have an alias.
+    /// The canonical name of the tool; the line may have used an alias.
     tool: String,
     arguments: String,
 }
 
-/// Why a line is no call.
+/// Why a line is not a valid call.
 struct Refused {
     tool: String,
     code: u8,
     error: ToolError,
-    /// Whether it is one, of a tool that there is not.
+    /// Whether the line is valid except that the tool is unknown.
     is_unknown: bool,
 }
 
-/// A call as it is written.
+/// The JSON form of a call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
@@ -179,7 +179,7 @@ impl Entry {
     fn call(&self) -> Option<Call<'static>> {
         let (tool, arguments) = match &self.what {
             Ok(Wanted { tool, arguments }) => (tool, &**arguments),
-            // Whoever listens is told of it, too.
+            // Made anyway, so that event subscribers see it fail.
             Err(Refused { tool, is_unknown: true, .. }) => (tool, "{}"),
             Err(_) => return None,
         };
@@ -192,7 +192,7 @@ impl Entry {
 impl Refused {
     fn new(tool: String, is_unknown: bool, failure: Failure) -> Self {
         let (code, error) = failure.into_error().unwrap_or_else(|_| {
-            (exit::FAILED, ToolError::internal("why this is no call cannot be told"))
+            (exit::FAILED, ToolError::internal("cannot report why this line is not a valid call"))
         });
         Self { tool, code, error, is_unknown }
     }
@@ -205,12 +205,12 @@ fn parse(line: &[u8]) -> Result<Line<'_>> {
     }
     let text = std::str::from_utf8(line).map_err(|_| Failure::usage("the line is not UTF-8"))?;
     let no_call = |why: &dyn Display| {
-        Failure::usage(format_args!("the line is no call: {why}"))
+        Failure::usage(format_args!("the line is not a valid call: {why}"))
             .hint(r#"write {"id": "1", "name": "…", "arguments": {…}} on one line"#)
     };
-    // A list of the values would be read as well, in the order of the keys.
+    // serde would also accept an array of the values in field order.
     if text.trim_ascii_start().starts_with('[') {
-        return Err(no_call(&"it is a list"));
+        return Err(no_call(&"expected an object, found an array"));
     }
     let line: Line<'_> = serde_json::from_str(text).map_err(|error| no_call(&error))?;
     match line.id {
@@ -223,16 +223,17 @@ fn wanted(line: &Line<'_>, program: &str, view: &View) -> Result<Wanted> {
     let tool = show::find(program, view, &line.name)?.name.into();
     let arguments = match line.arguments.map(RawValue::get) {
         None => "{}".to_owned(),
-        // As providers send them: the object as a text of its own.
-        Some(text) if text.starts_with('"') => serde_json::from_str(text)
-            .map_err(|error| Failure::usage(format_args!("`arguments` is broken: {error}")))?,
-        // As it was written, so that duplicate keys in it are still seen.
+        // Model providers send the arguments as a JSON string that holds an object.
+        Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(|error| {
+            Failure::usage(format_args!("`arguments` is not valid JSON: {error}"))
+        })?,
+        // Kept as text, so that the pipeline still finds duplicate keys.
         Some(text) => text.to_owned(),
     };
     Ok(Wanted { tool, arguments })
 }
 
-/// The id of a line that is no call, where it has one.
+/// Returns the id of a line that is not a valid call, if it has one.
 fn id_of(line: &[u8]) -> Value {
     let line: Value = serde_json::from_slice(&line[..line.len().min(MAX_LINE)]).unwrap_or_default();
     let id = line.get("id").filter(|id| id.is_string() || id.is_number());

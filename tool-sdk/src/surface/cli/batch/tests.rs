@@ -1,4 +1,4 @@
-//! Batches over toy tools.
+//! Tests of `batch` with sample tools.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn results(ran: &Ran) -> Vec<Value> {
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-// F48: one question for the one that needs it, results in the order of the calls.
+// F48: only the call that needs approval prompts; results come in the order of the calls.
 #[test]
 fn results_come_in_the_order_of_the_calls() {
     let lines = r#"
@@ -54,9 +54,9 @@ fn a_bad_line_is_a_failed_result_in_its_place() {
     let good = br#"{"id": "good", "name": "echo", "arguments": {"text": "x"}}"#;
     let long = format!(r#"{{"id": 7, "name": "{}"}}"#, "x".repeat(MAX_LINE));
     for (line, id, words) in [
-        (&b"{"[..], Value::Null, "is no call"),
-        (b"[1]", Value::Null, "is no call"),
-        (br#" ["1", "echo", {"text": "x"}]"#, Value::Null, "it is a list"),
+        (&b"{"[..], Value::Null, "is not a valid call"),
+        (b"[1]", Value::Null, "is not a valid call"),
+        (br#" ["1", "echo", {"text": "x"}]"#, Value::Null, "found an array"),
         (br#"{"id": 7}"#, json!(7), "missing field `name`"),
         (br#"{"id": 7, "name": "echo", "argumens": {}}"#, json!(7), "unknown field `argumens`"),
         (br#"{"id": 7, "name": "echo", "name": "kinds"}"#, json!(7), "duplicate field `name`"),
@@ -91,7 +91,7 @@ fn a_bad_line_is_a_failed_result_in_its_place() {
 }
 
 #[test]
-fn the_exit_code_tells_the_worst() {
+fn the_exit_code_is_the_worst_of_all_calls() {
     let line = |name: &str, arguments: &str| {
         format!("{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n")
     };
@@ -125,7 +125,7 @@ fn calls_come_from_a_file() {
 }
 
 #[test]
-fn events_are_told_as_they_happen() {
+fn prints_events_as_they_happen() {
     let ran = run(r#"{"id": "a", "name": "echo", "arguments": {"text": "x"}}"#, &["--events"]);
     let types: Vec<String> = ran
         .err
@@ -138,9 +138,9 @@ fn events_are_told_as_they_happen() {
     assert_eq!(types, ["a pending", "a started", "a progress", "a completed"]);
 }
 
-// F33, F39: a call of a tool that there is not has an end like any other.
+// F33, F39: a call of an unknown tool emits a terminal event like any other.
 #[test]
-fn a_call_of_no_tool_has_an_end() {
+fn a_call_of_an_unknown_tool_emits_failed() {
     let good = r#"{"id": "a", "name": "echo", "arguments": {"text": "x"}}"#;
     let ran = run(format!("{{\"id\": \"b\", \"name\": \"ecko\"}}\n{good}"), &["--events"]);
     let events = ran.err.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

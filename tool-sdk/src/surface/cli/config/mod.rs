@@ -1,7 +1,7 @@
-//! The configuration file: rules and a mode, as a person writes them down.
+//! The configuration file: where it is found and what it contains.
 //!
-//! Here is where it is found and what it says; `read` makes the one of the other, and `part`
-//! knows how TOML is taken apart.
+//! `parse` turns its text into a [`ConfigFile`], and `toml_reader` walks TOML values and collects
+//! errors with their lines.
 //!
 //! ```toml
 //! mode = "auto"
@@ -14,8 +14,8 @@
 //! locked = true
 //! ```
 //!
-//! **Invariant:** what is not understood is an error with its place, and all of it is told. A
-//! rule that got lost could be a call that runs.
+//! **Invariant:** everything that cannot be parsed is an error with its line, and all errors are
+//! reported. A rule that got lost could allow a call.
 
 mod part;
 mod read;
@@ -38,54 +38,54 @@ use crate::process::sandbox;
 use crate::toolset::AgentProfile;
 use crate::workspace::Durability;
 
-/// The most that is read: more is no configuration.
+/// The limit of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Commands that look at calls.
+/// The `[hooks]` table: commands that run before and after calls.
 #[derive(Debug)]
 pub(super) struct Hooks {
     pub(super) commands: ExternalHooks,
-    /// What among them is not understood, and costs no guard.
+    /// Mistakes in the table that do not disable a deciding hook.
     pub(super) remarks: Vec<String>,
 }
 
-/// What a configuration says.
+/// The parsed configuration file.
 #[derive(Debug, Default)]
 pub(super) struct Config {
-    /// In the order in which they are written.
+    /// The rules in the order of the file.
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Option<Mode>,
     pub(super) safe_commands: Option<bool>,
     pub(super) agents: Vec<AgentProfile>,
-    /// Which variant of which group of tools.
+    /// The selected variant of each group of tools.
     pub(super) variants: BTreeMap<String, String>,
-    /// The experiments that take part.
+    /// Patterns of the experimental tools that are enabled.
     pub(super) experimental: Vec<String>,
-    /// The only folders in which something is written.
+    /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<Hooks>,
-    /// Where decisions and runs are written down.
+    /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
-    /// Servers whose tools are used.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is nobody to use them"))]
+    /// The configured MCP servers.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
     pub(super) servers: mcp::Servers,
-    /// Who may come in where the tools are served.
+    /// The settings of `serve`.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) principals: serve::Principals,
-    /// Whether changed files are on the disk when their call ends.
+    /// Whether changed files are synced to disk before their call ends.
     pub(super) durable: Option<Durability>,
-    /// Whether who goes through a folder stays on one device.
+    /// Whether directory walks stay on one file system.
     pub(super) one_device: Option<bool>,
     pub(super) sandbox: Option<sandbox::Mode>,
     pub(super) sandbox_level: Option<sandbox::Level>,
     pub(super) sandbox_network: Option<bool>,
 }
 
-/// The configuration that the command line or the environment names, else the user's own,
-/// where there is one.
+/// Loads the configuration that the command line or the environment names, or else the user's
+/// own, if there is one.
 ///
-/// None is ever looked for in the workspace: whoever writes there must not be able to
-/// change what is allowed.
+/// The workspace is never searched for a configuration: a tool that can write there must not be
+/// able to change what is allowed.
 pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
     let named = named(levels, io);
     let Some(path) = named.clone().or_else(|| users_config(io)) else {
@@ -104,22 +104,22 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
     }
 }
 
-/// The file that is read, whether it is there or not.
+/// Returns the path of the configuration file, whether or not it exists.
 pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     named(levels, io).or_else(|| users_config(io))
 }
 
-/// A path as it is written, where it is one that a person can have meant.
+/// Returns the path if it can be meant literally.
 ///
 /// # Errors
 ///
-/// Fails for no path at all, which would be the folder that the program runs in, and for `~`: a
-/// shell would have made it the home folder.
+/// Fails for an empty path, which would be the current folder, and for a path that starts with
+/// `~`, which only a shell expands.
 pub(super) fn written_out(path: PathBuf) -> std::result::Result<PathBuf, &'static str> {
     match path.components().next() {
         None => Err("it is empty; write `.` for the folder that the program runs in"),
         Some(first) if first.as_os_str() == "~" => {
-            Err("`~` is a name like any other here; write the home folder out, or `./~`")
+            Err("`~` is not expanded here; write the path of the home folder, or `./~`")
         }
         Some(_) => Ok(path),
     }

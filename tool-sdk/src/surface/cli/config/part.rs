@@ -1,7 +1,9 @@
-//! A file of TOML, taken apart so that what is wrong with one part hides nothing of the next.
+//! Reads a TOML file value by value and collects all errors with their positions.
 //!
-//! **Invariant:** nothing here knows what a configuration holds. Whoever gets no value where
-//! there is one can go on: it is told of already.
+//! A wrong value becomes an error and `None`, so the caller goes on with the next one.
+//!
+//! **Invariant:** nothing here knows the keys of a configuration. `None` for a value that exists
+//! means that its error is already recorded.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,21 +16,22 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use crate::tool::closest;
 
-/// What is not understood in a file, each with its place.
+/// The errors of one file, each with its position.
 #[derive(Debug)]
 pub(in super::super) struct Mistakes<'t> {
     text: &'t str,
-    /// By the byte where each begins.
+    /// The byte offset and message of each error.
     told: RefCell<Vec<(usize, String)>>,
 }
 
 impl<'t> Mistakes<'t> {
-    /// Nothing is wrong with `text` yet.
+    /// Starts with no errors for `text`.
     pub(in super::super) fn of(text: &'t str) -> Self {
         Self { text, told: RefCell::default() }
     }
 
-    /// The whole file; nothing where some of it is no TOML, since more would only follow.
+    /// Parses the file and returns its root table; `None` after a syntax error, because further
+    /// errors would only follow from it.
     pub(in super::super) fn whole(&self) -> Option<Part<'_, 't>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in &errors {
@@ -42,7 +45,7 @@ impl<'t> Mistakes<'t> {
         self.told.borrow_mut().push((byte, message.into()));
     }
 
-    /// Tells of keys that are not among `known`; gives how many there are.
+    /// Records an error for each key that is not in `known`, and returns their number.
     fn strangers(&self, table: &DeTable<'_>, known: &[&str]) -> usize {
         let strangers = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
         let tell = |key: &Spanned<Cow<'_, str>>| {
@@ -56,17 +59,17 @@ impl<'t> Mistakes<'t> {
         strangers.map(tell).count()
     }
 
-    /// Whether everything is understood.
+    /// Whether there are no errors.
     pub(super) fn is_empty(&self) -> bool {
         self.told.borrow().is_empty()
     }
 
-    /// The line of a byte, counting from 1.
+    /// Returns the line of a byte offset, counted from 1.
     pub(super) fn line(&self, byte: usize) -> usize {
         1 + self.text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
     }
 
-    /// All of them in the order of the file called `name`, each on a line of its own.
+    /// Formats all errors in file order, one a line, as `name:line: message`.
     pub(in super::super) fn told(&self, name: &str) -> String {
         let mut told = self.told.borrow().clone();
         told.sort_by_key(|(byte, _)| *byte);
@@ -77,7 +80,7 @@ impl<'t> Mistakes<'t> {
     }
 }
 
-/// A value of the file: what it is called, and where it stands.
+/// A value of the file, with its key path and position.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Part<'m, 't> {
     mistakes: &'m Mistakes<'t>,
@@ -86,18 +89,18 @@ pub(in super::super) struct Part<'m, 't> {
 }
 
 impl<'m, 't> Part<'m, 't> {
-    /// The byte where it begins.
+    /// Returns the byte offset of the value.
     pub(super) fn start(&self) -> usize {
         self.value.span().start
     }
 
-    /// Says what is wrong with it.
+    /// Records an error at this value.
     pub(in super::super) fn wrong(&self, message: impl Display) {
         self.mistakes.add(self.start(), format!("`{}`: {message}", self.path));
     }
 
-    /// Says what is wrong with something in it, at the `path` that leads there, such as
-    /// `list[0].key`: the place is that of the last part of the path that is written.
+    /// Records an error at a value inside this one. `path` leads to it, such as `list[0].key`;
+    /// the position is that of the last component that exists.
     pub(super) fn wrong_at(&self, path: &str, message: impl Display) {
         let mut found = &self.value;
         let keys = path.split(['.', '[']).map(|key| key.trim_end_matches(']'));
@@ -113,7 +116,7 @@ impl<'m, 't> Part<'m, 't> {
         self.mistakes.add(found.span().start, format!("`{}.{path}`: {message}", self.path));
     }
 
-    /// The value, if it is one of this type.
+    /// Deserializes the value; records an error if it has another type.
     pub(in super::super) fn read<T: DeserializeOwned>(self) -> Option<T> {
         let (mistakes, path, start) = (self.mistakes, self.path, self.value.span().start);
         match T::deserialize(ValueDeserializer::from(self.value)) {
@@ -126,10 +129,13 @@ impl<'m, 't> Part<'m, 't> {
         }
     }
 
-    /// The same table with one text more, which only its place may say.
+    /// Inserts the name of the table, which comes from its key, as a string under `key`. Records
+    /// an error if the table sets `key` itself.
     pub(super) fn with_only(mut self, key: &'static str, text: &str) -> Option<Self> {
         if self.value.get_ref().as_table().is_some_and(|table| table.contains_key(key)) {
-            self.wrong(format_args!("unknown key `{key}`; the place says it, which is `{text}`"));
+            self.wrong(format_args!(
+                "unknown key `{key}`; the key of the table sets it to `{text}`"
+            ));
             return None;
         }
         if let DeValue::Table(table) = self.value.get_mut() {
@@ -139,7 +145,7 @@ impl<'m, 't> Part<'m, 't> {
         Some(self)
     }
 
-    /// What `make` makes of each value of a list.
+    /// Converts each item of a list with `make`.
     pub(super) fn items_as<T: DeserializeOwned, U, E: Display>(
         self,
         make: impl Fn(T) -> Result<U, E>,
@@ -147,7 +153,7 @@ impl<'m, 't> Part<'m, 't> {
         self.items().into_iter().filter_map(|item| item.read_as(&make)).collect()
     }
 
-    /// What `make` makes of the value.
+    /// Deserializes the value and converts it with `make`.
     pub(in super::super) fn read_as<T: DeserializeOwned, U, E: Display>(
         self,
         make: impl FnOnce(T) -> Result<U, E>,
@@ -157,8 +163,8 @@ impl<'m, 't> Part<'m, 't> {
         made.map_err(|why| mistakes.add(start, format!("`{path}`: {why}"))).ok()
     }
 
-    /// The same part, unless it is a table with a key that is not among `known`: what else is
-    /// wrong with it may only follow.
+    /// Returns the value unless it is a table with a key that is not in `known`, because other
+    /// errors may follow from the unknown key.
     pub(super) fn with_keys(self, known: &[&str]) -> Option<Self> {
         let strangers = match self.value.get_ref() {
             DeValue::Table(table) => self.mistakes.strangers(table, known),
@@ -167,14 +173,14 @@ impl<'m, 't> Part<'m, 't> {
         (strangers == 0).then_some(self)
     }
 
-    /// The parts of a table that has the keys `known` and no others.
+    /// Returns the table; records an error for each key that is not in `known`.
     pub(in super::super) fn keys(self, known: &[&str]) -> Option<Keys<'m, 't>> {
         let keys = self.table()?;
         keys.mistakes.strangers(&keys.table, known);
         Some(keys)
     }
 
-    /// The parts of a table whose keys are names, each with its name.
+    /// Returns the entries of a table whose keys are names.
     fn named(self) -> Vec<(String, Self)> {
         let Some(mut keys) = self.table() else { return Vec::new() };
         let names: Vec<_> = keys.table.keys().map(|name| name.get_ref().to_string()).collect();
@@ -192,7 +198,7 @@ impl<'m, 't> Part<'m, 't> {
         }
     }
 
-    /// The parts of a list.
+    /// Returns the items of a list.
     fn items(self) -> Vec<Self> {
         if self.value.get_ref().as_array().is_none() {
             self.wrong("expected a list");
@@ -207,7 +213,7 @@ impl<'m, 't> Part<'m, 't> {
     }
 }
 
-/// A table, of which one key after the other is taken.
+/// A table from which values are taken key by key.
 #[derive(Debug)]
 pub(in super::super) struct Keys<'m, 't> {
     mistakes: &'m Mistakes<'t>,
@@ -216,35 +222,35 @@ pub(in super::super) struct Keys<'m, 't> {
 }
 
 impl<'m, 't> Keys<'m, 't> {
-    /// What stands under `key`.
+    /// Removes and returns the value of `key`.
     pub(in super::super) fn take(&mut self, key: &str) -> Option<Part<'m, 't>> {
         let value = self.table.remove(key)?;
         let dot = if self.path.is_empty() { "" } else { "." };
         Some(Part { mistakes: self.mistakes, path: format!("{}{dot}{key}", self.path), value })
     }
 
-    /// The value under `key`, if it is one of this type.
+    /// Deserializes the value of `key`.
     pub(in super::super) fn read<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         self.take(key)?.read()
     }
 
-    /// The word under `key`, if it is one of those that this type has.
+    /// Parses the string value of `key`.
     pub(super) fn word<T: FromStr<Err: Display>>(&mut self, key: &str) -> Option<T> {
         self.take(key)?.read_as(|word: String| word.parse())
     }
 
-    /// The parts of the list under `key`.
+    /// Returns the items of the list under `key`.
     pub(in super::super) fn items(&mut self, key: &str) -> Vec<Part<'m, 't>> {
         self.take(key).map(Part::items).unwrap_or_default()
     }
 
-    /// The values of the list under `key`; nothing where there is none.
+    /// Deserializes the items of the list under `key`; `None` if the key is missing.
     pub(super) fn list<T: DeserializeOwned>(&mut self, key: &str) -> Option<Vec<T>> {
         let items = self.take(key)?.items();
         Some(items.into_iter().filter_map(Part::read).collect())
     }
 
-    /// The parts of the table under `key`, each with its name.
+    /// Returns the named entries of the table under `key`.
     pub(in super::super) fn named(&mut self, key: &str) -> Vec<(String, Part<'m, 't>)> {
         self.take(key).map(Part::named).unwrap_or_default()
     }

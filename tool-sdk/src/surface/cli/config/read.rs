@@ -1,6 +1,6 @@
-//! What a configuration says, key by key.
+//! Parses the configuration file key by key.
 //!
-//! Servers and principals are read where they are known; here is everything else.
+//! The `mcp` and `serve` tables are parsed by the modules of these commands.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ const KEYS: &[&str] = &[
 
 const RULE_KEYS: &[&str] = &["action", "argument", "locked", "pattern", "permission"];
 
-/// What `text` says, from the file called `name`.
+/// Parses `text`, the content of the file `name`.
 pub(super) fn config<'t>(text: &'t str, name: &str) -> Result<Config, Mistakes<'t>> {
     let mistakes = Mistakes::of(text);
     let read =
@@ -67,7 +67,7 @@ fn read(mut keys: Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Config {
     }
 }
 
-/// Rules in either form, in the order in which they are written.
+/// Reads rules of both forms (lists by action, `[[rules]]`) in file order.
 fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for action in [Action::Allow, Action::Ask, Action::Deny] {
@@ -87,19 +87,19 @@ fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Ru
     rules.into_iter().map(placed).collect()
 }
 
-/// `[agents.NAME]`: what one agent has.
+/// Reads `[agents.NAME]`, the profile of one agent.
 fn agent((name, part): (String, Part<'_, '_>)) -> Option<AgentProfile> {
     part.with_only("name", &name)?.read()
 }
 
-/// `[variants]`: one of several ways to do the same.
+/// Reads one entry of `[variants]`, the selected variant of a group of tools.
 fn variant((group, part): (String, Part<'_, '_>)) -> Option<(String, String)> {
     Some((group, part.read()?))
 }
 
-/// `[hooks]`: commands that look at calls, in the shape that other systems have them.
+/// Reads `[hooks]`, in the format that Claude Code uses.
 ///
-/// A guard that is not in force is a mistake; what else is not understood is said.
+/// A mistake that disables a deciding hook is an error; any other one is a warning.
 fn hooks(part: Part<'_, '_>) -> Option<Hooks> {
     let value: Value = part.clone().read()?;
     let (commands, mistakes) = ExternalHooks::from_value(&value);
@@ -109,7 +109,7 @@ fn hooks(part: Part<'_, '_>) -> Option<Hooks> {
             remarks: mistakes.iter().map(ToString::to_string).collect(),
         });
     }
-    // A settings file has its events one level further down.
+    // A Claude Code settings file has its events one level further down.
     let within = if value.get("hooks").is_some() { "hooks." } else { "" };
     for mistake in &mistakes {
         match mistake.path.as_str() {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_can_be_said_is_read() {
+    fn reads_every_kind_of_setting() {
         let config = config(
             r#"
 mode = "strict"
@@ -204,7 +204,7 @@ locked = true
             1,
             "needs a `pattern`",
         );
-        // Whose a rule is, is not for the file to say.
+        // The scope of a rule follows from its source.
         check_mistake(
             "[[rules]]\npermission = \"a\"\naction = \"deny\"\nscope = \"session\"",
             4,
@@ -212,16 +212,15 @@ locked = true
         );
     }
 
-    // What is no word is told as one, and what would be passed over is told.
     #[test]
-    fn what_would_be_read_past_has_its_line() {
+    fn wrong_types_and_empty_values_are_errors() {
         check_mistake("mode = 1", 1, "`mode`: invalid type: integer `1`, expected a string");
         check_mistake("durable = true", 1, "`durable`: invalid type: boolean `true`");
         check_mistake("sandbox = true", 1, "`sandbox`: invalid type: boolean `true`");
         check_mistake("sandbox_level = {}", 1, "`sandbox_level`: invalid type: map");
         check_mistake("writable = [\"a\", \"\"]", 1, "`writable[1]`: it is empty; write `.` for");
-        check_mistake("writable = [\"~/x\"]", 1, "`writable[0]`: `~` is a name like any other");
-        check_mistake("audit = \"~/x\"", 1, "`audit`: `~` is a name like any other");
+        check_mistake("writable = [\"~/x\"]", 1, "`writable[0]`: `~` is not expanded");
+        check_mistake("audit = \"~/x\"", 1, "`audit`: `~` is not expanded");
         check_mistake("[agents.a]\nname = \"b\"", 1, "`agents.a`: unknown key `name`");
         let rule = "permission = \"a\"\npattern = \"b\"\naction = \"deny\"";
         for argument in ["", " "] {
@@ -243,7 +242,7 @@ locked = true
     }
 
     #[test]
-    fn every_mistake_is_told_in_the_order_of_the_file() {
+    fn reports_every_error_in_file_order() {
         check_mistakes(
             r#"mod = "plan"
 mode = "careless"
@@ -295,21 +294,21 @@ hooks = []
                 "f:20: `agents.two`: invalid type: string \"a\"",
                 "f:25: `hooks.PreToolUse[0].hooks[0].command`: expected a command",
                 "f:28: `hooks.PreToolUse[1].hooks[1].timeout`: expected a number",
-                "f:33: `hooks.PermissionRequest[0].matcher`: expected a text",
+                "f:33: `hooks.PermissionRequest[0].matcher`: expected a string",
             ],
         );
     }
 
-    // Nothing follows from what cannot be read at all.
+    // After a syntax error, other errors would only follow from it.
     #[test]
-    fn every_place_that_is_no_toml_is_told_and_nothing_else() {
+    fn syntax_errors_hide_all_other_errors() {
         check_mistakes("mod = 1\nmode = \nallow = [\"a\" \"b\"]\n", &["f:2: ", "f:3: "]);
         check_mistakes("mode = \"auto\"\nmode = \"plan\"\n", &["f:2: duplicate key"]);
     }
 
     #[cfg(feature = "mcp")]
     #[test]
-    fn servers_and_principals_are_told_of_one_by_one() {
+    fn reports_errors_of_servers_and_principals_one_by_one() {
         check_mistakes(
             r#"[mcp.servers.a]
 command = "x"
@@ -329,7 +328,7 @@ token = "secret"
                 "f:1: `mcp.servers.a`: `command` and `url` exclude each other",
                 "f:5: `mcp.servers.b`: unknown field `comand`",
                 "f:9: unknown key `host`; did you mean `hosts`?",
-                "f:10: `serve.mcp.origins[0]`: `b.example` is no origin",
+                "f:10: `serve.mcp.origins[0]`: `b.example` is not an origin",
                 "f:11: `serve.mcp.principals.ada`: it needs either `token_env` or `token_file`",
                 "f:13: `serve.mcp.principals.bob`: unknown field `token`",
             ],

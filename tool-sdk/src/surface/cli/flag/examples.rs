@@ -1,4 +1,4 @@
-//! The examples of a tool as commands: from a value back to the words that send it.
+//! Renders the examples of a tool as shell commands.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::{Flag, flags};
 use crate::tool::Definition;
 
-/// The examples of a tool as commands that can be pasted into a shell.
+/// Returns the examples of a tool as commands that can be pasted into a shell.
 pub(in super::super) fn examples(program: &str, definition: &Definition) -> Vec<String> {
     let flags = flags(definition);
     let command = |example: &str| {
@@ -18,7 +18,7 @@ pub(in super::super) fn examples(program: &str, definition: &Definition) -> Vec<
     definition.examples.iter().map(|example| command(example)).collect()
 }
 
-/// The words that send the arguments, flag by flag; none where JSON says it better.
+/// Converts JSON arguments into flags; `None` when they can only be passed as JSON.
 fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<Vec<String>> {
     let arguments: Map<String, Value> = serde_json::from_str(example).ok()?;
     let words = |(name, value): (&String, &Value)| {
@@ -27,7 +27,7 @@ fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<Vec<String>> {
     arguments.iter().map(words).collect()
 }
 
-/// A command and its words, on as many lines as it needs.
+/// Joins a command and its words, wrapped with backslashes at 76 columns.
 fn folded(mut command: String, words: &[String]) -> String {
     const WIDTH: usize = 76;
     let mut width = command.len();
@@ -43,7 +43,7 @@ fn folded(mut command: String, words: &[String]) -> String {
 }
 
 impl Flag<'_> {
-    /// The words that send `value`; none where JSON says it better.
+    /// Returns the words that pass `value`; `None` when it can only be passed as JSON.
     fn write(&self, value: &Value) -> Option<String> {
         match (&self.kind, value) {
             (Kind::List(_), Value::Array(items)) if items.is_empty() => None,

@@ -1,11 +1,11 @@
-//! What holds for a value, in words for people.
+//! Describes the constraints of a JSON Schema in words for help pages.
 
 use serde_json::Value;
 
 use super::super::style;
 use crate::schema::type_words;
 
-/// What holds for a value, in words: type, limits, and what happens without it.
+/// Returns the type, limits, pattern and default of a value; "required" if it has no default.
 pub(in super::super) fn facts(schema: &Value, required: bool) -> Vec<String> {
     let mut facts = vec![type_words(schema)];
     facts.retain(|words| !words.is_empty());
@@ -38,7 +38,7 @@ fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> 
     }
 }
 
-/// `a|b|c`, where it is short.
+/// Returns the values of an `enum` as `a|b|c`, if that is at most 40 bytes long.
 pub(super) fn choices(schema: &Value) -> Option<String> {
     const MAX: usize = 40;
     let values = schema.get("enum")?.as_array()?;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_defaults_are_said_in_words() {
+    fn describes_limits_and_defaults() {
         check_facts(
             json!({"type": "string", "maxLength": 9}),
             true,

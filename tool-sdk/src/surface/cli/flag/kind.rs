@@ -1,10 +1,10 @@
-//! What the text of a value stands for, as its schema says, and the JSON that it becomes.
+//! The JSON type of a flag's value, derived from its schema, and the encoding of text as JSON.
 
 use serde_json::{Map, Value};
 
 use crate::escape::json_string;
 
-/// What the text of a value stands for.
+/// The JSON type to which the text of a flag is converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a schema, whose definitions are those of `root`.
+    /// Returns the kind for a schema. `root` holds the `$defs` for its references.
     pub(super) fn of(schema: &Value, root: &Map<String, Value>, depth: usize) -> Self {
         const MAX_DEPTH: usize = 8;
         if depth > MAX_DEPTH {
@@ -39,7 +39,7 @@ impl Kind {
             Some("array") => {
                 let item = schema.get("items").map_or(Self::Json, |i| Self::of(i, root, depth + 1));
                 Self::List(Box::new(match item {
-                    // A list of lists: one JSON list per occurrence.
+                    // A list of lists takes one JSON list per occurrence.
                     Self::List(_) => Self::Json,
                     item => item,
                 }))
@@ -59,8 +59,8 @@ impl Kind {
         }
     }
 
-    /// The JSON text of a value. What is not of the kind is sent as a string, so that the
-    /// tool says in its own words what it expects.
+    /// Returns the JSON text of a value. Text of another type is encoded as a string, so that
+    /// the argument check of the tool reports it.
     pub(super) fn encode(&self, text: &str) -> String {
         let is_json = match self {
             Self::Boolean => matches!(text, "true" | "false"),
@@ -68,7 +68,7 @@ impl Kind {
                 serde_json::from_str::<serde_json::Number>(text).is_ok()
             }
             Self::Text => false,
-            // The text itself is sent, so duplicate keys in it are still seen.
+            // The text is kept, so that the argument check still finds duplicate keys.
             Self::Json | Self::List(_) => {
                 serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
             }
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// The one type that a schema allows beside null.
+/// Returns the only type that a schema allows besides null.
 fn the_type(schema: &Value) -> Option<&str> {
     match schema.get("type") {
         Some(Value::String(one)) => Some(one),

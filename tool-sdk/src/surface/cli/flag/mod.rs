@@ -1,8 +1,7 @@
-//! The parameters of a tool as flags: from a schema to an option, and from the words behind
-//! it to JSON.
+//! Command line flags for the parameters of a tool.
 //!
-//! What a value may be follows from `kind`; `facts` says it in words, and `examples` writes
-//! the words for values that are known.
+//! A flag is derived from a schema property and converts its text to JSON. `value_kind` has the
+//! types of values, `constraints` describes them for help, and `examples` renders commands.
 
 mod examples;
 mod facts;
@@ -23,13 +22,13 @@ use crate::tool::Definition;
 /// A parameter that can be given as a flag.
 #[derive(Debug)]
 pub(super) struct Flag<'a> {
-    /// The key of the option in clap; apart from those of the program.
+    /// The clap id, distinct from those of the program options.
     pub(super) id: String,
     /// The name of the parameter.
     pub(super) name: &'a str,
     /// The flag, without `--`.
     long: String,
-    /// The flag as the parameter is spelled, where that differs.
+    /// The spelling of the parameter, if it differs from the flag.
     alias: Option<String>,
     kind: Kind,
     schema: &'a Value,
@@ -37,9 +36,9 @@ pub(super) struct Flag<'a> {
     sensitive: bool,
 }
 
-/// The flags of a tool, in the order of its parameters.
+/// Returns the flags of a tool, in the order of its parameters.
 ///
-/// A parameter whose name cannot be a flag is left out; it can be sent as JSON.
+/// A parameter whose name cannot be a flag is skipped; it can only be passed as JSON.
 pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
     let schema = &definition.parameters;
     let mut flags: Vec<Flag<'_>> = Vec::new();
@@ -77,7 +76,7 @@ pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
     flags
 }
 
-/// The properties of the forms that the arguments may have.
+/// Returns the properties of the top-level `oneOf` and `anyOf` branches.
 fn of_forms(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
     let root = schema.as_map();
     let forms = ["oneOf", "anyOf"].into_iter().filter_map(|keyword| root.get(keyword)?.as_array());
@@ -100,7 +99,7 @@ fn can_be_a_flag(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
-/// The flag of a parameter: with `-` for `_`, unless another parameter is called just that.
+/// Returns the flag of a parameter: with `-` for `_`, unless another parameter has that name.
 fn long_name(schema: &Schema, name: &str) -> String {
     let dashed = name.trim_start_matches('_').replace('_', "-");
     let long = if dashed.is_empty() || (dashed != name && schema.property(&dashed).is_some()) {
@@ -111,14 +110,14 @@ fn long_name(schema: &Schema, name: &str) -> String {
     if grammar::RESERVED.contains(&long.as_str()) { format!("arg-{long}") } else { long }
 }
 
-/// `name` with the prefix that `long` has.
+/// Adds the prefix `arg-` to `name` if `long` has it because of a reserved name.
 fn prefixed(name: String, long: &str) -> String {
     let reserved = long.strip_prefix("arg-").is_some_and(|rest| grammar::RESERVED.contains(&rest));
     if reserved { format!("arg-{name}") } else { name }
 }
 
 impl Flag<'_> {
-    /// The option that takes it.
+    /// Returns the clap argument.
     pub(super) fn arg(&self) -> Arg {
         let arg = Arg::new(self.id.clone())
             .long(self.long.clone())
@@ -136,32 +135,32 @@ impl Flag<'_> {
         }
     }
 
-    /// Whether the parameter is given under this name, without `--`.
+    /// Whether `name`, without `--`, is the flag or its alias.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.long == name || self.alias.as_deref() == Some(name)
     }
 
-    /// The flag, without `--`.
+    /// Returns the flag, without `--`.
     pub(super) fn long(&self) -> &str {
         &self.long
     }
 
-    /// Whether the tool cannot do without it.
+    /// Whether the parameter is required.
     pub(super) fn is_required(&self) -> bool {
         self.required
     }
 
-    /// Whether it may stand without a value.
+    /// Whether the flag may be given without a value.
     pub(super) fn is_switch(&self) -> bool {
         self.kind == Kind::Boolean
     }
 
-    /// Whether it may come more than once.
+    /// Whether the flag may be repeated.
     pub(super) fn is_list(&self) -> bool {
         matches!(self.kind, Kind::List(_))
     }
 
-    /// The JSON text of one value.
+    /// Returns the JSON text of one value.
     pub(super) fn encode(&self, text: &str) -> String {
         match &self.kind {
             Kind::List(item) => item.encode(text),
@@ -169,7 +168,7 @@ impl Flag<'_> {
         }
     }
 
-    /// The argument, of the JSON texts of its values; nothing where there are none.
+    /// Joins the JSON texts of the values to one argument; `None` if there are none.
     pub(super) fn join(&self, values: &[String]) -> Option<String> {
         match values {
             [] => None,
@@ -184,7 +183,9 @@ impl Flag<'_> {
             facts.push("repeatable".to_owned());
         }
         if self.sensitive {
-            facts.push("secret: other users may see it here, so prefer `-` or `@FILE`".to_owned());
+            facts.push(
+                "secret: other users can see command lines, so prefer `-` or `@FILE`".to_owned(),
+            );
         }
         let text = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let text = style::unbroken(text);
@@ -199,7 +200,8 @@ impl Flag<'_> {
     }
 }
 
-/// Names the flag of a parameter whose own name belongs to the program.
+/// Adds a suggestion to a clap error when the invalid value was meant for the tool's parameter of
+/// the same name as a program option.
 pub(super) fn explain(mut error: clap::Error, flags: &[Flag<'_>]) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_own_options_are_out_of_reach_for_tools() {
+    fn reserved_names_get_a_prefix() {
         check_flags(
             json!({"json": {}, "mode": {}, "root": {}, "state_dir": {}, "help": {}}),
             &["arg-json", "arg-mode", "arg-root", "arg-state-dir", "arg-help"],
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_another_parameter_has_taken_is_spelt_as_it_is() {
+    fn a_flag_that_is_taken_falls_back_to_the_parameter_name() {
         check_flags(json!({"mode": {}, "arg_mode": {}}), &["arg-mode", "arg_mode"]);
     }
 

@@ -1,12 +1,11 @@
-//! What the options, the environment and the configuration say together about what may
-//! run.
+//! Resolves the settings from the command line, the environment and the configuration file.
 //!
 //! | | options | environment | file |
 //! |---|---|---|---|
-//! | rules, the last that matches decides | the session's | the user's, behind the file | the user's |
-//! | everything else | first | second | last |
+//! | rules, the last match decides | session scope | user scope, after the file | user scope |
+//! | everything else: precedence | first | second | last |
 //!
-//! **Invariant:** what cannot be read ends the command; no rule is ever left out.
+//! **Invariant:** a setting that cannot be parsed ends the command; no rule is ever skipped.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -26,7 +25,7 @@ use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
 use crate::workspace::Durability;
 
-/// What may run, and who is asked.
+/// The settings of one command: rules, mode, prompts, sandbox, limits.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) rules: Vec<Rule>,
@@ -34,37 +33,37 @@ pub(super) struct Guard {
     pub(super) answers: Answers,
     pub(super) settings: Settings,
     pub(super) agents: Vec<AgentProfile>,
-    /// Which variant of which group of tools.
+    /// The selected variant of each group of tools.
     pub(super) variants: BTreeMap<String, String>,
-    /// The experiments that take part.
+    /// Patterns of the experimental tools that are enabled.
     pub(super) experimental: Vec<String>,
-    /// The only folders in which something is written.
+    /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<Hooks>,
     pub(super) budget: Budget,
-    /// Where decisions and runs are written down.
+    /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
-    /// What confines commands.
+    /// The sandbox for commands.
     pub(super) sandbox: Policy,
-    /// Whether changed files are on the disk when their call ends.
+    /// Whether changed files are synced to disk before their call ends.
     pub(super) durability: Durability,
-    /// Whether who goes through a folder stays on one device.
+    /// Whether directory walks stay on one file system.
     pub(super) one_device: bool,
 }
 
-/// Who answers when somebody has to be asked.
+/// How a call that needs approval is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {
-    /// Whoever sits at the terminal.
+    /// The user is prompted at the terminal.
     Terminal,
-    /// Yes, once, to everything.
+    /// Every call is approved once (`--yes`).
     Yes,
-    /// Nobody, which is a no.
+    /// Every call that needs approval is denied (`--no-input`).
     Nobody,
 }
 
 impl Guard {
-    /// `levels` are the options from left to right.
+    /// Resolves the settings. `levels` are the parsed options from left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let config = config::load(levels, io)?;
         let mode = chosen(levels, grammar::MODE, "TOOL_SDK_MODE", io)?;
@@ -107,9 +106,8 @@ impl Guard {
     }
 }
 
-/// What is said of tools by patterns.
 impl Guard {
-    /// Every pattern, with its place.
+    /// Returns every tool pattern with the key that contains it.
     pub(super) fn patterns(&self) -> Vec<(String, String)> {
         let own = self.experimental.iter().map(|pattern| ("experimental".to_owned(), pattern));
         let of_agents = self.agents.iter().flat_map(|agent| {
@@ -127,7 +125,7 @@ impl Guard {
     }
 }
 
-/// Rules on the command line, in the order in which they stand there.
+/// Returns the rules of the command line, in their order.
 fn rules_of_options(levels: &[&ArgMatches]) -> Vec<Parsed> {
     let mut rules = Vec::new();
     for matches in levels {
@@ -145,7 +143,7 @@ fn rules_of_options(levels: &[&ArgMatches]) -> Vec<Parsed> {
     rules
 }
 
-/// Rules of the environment, one a line: first what is allowed, last what is denied.
+/// Returns the rules of the environment, one a line: first `allow`, then `ask`, then `deny`.
 fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Parsed>> {
     let mut rules = Vec::new();
     for (variable, action) in [
@@ -161,12 +159,12 @@ fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Parsed>> {
     Ok(rules)
 }
 
-/// A path of the environment.
+/// Checks a path of the environment.
 fn written_out(variable: &str, path: PathBuf) -> Result<PathBuf> {
     config::written_out(path).map_err(|why| Failure::config(format_args!("{variable}: {why}")))
 }
 
-/// A rule, or what is wrong with it.
+/// A rule, or the error message for it.
 type Parsed = std::result::Result<Rule, String>;
 
 fn rule(action: Action, text: &str, origin: &str, scope: Scope) -> Parsed {
@@ -176,7 +174,7 @@ fn rule(action: Action, text: &str, origin: &str, scope: Scope) -> Parsed {
     }
 }
 
-/// All rules; what is wrong is told of every one.
+/// Collects rules; fails with the messages of all invalid ones.
 fn all(parsed: impl Iterator<Item = Parsed>) -> Result<Vec<Rule>> {
     let (mut rules, mut wrong) = (Vec::new(), Vec::new());
     for rule in parsed {
@@ -188,7 +186,7 @@ fn all(parsed: impl Iterator<Item = Parsed>) -> Result<Vec<Rule>> {
     if wrong.is_empty() { Ok(rules) } else { Err(Failure::usage(wrong.join("\n"))) }
 }
 
-/// One of several words: an option, or else a variable of the environment.
+/// Returns the value of an option, or else of an environment variable.
 fn chosen<T>(levels: &[&ArgMatches], option: &str, variable: &str, io: &Io<'_>) -> Result<Option<T>>
 where
     T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
@@ -199,7 +197,7 @@ where
     }
 }
 
-/// One of several words, from a variable of the environment.
+/// Parses an environment variable.
 fn named<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Option<T>> {
     let parse = |text: String| text.parse().map_err(|error| (error, variable));
     text(io, variable)?
@@ -208,7 +206,7 @@ fn named<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Option
         .map_err(|(error, variable)| Failure::config(format_args!("{variable}: {error}")))
 }
 
-/// The variants that the environment chooses, as `GROUP=NAME`.
+/// Returns the variants that the environment selects, as `GROUP=NAME`.
 fn variants(io: &Io<'_>) -> Result<Option<BTreeMap<String, String>>> {
     const VARIABLE: &str = "TOOL_SDK_VARIANTS";
     let pair = |item: String| {
@@ -222,7 +220,7 @@ fn variants(io: &Io<'_>) -> Result<Option<BTreeMap<String, String>>> {
     items.map(|items| items.into_iter().map(pair).collect()).transpose()
 }
 
-/// A variable that holds several words with commas between them.
+/// Returns the items of a comma-separated environment variable.
 fn list(io: &Io<'_>, variable: &str) -> Result<Option<Vec<String>>> {
     let items = |text: String| {
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -231,13 +229,13 @@ fn list(io: &Io<'_>, variable: &str) -> Result<Option<Vec<String>>> {
     Ok(text(io, variable)?.map(items))
 }
 
-/// What confines commands.
+/// Resolves the sandbox policy for commands.
 fn sandbox(config: &Config, mode: Mode, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Policy> {
     let how = chosen(levels, grammar::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
     let level = chosen(levels, grammar::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
     let network = switch(io, "TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
-    // Who plans or looks around changes nothing.
+    // Modes that forbid writing make the sandbox read-only.
     let level = if mode.forbids(RiskClass::Write) { Level::ReadOnly } else { level };
     Ok(Policy::new(how.unwrap_or_default(), level).network(network.unwrap_or(false)))
 }
@@ -260,7 +258,7 @@ fn answers(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Answers> {
     }
 }
 
-/// What two opposite switches say, wherever they stand.
+/// Returns the value of two opposite switches on any level; `None` if neither is set.
 fn pair(levels: &[&ArgMatches], on: &str, off: &str) -> Result<Option<bool>> {
     let given = |name| levels.iter().any(|matches| matches.get_flag(name));
     match (given(on), given(off)) {
@@ -272,7 +270,7 @@ fn pair(levels: &[&ArgMatches], on: &str, off: &str) -> Result<Option<bool>> {
     }
 }
 
-/// A switch of the environment.
+/// Parses a boolean environment variable.
 fn switch(io: &Io<'_>, variable: &str) -> Result<Option<bool>> {
     match text(io, variable)?.as_deref() {
         None => Ok(None),

@@ -1,10 +1,10 @@
-//! What the sources of settings say together, on toy tools.
+//! Tests of the precedence of settings, with sample tools.
 
 use serde_json::Value;
 
 use super::super::toy::{Ran, Setting, run};
 
-/// The decision about a call of the tool `kinds`, which may write.
+/// Returns the decision for a call of the tool `kinds`, which may write.
 fn decision(setting: &Setting, options: &[&str]) -> Value {
     let ran = setting.run(&[options, &["check", "kinds", "--json"]].concat());
     assert_eq!(ran.code, 0, "{options:?} {} {}", ran.out, ran.err);
@@ -46,7 +46,7 @@ fn the_order_on_the_command_line_is_kept() {
 }
 
 #[test]
-fn options_count_wherever_they_stand() {
+fn options_work_at_every_position() {
     for args in [
         &["--deny", "kinds", "call", "--allow", "kinds", "kinds"][..],
         &["call", "--deny", "kinds", "kinds", "--allow", "kinds"],
@@ -60,7 +60,7 @@ fn options_count_wherever_they_stand() {
 }
 
 #[test]
-fn a_rule_says_where_it_is_written() {
+fn a_rule_has_its_origin_and_scope() {
     let origin = |setting: &Setting, options: &[&str]| {
         let rule = decision(setting, options)["rules"][0].clone();
         let text = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
@@ -91,7 +91,7 @@ fn nearer_sources_win() {
     let mut all = with_file("mode = \"plan\"\nallow = [\"echo\"]\ndeny = [\"kinds\"]");
     check(&all, &[], "deny");
     all.env.push(("TOOL_SDK_ALLOW", "kinds".to_owned()));
-    // The mode of the file forbids what may write, whatever a rule allows.
+    // The mode of the file forbids writing, even if a rule allows it.
     check(&all, &[], "deny");
     all.env.push(("TOOL_SDK_MODE", "auto".to_owned()));
     check(&all, &[], "allow");
@@ -124,9 +124,8 @@ fn the_file_is_the_one_that_is_named() {
     check(&setting, &[], "ask");
 }
 
-// What lies in the workspace is not the user's word.
 #[test]
-fn the_workspace_has_no_say() {
+fn a_config_in_the_workspace_is_ignored() {
     let setting = Setting::default();
     setting.file(".tool-sdk.toml", "allow = [\"kinds\"]");
     setting.file("tool-sdk/config.toml", "allow = [\"kinds\"]");
@@ -134,7 +133,7 @@ fn the_workspace_has_no_say() {
     check(&setting, &[], "ask");
 }
 
-// AP4: without its rules nothing runs, and nothing is listed.
+// AP4: without its rules no command runs.
 #[test]
 fn a_file_that_cannot_be_read_ends_the_command() {
     let setting = with_file("deny = [\"kinds\"");
@@ -157,7 +156,7 @@ fn a_file_that_cannot_be_read_ends_the_command() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_options_and_variables_are_rejected() {
     for (args, words) in [
         (&["--yes", "--no-input", "list"][..], "`--yes` and `--no-input` exclude each other"),
         (&["--yes", "call", "echo", "--text", "x", "--no-input"], "exclude each other"),
@@ -182,22 +181,22 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn who_answers_follows_from_the_switches() {
+fn yes_approves_and_no_input_denies() {
     let yes = with_env(&[("TOOL_SDK_YES", "true")]);
     assert_eq!(yes.run(&["call", "kinds"]).code, 0);
     assert_eq!(yes.run(&["call", "kinds", "--no-input"]).code, 3);
     assert_eq!(run(&["call", "kinds", "--yes"]).code, 0);
-    // A yes lifts questions and no denial.
+    // `--yes` answers prompts and overrides no denial.
     assert_eq!(run(&["call", "kinds", "--yes", "--deny", "kinds"]).code, 3);
     let ran = run(&["call", "kinds"]);
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
     assert!(ran.err.contains("the rule `allow kinds` would allow it"), "{}", ran.err);
 }
 
-// F71: commands of the configuration look at calls, and a denial of theirs is final.
+// F71: configured hooks run for calls, and their denial is final.
 #[cfg(unix)]
 #[test]
-fn hooks_of_the_file_judge_calls() {
+fn configured_hooks_can_deny_calls() {
     let hook = |event: &str, command: &str| {
         with_file(&format!(
             "[hooks]\n{event} = [{{ hooks = [{{ type = \"command\", command = \"{command}\" }}] }}]"
@@ -208,22 +207,22 @@ fn hooks_of_the_file_judge_calls() {
     assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
     assert!(ran.err.contains("not today"), "{}", ran.err);
     assert_eq!(hook("PreToolUse", "true").run(&["call", "kinds", "--yes"]).code, 0);
-    // A hook that has no opinion leaves the question open, and nobody is there.
+    // A hook without a decision leaves the prompt to the user, and there is no terminal.
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds"]).code, 3);
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds", "--yes"]).code, 0);
 }
 
-// F71: what is configured for other programs too must not cost the rest of the file.
+// F71: hook events of other programs must not make the file invalid.
 #[cfg(unix)]
 #[test]
-fn events_that_nothing_knows_are_told_and_the_rest_holds() {
+fn warns_of_unknown_hook_events_and_keys() {
     let guard = "PreToolUse = [{ hooks = [{ type = \"command\", command = \"exit 2\", \
                  statusMessage = \"x\" }] }]";
     let ran = with_file(&format!("[hooks]\nStop = []\n{guard}")).run(&["call", "kinds", "--yes"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     for warning in [
         "warning: hooks.Stop: unknown event",
-        "warning: hooks.PreToolUse[0].hooks[0].statusMessage: is not known here",
+        "warning: hooks.PreToolUse[0].hooks[0].statusMessage: unknown key",
     ] {
         assert!(ran.err.contains(warning), "{}", ran.err);
     }
@@ -231,10 +230,10 @@ fn events_that_nothing_knows_are_told_and_the_rest_holds() {
     assert_eq!(ran.code, 2, "{}", ran.err);
 }
 
-// F71: what no call waits for is done before the program ends.
+// F71: the program waits for async hooks at its end.
 #[cfg(unix)]
 #[test]
-fn commands_in_the_background_come_to_their_end() {
+fn async_hooks_finish_before_the_program_ends() {
     let setting = with_file(
         "[hooks]\nPostToolUse = [{ hooks = [{ type = \"command\", async = true, \
          command = \"sleep 0.3; touch done\" }] }]",
@@ -243,10 +242,10 @@ fn commands_in_the_background_come_to_their_end() {
     assert!(setting.folder.path().join("done").exists());
 }
 
-// F67: what no matcher means is most likely a mistake, and a guard that does not look.
+// F67: a matcher that matches no tool is most likely a mistake.
 #[cfg(unix)]
 #[test]
-fn hooks_about_nothing_are_told() {
+fn warns_of_unmatched_hook_matchers() {
     let guard = |matcher: &str| {
         with_file(&format!(
             "[hooks]\nPreToolUse = [{{ matcher = \"{matcher}\", \
@@ -254,14 +253,13 @@ fn hooks_about_nothing_are_told() {
         ))
     };
     let ran = guard("KINDS|kidns").run(&["call", "kinds", "--yes"]);
-    let warning = "warning: the matcher `kidns` (hooks.PreToolUse[0].hooks[0]) speaks of no tool \
-                   that there is\n";
+    let warning = "warning: the matcher `kidns` (hooks.PreToolUse[0].hooks[0]) matches no tool\n";
     assert_eq!((ran.code, ran.err.starts_with(warning)), (3, true), "{}", ran.err);
     let ran = guard("^ki?nds").run(&["check", "kinds"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
 }
 
-/// What is configured about the sandbox.
+/// Returns the configured sandbox mode, level and network access.
 fn sandbox(setting: &Setting, options: &[&str]) -> String {
     let ran = setting.run(&[options, &["doctor", "--json"]].concat());
     let report: Value = serde_json::from_str(&ran.out).unwrap();
@@ -272,7 +270,7 @@ fn sandbox(setting: &Setting, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_sandbox_is_set_like_everything_else() {
+fn sandbox_settings_follow_the_precedence() {
     let file = "sandbox = \"required\"\nsandbox_level = \"read_only\"\nsandbox_network = true";
     let mut setting = Setting::default();
     assert_eq!(sandbox(&setting, &[]), "off workspace_write none");
@@ -291,7 +289,7 @@ fn a_sandbox_is_set_like_everything_else() {
     let options = ["--sandbox", "off", "--sandbox-level=full"];
     assert_eq!(sandbox(&setting, &options), "off full network");
 
-    // Who plans changes nothing.
+    // Planning modes are read-only.
     for mode in ["--mode=plan", "--mode=explore"] {
         assert_eq!(sandbox(&setting, &[mode]), "best_effort read_only none");
         assert_eq!(
@@ -301,9 +299,9 @@ fn a_sandbox_is_set_like_everything_else() {
     }
 }
 
-// What is not understood about the sandbox never turns it off.
+// An invalid sandbox setting never turns the sandbox off.
 #[test]
-fn a_sandbox_that_is_not_understood_ends_the_command() {
+fn an_invalid_sandbox_setting_ends_the_command() {
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX", "on")]).run(&["list"]), "off best_effort");
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX_LEVEL", "")]).run(&["list", "--x"]), "--x");
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX_NETWORK", "no")]).run(&["list"]), "`no`");
@@ -313,7 +311,7 @@ fn a_sandbox_that_is_not_understood_ends_the_command() {
 }
 
 #[test]
-fn every_rule_that_is_none_is_told() {
+fn reports_every_invalid_rule() {
     let setting = with_env(&[("TOOL_SDK_DENY", "a(b")]);
     let ran = setting.run(&["list", "--allow", "kinds", "--deny", "c(d", "--ask", "e)("]);
     check_refused(&ran, "TOOL_SDK_DENY: `a(b` is not a rule");
@@ -322,19 +320,18 @@ fn every_rule_that_is_none_is_told() {
     }
 }
 
-// What speaks of nothing is told, since it takes nothing away.
+// A pattern that matches nothing removes nothing.
 #[test]
-fn patterns_and_folders_of_nothing_are_told() {
+fn warns_of_unmatched_patterns_and_missing_folders() {
     let setting = with_file(
         "experimental = [\"nope\"]\nwritable = [\"/no/such\"]\n\
          [agents.a]\nonly = [\"kinds\", \"kidns\"]\nwithout = [\"category:x\"]\n",
     );
     let ran = setting.run(&["check", "kinds", "{}"]);
     let told: Vec<_> = ran.err.lines().filter(|line| line.starts_with("warning: ")).collect();
-    let speaks =
-        |what: &str| format!("warning: the pattern {what} speaks of no tool that there is");
+    let speaks = |what: &str| format!("warning: the pattern {what} matches no tool");
     let expected = [
-        "warning: `/no/such` (writable) is not there".to_owned(),
+        "warning: `/no/such` (writable) does not exist".to_owned(),
         speaks("`nope` (experimental)"),
         speaks("`kidns` (agents.a.only)"),
         speaks("`category:x` (agents.a.without)"),

@@ -1,4 +1,6 @@
-//! `mcp`: the servers of the configuration, and what they say of their tools.
+//! The command `mcp`: lists, inspects, adds and removes the servers of the configuration.
+//!
+//! **Invariant:** a server's tools are only pinned as trusted after all of their text was shown.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,7 @@ const BEARER: &str = "bearer-env";
 const ENV: &str = "env";
 const NETWORK: &str = "sandbox-network";
 
-/// `mcp list | add | remove | inspect`.
+/// Builds the clap command `mcp list | add | remove | inspect`.
 pub(in super::super) fn command(program: &str) -> Option<Command> {
     let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
@@ -38,9 +40,9 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
     };
     let list = Command::new("list").about("List the servers, and whether they answer").arg(json());
     let inspect = Command::new("inspect")
-        .about("Show what a server says of its tools, and what is odd about that")
+        .about("Show the tools of a server, with warnings about their descriptions")
         .args([name(), json()]);
-    let remove = Command::new("remove").about("Take a server out of the configuration").arg(name());
+    let remove = Command::new("remove").about("Remove a server from the configuration").arg(name());
     let add = Command::new("add")
         .about("Start a server, show its tools, and write it into the configuration")
         .override_usage(format!(
@@ -53,11 +55,11 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
             value(URL, "URL").help("Its address").conflicts_with(COMMAND),
             value(BEARER, "NAME").help("The variable that holds the token").requires(URL),
             value(ENV, "NAME")
-                .help("A variable of the environment that the program is handed; repeatable")
+                .help("An environment variable that is passed to the program; repeatable")
                 .action(ArgAction::Append),
             Arg::new(NETWORK)
                 .long(NETWORK)
-                .help("Let the confined program reach networks")
+                .help("Let the sandboxed program use the network")
                 .action(ArgAction::SetTrue)
                 .overrides_with(NETWORK),
             words.help("The program and its arguments").required_unless_present(URL),
@@ -72,11 +74,11 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
     )
 }
 
-/// The options that confine commands elsewhere confine the program here: nothing else is run.
+/// Changes the help of the sandbox options: here they apply to the server process.
 fn confining(add: Command) -> Command {
     let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
-    add.mut_arg(grammar::SANDBOX, meant("Confine the program, now and whenever it is started"))
-        .mut_arg(grammar::SANDBOX_LEVEL, meant("What the confined program may do"))
+    add.mut_arg(grammar::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
+        .mut_arg(grammar::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
 }
 
 pub(in super::super) fn run(
@@ -124,7 +126,7 @@ fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     Ok(0)
 }
 
-/// How a server is reached, in a line.
+/// Returns the URL or the command of a server.
 fn reached(status: &Status) -> String {
     let reach = &status.reach;
     match reach.get("url").and_then(Value::as_str) {
@@ -141,15 +143,17 @@ fn reached(status: &Status) -> String {
     }
 }
 
-/// How a server is to be confined; nothing where it is not.
+/// Describes the sandbox of a server; `None` without one.
 fn confined(sandbox: &Value) -> Option<String> {
     let word = |key: &str| sandbox.get(key)?.as_str();
     let network = if sandbox["network"] == true { ", with networks" } else { "" };
     Some(format!("{}, {}{network}", word("mode")?, word("level")?))
 }
 
-/// Connects to the server that is looked at, beside all tools there are: which are others' own
-/// is odd for a server to speak of.
+/// Connects to a server, and returns its status and tools.
+///
+/// The other servers are connected, too, so that the status can warn of descriptions that mention
+/// their tools.
 fn look(
     app: &App,
     foreign: &Foreign,
@@ -190,7 +194,7 @@ fn inspect(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     Ok(0)
 }
 
-/// All that a server says of its tools: what is trusted is what was shown, to the last word.
+/// Renders everything that a server says about its tools, since exactly this is trusted.
 fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
     let mut lines = vec![format!("{}: {}", status.name, reached(status))];
     for tool in tools {
@@ -206,8 +210,8 @@ fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>)
 fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = name(levels);
     let path = config::path(levels, io)
-        .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
-    // What cannot be read cannot be changed either, and nothing is started for it.
+        .ok_or_else(|| Failure::config("no configuration file is known; set `--config` or HOME"))?;
+    // Checks that the file can be edited before the server is started.
     Document::read(&path)?;
     let entry = entry(server, levels)?;
     let others = config::load(levels, io)?.servers;
@@ -215,7 +219,7 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         return Err(there_already(server));
     }
     let table = entry.table();
-    // With the others, so that names that cannot stand side by side are found now.
+    // Loads it with the others, so that name conflicts are found now.
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
     let foreign = Foreign::of(&all, levels, io)?;
     let (status, tools) = look(app, &foreign, server, io)?;
@@ -227,17 +231,19 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             Failure::new(DENIED, ToolError::denied(words)).hint("`--yes` adds it without asking")
         );
     }
-    // It may have said something else meanwhile; whoever adds it has seen what was shown.
+    // The server may have changed its tools since they were shown.
     if !foreign.upstreams().trust_shown(server, &shown).map_err(Failure::config)? {
-        let words = format_args!("`{server}` says something else of its tools than was shown");
-        return Err(Failure::new(FAILED, ToolError::conflict(words)).hint("look at it again"));
+        let words = format_args!("the tools of `{server}` changed after they were shown");
+        return Err(
+            Failure::new(FAILED, ToolError::conflict(words)).hint("add it again to review them")
+        );
     }
     Document::to_change(&path)?.add(server, &table)?;
     io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
     Ok(0)
 }
 
-/// Whether the server may be added, as whoever sits there says.
+/// Asks the user whether the server may be added.
 fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
     let question = format!("add the server {server} and trust what is shown? [y/N] ");
     match (Guard::load(levels, io)?.answers, &io.console) {
@@ -250,7 +256,7 @@ fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> 
     }
 }
 
-/// The server that the options describe.
+/// Builds a server entry from the options.
 fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
     let matches = levels[1];
     let words = |id: &str| -> Vec<String> {
@@ -264,7 +270,7 @@ fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
     described.env_from = words(ENV);
     described.url = one(URL);
     described.bearer_env = one(BEARER);
-    // What is said of commands in front of it is no mistake where nothing is started.
+    // Sandbox options before the command are about commands, and no error for a URL.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
     described.sandbox = last(confining, grammar::SANDBOX);
     described.sandbox_level = last(confining, grammar::SANDBOX_LEVEL);
@@ -272,8 +278,8 @@ fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
     described.named(server).map_err(Failure::usage)
 }
 
-/// One of several words, wherever it stands; the environment and the configuration speak of
-/// commands.
+/// Returns the last value of an option. Environment and configuration are not read, because their
+/// sandbox settings are about commands.
 fn last<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
     levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).copied()
 }
@@ -281,16 +287,17 @@ fn last<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -
 fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = name(levels);
     let path = config::path(levels, io)
-        .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
+        .ok_or_else(|| Failure::config("no configuration file is known; set `--config` or HOME"))?;
     if !Document::to_change(&path)?.remove(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         return Err(Failure::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));
     }
-    // Who writes the same entry again is asked again.
+    // Without its pins, the server must be trusted again when it is added again.
     pins(levels, io).forget(server).map_err(|error| {
         let error = ToolError::unavailable(with_cause(&error));
-        Failure::new(FAILED, error).hint("it is removed, but its tools would not be new")
+        Failure::new(FAILED, error)
+            .hint("removed from the configuration, but its stored pins could not be deleted")
     })?;
     io.say(format_args!("removed {server}"));
     Ok(0)

@@ -1,4 +1,4 @@
-//! `[mcp.servers.NAME]`: a server as a person writes it down.
+//! Parses `[mcp.servers.NAME]`, the configuration of an MCP server.
 //!
 //! ```toml
 //! [mcp.servers.time]
@@ -32,7 +32,7 @@ use crate::surface::mcp::{
     Address, InvalidUpstream, Launch, Questions, Reach, RemoteError, Upstream,
 };
 
-/// Every server of a configuration.
+/// All servers of a configuration.
 pub(in super::super) type Servers = Vec<Entry>;
 
 /// One server.
@@ -44,27 +44,27 @@ pub(in super::super) struct Entry {
     pub(super) command: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
-    /// Variables of the environment that the program is handed.
+    /// Environment variables that are passed to the server process.
     pub(super) env_from: Vec<String>,
     pub(super) cwd: Option<PathBuf>,
-    /// What confines the program; nothing unless this says so.
+    /// The sandbox mode of the server process; `None` is no sandbox.
     pub(super) sandbox: Option<Mode>,
     pub(super) sandbox_level: Option<Level>,
     pub(super) sandbox_network: Option<bool>,
     pub(super) url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
-    /// The variable of the environment that holds the token.
+    /// The environment variable that holds the bearer token.
     pub(super) bearer_env: Option<String>,
     startup_timeout: Option<f64>,
     call_timeout: Option<f64>,
     enabled: Option<bool>,
     enabled_tools: Option<Vec<String>>,
     disabled_tools: Vec<String>,
-    /// What it may ask while one of its tools runs.
+    /// The requests that the server may make while one of its tools runs.
     questions: Vec<Question>,
 }
 
-/// A kind of question that is answered at a command line.
+/// A kind of server request that the command line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Question {
@@ -72,7 +72,7 @@ enum Question {
     Roots,
 }
 
-/// The servers below `[mcp]`.
+/// Parses the servers of the `[mcp]` table.
 pub(in super::super) fn servers(mcp: Part<'_, '_>) -> Servers {
     let Some(mut mcp) = mcp.keys(&["servers"]) else { return Servers::new() };
     let read =
@@ -84,8 +84,8 @@ fn seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
 }
 
-/// A server that cannot be met, which is told whenever it is needed; others are not kept
-/// waiting for it.
+/// Returns a transport that fails because an environment variable is not set. The error is only
+/// reported when the server is needed, so that other servers still work.
 fn unready(variable: &str) -> Reach {
     let why = format!(
         "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
@@ -98,7 +98,7 @@ fn unready(variable: &str) -> Reach {
 }
 
 impl Entry {
-    /// The same server under its name, once its parts are known to go together.
+    /// Sets the name, and checks that the keys are valid together.
     pub(super) fn named(self, name: impl Into<String>) -> std::result::Result<Self, String> {
         match (&self.command, &self.url) {
             (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
@@ -119,18 +119,18 @@ impl Entry {
             seconds(time).ok_or("a timeout is a number of seconds above 0")?;
         }
         let named = Self { name: name.into(), ..self };
-        // Names and addresses are known to be good before anything is started.
+        // Validates names and addresses before a server is started.
         let nowhere = Folders::default();
         named.described(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
         Ok(named)
     }
 
-    /// Whether it is started in a sandbox.
+    /// Whether the server process is sandboxed.
     pub(super) fn is_confined(&self) -> bool {
         self.sandbox.is_some_and(|mode| mode != Mode::Off)
     }
 
-    /// A key that belongs to servers that are reached in the other way.
+    /// Returns a key that has no effect with this kind of transport.
     fn idle(&self) -> Option<&'static str> {
         let keys = match self.url {
             Some(_) => vec![
@@ -150,11 +150,11 @@ impl Entry {
         keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
     }
 
-    /// The server, which has to do with these folders: it is told of them where it may ask, and
-    /// held to them where it is confined.
+    /// Builds the server configuration. `folders` are the roots that the server may ask for, and
+    /// the limits of its sandbox.
     pub(super) fn upstream(&self, folders: &Folders, io: &Io<'_>) -> Result<Upstream> {
         if self.enabled == Some(false) {
-            // Nothing that it would need has to be there.
+            // A disabled server needs none of its variables.
             let upstream =
                 self.described(folders, |_| Some(String::new())).map_err(Failure::config)?;
             return Ok(upstream.enabled(false));
@@ -235,7 +235,7 @@ impl Entry {
         }
     }
 
-    /// As it is written into a configuration.
+    /// Returns the entry as a TOML table.
     pub(super) fn table(&self) -> Table {
         let list = |items: &[String]| items.iter().collect::<Array>();
         let mut table = Table::new();
@@ -280,7 +280,7 @@ mod tests {
     use super::super::super::config::Mistakes;
     use super::*;
 
-    /// The servers of a configuration, or what is wrong with it.
+    /// Parses servers; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<Servers, String> {
         let mistakes = Mistakes::of(text);
         let servers = mistakes.whole().and_then(|it| it.keys(&["mcp"])?.take("mcp")).map(servers);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_a_mistake() {
+    fn rejects_invalid_entries() {
         for (entry, words) in [
             ("", "`mcp.servers.s`: `command` or `url` is missing"),
             ("command = 'x'\nurl = 'https://a'", "exclude each other"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_read_as_it_was_written() {
+    fn a_written_table_is_parsed_back() {
         let entry = Entry {
             command: Some("run \"it\"".to_owned()),
             args: vec!["a\\b".to_owned(), "ü\n".to_owned()],

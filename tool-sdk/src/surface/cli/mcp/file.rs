@@ -1,9 +1,9 @@
-//! The configuration file, changed where a server comes or goes, and nowhere else.
+//! Adds and removes servers in the configuration file.
 //!
-//! Comments, the order of things and every spelling stay, line ends too. What cannot be understood
-//! is left as it is, and what a change would do beyond what it is for is not written.
+//! Comments, order, spelling and line ends of everything else are kept. A file that cannot be
+//! parsed is not changed, and an edit that would change other entries is not written.
 //!
-//! **Invariant:** what somebody else writes meanwhile is not lost.
+//! **Invariant:** edits hold a lock, so that concurrent edits are not lost.
 
 use std::fs;
 use std::io;
@@ -17,10 +17,10 @@ use super::splice;
 use crate::error::ToolError;
 use crate::store::{self, Lock, PATIENCE};
 
-/// The table in which the tables of the servers are.
+/// The path of the table that holds the servers.
 const SERVERS: [&str; 2] = ["mcp", "servers"];
 
-/// A configuration that was understood.
+/// A parsed configuration file.
 pub(super) struct Document {
     path: PathBuf,
     text: String,
@@ -28,14 +28,14 @@ pub(super) struct Document {
     now: DocumentMut,
 }
 
-/// A configuration that nobody else changes until it is written.
+/// A configuration file that is locked for one edit.
 pub(super) struct Change {
     document: Document,
     _lock: Option<Lock>,
 }
 
 impl Document {
-    /// Reads the file; one that is missing is empty.
+    /// Reads and parses the file; a missing one is empty.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -49,7 +49,7 @@ impl Document {
         Ok(Self { path: path.to_owned(), text, before, now })
     }
 
-    /// Waits until nobody else changes the file, and reads it.
+    /// Waits for the lock on the file, and reads it.
     pub(super) fn to_change(path: &Path) -> Result<Change> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| cannot("write", path, error))?;
@@ -61,12 +61,12 @@ impl Document {
 }
 
 impl Change {
-    /// Writes a server down.
+    /// Adds a server and writes the file.
     pub(super) fn add(self, server: &str, table: &Table) -> Result<()> {
         self.document.add(server, table)
     }
 
-    /// Takes a server away, however it is spelt; says whether there was one.
+    /// Removes a server, in whichever TOML syntax it is written; returns whether it existed.
     pub(super) fn remove(self, server: &str) -> Result<bool> {
         self.document.remove(server)
     }
@@ -82,7 +82,7 @@ impl Document {
         {
             return Err(there_already(server));
         }
-        // At the end, where nothing else has to make room for it.
+        // Prefer to append the table, which leaves the rest of the text unchanged.
         let block = format!("[{}.{server}]\n{table}", SERVERS.join("."));
         let appended = splice::appended(&self.text, &block);
         if says(&appended, &expected) {
@@ -97,7 +97,10 @@ impl Document {
             };
             let item = within.entry(name).or_insert_with(implicit);
             within = item.as_table_like_mut().ok_or_else(|| {
-                Failure::config(format_args!("`{name}` in `{}` is no table", self.path.display()))
+                Failure::config(format_args!(
+                    "`{name}` in `{}` is not a table",
+                    self.path.display()
+                ))
             })?;
         }
         within.insert(server, Item::Table(table.clone()));
@@ -120,12 +123,12 @@ impl Document {
         Ok(true)
     }
 
-    /// Writes what is there now, if it says what it should and nothing else.
+    /// Writes the edited document, if it parses to exactly the expected data.
     fn write(&self, expected: &toml::Table) -> Result<()> {
         let text = splice::kept(&self.text, &self.now.to_string());
         if !says(&text, expected) {
             return Err(Failure::config(format_args!(
-                "`{}` cannot be changed without changing more; change it by hand",
+                "cannot edit `{}` without changing other entries; edit it by hand",
                 self.path.display()
             )));
         }
@@ -137,26 +140,26 @@ impl Document {
     }
 }
 
-/// What is said to who would write a server down a second time.
+/// Returns the error for a server that exists already.
 pub(super) fn there_already(server: &str) -> Failure {
     Failure::usage(format_args!("there is a server `{server}` already"))
-        .hint(format_args!("`mcp remove {server}` takes it away"))
+        .hint(format_args!("`mcp remove {server}` removes it"))
 }
 
-/// Whether a text says what is expected, and nothing else.
+/// Whether the text parses to exactly the expected data.
 fn says(text: &str, expected: &toml::Table) -> bool {
     let said: Option<toml::Table> = toml::from_str(text).ok();
     said.map(pruned) == Some(pruned(expected.clone()))
 }
 
-/// The servers of a configuration as data, made where they are missing.
+/// Returns the table of the servers, created if it is missing.
 fn deep(config: &mut toml::Table) -> Option<&mut toml::Table> {
     SERVERS.iter().try_fold(config, |table, name| {
         table.entry(*name).or_insert_with(|| toml::Table::new().into()).as_table_mut()
     })
 }
 
-/// A configuration as it is compared: no servers are no servers, however that is said.
+/// Removes an empty `mcp.servers` and `mcp` for comparison, since empty and missing are equal.
 fn pruned(mut config: toml::Table) -> toml::Table {
     let is_empty = |value: &toml::Value| value.as_table().is_some_and(toml::Table::is_empty);
     if let Some(mcp) = config.get_mut(SERVERS[0]).and_then(toml::Value::as_table_mut) {
@@ -166,8 +169,8 @@ fn pruned(mut config: toml::Table) -> toml::Table {
     config
 }
 
-/// A comment above a table is about it, but not one that a blank line keeps apart: that goes
-/// to whatever comes next.
+/// Keeps the comments above a removed table that a blank line separates from it: they move to the
+/// next table. A comment directly above the table is removed with it.
 fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
     let prefix = gone.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
     let kept = before_last_blank_line(prefix);
@@ -188,7 +191,7 @@ fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
     }
 }
 
-/// A text up to its last line of nothing but blanks; nothing where there is none.
+/// Returns the text before its last blank line; empty if there is none.
 fn before_last_blank_line(text: &str) -> &str {
     let mut end = 0;
     let mut start = 0;
@@ -201,7 +204,7 @@ fn before_last_blank_line(text: &str) -> &str {
     &text[..end]
 }
 
-/// The table that is written next after a position.
+/// Returns the first table after a position.
 fn next(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     let below = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
     let found = below.filter_map(|table| {
@@ -211,7 +214,7 @@ fn next(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     found.min_by_key(|table| table.position())
 }
 
-/// What is not understood, and where.
+/// Returns a syntax error with line and column.
 fn wrong(path: &Path, text: &str, place: Option<Range<usize>>, message: &str) -> Failure {
     let before = text.get(..place.map_or(0, |place| place.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -225,7 +228,7 @@ fn cannot(doing: &str, path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::config(format_args!("cannot {doing} `{}`: {error}", path.display()))
 }
 
-/// The new file takes the place of the old one in one step, and keeps who may read it.
+/// Replaces the file atomically and keeps its permissions.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = real(path);
     let old = fs::metadata(&path);
@@ -238,7 +241,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// Where the file is: a link stays a link.
+/// Returns the target of a link, so that the link itself is kept.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -247,7 +250,7 @@ fn real(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// A file with this text, and the folder that it is in.
+    /// Creates a file with this text; returns its folder and path.
     fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_server_goes_however_it_is_spelt() {
+    fn removes_only_the_server_in_any_syntax() {
         let rest = "# Mine.\nmode = 'auto' # really\n\n[mcp.servers.ab]\ncommand = \"y\"\n";
         for server in [
             "[mcp.servers.a]\ncommand = \"x\"\n[mcp.servers.a.env]\nK = \"v\"\n",
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_the_whole_file_stays() {
+    fn keeps_comments_about_the_whole_file() {
         check_remove(
             "# All of it.\n\n# About a.\n[mcp.servers.a]\ncommand = \"x\"\n\n[other]\n",
             "# All of it.\n\n[other]\n",
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_taken_away_to_the_byte() {
+    fn removing_an_added_server_restores_the_bytes() {
         for before in ["mode = 'auto'\r\n# mine\r\n", "mode = 'auto'\n# mine\n", "# mine\n"] {
             let (_folder, path) = written(before);
             Document::to_change(&path).unwrap().add("a", &command("x")).unwrap();
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_comes_and_the_rest_stays() {
+    fn adding_a_server_keeps_the_rest() {
         let block = "[mcp.servers.n]\ncommand = \"z\"\n";
         for (before, after) in [
             ("", block.to_owned()),
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_lines_and_comments_stay() {
+    fn keeps_line_ends_and_comments() {
         let mine = "\u{feff}# Mine.\r\nmode = 'auto'\r\n";
         let old = "[mcp.servers.a]\r\ncommand = 'x'\r\n";
         let rest = "# to b\r\n[b]\r\nc = 1";
@@ -360,9 +363,9 @@ mod tests {
         assert_eq!(text, "# only\n\n[mcp.servers.n]\ncommand = \"z\"\n");
     }
 
-    // Nobody loses what another one writes, and nobody writes the same server down twice.
+    // Concurrent edits are not lost, and a server is not added twice.
     #[test]
-    fn changes_at_once_are_made_one_after_the_other() {
+    fn concurrent_edits_are_serialized() {
         let (_folder, path) = written("");
         std::thread::scope(|scope| {
             for server in 0..8 {
@@ -382,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_stays_as_it_is() {
+    fn an_invalid_file_is_not_changed() {
         for (text, place) in [("mode = \"auto\"\n  oops\n", ":2:7: "), ("a = 1\na = 2\n", ":2:1: ")]
         {
             let (_folder, path) = written(text);
@@ -398,7 +401,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn who_may_read_it_stays_and_a_link_stays_a_link() {
+    fn keeps_permissions_and_links() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
 
         let folder = tempfile::tempdir().unwrap();

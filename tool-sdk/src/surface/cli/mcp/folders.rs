@@ -1,5 +1,5 @@
-//! The folders of a command, as servers have to do with them: some are told of them, and those
-//! that are confined may write there.
+//! The folders that are passed to MCP servers: roots that servers may ask for, and the writable
+//! and protected paths of their sandboxes.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::super::{Io, config, place};
 use super::entry::{Entry, Servers};
 use crate::process::sandbox::{Level, Mode, Policy};
 
-/// The folders of a command.
+/// The folders for servers.
 #[derive(Debug, Default)]
 pub(super) struct Folders {
     pub(super) roots: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// What `servers` have to do with. `levels` are the options from left to right.
+    /// Resolves the folders for `servers`. `levels` are the parsed options from left to right.
     pub(super) fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let roots = place::roots(levels, io);
         if !servers.iter().any(Entry::is_confined) {
@@ -32,7 +32,7 @@ impl Folders {
             hooks.commands.in_folder(folder).files()
         });
         let own = config::path(levels, io).into_iter().chain(hooks.into_iter().flatten());
-        // What is not there yet cannot be held while a program runs.
+        // A missing file cannot be protected while a process runs.
         let own = own.filter(|path| path.exists());
         let kept = place::state_dir(levels, io).into_iter().chain(guard.audit);
         let protected = own.chain(kept).collect();
@@ -43,27 +43,27 @@ impl Folders {
         Ok(Self { roots, writable, protected })
     }
 
-    /// The same for who is told of a mistake later: nothing may be written where it is not known
-    /// what.
+    /// Like [`resolve`](Self::resolve), but with no writable folders after an error, which the
+    /// caller reports later.
     pub(super) fn or_none(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Self {
         let roots = || Self { roots: place::roots(levels, io), ..Self::default() };
         Self::of(servers, levels, io).unwrap_or_else(|_| roots())
     }
 
-    /// What confines a server to these folders.
+    /// Returns the sandbox policy for a server.
     pub(super) fn policy(&self, mode: Mode, level: Level) -> Policy {
         let policy = self.writable.iter().fold(Policy::new(mode, level), Policy::writable);
         self.protected.iter().fold(policy, Policy::protect)
     }
 }
 
-/// The folders without links on the way; mounts are made at what is really there.
+/// Canonicalizes the folders, because mounts need paths without links.
 fn real(folders: &[PathBuf]) -> Vec<PathBuf> {
     let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
     folders.iter().map(real).collect()
 }
 
-/// What lies in folders of both kinds.
+/// Returns the folders that lie in both lists.
 fn in_both(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
     let within = |inner: &[PathBuf], outer: &[PathBuf]| -> Vec<PathBuf> {
         let is_within = |folder: &&PathBuf| outer.iter().any(|outer| folder.starts_with(outer));

@@ -1,8 +1,11 @@
-//! Servers of the configuration: their tools beside those of the program.
+//! The MCP servers of the configuration, whose tools are added to those of the program.
 //!
-//! A server is only started when a command can need it: for a tool that the program has
-//! itself nobody is bothered. One that does not answer is told on standard error, and the
-//! command goes on without its tools.
+//! A server is only started when the command can need it: not for a call of one of the program's
+//! own tools. A server that does not answer causes a warning on standard error, and the command
+//! goes on without its tools.
+//!
+//! **Invariant:** connections live on a runtime that [`ConfiguredServers`] owns; dropping it ends
+//! sessions and server processes.
 
 mod command;
 mod entry;
@@ -33,24 +36,24 @@ use crate::surface::mcp::client::{PERMISSIONS, namespace, server_of};
 use crate::surface::mcp::{Pins, RemoteError, Upstream, Upstreams};
 use crate::toolset::Toolset;
 
-/// How long it may take to end the programs that were started.
+/// How long the shutdown of server processes may take.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long it may take to tell servers that nobody needs them any more.
+/// How long the last messages to servers may take: cancelled calls and ended sessions.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long servers may take whose tools only matter beside those of another.
+/// The timeout for servers that are only connected to compare their tools with another's.
 const NEIGHBOURS: Duration = Duration::from_secs(3);
-/// How often is looked whether they have been told.
+/// How often the end of these messages is checked.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Servers that are not there, and why.
+/// Servers that could not be connected, with the errors.
 type Failed = Vec<(String, RemoteError)>;
 
-/// Which servers a command can need.
+/// Which servers a command needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Need<'a> {
-    /// Every one.
+    /// All of them.
     All,
-    /// The one whose tool this is, if it is no tool of the program.
+    /// The server of this tool, unless the program has the tool itself.
     Tool(&'a str),
 }
 
@@ -58,26 +61,26 @@ pub(super) enum Need<'a> {
 pub(super) struct Foreign {
     upstreams: Upstreams,
     names: Vec<String>,
-    /// The names of all that are configured, also of those that are not needed.
+    /// The names of all configured servers, including those that are not registered.
     configured: Vec<String>,
     runtime: Option<Runtime>,
 }
 
 impl Foreign {
-    /// The servers that the configuration names; none is started. `levels` are the options
-    /// from left to right.
+    /// Loads the configured servers without starting one. `levels` are the parsed options from
+    /// left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         Self::of(&config::load(levels, io)?.servers, levels, io)
     }
 
-    /// The servers that a call of a tool can need. A tool of the program itself may look at
-    /// them, and is no reason to meet any.
+    /// Loads the servers for a call. For one of the program's own tools, none is connected, but the
+    /// tool may still list them.
     pub(super) fn beyond(own: &Toolset, request: &Request<'_>, io: &Io<'_>) -> Result<Self> {
         match own.get(request.name) {
-            // What the options behind the name say is not known yet, and not needed.
+            // The options after the tool's name are not parsed yet, and not needed.
             Some(_) => {
                 let levels = request.before();
-                // What is wrong with the configuration is told when all options are known.
+                // Configuration errors are reported later, when all options are parsed.
                 let servers = config::load(&levels, io).map(|it| it.servers).unwrap_or_default();
                 let folders = Folders::or_none(&servers, &levels, io);
                 let upstreams =
@@ -101,7 +104,7 @@ impl Foreign {
         Ok(known)
     }
 
-    /// These servers, with nothing on which a connection could live.
+    /// Registers the servers without a runtime, so that none can be connected.
     fn known(
         upstreams: Vec<Upstream>,
         configured: Vec<String>,
@@ -117,7 +120,7 @@ impl Foreign {
         Ok(Self { upstreams: known, names, configured, runtime: None })
     }
 
-    /// `tools`, and beside them those of the servers that are needed.
+    /// Returns `tools` together with the tools of the servers in `need`.
     pub(super) fn beside(&self, tools: Toolset, need: Need<'_>, io: &mut Io<'_>) -> Toolset {
         if self.runtime.is_none() {
             return tools;
@@ -128,7 +131,7 @@ impl Foreign {
         (*tools).clone()
     }
 
-    /// Connects to all other servers as well, as far as that takes no time.
+    /// Connects to all other servers, with a short timeout.
     pub(super) fn meet_others(&self, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
         let all = async { tokio::time::timeout(NEIGHBOURS, self.upstreams.connect_all()).await };
@@ -138,21 +141,22 @@ impl Foreign {
         }
     }
 
-    /// Adds the tools of the servers that are needed to those of a stage, and lends the
-    /// servers to tools that add more.
+    /// Adds the tools of the servers in `need` to the environment, gives its session access to the
+    /// server manager, and warns of unmatched rules.
     pub(super) fn join(&self, stage: &mut Stage, need: Need<'_>, io: &mut Io<'_>) {
         self.lend_to(stage);
         self.connect(stage.pipeline.toolset(), need, io);
         stage.spoken().warn(|rule| self.may_match(rule), io);
     }
 
-    /// The same without waiting for anybody: tools come as their servers do.
+    /// Gives the environment access to the server manager without connecting; tools appear when
+    /// their servers connect.
     pub(super) fn lend_to(&self, stage: &mut Stage) {
         stage.session = stage.session.clone().lend(self.upstreams.clone());
         self.upstreams.lend_to(&stage.pipeline.shared_toolset());
     }
 
-    /// Connects to every server beside whatever else is done; gives those that failed.
+    /// Connects to every server as a background task; the future returns those that failed.
     pub(super) fn connect_beside(&self) -> impl Future<Output = Failed> + Send + use<> {
         let upstreams = self.upstreams.clone();
         let connecting = self
@@ -161,21 +165,20 @@ impl Foreign {
             .map(|runtime| runtime.spawn(async move { upstreams.connect_all().await }));
         async move {
             match connecting {
-                // What panics there is told by whoever asks for its tools.
+                // A panic shows up as missing tools.
                 Some(connecting) => connecting.await.unwrap_or_default(),
                 None => Failed::new(),
             }
         }
     }
 
-    /// Tells of servers that failed, and of rules that speak of nothing now.
+    /// Warns of servers that failed and of rules that match no tool.
     pub(super) fn tell(&self, failed: Failed, spoken: &Spoken, io: &mut Io<'_>) {
         left_out(failed, io);
         spoken.warn(|rule| self.may_match(rule), io);
     }
 
-    /// Whether the rule may speak of a server that is configured and that nobody has asked for
-    /// its tools.
+    /// Whether the rule may match a tool of a configured server that is not connected.
     fn may_match(&self, rule: &Rule) -> bool {
         let is_silent =
             |server: &&String| self.upstreams.status(server).is_none_or(|status| !status.connected);
@@ -187,7 +190,7 @@ impl Foreign {
         of_any || self.configured.iter().filter(is_silent).any(of_server)
     }
 
-    /// The servers themselves, for tools that add to them.
+    /// Returns the server manager.
     pub(super) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }
@@ -228,32 +231,31 @@ impl Drop for Foreign {
         drop(entered);
         if let Some(runtime) = runtime {
             runtime.block_on(last_words(runtime.handle()));
-            // Until the programs are ended, which is at once.
+            // Waits for the server processes, which are killed at once.
             runtime.shutdown_timeout(FAREWELL);
         }
     }
 }
 
-/// Waits until servers have been told what is still to be said: that a call is not wanted any
-/// more, and that a session is over.
+/// Waits until the last messages to servers are sent: cancelled calls and ended sessions.
 async fn last_words(runtime: &Handle) {
     let said = async {
         while runtime.metrics().num_alive_tasks() > 0 {
             tokio::time::sleep(LOOK).await;
         }
     };
-    // A server that does not listen has had its time.
+    // A server that does not read them is abandoned.
     let _ = tokio::time::timeout(LAST_WORDS, said).await;
 }
 
-/// What was seen of the servers' tools.
+/// Opens the pinned definitions of the servers' tools.
 fn pins(levels: &[&ArgMatches], io: &Io<'_>) -> Pins {
     let roots = place::roots(levels, io);
     let kept = |dir: PathBuf| Pins::in_folder(dir.join("mcp")).not_inside(&roots);
     place::state_dir(levels, io).map_or_else(Pins::in_memory, kept)
 }
 
-/// Says of approvals whether they are void because a tool became another one.
+/// Returns a predicate for grants that are void because the tool's definition has changed.
 pub(super) fn voids(levels: &[&ArgMatches], io: &Io<'_>) -> impl Fn(&Grantee) -> bool + use<> {
     let pins = pins(levels, io);
     move |to| {

@@ -1,12 +1,12 @@
-//! A text that was changed in one place, as far as it can be with all other bytes as they were.
+//! Edits text in one place and keeps all other bytes.
 //!
-//! Who reads and writes a configuration may give all lines the same end, leave the mark at its
-//! beginning out, or end a last line that had no end.
+//! A TOML editor may normalise line ends, drop the byte order mark or add a final line end; these
+//! functions undo that for all unchanged lines.
 
-/// The mark with which some systems begin a text.
+/// The byte order mark at the start of some files.
 const MARK: &str = "\u{feff}";
 
-/// `before` with a block behind it.
+/// Appends a block to `before`, separated by a blank line, with its line ends.
 pub(super) fn appended(before: &str, block: &str) -> String {
     let end = line_end(before);
     let mut text = before.to_owned();
@@ -20,7 +20,7 @@ pub(super) fn appended(before: &str, block: &str) -> String {
     text
 }
 
-/// `after`, with the lines at both ends that are as they were `before` byte for byte so.
+/// Returns `after` with the common leading and trailing lines taken from `before` byte for byte.
 pub(super) fn kept(before: &str, after: &str) -> String {
     let (mark, own) = before.strip_prefix(MARK).map_or(("", before), |rest| (MARK, rest));
     let end = line_end(own);
@@ -43,13 +43,13 @@ pub(super) fn kept(before: &str, after: &str) -> String {
     text
 }
 
-/// A line without its end.
+/// Returns a line without its line end.
 fn bare(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// How the lines of a text end.
+/// Returns the line end of a text, by its first line.
 fn line_end(text: &str) -> &'static str {
     match text.split_once('\n') {
         Some((first, _)) if first.ends_with('\r') => "\r\n",
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_change_is_kept_to_the_byte() {
+    fn keeps_unchanged_lines_byte_for_byte() {
         for (before, after, expected) in [
             ("a\r\nb\r\nc\r\n", "a\nc\n", "a\r\nc\r\n"),
             ("a\nb\r\nc", "a\nx\nc\n", "a\nx\nc"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_behind_everything() {
+    fn appends_the_block_at_the_end() {
         for (before, expected) in [
             ("", "x\ny\n"),
             ("\u{feff}", "\u{feff}x\ny\n"),

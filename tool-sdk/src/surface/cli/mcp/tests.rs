@@ -1,11 +1,11 @@
-//! Servers of a configuration, from its first line to a call; the server is a shell script.
+//! Tests of configured servers, from the configuration to a call; the server is a shell script.
 
 use serde_json::Value;
 
 use super::super::toy::{Ran, Setting};
 use crate::surface::mcp::client::tests::web::{Reply, Web};
 
-/// A server of one tool, as a shell script; `cases` say what it does when that is called.
+/// A server with one tool as a shell script; `cases` handle its calls.
 fn server(tool: &str, cases: &str) -> String {
     format!(
         r#"
@@ -23,7 +23,7 @@ done
     )
 }
 
-/// A server whose tool says hello.
+/// A server whose tool returns a greeting.
 fn greeter() -> String {
     server(
         r#"{"name":"hello","description":"Says hello.","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}"#,
@@ -31,7 +31,7 @@ fn greeter() -> String {
     )
 }
 
-/// A server whose tool asks before it says hello, and says what it was told.
+/// A server whose tool elicits a name and greets it.
 fn curious() -> String {
     server(
         r#"{"name":"hello","inputSchema":{"type":"object"}}"#,
@@ -40,7 +40,7 @@ fn curious() -> String {
     )
 }
 
-/// A setting whose configuration is a file of its own.
+/// A command line with its own configuration file and state folder.
 struct Shelf {
     setting: Setting,
     config: String,
@@ -68,7 +68,7 @@ impl Shelf {
 }
 
 #[test]
-fn a_server_comes_is_used_and_goes() {
+fn a_server_is_added_used_and_removed() {
     let shelf = Shelf::new("mode = \"auto\"\n");
     let added = shelf.add();
     assert_eq!(added.code, 0, "{}", added.err);
@@ -80,25 +80,25 @@ fn a_server_comes_is_used_and_goes() {
     let shown: Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(shown["tools"][0]["source"]["server"], "greeter");
 
-    // Whoever added it has seen it, so that a rule about the tool is enough.
+    // Adding it trusted its definitions, so a rule for the tool is enough.
     let call = ["call", "mcp__greeter__hello", "--to", "ada"];
     assert_eq!(shelf.run(&[&["--no-input"][..], &call].concat()).code, 3);
     let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
     assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
-    assert_eq!(called.err, "", "the rule speaks of what is there");
+    assert_eq!(called.err, "", "the rule matches");
     let rules = ["mcp(greeter/*)", "mcp_definition(greeter/*)", "mcp_sampling", "mcp__greeter__*"];
     let rules: Vec<&str> = rules.iter().flat_map(|rule| ["--ask", rule]).collect();
     for call in [&["call", "echo", "--text", "x"][..], &["check", "mcp__greeter__hello"]] {
         assert_eq!(shelf.run(&[&rules[..], call].concat()).err, "", "{call:?}");
     }
     let wrong = ["--ask", "mcp__greter__*", "call", "echo", "--text", "x"];
-    assert!(shelf.run(&wrong).err.contains("speaks of no tool"));
+    assert!(shelf.run(&wrong).err.contains("matches no tool"));
     let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"][..], &call].concat());
     assert_eq!(denied.code, 3, "{}", denied.err);
     let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);
     assert!(checked.out.contains("\"decision\":\"ask\""), "{}", checked.out);
 
-    // The options may stand behind the name, where they say what it means.
+    // Options after the tool's name select the configuration, too.
     let state = shelf.state.path().to_str().unwrap();
     let behind = ["--config", &shelf.config, "--state-dir", state, "--yes"];
     let called = shelf.setting.run(&[&call, &behind[..]].concat());
@@ -110,7 +110,7 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&["mcp", "list"]).err, "no servers are configured\n");
     assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
 
-    // MC2: the same entry is nothing that anybody has seen.
+    // MC2: the same entry must be trusted again.
     let script = shelf.setting.file("server.sh", &greeter());
     let entry = format!("[mcp.servers.greeter]\ncommand = \"sh\"\nargs = [{script:?}]\n");
     shelf.setting.file("config.toml", &entry);
@@ -118,9 +118,9 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(again.code, 3, "{}", again.out);
 }
 
-// MC7: who sits at the terminal is asked, where the configuration lets the server ask.
+// MC7: elicitation reaches the terminal if the configuration allows it.
 #[test]
-fn a_server_asks_who_sits_at_the_terminal() {
+fn a_server_elicits_from_the_terminal() {
     for (questions, lines, expected) in [
         ("questions = [\"forms\"]", &["y", "y", "ada"][..], "hello ada\n"),
         ("questions = [\"forms\"]", &["y", "n"], "hello \n"),
@@ -153,7 +153,7 @@ fn calls_of_a_batch_reach_servers_too() {
 }
 
 #[test]
-fn a_server_that_is_not_there_stops_nothing() {
+fn an_unavailable_server_only_causes_a_warning() {
     let shelf = Shelf::new("[mcp.servers.gone]\ncommand = \"/no/such/program\"\n");
     let listed = shelf.run(&["list"]);
     assert_eq!(listed.code, 0);
@@ -164,9 +164,9 @@ fn a_server_that_is_not_there_stops_nothing() {
     assert_eq!(shelf.run(&["call", "mcp__gone__x", "{}"]).code, 2);
 }
 
-// F10: what one server needs is no reason to do without the others.
+// F10
 #[test]
-fn a_server_whose_variable_is_not_set_stops_nothing() {
+fn a_missing_variable_only_disables_its_server() {
     for needs in ["url = \"https://a/\"\nbearer_env", "command = \"x\"\nenv_from"] {
         let name = if needs.ends_with("env_from") { "[\"NOT_SET\"]" } else { "\"NOT_SET\"" };
         let shelf = Shelf::new(&format!("[mcp.servers.poor]\n{needs} = {name}\n"));
@@ -179,9 +179,9 @@ fn a_server_whose_variable_is_not_set_stops_nothing() {
     }
 }
 
-// MC5: nothing here could be the helper that confines it, and that is told.
+// MC5: the test harness has no sandbox helper.
 #[test]
-fn a_server_that_cannot_be_confined_is_not_started_where_that_is_required() {
+fn a_required_sandbox_that_is_missing_prevents_the_start() {
     let shelf = Shelf::new("");
     let script = shelf.setting.file("server.sh", &greeter());
     let entry = |sandbox: &str| {
@@ -190,7 +190,7 @@ fn a_server_that_cannot_be_confined_is_not_started_where_that_is_required() {
     };
     entry("sandbox = \"required\"\n");
     let listed = shelf.run(&["mcp", "list"]);
-    let told = "the sandbox cannot hold what is required";
+    let told = "the sandbox cannot enforce the required policy";
     assert!(listed.out.contains(told) && listed.err.contains(told), "{}", listed.out);
     assert!(listed.out.ends_with("(sandbox: required, workspace_write)\n"), "{}", listed.out);
     let call = ["--yes", "call", "mcp__greeter__hello", "{}"];
@@ -213,9 +213,9 @@ fn a_server_that_cannot_be_confined_is_not_started_where_that_is_required() {
     }
 }
 
-// MC5: nothing is started before it is known how.
+// MC5
 #[test]
-fn a_server_is_confined_from_the_first_start_on() {
+fn a_server_is_sandboxed_from_the_first_start() {
     let shelf = Shelf::new("mode = \"auto\"\n");
     let script = shelf.setting.file("server.sh", &greeter());
     let written = || std::fs::read_to_string(&shelf.config).unwrap();
@@ -223,7 +223,7 @@ fn a_server_is_confined_from_the_first_start_on() {
         let server = ["--", "sh", &script];
         shelf.run(&[&["--yes", "mcp", "add", "greeter"], options, &server].concat())
     };
-    // Nothing here could be the helper that confines it.
+    // The test harness has no sandbox helper.
     let refused = add(&["--sandbox", "required"]);
     assert!(refused.code == 1 && refused.err.contains("cannot hold"), "{}", refused.err);
     assert_eq!(written(), "mode = \"auto\"\n");
@@ -251,17 +251,16 @@ fn a_server_is_confined_from_the_first_start_on() {
             let first = page.lines().next().unwrap_or_default();
             assert!(first.ends_with(&format!("server.sh{shown}")), "{options:?}: {page}");
         }
-        // What was started is what is started from now on: nobody has to look again.
+        // Adding it trusted the server with this sandbox.
         let call = ["--no-input", "--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "{}"];
         assert_eq!(shelf.run(&call).out, "hello\n", "{options:?}");
         assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
     }
 }
 
-// Wherever it stands, an option is about the program that is started; what is set for commands
-// without a word here is not.
+// Sandbox options of `mcp add` apply to the server; the sandbox of commands does not.
 #[test]
-fn what_confines_commands_confines_a_server_only_where_that_is_said() {
+fn the_sandbox_of_commands_does_not_apply_to_servers() {
     let mut shelf = Shelf::new("sandbox = \"required\"\n");
     shelf.setting.env.push(("TOOL_SDK_SANDBOX_LEVEL", "read_only".into()));
     assert_eq!(shelf.add().code, 0);
@@ -279,7 +278,7 @@ fn what_confines_commands_confines_a_server_only_where_that_is_said() {
 }
 
 #[test]
-fn a_server_that_is_confined_in_no_known_way_is_not_added() {
+fn a_server_with_invalid_sandbox_options_is_not_added() {
     let shelf = Shelf::new("");
     let touched = shelf.setting.file("touched", "");
     std::fs::remove_file(&touched).unwrap();
@@ -306,14 +305,14 @@ fn a_server_that_is_confined_in_no_known_way_is_not_added() {
     assert_eq!(std::fs::read_to_string(&shelf.config).unwrap(), "");
     assert!(!std::path::Path::new(&touched).exists(), "nothing was started");
     let help = shelf.run(&["mcp", "add", "--help"]).out;
-    for part in ["--sandbox-network", "Confine the program", "best_effort"] {
+    for part in ["--sandbox-network", "Run the program in a sandbox", "best_effort"] {
         assert!(help.contains(part), "{help}");
     }
 }
 
-// MC2: who let a confined server run has not seen one that may do everything.
+// MC2: trust in a sandboxed server does not extend to an unrestricted one.
 #[test]
-fn a_server_that_is_confined_otherwise_is_another_one() {
+fn a_changed_sandbox_needs_new_trust() {
     let shelf = Shelf::new("");
     assert_eq!(shelf.add().code, 0);
     let call = ["--no-input", "--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "{}"];
@@ -329,7 +328,7 @@ fn a_server_that_is_confined_otherwise_is_another_one() {
 }
 
 #[test]
-fn a_server_that_is_switched_off_is_known_and_not_met() {
+fn a_disabled_server_is_listed_and_not_connected() {
     let off = "[mcp.servers.off]\ncommand = \"/no/such/program\"\nenabled = false\n\
                env_from = [\"NOT_SET\"]\n";
     let shelf = Shelf::new(off);
@@ -342,7 +341,7 @@ fn a_server_that_is_switched_off_is_known_and_not_met() {
 }
 
 #[test]
-fn what_is_not_understood_ends_the_command() {
+fn an_invalid_configuration_ends_the_command() {
     let shelf = Shelf::new("\n[mcp.servers.s]\ncommand = \"x\"\nargv = []\n");
     let ran = shelf.run(&["list"]);
     assert_eq!(ran.code, 2);
@@ -350,7 +349,7 @@ fn what_is_not_understood_ends_the_command() {
 }
 
 #[test]
-fn nothing_is_added_that_nobody_agreed_to() {
+fn nothing_is_added_without_consent() {
     let shelf = Shelf::new("");
     let script = shelf.setting.file("server.sh", &greeter());
     let add = ["mcp", "add", "greeter", "--", "sh", &script];
@@ -361,9 +360,9 @@ fn nothing_is_added_that_nobody_agreed_to() {
     assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 2);
 }
 
-// MC2, MC4: what is trusted is what was shown.
+// MC2, MC4
 #[test]
-fn all_that_is_trusted_is_shown() {
+fn shows_everything_that_is_trusted() {
     let shelf = Shelf::new("");
     let end = format!("{}THE END", "x".repeat(5000));
     let server = greeter()
@@ -381,9 +380,9 @@ fn all_that_is_trusted_is_shown() {
     }
 }
 
-// MC4: who decides about a server is told of what it says about the tools of others.
+// MC4
 #[test]
-fn what_a_server_says_of_the_tools_of_others_is_shown() {
+fn warns_of_descriptions_that_mention_other_tools() {
     let mut shelf = Shelf::new("");
     let pages = greeter().replace("\"hello\"", "\"fetch_page\"");
     let pages = shelf.setting.file("pages.sh", &pages);
@@ -399,19 +398,15 @@ fn what_a_server_says_of_the_tools_of_others_is_shown() {
         let warnings: Vec<&str> =
             page.lines().filter(|line| line.starts_with("warning: ")).collect();
         let [one, two] = &*warnings else { panic!("{page}") };
-        assert!(
-            one.contains("say_hello: it speaks of `fetch_page`, which is not its own"),
-            "{one}"
-        );
+        assert!(one.contains("say_hello: it mentions `fetch_page`, which is not its own"), "{one}");
         assert!(two.contains("`mcp__pages__fetch_page`"), "{two}");
     }
     let shown = shelf.run(&["mcp", "inspect", "pages"]);
     assert!(!shown.out.contains("warning"), "{}", shown.out);
 }
 
-// A server hears that its session is over when the program ends.
 #[test]
-fn a_session_is_ended_with_the_program() {
+fn sessions_are_deleted_when_the_program_ends() {
     let web = Web::start(|_| Reply::Usual);
     let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
     let called = shelf.run(&["--yes", "call", "mcp__web__echo", r#"{"text": "hi"}"#]);
@@ -419,9 +414,9 @@ fn a_session_is_ended_with_the_program() {
     assert!(web.asked().iter().any(|asked| asked.method == "DELETE"), "{:?}", web.asked());
 }
 
-// F8: what a tool gave although it failed is told as well.
+// F8
 #[test]
-fn a_failure_keeps_what_the_tool_gave() {
+fn a_failed_call_keeps_attachments_and_structured_output() {
     let image = r#"{"type":"image","data":"AQ==","mimeType":"image/png"}"#;
     let result = format!(
         r#"{{"content":[{{"type":"text","text":"no luck"}},{image}],"structuredContent":{{"n":1}},"isError":true}}"#
@@ -433,7 +428,7 @@ fn a_failure_keeps_what_the_tool_gave() {
     let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
     let call = ["--yes", "call", "mcp__web__echo", "{}"];
     let failed = shelf.run(&call);
-    let expected = "attachment: without a name (image/png, 1 bytes)\nerror: no luck\n";
+    let expected = "attachment: unnamed (image/png, 1 bytes)\nerror: no luck\n";
     assert_eq!((failed.code, failed.err.as_str()), (1, expected));
     let failed = shelf.run(&[&call[..], &["--json"]].concat());
     let document: Value = serde_json::from_str(&failed.out).unwrap();

@@ -1,4 +1,4 @@
-//! Who looks at calls and who is asked about them: commands of the user's hooks, and whoever answers.
+//! Builds the hooks, the approver and the forms of the environment.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use crate::context::Session;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Approver, Ask, Reply};
 
-/// The configured commands, to be run in `folder`; tells what among them is not understood.
+/// Returns the configured hooks, to run in `folder`, and prints their warnings.
 pub(super) fn hooks(
     configured: Option<config::Hooks>,
     folder: PathBuf,
@@ -24,7 +24,7 @@ pub(super) fn hooks(
     (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder)))
 }
 
-/// Whoever answers when somebody has to be asked.
+/// Returns the approver for the prompt mode; `None` denies every call that needs approval.
 pub(super) fn approver(answers: Answers, floor: &Floor, io: &Io<'_>) -> Option<Arc<dyn Approver>> {
     match (answers, &io.console) {
         (Answers::Yes, _) => Some(Arc::new(Yes)),
@@ -35,7 +35,7 @@ pub(super) fn approver(answers: Answers, floor: &Floor, io: &Io<'_>) -> Option<A
     }
 }
 
-/// Lets whoever sits at the terminal fill in the forms of tools.
+/// Lets the user fill in forms of tools at the terminal.
 pub(super) fn with_forms(
     session: Session,
     answers: Answers,
@@ -51,7 +51,7 @@ pub(super) fn with_forms(
     }
 }
 
-/// Says yes to everything, once.
+/// Approves every call once.
 struct Yes;
 
 impl Approver for Yes {

@@ -1,8 +1,7 @@
-//! The folders of a command: those that its tools may touch, and those that are the program's
-//! own.
+//! The workspace of a command, in which the program's own files are protected.
 //!
-//! **Invariant:** what is configured, approved and written down is protected wherever it lies:
-//! it is not for commands to write, and no matter of course for tools.
+//! **Invariant:** configuration, approvals and audit log are protected at every path: commands
+//! cannot write them, and tools need approval.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::process::sandbox::Policy;
 use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
 use crate::workspace::Workspace;
 
-/// The folders that tools may touch, and what confines commands to them.
+/// The workspace and the sandbox policy, with the same protected paths.
 pub(super) struct Folders {
     workspace: Workspace,
     sandbox: Policy,
@@ -22,8 +21,8 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// The folders that tools may touch, with what the program keeps protected. `levels` are
-    /// the options from left to right.
+    /// Protects the configuration file and the state folder. `levels` are the parsed options from
+    /// left to right.
     pub(super) fn new(
         workspace: Workspace,
         sandbox: Policy,
@@ -43,14 +42,14 @@ impl Folders {
         folders
     }
 
-    /// Protects one more file or folder, from tools and from commands.
+    /// Protects a file or folder from tools and from commands.
     pub(super) fn protect(self, path: &Path) -> Self {
         let (workspace, sandbox) = (self.workspace.protect(path), self.sandbox.protect(path));
         Self { workspace, sandbox, ..self }
     }
 
-    /// The same for a file that may not be there: what is not there yet cannot be held while a
-    /// command runs.
+    /// Protects a file that may be missing. A missing file is only protected from tools, because
+    /// the sandbox cannot protect it while a command runs.
     pub(super) fn protect_when_there(self, path: &Path) -> Self {
         if path.exists() {
             return self.protect(path);
@@ -58,25 +57,26 @@ impl Folders {
         Self { workspace: self.workspace.protect(path), ..self }
     }
 
-    /// Where calls keep what was too long to show.
+    /// Returns the folder for outputs that were truncated.
     pub(super) fn outputs(&self) -> Option<&Path> {
         self.outputs.as_deref()
     }
 
-    /// What is lent to sessions, one by one, and to all of them.
+    /// Splits into the workspace for sessions and the sandbox policy.
     pub(super) fn split(self) -> (Readable, Policy) {
         (Readable { workspace: self.workspace, outputs: self.outputs }, self.sandbox)
     }
 }
 
-/// The folders that tools may touch, as each session sees them.
+/// The workspace, to which each session adds its stored outputs as readable.
 pub(in super::super) struct Readable {
     workspace: Workspace,
     outputs: Option<PathBuf>,
 }
 
 impl Readable {
-    /// Lends the folders; what an earlier call of the session kept may be read without asking.
+    /// Adds the workspace to a session. Outputs that earlier calls of the session stored can be
+    /// read without approval.
     pub(in super::super) fn lend(&self, session: Session) -> Session {
         let workspace = self.workspace.clone();
         let kept = self.outputs.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
@@ -87,8 +87,8 @@ impl Readable {
     }
 }
 
-/// Removes outputs that nobody came back for, at most once an hour. Nobody waits for it; whoever
-/// ends before finds them next time.
+/// Removes old stored outputs on a background thread, at most once an hour. If the program ends
+/// earlier, the next one continues.
 fn sweep_now_and_then(folder: &Path) {
     if is_due(folder) {
         let folder = folder.to_owned();

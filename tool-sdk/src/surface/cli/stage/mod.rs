@@ -1,7 +1,6 @@
-//! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
+//! The environment of calls: pipeline, session, workspace, hooks and approver.
 //!
-//! What options, environment and configuration say is read by [`Guard`] and [`place`]; here it
-//! is put together.
+//! It is built from the [`ResolvedSettings`] and the resolved [`paths`].
 
 mod asked;
 mod folders;
@@ -29,27 +28,27 @@ use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
 use crate::toolset::View;
 
-/// Where calls are made.
+/// Everything that a command needs to make calls.
 pub(super) struct Stage {
     pub(super) pipeline: Pipeline,
     pub(super) session: Session,
-    /// Ends every call.
+    /// Cancels every call.
     pub(super) stop: CancellationToken,
-    /// Who was meant to answer what is asked.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
+    /// How calls that need approval are answered.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only a server needs it"))]
     pub(super) answers: Answers,
-    /// The folders as each session sees them.
+    /// The workspace for further sessions.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have sessions"))]
     pub(super) readable: Readable,
     floor: Floor,
-    /// The commands that look at calls.
+    /// The configured hook commands.
     hooks: Option<Arc<ExternalHooks>>,
-    /// What the guard says of tools by patterns.
+    /// The tool patterns of the settings, each with its key.
     patterns: Vec<(String, String)>,
 }
 
 impl Stage {
-    /// `levels` are the options from left to right.
+    /// Builds the environment. `levels` are the parsed options from left to right.
     pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
         let guard = Guard::load(levels, io)?;
         let mut pipeline = Pipeline::new(app.toolset(&guard)?)
@@ -59,7 +58,7 @@ impl Stage {
         let patterns = guard.patterns();
         if let Some(writable) = &guard.writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {
-                let warning = format!("warning: `{}` (writable) is not there", folder.display());
+                let warning = format!("warning: `{}` (writable) does not exist", folder.display());
                 io.say(style::plain(&warning));
             }
             pipeline = pipeline.writable_roots(writable);
@@ -80,7 +79,7 @@ impl Stage {
         }
         let floor = Floor::default();
         let approver = asked::approver(guard.answers, &floor, io);
-        // Paths in arguments are relative to the first of the roots.
+        // Relative paths in arguments start at the first root, so hooks run there.
         let folder = place::roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
         let hooks = asked::hooks(guard.hooks, folder, io);
@@ -112,19 +111,18 @@ impl Stage {
         })
     }
 
-    /// The tools as this setting has them: not those that others stand in for.
+    /// Returns the tools that the session can use.
     pub(super) fn view(&self) -> Arc<View> {
         self.pipeline.toolset().view_for(&self.session)
     }
 
-    /// What rules and hooks are compared with that may speak of nothing.
+    /// Returns the check for rules, matchers and patterns that match no tool.
     pub(super) fn spoken(&self) -> Spoken {
         let (pipeline, hooks) = (self.pipeline.clone(), self.hooks.clone());
         Spoken { pipeline, hooks, patterns: self.patterns.clone() }
     }
 
-    /// Whoever is told of the calls: events as lines where that is wanted, a person at a
-    /// terminal, or nobody.
+    /// Subscribes to events: JSON lines with `events`, progress on a terminal, else warnings only.
     pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
         match (events, io.live && !style::is_dumb(io)) {
             (true, _) => Watch::lines(self.pipeline.subscribe()),
@@ -134,7 +132,7 @@ impl Stage {
     }
 }
 
-/// The file in which decisions and runs are written down.
+/// Opens the audit log.
 fn audit_log(path: &Path) -> Result<AuditLog> {
     AuditLog::open(path, Redactor::from_env()).map_err(|error| {
         Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))

@@ -1,4 +1,5 @@
-//! What rules and hooks may speak of, so that a mistyped name is noticed.
+//! Warns of rules, hook matchers and tool patterns that match nothing, because a name in them is
+//! most likely mistyped.
 
 use std::slice;
 use std::sync::Arc;
@@ -10,24 +11,24 @@ use crate::pipeline::Pipeline;
 use crate::tool::Tool;
 use crate::toolset::{View, any_forbids, nearly_names, passed_over};
 
-/// What rules and hooks may speak of, also once the calls are made by somebody else.
+/// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
 pub(in super::super) struct Spoken {
     pub(super) pipeline: Pipeline,
     pub(super) hooks: Option<Arc<ExternalHooks>>,
-    /// What else speaks of tools: patterns, each with its place.
+    /// The tool patterns of the settings, each with its key.
     pub(super) patterns: Vec<(String, String)>,
 }
 
 impl Spoken {
-    /// Tells of rules and hooks that speak of nothing that there is, nor of anything that
-    /// `may_come`.
-    /// They stay: a tool may come later.
+    /// Warns of rules, matchers and patterns that match no tool, and none that `may_come`.
+    ///
+    /// They stay in force, because a tool may be added later.
     pub(in super::super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let tools = self.pipeline.toolset().everything();
         let mut told: Vec<Rule> = Vec::new();
         for (agent, view) in self.pipeline.toolset().views() {
             for rule in view.unmatched_rules() {
-                // What holds for everybody holds for each agent, too.
+                // Global rules are part of the view of each agent, too.
                 if told.contains(rule) {
                     continue;
                 }
@@ -51,17 +52,17 @@ impl Spoken {
         let patterns = patterns
             .map(|(place, pattern)| (format!("the pattern `{pattern}` ({place})"), &**pattern));
         for (what, name) in matchers.chain(patterns) {
-            // An expression may mean whatever a server brings.
+            // A regular expression may match any tool of a server.
             let permission = if name.contains(|c| !is_of_name(c)) { "*" } else { name };
             if !may_come(&Rule::new(Action::Deny, permission, "*")) {
-                let warning = format!("warning: {what} speaks of no tool that there is");
+                let warning = format!("warning: {what} matches no tool");
                 io.say(style::plain(&warning));
             }
         }
     }
 }
 
-/// What a rule does not say that it seems to say; nothing of one about what may come.
+/// Returns why a rule matches nothing; `None` for a rule about a tool that may still come.
 fn nothing_said(
     rule: &Rule,
     tools: &[Arc<dyn Tool>],
@@ -71,19 +72,19 @@ fn nothing_said(
     let nearly = rule.nearly_names();
     if let Some(name) = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool))) {
         let how = rule.well_named(name);
-        return Some(format!("says nothing of the argument `{name}`: write it {how}"));
+        return Some(format!("does not match the argument `{name}`: write it {how}"));
     }
     let passed = passed_over(rule, view.tools());
     if !passed.is_empty() {
         let passed = passed.join("`, `");
-        return Some(format!("says nothing of calls of `{passed}`: they have no such argument"));
+        return Some(format!("does not apply to `{passed}`: there is no such argument"));
     }
     if may_come(rule) {
         return None;
     }
     Some(match rule.argument {
-        Some(_) => "speaks of no argument of a tool that there is".to_owned(),
-        None => "speaks of no tool that there is".to_owned(),
+        Some(_) => "matches no argument of any tool".to_owned(),
+        None => "matches no tool".to_owned(),
     })
 }
 

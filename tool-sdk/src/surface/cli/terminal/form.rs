@@ -1,7 +1,7 @@
-//! A form that the person at the terminal fills in, one field after the other.
+//! Elicitation forms at the terminal, filled in field by field.
 //!
-//! **Invariant:** an answer holds what was typed, or what was shown in brackets where nothing
-//! was typed. The end of the input closes the form.
+//! **Invariant:** each value was typed by the user, or is the default that was shown in brackets.
+//! The end of the input cancels the form.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
 use crate::error::ToolError;
 use crate::permission::framed;
 
-/// How often a field may be filled in wrongly.
+/// How many invalid answers a field may get.
 const TRIES: usize = 3;
 
 /// Shows forms at a terminal.
@@ -30,7 +30,7 @@ impl FormsAtTerminal {
 
     async fn fill_in(&self, inquiry: Inquiry) -> Value {
         let (console, floor) = (Arc::clone(&self.console), self.floor.turn().await);
-        // Dropped with this future, when nobody wants the answer any more.
+        // Cancelled when this future is dropped.
         let settled = CancellationToken::new();
         let _asking = settled.clone().drop_guard();
         let answer = tokio::task::spawn_blocking(move || {
@@ -52,9 +52,7 @@ impl Inquiries for FormsAtTerminal {
             let mut answers = Vec::with_capacity(inquiries.len());
             for (_, inquiry) in inquiries {
                 if inquiry.kind() != InquiryKind::Form {
-                    return Err(ToolError::unavailable(
-                        "a person at a terminal only fills in forms",
-                    ));
+                    return Err(ToolError::unavailable("the terminal only supports forms"));
                 }
                 answers.push(self.fill_in(inquiry).await);
             }
@@ -64,7 +62,7 @@ impl Inquiries for FormsAtTerminal {
     }
 }
 
-/// One form, with what it takes to fill it in.
+/// The dialog for one form.
 struct Sheet<'a> {
     console: &'a dyn Console,
     wanted: &'a dyn Fn() -> bool,
@@ -85,7 +83,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// What was filled in; nothing when the person gave up.
+    /// Reads all fields; `None` when the user gave up.
     fn content(&self) -> Option<Map<String, Value>> {
         let schema = &self.form["requestedSchema"];
         let mut content = Map::new();
@@ -99,7 +97,7 @@ impl Sheet<'_> {
         Some(content)
     }
 
-    /// The value of a field, if it gets one; nothing when the person gave up.
+    /// Reads the optional value of a field; `None` when the user gave up.
     fn field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
         let mut words = framed(&described(name, field, required));
         for _ in 0..TRIES {
@@ -111,7 +109,7 @@ impl Sheet<'_> {
             }
             match value(&line, field) {
                 Some(value) => return Some(Some(value)),
-                None => "that does not fit; try again\n".clone_into(&mut words),
+                None => "invalid value; try again\n".clone_into(&mut words),
             }
         }
         None
@@ -123,18 +121,18 @@ impl Sheet<'_> {
     }
 }
 
-/// What a person is told of a field.
+/// Describes a field: title, description, type or choices, default.
 fn described(name: &str, field: &Value, required: bool) -> String {
     let text = |key: &str| field[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
     let kind = field["type"].as_str().unwrap_or("string");
     let choices = choices(field);
     let kind = if choices.is_empty() { kind.to_owned() } else { choices.join(" | ") };
-    let need = if required { ", must be filled in" } else { "" };
+    let need = if required { ", required" } else { "" };
     let default = field.get("default").map(|value| format!(" [{value}]")).unwrap_or_default();
     format!("{}{}{name} ({kind}{need}){default}", text("title"), text("description"))
 }
 
-/// The values of which one, or some, are chosen.
+/// Returns the values to choose from; empty for free input.
 fn choices(field: &Value) -> Vec<String> {
     let of = |field: &Value| -> Vec<String> {
         let named = |key: &str| field[key].as_array().into_iter().flatten();
@@ -147,7 +145,7 @@ fn choices(field: &Value) -> Vec<String> {
     }
 }
 
-/// The line as a value of the field's kind.
+/// Parses the line as a value of the field; `None` if it is invalid.
 fn value(line: &str, field: &Value) -> Option<Value> {
     let choices = choices(field);
     let chosen = |word: &str| {
@@ -194,7 +192,7 @@ mod tests {
 
     // MC7
     #[test]
-    fn what_is_typed_is_the_answer() {
+    fn typed_values_become_the_answer() {
         let (answer, shown) = filled(&["y", "ada", "thirty", "30", "", "x, y", "no"]);
         let expected = json!({
             "name": "ada", "age": 30, "shelf": "B", "tags": ["x", "y"], "sure": false,
@@ -205,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_to_answer() {
+    fn a_form_can_be_declined_and_cancelled() {
         let action = |lines: &[&str]| filled(lines).0["action"].clone();
         assert_eq!(action(&["n"]), "decline");
         assert_eq!(action(&[""]), "decline");
         assert_eq!(action(&[]), "cancel");
         assert_eq!(action(&["y", "ada"]), "cancel", "the input ended");
-        assert_eq!(action(&["y", "", "", ""]), "cancel", "the name must be filled in");
+        assert_eq!(action(&["y", "", "", ""]), "cancel", "the name is required");
         let few = filled(&["y", "ada", "", "A", "", ""]).0;
         assert_eq!(few["content"], json!({ "name": "ada", "shelf": "A" }));
     }

@@ -1,7 +1,7 @@
-//! Asking the person at the terminal, one question at a time.
+//! Approval prompts at the terminal, one at a time.
 //!
-//! **Invariant:** only the exact letter or word for a yes is one. Everything else is a no:
-//! another word, the end of the input, a terminal that fails.
+//! **Invariant:** only the exact letter or word approves. Everything else is a denial: another
+//! word, the end of the input, a terminal error.
 
 mod form;
 
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::form::FormsAtTerminal;
 use crate::permission::{Approver, Ask, Reply};
 
-/// A terminal with somebody in front of it.
+/// An interactive terminal that can prompt the user.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ use crate::permission::{Approver, Ask, Reply};
 /// use std::io;
 /// use tool_sdk::cli::Console;
 ///
-/// /// Somebody who says yes to everything.
+/// /// Approves everything.
 /// struct Agreeable;
 ///
 /// impl Console for Agreeable {
@@ -34,25 +34,25 @@ use crate::permission::{Approver, Ask, Reply};
 /// }
 /// ```
 pub trait Console: Send + Sync + 'static {
-    /// Shows `text`, drops whatever was typed before it could be read, and waits for a
-    /// line.
+    /// Shows `text`, discards typed-ahead input, and waits for a line.
     ///
-    /// There is no line at the end of the input, and once nobody `wants` one any more.
+    /// Returns `None` at the end of the input, and as soon as `wanted` returns false.
     ///
     /// # Errors
     ///
-    /// Fails when the terminal does.
+    /// Fails when the terminal cannot be read or written.
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>>;
 }
 
-/// Who may write on the screen: a question that waits for its answer must stay readable.
+/// The lock on the terminal: a prompt holds it until it is answered, so that progress output and
+/// other prompts do not overwrite it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Floor(Arc<Mutex<()>>);
 
 impl Floor {
-    /// The floor, behind everybody who came before.
+    /// Waits for the lock, in the order of the requests.
     async fn turn(&self) -> OwnedMutexGuard<()> {
-        /// The last answer may settle the next question too, which is then dropped.
+        /// The previous answer may settle the next prompt too, which is then cancelled.
         const MOMENT: Duration = Duration::from_millis(50);
         if let Some(free) = self.try_take() {
             return free;
@@ -62,13 +62,13 @@ impl Floor {
         floor
     }
 
-    /// The floor, when it is free.
+    /// Takes the lock if it is free.
     pub(super) fn try_take(&self) -> Option<OwnedMutexGuard<()>> {
         Arc::clone(&self.0).try_lock_owned().ok()
     }
 }
 
-/// Asks at a terminal.
+/// An approver that prompts at the terminal.
 pub(super) struct AtTerminal {
     console: Arc<dyn Console>,
     floor: Floor,
@@ -85,11 +85,11 @@ impl Approver for AtTerminal {
         let (console, floor) = (Arc::clone(&self.console), self.floor.clone());
         Box::pin(async move {
             let floor = floor.turn().await;
-            // Dropped with this future, when the ask is settled in another way.
+            // Cancelled when this future is dropped because the request ended otherwise.
             let settled = CancellationToken::new();
             let _asking = settled.clone().drop_guard();
             let answer = tokio::task::spawn_blocking(move || {
-                // Held until the last line is read, so that no two questions mix.
+                // Held until the last line is read, so that prompts do not mix.
                 let _floor = floor;
                 Conversation { console: &*console, ask: &ask, wanted: &|| !settled.is_cancelled() }
                     .answer()
@@ -99,7 +99,7 @@ impl Approver for AtTerminal {
     }
 }
 
-/// One question, with what it takes to answer it.
+/// The dialog about one approval request.
 struct Conversation<'a> {
     console: &'a dyn Console,
     ask: &'a Ask,
@@ -113,7 +113,7 @@ impl Conversation<'_> {
         reply
     }
 
-    /// The answer; none is a no.
+    /// Reads the answer; `None` is a denial.
     fn reply(&self) -> Option<Reply> {
         let reaches_far = self.ask.offers_always();
         let offered = if reaches_far {
@@ -136,11 +136,11 @@ impl Conversation<'_> {
         }
     }
 
-    /// An answer for patterns of the person's own.
+    /// Reads patterns of the user, and the scope of the grant.
     fn edited(&self) -> Option<Reply> {
         const MOST: usize = 32;
         let mut patterns = Vec::new();
-        let mut words = "what to allow from now on, one pattern a line, then an empty line\n> ";
+        let mut words = "patterns to allow from now on, one a line, then an empty line\n> ";
         while patterns.len() < MOST {
             let pattern = self.line(words)?;
             if pattern.is_empty() {

@@ -1,4 +1,4 @@
-//! What a person types, and what becomes of the call.
+//! Tests of approval prompts: what the user types, and how the call ends.
 
 use std::io;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ fn check(lines: &[&str], code: u8) {
     assert_eq!(ran.code, code, "{lines:?} {}", ran.err);
 }
 
-// F76, PR6: only the exact word is a yes.
+// F76, PR6
 #[test]
-fn only_the_exact_word_is_a_yes() {
+fn only_the_exact_word_approves() {
     for yes in ["y", "yes", "once", " y ", "s", "session", "a", "always"] {
         check(&[yes], 0);
     }
@@ -39,7 +39,7 @@ fn only_the_exact_word_is_a_yes() {
 }
 
 #[test]
-fn a_person_sees_the_call_and_the_choices() {
+fn the_prompt_shows_the_call_and_the_choices() {
     let (_, shown) = answer(&["n"], &["call", "kinds", "--text", "a\u{202e}b\nc"]);
     assert!(shown.contains("kinds"), "{shown}");
     assert!(shown.contains("[y] once") && shown.ends_with("\n> "), "{shown}");
@@ -52,7 +52,7 @@ fn feedback_reaches_the_caller() {
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("try another"), "{}", ran.err);
     assert!(shown.ends_with("what to do instead\n> "), "{shown}");
-    // Without a word it is a plain no.
+    // Empty feedback is a plain denial.
     check(&["f", ""], 3);
     check(&["f"], 3);
 }
@@ -67,7 +67,7 @@ fn patterns_can_be_edited() {
 }
 
 #[test]
-fn whoever_is_not_to_be_asked_is_not() {
+fn options_and_rules_prevent_the_prompt() {
     for (option, code) in
         [("--yes", 0), ("--no-input", 3), ("--allow=kinds", 0), ("--deny=kinds", 3)]
     {
@@ -84,21 +84,21 @@ fn calls(count: usize) -> Vec<u8> {
         .collect()
 }
 
-// F76: once is for one call, a session's yes for what follows.
+// F76
 #[test]
-fn a_yes_for_the_session_answers_the_rest() {
+fn approving_for_the_session_answers_later_prompts() {
     for (yes, code) in [("y", 3), ("s", 0), ("a", 0)] {
         let mut setting = Setting { stdin: calls(40), ..Setting::default() };
-        // Not enough for everything; so many because an answer takes a moment to spread.
+        // One answer short; this many because a grant takes a moment to reach pending prompts.
         setting.types(&[yes; 39]);
         let ran = setting.run(&["batch"]);
         assert_eq!(ran.code, code, "{yes} {}", ran.out);
     }
 }
 
-// A plain no stops what is asked beside it; one with words only its own call.
+// A plain denial rejects the other pending prompts; one with feedback only its own call.
 #[test]
-fn a_no_stops_the_batch_and_feedback_does_not() {
+fn a_plain_denial_stops_the_batch() {
     for (lines, went_on) in [(&["n"][..], 0), (&["f", "not this", "y", "y"], 2)] {
         let mut setting = Setting { stdin: calls(3), ..Setting::default() };
         setting.types(lines);
@@ -108,9 +108,9 @@ fn a_no_stops_the_batch_and_feedback_does_not() {
     }
 }
 
-// F76: always outlives the program, and only in its workspace.
+// F76: an `always` grant outlives the program, and only holds in its workspace.
 #[test]
-fn a_yes_for_always_is_kept() {
+fn an_always_grant_is_stored() {
     let state = tempfile::tempdir().unwrap();
     let call = ["call", "kinds", "--state-dir", state.path().to_str().unwrap()];
     let mut setting = Setting::default();
@@ -123,22 +123,22 @@ fn a_yes_for_always_is_kept() {
     assert_eq!(setting.run(&call).code, 0);
     setting.types(&[]);
     assert_eq!((setting.run(&call).code, setting.shown().as_str()), (0, ""));
-    // AP3: who it was, as far as that is known.
+    // AP3: the source of the approval is stored.
     let list = ["approvals", "list", "--json", "--state-dir", state.path().to_str().unwrap()];
     let list = setting.run(&list).out;
     assert!(list.contains(r#""who": "terminal""#), "{list}");
-    // AP1: where tools may write, nothing is believed.
+    // AP1: a store that tools can write is not trusted.
     let writable = state.path().parent().unwrap().display().to_string();
     setting.env.push(("TOOL_SDK_WRITABLE", writable));
     let told = setting.run(&["check", "kinds", call[2], call[3]]).err;
     assert!(told.contains("tools may write to it"), "{told}");
     setting.env.pop();
-    // Elsewhere, and against a rule, it says nothing.
+    // It does not hold in another workspace, nor against a rule.
     assert_eq!(Setting::default().run(&call).code, 3);
     assert_eq!(setting.run(&[&call[..], &["--deny", "kinds"]].concat()).code, 3);
 }
 
-/// A terminal where somebody gives up instead of answering.
+/// A console whose user cancels the call instead of answering.
 struct Leaving {
     stop: CancellationToken,
 }
@@ -154,7 +154,7 @@ impl Console for Leaving {
 }
 
 #[test]
-fn an_aborted_call_takes_its_question_with_it() {
+fn aborting_a_call_cancels_its_prompt() {
     let stop = CancellationToken::new();
     let floor = Floor::default();
     let console = Arc::new(Leaving { stop: stop.clone() });
@@ -164,7 +164,7 @@ fn an_aborted_call_takes_its_question_with_it() {
         let session = Session::new("s").with_cancel(stop);
         let outcome = pipeline.call(&session, Call::new("kinds", "{}")).await;
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
-        // The line is not waited for any more, and the next question can be asked.
+        // The prompt ended, so the terminal is free for the next one.
         let _free = floor.turn().await;
     });
 }

@@ -1,7 +1,7 @@
 //! The terminal of this process as a [`Console`].
 //!
-//! Lines are read from the terminal itself and not through a buffer, so that dropping what
-//! was typed ahead drops all of it.
+//! Lines are read from the terminal without a buffer, so that `tcflush` discards all typed-ahead
+//! input.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,26 +13,26 @@ use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use super::Console;
 
-/// A terminal: where lines are typed, and where text is shown.
+/// A console on a terminal: input and output.
 pub(super) struct Tty<I, O> {
     input: I,
     output: Mutex<O>,
-    /// What makes room for a question: a line about a running call may stand there.
+    /// The escape sequence that clears a progress line before a prompt.
     room: &'static str,
 }
 
-/// The terminal of this process, when somebody can type and read there. One that `is_dumb`
-/// takes nothing but text, and no line about a running call stands on it.
+/// Opens the terminal of this process, if standard input and standard error are one. With
+/// `is_dumb`, no escape sequences are written.
 pub(super) fn of_process(is_dumb: bool) -> Option<Tty<io::Stdin, io::Stderr>> {
     let (input, output) = (io::stdin(), io::stderr());
     (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output, is_dumb))
 }
 
-/// How wide the terminal of this process is, where its output goes to one.
+/// Returns the width of the terminal that standard output or standard error is.
 pub(super) fn columns_of_process() -> Option<u16> {
     let of = |terminal: BorrowedFd<'_>| Some(tcgetwinsize(terminal).ok()?.ws_col);
     let known = of(io::stdout().as_fd()).or_else(|| of(io::stderr().as_fd()));
-    // Some do not say.
+    // Some terminals report 0.
     known.filter(|columns| *columns > 0)
 }
 
@@ -48,9 +48,9 @@ impl<I: AsFd, O: Write> Tty<I, O> {
         output.flush()
     }
 
-    /// Whether there is something to read by now.
+    /// Waits a short time for input; returns whether there is any.
     fn is_ready(&self) -> io::Result<bool> {
-        /// How soon it is noticed that nobody wants the line any more.
+        /// How often `wanted` is checked.
         const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&TICK)) {
             Ok(ready) => Ok(ready > 0),
@@ -59,7 +59,7 @@ impl<I: AsFd, O: Write> Tty<I, O> {
         }
     }
 
-    /// One line; a terminal gives them one by one.
+    /// Reads one line; a terminal delivers input line by line.
     fn line(&self, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         const MAX: usize = 64 << 10;
         let mut line = Vec::new();
@@ -86,7 +86,7 @@ impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         self.show(self.room)?;
         self.show(text)?;
-        // What was typed before the question could be read is no answer to it.
+        // Typed-ahead input must not answer the prompt.
         tcflush(&self.input, QueueSelector::IFlush)?;
         let line = self.line(wanted)?;
         if line.is_none() {

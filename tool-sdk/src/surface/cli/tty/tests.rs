@@ -1,4 +1,4 @@
-//! A pair of terminals: the one that a person types on, and the one that is read.
+//! Tests with a pseudo-terminal pair: the user's end, and the end that the program reads.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,21 +19,21 @@ fn pair() -> (File, OwnedFd) {
     (person.into(), program)
 }
 
-/// Types, and waits until the terminal has it: what arrives is shown.
+/// Types text, and waits for its echo.
 fn type_in(mut person: &File, text: &str) {
     person.write_all(text.as_bytes()).unwrap();
     let mut shown = vec![0; text.replace('\n', "\r\n").len()];
     person.read_exact(&mut shown).unwrap();
 }
 
-/// Asks once: `ahead` is typed before the question can be read, `behind` after that.
+/// Prompts once: `ahead` is typed before the prompt is shown, `behind` after it.
 fn ask(ahead: &str, behind: Option<&str>) -> Option<String> {
     let (person, program) = pair();
     type_in(&person, ahead);
     let tty = Tty::new(program, Vec::new(), false);
     let looked = Cell::new(false);
     let answer = tty.prompt("sure? ", &|| {
-        // It is looked for a line only behind the question.
+        // `wanted` is only called after the prompt was shown.
         if let (false, Some(behind)) = (looked.replace(true), behind) {
             type_in(&person, behind);
         }
@@ -46,16 +46,16 @@ fn ask(ahead: &str, behind: Option<&str>) -> Option<String> {
 
 // PR6
 #[test]
-fn what_was_typed_before_the_question_is_no_answer() {
+fn typed_ahead_input_does_not_answer_the_prompt() {
     for ahead in ["", "y\n", "y", "y\ny\ny\n", "yes\nye"] {
         assert_eq!(ask(ahead, Some("n\n")).as_deref(), Some("n\n"), "{ahead:?}");
-        // Return alone does not complete what was typed ahead.
+        // A line end alone does not complete typed-ahead input.
         assert_eq!(ask(ahead, Some("\n")).as_deref(), Some("\n"), "{ahead:?}");
     }
 }
 
 #[test]
-fn there_is_no_line_at_the_end_or_when_nobody_wants_it() {
+fn returns_no_line_at_the_end_or_when_cancelled() {
     assert_eq!(ask("y\n", None), None);
     let (person, program) = pair();
     let tty = Tty::new(program, Vec::new(), false);
@@ -71,7 +71,7 @@ fn there_is_no_line_at_the_end_or_when_nobody_wants_it() {
 }
 
 #[test]
-fn a_terminal_that_only_takes_text_gets_nothing_else() {
+fn a_dumb_terminal_gets_no_escape_sequences() {
     let (_person, program) = pair();
     let tty = Tty::new(program, Vec::new(), true);
     assert_eq!(tty.prompt("sure? ", &|| false).unwrap(), None);

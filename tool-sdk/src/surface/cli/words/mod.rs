@@ -1,10 +1,10 @@
-//! The words behind the name of a tool, taken apart: flags of the tool, options of the
-//! program, and arguments that are JSON already.
+//! Parses the words after the name of a tool: flags of the tool, program options, and arguments
+//! that are already JSON.
 //!
-//! The flags become JSON, so that a wrong value is found where wrong JSON is, and told in
-//! the same words. What only a command line can get wrong is told here, all at once.
+//! Flags are converted to JSON, so that the argument check of the pipeline reports wrong values in
+//! the same way. Faults of the command line itself are collected here.
 //!
-//! **Invariant:** nothing is run while a word is left that was not understood.
+//! **Invariant:** no call is made while there is a word that could not be parsed.
 
 use std::ffi::{OsStr, OsString};
 
@@ -16,12 +16,12 @@ use super::{Io, input, style};
 use crate::escape::json_string;
 use crate::tool::{Fault, FaultKind, closest};
 
-/// The words, by what they are for.
+/// The parsed words, by kind.
 pub(super) struct Words<'w> {
     flags: &'w [Flag<'w>],
-    /// The values of each flag, as JSON texts.
+    /// The JSON texts of the values of each flag.
     given: Vec<Vec<String>>,
-    /// The options of the program, each with its value.
+    /// The words of each program option: its name, and its value.
     options: Vec<Vec<&'w OsString>>,
     /// JSON, `-` or `@FILE`.
     json: Option<&'w OsString>,
@@ -29,7 +29,7 @@ pub(super) struct Words<'w> {
 }
 
 impl<'w> Words<'w> {
-    /// `command` knows the options of the program.
+    /// Sorts the words. `command` has the program options.
     pub(super) fn read(words: &'w [OsString], flags: &'w [Flag<'w>], command: &Command) -> Self {
         let given = flags.iter().map(|_| Vec::new()).collect();
         let mut read = Self { flags, given, options: Vec::new(), json: None, faults: Vec::new() };
@@ -40,7 +40,7 @@ impl<'w> Words<'w> {
                 "-h" => read.options.push(vec![word]),
                 text if text.starts_with("--") => read.option(word, text, &mut words, command),
                 text if text.starts_with('-') && text != "-" => {
-                    // Its value is not the arguments as JSON.
+                    // Skips its value, which is not the JSON arguments.
                     next_value(&mut words, true);
                     read.unknown(text, command);
                 }
@@ -50,7 +50,7 @@ impl<'w> Words<'w> {
         read
     }
 
-    /// The options of the program, as its own parser understands them.
+    /// Parses the program options with clap; `None` after a fault.
     pub(super) fn options(&mut self, command: Command) -> Result<Option<ArgMatches>> {
         let understood = self.faults.len();
         for option in &self.options {
@@ -71,8 +71,8 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// The arguments as JSON text, `{}` when there are none; and what is wrong with the words.
-    /// Where it cannot be said what the arguments are, there is no text to judge.
+    /// Returns the arguments as JSON text, `{}` by default, and the faults. There is no text if it
+    /// is unclear what the arguments are.
     pub(super) fn finish(mut self, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
         let Some(word) = self.json else {
             return Ok((Some(self.object()), self.faults));
@@ -80,7 +80,7 @@ impl<'w> Words<'w> {
         let is_flagged = self.given.iter().any(|values| !values.is_empty());
         match (is_flagged, is_bare(word)) {
             (true, true) => self.faults.push(fault(&format!(
-                "`{}` is one word too many; a value with blanks needs quotes",
+                "unexpected word `{}`; a value with blanks needs quotes",
                 shown(word)
             ))),
             (true, false) => {
@@ -95,7 +95,7 @@ impl<'w> Words<'w> {
         Ok((Some(self.object()), self.faults))
     }
 
-    /// Arguments that are JSON.
+    /// Reads the arguments that are JSON.
     fn document(mut self, word: &OsStr, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
         match input::arguments(word, io) {
             Ok(text) => Ok((Some(text), self.faults)),
@@ -107,7 +107,7 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// A word that stands where JSON could; most likely the value of a flag.
+    /// Returns the fault for a word in place of JSON, most likely the value of a flag.
     fn bare(&self, word: &OsStr) -> Fault {
         let flag = self.flags.iter().find(|flag| flag.is_required()).or(self.flags.first());
         let shown = shown(word);
@@ -117,7 +117,7 @@ impl<'w> Words<'w> {
                 flag.long(),
                 style::shell_quote(&shown)
             )),
-            None => fault(&format!("`{shown}` is one word too many")),
+            None => fault(&format!("unexpected word `{shown}`")),
         }
     }
 
@@ -126,10 +126,10 @@ impl<'w> Words<'w> {
             self.json = Some(word);
             return;
         }
-        self.faults.push(fault(&format!("`{}` is one word too many", shown(word))));
+        self.faults.push(fault(&format!("unexpected word `{}`", shown(word))));
     }
 
-    /// `--name`, `--name=value` or `--name value`.
+    /// Handles `--name`, `--name=value` or `--name value`.
     fn option(
         &mut self,
         word: &'w OsString,
@@ -166,8 +166,8 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// What is wrong where another flag stands behind one that needs a value: most likely the
-    /// value was forgotten.
+    /// Returns a fault if a flag that needs a value is followed by another flag, because the value
+    /// was most likely forgotten.
     fn flag_behind(
         &self,
         at: usize,
@@ -190,13 +190,14 @@ impl<'w> Words<'w> {
         })
     }
 
-    /// Says of names without a flag that the tool takes other names than those that it tells.
+    /// Explains in the faults of unknown flags that a tool with free argument names takes them as
+    /// JSON.
     pub(super) fn tell_of_free_names(&mut self) {
         let unknown = self.faults.iter_mut().filter(|it| it.kind == FaultKind::Unknown);
         for fault in unknown {
             let name = fault.pointer.trim_start_matches('/');
             fault.message = format!(
-                "`{name}` has no flag; the tool takes names of your choice, so write all as JSON"
+                "`{name}` has no flag; the tool accepts any name, so write all arguments as JSON"
             );
         }
     }
@@ -214,7 +215,7 @@ impl<'w> Words<'w> {
         self.faults.push(Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message));
     }
 
-    /// A flag that neither the tool nor the program has.
+    /// Records a flag that neither the tool nor the program has.
     fn unknown(&mut self, text: &str, command: &Command) {
         let name = text.trim_start_matches('-').split('=').next().unwrap_or_default();
         let names: Vec<&str> = self.flags.iter().map(|flag| flag.name).collect();
@@ -232,7 +233,7 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// The values of the flags, in the order of the parameters.
+    /// Returns the values of the flags as a JSON object, in the order of the parameters.
     fn object(&self) -> String {
         let pairs = self.flags.iter().zip(&self.given);
         let members: Vec<String> = pairs
@@ -243,7 +244,7 @@ impl<'w> Words<'w> {
     }
 }
 
-/// How much of a word is repeated.
+/// How many characters of a word are repeated in a message.
 const MAX_SHOWN: usize = 64;
 
 fn shown(word: &OsStr) -> String {
@@ -251,19 +252,20 @@ fn shown(word: &OsStr) -> String {
     start.escape_debug().to_string()
 }
 
-/// Whether a word is no JSON, and does not say where any is.
+/// Whether a word is neither JSON, nor `-`, nor `@FILE`.
 fn is_bare(word: &OsStr) -> bool {
     let text = word.to_str().unwrap_or_default().trim_start();
     let begins = |c: char| c.is_ascii_digit() || "{[\"-@".contains(c);
     !text.is_empty() && !text.starts_with(begins) && !["true", "false", "null"].contains(&text)
 }
 
-/// A fault of the words as a whole.
+/// Returns a fault that belongs to no parameter.
 fn fault(message: &str) -> Fault {
     Fault::new(FaultKind::Malformed, String::new(), message.to_owned())
 }
 
-/// The word behind a flag that is its value: any, unless the flag may stand alone.
+/// Takes the next word as the value of a flag. With `alone`, which is for flags that need no value,
+/// a word that looks like an option or JSON is not taken.
 fn next_value<'w>(rest: &mut std::slice::Iter<'w, OsString>, alone: bool) -> Option<&'w OsStr> {
     let next = rest.as_slice().first()?;
     let is_other = next.to_string_lossy().starts_with(['-', '{', '@']);
@@ -273,7 +275,7 @@ fn next_value<'w>(rest: &mut std::slice::Iter<'w, OsString>, alone: bool) -> Opt
     rest.next().map(OsString::as_os_str)
 }
 
-/// Whether an option of the program takes a value; nothing where there is no such option.
+/// Whether a program option takes a value; `None` if there is no such option.
 fn takes_value(command: &Command, name: &str) -> Option<bool> {
     if name == "help" {
         return Some(false);

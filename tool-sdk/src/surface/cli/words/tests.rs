@@ -1,11 +1,11 @@
-//! Words of a command line, and what is made of them.
+//! Tests of parsing the words after the name of a tool.
 
 use std::io;
 
 use super::super::{grammar, toy};
 use super::*;
 
-/// The JSON text of a command line and its faults, each on a line of its own.
+/// Parses words; returns the JSON text and the faults, one a line.
 fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(String, String)> {
     let definition = toy::kinds();
     let flags = flag::flags(&definition);
@@ -31,7 +31,7 @@ fn check(args: &[&str], expected: &str) {
     assert_eq!(read(args, b"").unwrap(), (expected.to_owned(), String::new()), "{args:?}");
 }
 
-/// What is wrong, line by line, where each line begins with what is expected.
+/// Checks the faults line by line; each contains the expected text.
 #[track_caller]
 fn check_faults(args: &[&str], expected: &[&str]) {
     let (_, faults) = read(args, b"").unwrap();
@@ -50,7 +50,7 @@ fn check_refused(args: &[&str], stdin: &[u8], expected: &str) {
 }
 
 #[test]
-fn values_become_what_the_schema_says() {
+fn converts_values_by_schema() {
     check(&["--text", "5"], r#"{"text":"5"}"#);
     check(&["--text", "say \"hi\"\n"], r#"{"text":"say \"hi\"\n"}"#);
     check(&["--count", "5"], r#"{"count":5}"#);
@@ -88,9 +88,9 @@ fn values_may_look_like_options() {
     check(&["--text", "--no-such"], r#"{"text":"--no-such"}"#);
 }
 
-// Else a forgotten value takes a rule that denies.
+// Otherwise a forgotten value would swallow a `--deny` rule.
 #[test]
-fn a_flag_that_is_known_is_no_value() {
+fn a_known_flag_is_not_taken_as_a_value() {
     for (words, message) in [
         (
             &["--text", "--json"][..],
@@ -112,7 +112,7 @@ fn flags_are_spelled_with_dashes_or_as_the_parameter_is() {
 }
 
 #[test]
-fn json_goes_on_as_it_was_written() {
+fn json_arguments_are_passed_unchanged() {
     check(&[], "{}");
     check(&[r#"{"a": 1, "a": 2}"#], r#"{"a": 1, "a": 2}"#);
     check(&["[1]"], "[1]");
@@ -144,9 +144,9 @@ fn a_file_is_found_from_the_current_folder() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_told() {
+fn rejects_contradictory_words() {
     check_faults(&["{}", "--text", "x"], &["either as JSON or as flags"]);
-    check_faults(&["{}", "more"], &["`more` is one word too many"]);
+    check_faults(&["{}", "more"], &["unexpected word `more`"]);
     check_faults(&["--text", "a", "--text", "b"], &["`text` comes twice"]);
     check_faults(&["--txt", "a"], &["unknown argument `txt`; did you mean `text`?"]);
     check_faults(&["--jsn"], &["unknown argument `jsn`; did you mean `--json`?"]);
@@ -154,18 +154,18 @@ fn what_cannot_be_meant_is_told() {
     check_faults(&["-x", "1", "--text", "a"], &["unknown argument `x`"]);
     check_faults(&["--text"], &["`text` has no value"]);
     check_faults(&["--root"], &["a value is required for '--root <DIR>'"]);
-    check_refused(&["@"], b"", "`@` is followed by the name of a file");
+    check_refused(&["@"], b"", "`@` must be followed by the name of a file");
     check_refused(&["@."], b"", "cannot read `.`");
     check_refused(&["-"], b"\xff", "standard input is not UTF-8");
     check_refused(&["-"], &vec![b' '; (16 << 20) + 1], "longer than 16 MiB");
 }
 
-// What follows from the word is not told as well.
+// A bare word gives one fault, not also those of the arguments that it would be.
 #[test]
-fn a_word_that_is_no_json_is_told_as_what_it_most_likely_is() {
-    check_faults(&["--text", "two", "words"], &["`words` is one word too many; a value with"]);
+fn a_bare_word_is_reported_as_its_likely_mistake() {
+    check_faults(&["--text", "two", "words"], &["unexpected word `words`; a value with"]);
     check_faults(&["two words"], &["neither JSON nor a flag; write `--text 'two words'`"]);
-    check_faults(&["{}", "words"], &["`words` is one word too many"]);
+    check_faults(&["{}", "words"], &["unexpected word `words`"]);
     check_faults(&["--nope", "x", "@none"], &["unknown argument `nope`", "cannot open `none`"]);
     let ran = toy::run(&["call", "echo", "hello"]);
     assert_eq!(ran.code, 2);
@@ -173,7 +173,7 @@ fn a_word_that_is_no_json_is_told_as_what_it_most_likely_is() {
 }
 
 #[test]
-fn every_fault_is_told_at_once() {
+fn reports_every_fault_at_once() {
     check_faults(
         &["--txt", "a", "--text", "b", "--text", "c", "--nope=1", "@none", "--count"],
         &[
@@ -187,7 +187,7 @@ fn every_fault_is_told_at_once() {
 }
 
 #[test]
-fn options_of_the_program_keep_the_words_of_its_parser() {
+fn errors_of_program_options_keep_claps_message() {
     let (_, faults) = read(&["--mode", "fast", "--sandbox", "no", "--txt"], b"").unwrap();
     for words in [
         "unknown argument `txt`",

@@ -1,7 +1,7 @@
-//! A place on the network, and what is sent there.
+//! The HTTP endpoint of a server: its URL, headers and token.
 //!
-//! **Invariant:** what is shown of it holds no secret: neither the values of its query nor
-//! those of its headers, nor its token.
+//! **Invariant:** `Display` and `Debug` show no secret: query values, header values and the token
+//! are redacted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -12,10 +12,10 @@ use reqwest::Url;
 
 use super::upstream::InvalidUpstream;
 
-/// What stands for a value that may be a secret.
+/// Replaces each value that may be a secret.
 const HIDDEN: &str = "[hidden]";
 
-/// A place on the network, and what is sent there with every message.
+/// The URL of a server, and the headers and the token that are sent with every request.
 #[derive(Clone)]
 #[must_use]
 pub struct Address {
@@ -25,34 +25,36 @@ pub struct Address {
 }
 
 impl Address {
-    /// A server at `url`; anything but this machine is talked to over TLS.
+    /// Returns the endpoint at `url`, which must use `https`; `http` is accepted for loopback hosts.
     ///
     /// # Errors
     ///
-    /// Fails when `url` is none, or when what is sent there could be read by others.
+    /// Fails when `url` is not a URL, has another scheme, contains credentials, or is plain `http`
+    /// to another machine.
     pub fn new(url: &str) -> Result<Self, InvalidUpstream> {
-        let wrong = |problem: &str| InvalidUpstream::new("the address", &masked(url), problem);
+        let wrong = |problem: &str| InvalidUpstream::new("the URL", &masked(url), problem);
         let parsed = Url::parse(url).map_err(|error| wrong(&error.to_string()))?;
         match parsed.scheme() {
             "https" => {}
             "http" if is_loopback(&parsed) => {}
-            "http" => return Err(wrong("other machines are talked to over https")),
+            "http" => return Err(wrong("plain http is allowed for this machine only; use https")),
             _ => return Err(wrong("it must start with https://")),
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(wrong("a password belongs into a header, and not into the address"));
+            return Err(wrong("it must not contain credentials; use a header or a bearer token"));
         }
         Ok(Self { url: parsed, headers: HashMap::new(), bearer: None })
     }
 
-    /// Sends a header with every message.
+    /// Adds a header that is sent with every request.
     ///
     /// # Errors
     ///
-    /// Fails when that is no header.
+    /// Fails when the name or the value is not valid in an HTTP header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, InvalidUpstream> {
-        // The value may be a secret, so that it is not repeated.
-        let wrong = || InvalidUpstream::new("the header", name, "it is none");
+        // The value may be a secret, so the error does not repeat it.
+        let wrong =
+            || InvalidUpstream::new("the header", name, "its name or value is not valid in HTTP");
         let header = name.to_ascii_lowercase().parse().map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -60,7 +62,7 @@ impl Address {
         Ok(self)
     }
 
-    /// Sends a token with every message, to this server and to no other.
+    /// Sets the bearer token that is sent with every request, to this server only.
     pub fn bearer(mut self, token: impl Into<String>) -> Self {
         self.bearer = Some(token.into());
         self
@@ -68,22 +70,22 @@ impl Address {
 }
 
 impl Address {
-    /// The names of what is sent with every message.
+    /// Returns the names of the configured headers.
     pub(super) fn header_names(&self) -> BTreeSet<&str> {
         self.headers.keys().map(HeaderName::as_str).collect()
     }
 
-    /// Whether it is on this machine.
+    /// Whether the host is this machine.
     pub(super) fn is_local(&self) -> bool {
         is_loopback(&self.url)
     }
 
-    /// `text` with this address in it as it may be shown.
+    /// Returns `text` with every occurrence of this URL redacted.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(self.url.as_str(), &self.to_string())
     }
 
-    /// Everything in it that is not for everybody.
+    /// Returns every value that may be secret: header values, the token and query values.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.values().filter_map(|value| value.to_str().ok());
         let query = self.url.query_pairs().map(|(_, value)| value.into_owned());
@@ -91,14 +93,14 @@ impl Address {
     }
 }
 
-/// Without the values of its query, any of which may be a secret.
+/// Redacts the values of the query, because any of them may be a secret.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&masked(self.url.as_str()))
     }
 }
 
-/// As it is displayed, with the names of its headers.
+/// Shows the redacted URL and the names of the headers.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Address")
@@ -108,8 +110,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// An address without what may be a secret in it: who logs in, the values of the query, and
-/// what comes after that. It need not be a good one.
+/// Redacts credentials, query values and the fragment of a URL; `url` may be malformed.
 fn masked(url: &str) -> String {
     let parsed = Url::parse(url);
     let url = parsed.as_ref().map_or(url, Url::as_str);
@@ -121,7 +122,7 @@ fn masked(url: &str) -> String {
             let host = parsed.host_str().unwrap_or_default();
             format!("{}://{host}{port}{}", parsed.scheme(), parsed.path())
         }
-        // Whatever comes before it could be a password.
+        // Everything before the last `@` could be credentials.
         _ => place.rsplit('@').next().unwrap_or_default().to_owned(),
     };
     for (nth, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
@@ -146,7 +147,7 @@ mod tests {
 
     // MC8
     #[test]
-    fn only_this_machine_is_talked_to_without_tls() {
+    fn allows_plain_http_for_loopback_only() {
         for good in [
             "https://example.com/mcp",
             "http://localhost:8000/mcp",
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_secret_is_not_shown() {
+    fn redacts_secrets_in_urls() {
         for (url, shown) in [
             ("https://a.example/mcp", "https://a.example/mcp"),
             (

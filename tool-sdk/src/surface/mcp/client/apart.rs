@@ -1,12 +1,11 @@
-//! Work that may take long, on a thread of its own.
+//! Runs CPU-bound validation on dedicated threads, with a timeout and a concurrency limit per server.
 //!
-//! What strangers write decides how long it takes to judge, and nothing stops a validator once
-//! it has begun. So it begins where nobody else has to wait, and who waits does so for a while.
-//! What is not waited for goes on to its end, and keeps a place of its server until then, so that
-//! no other server has one less. What is known to be little is done where it is, and nothing of
-//! that is here.
+//! Schemas and values come from servers, so validating them may take long, and a validator cannot
+//! be interrupted. The caller waits at most for its timeout; the thread runs to its end and holds
+//! its semaphore permit until then, so a slow server uses up its own permits only. Cheap work does
+//! not come here: callers run it inline.
 //!
-//! **Invariant:** whoever waits is free again after its patience, whatever the work does.
+//! **Invariant:** a caller returns after its timeout, however long the work runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -16,12 +15,12 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// The places of one server: what it keeps busy is not missing to others.
+/// The thread limits of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    /// For lists of tools that are taken in.
+    /// Permits for preparing a list of tools.
     pub(super) lists: Arc<Semaphore>,
-    /// For values that are judged.
+    /// Permits for validating arguments and results.
     pub(super) values: Arc<Semaphore>,
 }
 
@@ -31,7 +30,7 @@ impl Default for Places {
     }
 }
 
-/// Whether somebody still waits.
+/// Tells the work whether its caller has stopped waiting.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted(Arc<AtomicBool>);
 
@@ -41,7 +40,7 @@ impl Wanted {
     }
 }
 
-/// Somebody who waits, until it is dropped.
+/// Sets the flag when the caller stops waiting.
 struct Waiting(Wanted);
 
 impl Drop for Waiting {
@@ -50,9 +49,9 @@ impl Drop for Waiting {
     }
 }
 
-/// Begins it; nothing where the system has no thread for it.
+/// Runs `work` on a new thread; returns `None` when no thread can be started.
 fn begin(place: OwnedSemaphorePermit, work: impl FnOnce() + Send + 'static) -> Option<()> {
-    let named = thread::Builder::new().name("tool-sdk judge".to_owned());
+    let named = thread::Builder::new().name("tool-sdk validate".to_owned());
     let run = move || {
         let _place = place;
         work();
@@ -60,8 +59,8 @@ fn begin(place: OwnedSemaphorePermit, work: impl FnOnce() + Send + 'static) -> O
     named.spawn(run).ok().map(drop)
 }
 
-/// Does `work` in one of `places` and waits for it; nothing when that takes longer than
-/// `patience`.
+/// Runs `work` on its own thread, once a permit of `places` is free. Returns `None` on timeout
+/// or when the work panics. `patience` includes the wait for the permit.
 pub(super) async fn run<T: Send + 'static>(
     places: &Arc<Semaphore>,
     patience: Duration,
@@ -78,8 +77,7 @@ pub(super) async fn run<T: Send + 'static>(
     timeout(patience, done).await.ok()?
 }
 
-/// The same for who cannot wait otherwise than by standing still; nothing where there is no
-/// place either.
+/// Like [`run`], but blocks the current thread. Returns `None` when no permit is free either.
 pub(super) fn stand_by<T: Send + 'static>(
     places: &Arc<Semaphore>,
     patience: Duration,
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_too_long_goes_and_the_work_hears_of_it() {
+    async fn timeout_sets_the_abandon_flag() {
         assert_eq!(run(&Places::default().values, Duration::from_secs(60), |_| 1).await, Some(1));
         let (tell, told) = mpsc::channel();
         let work = move |wanted: &Wanted| {
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_later_waits_for_a_place() {
+    async fn waits_for_a_free_permit() {
         let lists = Places::default().lists;
         let each = (0..40).map(|at| run(&lists, Duration::from_secs(60), move |_| at));
         let all: Vec<_> = futures_util::future::join_all(each).await;
@@ -118,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_is_nothing() {
+    fn panic_returns_none() {
         assert_eq!(stand_by(&Places::default().values, Duration::from_secs(60), || 2), Some(2));
-        let broken = || -> u8 { panic!("as planned") };
+        let broken = || -> u8 { panic!("expected by the test") };
         assert_eq!(stand_by(&Places::default().values, Duration::from_secs(60), broken), None);
     }
 }

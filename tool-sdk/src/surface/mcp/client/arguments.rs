@@ -1,9 +1,9 @@
-//! The arguments of a foreign tool, against the server's own schema.
+//! Validates the arguments of a foreign tool against the server's input schema.
 //!
-//! What may be sent is what that schema accepts, in whichever draft it is written. What is
-//! wrong is said in the words that every other tool has, where they reach.
+//! Arguments are sent if the schema accepts them, in the draft that it is written in. Errors are
+//! worded like those of native tools as far as possible.
 //!
-//! **Invariant:** nothing is fetched, and what goes to the server is what was checked.
+//! **Invariant:** nothing is fetched, and the arguments that are sent are those that were checked.
 
 use jsonschema::ValidationError;
 use serde_json::{Map, Value};
@@ -16,26 +16,26 @@ use crate::schema::Schema;
 use crate::tool::args::{Checks, checked};
 use crate::tool::{Fault, FaultKind, InvalidArgs, is_strict};
 
-/// More faults than anyone reads.
+/// The most faults that are reported.
 const MOST_FAULTS: usize = 64;
 
-/// What the arguments of a tool must be.
+/// The validator of a tool's arguments.
 pub(super) struct Contract {
     judge: Judge,
     checks: Checks,
-    /// Where something stands that is not written as the standard wants it.
+    /// The JSON pointers of keywords that are malformed.
     left: Vec<String>,
 }
 
-/// How many such places are told.
+/// How many of them are reported.
 const MOST_PLACES: usize = 20;
 
 impl Contract {
-    /// Takes a server's schema; also gives it in the form that models are told.
+    /// Compiles a server's input schema; also returns it in the form that models see.
     ///
     /// # Errors
     ///
-    /// Says why nothing could be checked by this schema.
+    /// Returns why the schema cannot be used.
     pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
         let judge =
             |schema: &Value| Judge::of(schema, |schema| Schema::from_value(of_an_object(schema)));
@@ -48,27 +48,27 @@ impl Contract {
         Ok((Self { judge, checks, left }, told))
     }
 
-    /// What is odd about the schema.
+    /// Returns the parts of the schema that are not checked.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         let places = self.left.iter().take(MOST_PLACES).map(|place| {
             let place = place.escape_debug().take(80).collect::<String>();
-            format!("`{place}` of its schema is not understood and left to the server")
+            format!("`{place}` of its schema is malformed and checked by the server only")
         });
         self.judge.oddities().chain(places)
     }
 
-    /// Whether that is found out in no time.
+    /// Whether validating is so cheap that it can run inline.
     pub(super) fn is_quick(&self, raw: &RawArgs<'_>) -> bool {
         let is_quick = |arguments| self.judge.is_quick(&arguments);
         serde_json::from_str(raw.text()).is_ok_and(is_quick)
     }
 
-    /// What is said where it would take too long to find out.
+    /// Returns the error for arguments that are too expensive to validate.
     pub(super) fn too_long(&self, tool: &str) -> InvalidArgs {
         InvalidArgs::found(tool.to_owned(), too_much(), &self.checks)
     }
 
-    /// Takes arguments that the schema accepts.
+    /// Parses and validates arguments.
     pub(super) fn take(
         &self,
         tool: &str,
@@ -76,8 +76,8 @@ impl Contract {
     ) -> Result<(Map<String, Value>, Vec<Note>), InvalidArgs> {
         if let Some(number) = rounded(raw.text()) {
             let message = format!(
-                "the whole number {number} is too large to be sent as it is; send a text, if the \
-                 tool takes one"
+                "the whole number {number} is too large to be sent exactly; send a string, if the \
+                 tool accepts one"
             );
             let fault = Fault::new(FaultKind::Constraint, String::new(), message);
             return Err(InvalidArgs::found(tool.to_owned(), vec![fault], &self.checks));
@@ -97,7 +97,7 @@ impl Contract {
                 }
             }
             Err(invalid) => match is_strict(raw.text()).map(|()| object(raw.text())) {
-                // Words of an earlier draft may mean less than they do today.
+                // A keyword may be less strict in an earlier draft than in the current one.
                 Ok(arguments) if self.faults(&arguments).is_empty() => match arguments {
                     Value::Object(arguments) => Ok((arguments, Vec::new())),
                     _ => Err(invalid),
@@ -107,12 +107,12 @@ impl Contract {
         }
     }
 
-    /// What the server's own schema has against the arguments.
+    /// Returns how arguments violate the server's own schema.
     fn faults(&self, arguments: &Value) -> Vec<Fault> {
         match self.judge.judge(arguments, MOST_FAULTS, fault) {
             Verdict::Fits => Vec::new(),
             Verdict::Breaks(faults) if faults.is_empty() => {
-                whole("the arguments break the server's schema")
+                whole("the arguments violate the server's schema")
             }
             Verdict::Breaks(faults) => faults,
             Verdict::TooMuch => too_much(),
@@ -120,13 +120,11 @@ impl Contract {
     }
 }
 
-/// A fault of all arguments together.
 fn unusable(why: &str) -> String {
     format!("its schema cannot be used: {why}")
 }
 
-/// The schema of arguments, which are an object also where it does not say so, or says that they
-/// may be something else beside.
+/// Declares a schema to be of an object, where it does not say so or also allows other types.
 fn of_an_object(mut schema: Value) -> Value {
     if let Value::Object(root) = &mut schema {
         let ty = root.entry("type").or_insert_with(|| "object".into());
@@ -137,20 +135,22 @@ fn of_an_object(mut schema: Value) -> Value {
     schema
 }
 
+/// Returns one fault of the arguments as a whole.
 fn whole(message: &str) -> Vec<Fault> {
     vec![Fault::new(FaultKind::Constraint, String::new(), message.to_owned())]
 }
 
 fn too_much() -> Vec<Fault> {
-    whole("it would take too long to check the arguments; send less at once, or less deeply nested")
+    whole("validating the arguments would take too long; send less at once, or less deeply nested")
 }
 
-/// Arguments that were found to be one object; anything else is accepted by nothing.
+/// Parses arguments that are known to be one object; returns `null` otherwise, which no schema of
+/// an object accepts.
 fn object(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The first whole number that would not arrive as it was written.
+/// Returns the first whole number that would lose digits as `i64`, `u64` or double.
 fn rounded(text: &str) -> Option<String> {
     let bare: Vec<u8> = outside_strings(text).collect();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
@@ -163,14 +163,14 @@ fn rounded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(number).chars().take(80).collect())
 }
 
-/// A fault that only the server's own schema knows of.
+/// Converts an error of the validator, for rules that only the server's own schema has.
 fn fault(error: ValidationError<'_>) -> Fault {
     let pointer = error.instance_path().as_str().to_owned();
     let place = match pointer.strip_prefix('/') {
         None => "the arguments".to_owned(),
         Some(path) => format!("`{}`", path.replace('/', ".")),
     };
-    let verb = if pointer.is_empty() { "break" } else { "breaks" };
+    let verb = if pointer.is_empty() { "violate" } else { "violates" };
     let keyword = error.kind().keyword().to_owned();
     let message = format!("{place} {verb} `{keyword}`: {}", error.masked_with("the value"));
     Fault::new(FaultKind::Constraint, pointer, message)
@@ -202,7 +202,7 @@ mod tests {
 
     // F119
     #[test]
-    fn a_wrong_nested_value_is_refused_in_our_words() {
+    fn nested_errors_are_worded_like_those_of_native_tools() {
         assert_eq!(take(nested(), r#"{"filter": {"kind": "file"}}"#).unwrap().len(), 1);
         let error = take(nested(), r#"{"filter": {"kind": "link"}}"#).unwrap_err();
         assert!(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_of_any_kind_count_in_our_words() {
+    fn dependent_required_is_explained() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn no_whole_number_is_rounded() {
+    fn rejects_integers_that_would_be_rounded() {
         let schema = json!({ "type": "object", "properties": { "n": {} } });
         for good in [
             "18446744073709551615",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_draft_means_what_it_meant() {
+    fn draft_7_ignores_siblings_of_ref() {
         // In draft 7 nothing beside a `$ref` counts.
         let schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
@@ -258,9 +258,9 @@ mod tests {
         assert!(take(schema, r#"{"n": "7"}"#).is_err());
     }
 
-    // What is told keeps to what the server means, also where others read it as of today.
+    // The schema that models see means the same when it is read as the current draft.
     #[test]
-    fn what_is_told_of_an_earlier_draft_means_the_same() {
+    fn schema_of_an_earlier_draft_is_translated() {
         let told = |schema: Value| Contract::of(&schema).unwrap().1.to_value();
         assert_eq!(
             told(json!({
@@ -285,7 +285,7 @@ mod tests {
 
     // F119: nothing of it needs the network.
     #[test]
-    fn references_within_the_document_are_followed() {
+    fn follows_references_within_the_document() {
         let d7 = "http://json-schema.org/draft-07/schema#";
         for schema in [
             json!({ "properties": { "x": { "$ref": "#pt" } },
@@ -311,9 +311,9 @@ mod tests {
         }
     }
 
-    // F118: as libraries write them that say a part once and refer to its first place.
+    // F118: some libraries describe a part once and refer to its first place.
     #[test]
-    fn references_to_places_of_an_earlier_draft_are_followed() {
+    fn follows_references_into_items_of_draft_7() {
         let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
             "type": "object", "properties": {
                 "box": { "type": "array", "items": [
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standards_own_schemas_are_known_to_the_judge_alone() {
+    fn meta_schemas_are_validated_but_not_shown() {
         let d7 = "http://json-schema.org/draft-07/schema#";
         for draft in ["https://json-schema.org/draft/2020-12/schema", d7] {
             let schema = json!({
@@ -344,7 +344,7 @@ mod tests {
             assert_eq!(told.property("x"), Some(&json!({ "type": ["object", "boolean"] })));
             assert!(take(schema.clone(), r#"{"x": {"type": "string"}}"#).is_ok());
             assert!(take(schema.clone(), r#"{"x": 1}"#).is_err());
-            // A schema of another draft is not looked at any closer.
+            // Meta-schemas of another draft are not checked in detail.
             let wrong = take(schema, r#"{"x": {"type": "text"}}"#);
             assert_eq!(wrong.is_err(), draft == d7);
         }
@@ -352,7 +352,7 @@ mod tests {
 
     // fault 10
     #[test]
-    fn what_would_take_too_long_is_not_begun() {
+    fn rejects_arguments_that_are_too_expensive() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "$ref": "#" } },
@@ -365,9 +365,9 @@ mod tests {
         assert!(error.contains("less deeply nested"), "{error}");
     }
 
-    // fault 10: what is short to write may be much to keep.
+    // fault 10: a short text may compile to much memory.
     #[test]
-    fn a_schema_of_many_parts_is_not_begun() {
+    fn rejects_schemas_with_too_many_parts() {
         let of = |count: usize| {
             let schema = json!({ "type": "object", "allOf": vec![json!({ "not": {} }); count] });
             Contract::of(&schema).map(drop)
@@ -377,9 +377,9 @@ mod tests {
         assert!(why.contains("10001 parts"), "{why}");
     }
 
-    // Item 5: what is written by hand is met, and what nobody understands is the server's to check.
+    // Item 5: malformed keywords of hand-written schemas are left for the server to check.
     #[test]
-    fn what_is_not_understood_takes_no_tool_away() {
+    fn malformed_keywords_do_not_disable_a_tool() {
         let of = |one: Value| {
             json!({ "type": "object", "properties": { "a": one, "n": {
             "type": "integer",
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_leads_elsewhere_is_not_usable() {
+    fn rejects_external_and_dangling_references() {
         for bad in [
             json!({ "type": "object", "properties": { "x": { "$ref": "https://example.com/x" } } }),
             json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/X" } } }),
@@ -428,18 +428,18 @@ mod tests {
             assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
         }
     }
-    // A pattern as it is written in the language of the web, and not here.
+    // A pattern in the JavaScript dialect that the regex engine here does not accept.
     #[test]
-    fn a_pattern_that_cannot_be_read_takes_no_tool_away() {
+    fn unsupported_patterns_do_not_disable_a_tool() {
         let mail = r"^[\w-\.]+@[\w-]+$";
         let schema = json!({ "type": "object", "properties": {
             "to": { "type": "string", "pattern": mail }, "n": { "type": "integer" },
         } });
         let (contract, _) = Contract::of(&schema).unwrap();
         let odd: Vec<_> = contract.oddities().collect();
-        assert!(odd.len() == 1 && odd[0].contains("is left to the server"), "{odd:?}");
+        assert!(odd.len() == 1 && odd[0].contains("is checked by the server only"), "{odd:?}");
         let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
-        assert!(takes(r#"{"to":"nobody","n":1}"#) && !takes(r#"{"to":"nobody","n":"x"}"#));
+        assert!(takes(r#"{"to":"someone","n":1}"#) && !takes(r#"{"to":"someone","n":"x"}"#));
 
         let pair = json!([{ "type": "string", "pattern": mail }, { "type": "integer" }]);
         let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
@@ -447,12 +447,12 @@ mod tests {
         let (contract, _) = Contract::of(&schema).unwrap();
         assert_eq!(contract.oddities().count(), 1);
         let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
-        assert!(takes(r#"{"pair":["nobody",1]}"#) && !takes(r#"{"pair":["nobody","x"]}"#));
+        assert!(takes(r#"{"pair":["someone",1]}"#) && !takes(r#"{"pair":["someone","x"]}"#));
     }
 
-    // Formats are remarks in every draft: the server knows what it means by them.
+    // `format` is an annotation in every draft; the server may check it.
     #[test]
-    fn formats_are_for_the_server_to_check() {
+    fn formats_are_not_checked() {
         for draft in [
             "http://json-schema.org/draft-07/schema#",
             "https://json-schema.org/draft/2020-12/schema",
@@ -466,9 +466,9 @@ mod tests {
             assert!(contract.take("t", &RawArgs::new(text)).is_ok(), "{draft}");
         }
     }
-    // fault 10: the parts of a schema are made anew for each way that leads to them.
+    // fault 10: schemas with an `$id` are compiled again for each path that leads to them.
     #[test]
-    fn schemas_with_many_addresses_are_made_at_once_or_not_at_all() {
+    fn schemas_with_many_ids_are_merged_or_rejected() {
         let steps = |end: Value| {
             let mut defs = Map::new();
             for at in 0..24 {
@@ -491,9 +491,9 @@ mod tests {
         assert!(contract.take("t", &RawArgs::new("{}")).is_ok());
     }
 
-    // fault 10: also where only earlier drafts have schemas.
+    // fault 10: also in places where only earlier drafts have schemas.
     #[test]
-    fn addresses_count_wherever_a_draft_has_them() {
+    fn counts_ids_in_places_of_every_draft() {
         let next = |side: &str, at: usize| json!({ "$ref": format!("{side}{at}") });
         let part = |side: &str, at: usize| match at {
             8 => json!({ "$id": format!("{side}8"), "type": "integer" }),

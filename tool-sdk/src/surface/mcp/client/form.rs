@@ -1,8 +1,8 @@
-//! A form that a server wants filled in: made fit to be shown, and what counts as an answer.
+//! Elicitation forms: checks a server's form before it is shown, and the answer before it is sent.
 //!
-//! **Invariant:** nothing in what is shown hides, and what goes back is what the form asks
-//! for and nothing else. A form that asks for a secret is not shown, and an answer that holds
-//! one is not sent.
+//! **Invariant:** everything in a form that is shown is visible, and the answer that is sent has
+//! exactly the fields that were requested. A form that asks for a secret is not shown, and an
+//! answer that contains one is not sent.
 
 use std::sync::LazyLock;
 
@@ -15,13 +15,13 @@ use crate::permission::spelt;
 use crate::redact::{Redactor, is_secret_key};
 use crate::schema::Schema;
 
-/// More is no form that anybody fills in.
+/// The most fields of a form; a person does not review more.
 const MOST_FIELDS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
 
 static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::from_env);
 
-/// A form that may be shown.
+/// A form that may be shown to the user.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) message: String,
@@ -30,21 +30,21 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Takes a server's form.
+    /// Parses the params of `elicitation/create`.
     ///
     /// # Errors
     ///
-    /// Says why it is not shown.
+    /// Returns why the form must not be shown.
     pub(super) fn of(params: &Value) -> Result<Self, &'static str> {
         if params["mode"].as_str().is_some_and(|mode| mode != "form") {
-            return Err("it is no form");
+            return Err("its mode is not `form`");
         }
         let mut schema = params["requestedSchema"].clone();
         let Some(fields) = schema["properties"].as_object() else {
             return Err("it has no fields");
         };
         if fields.len() > MOST_FIELDS || params.to_string().len() > MOST_BYTES {
-            return Err("nobody could read all of it");
+            return Err("it is too large for a person to read");
         }
         if fields.keys().any(|name| is_secret_name(name)) {
             return Err("it asks for a secret");
@@ -58,19 +58,19 @@ impl Form {
         }
         spell_out(&mut schema);
         if hides(&schema) {
-            return Err("something in it does not show");
+            return Err("it contains invisible characters");
         }
         let judge =
             Judge::of(&schema, Schema::from_value).map_err(|_| "its schema is not usable")?;
         Ok(Self { message: suspicion::readable(message), schema, judge })
     }
 
-    /// What goes back of what somebody filled in. A field that was left out has the value that
-    /// the form showed for it.
+    /// Checks the user's answer and returns it as it is sent. A field that was left out gets the
+    /// default that the form showed.
     ///
     /// # Errors
     ///
-    /// Says why nothing does.
+    /// Returns why the answer must not be sent.
     pub(super) fn filled_in(&self, content: Map<String, Value>) -> Result<Value, &'static str> {
         let mut content = content;
         let fields = self.schema["properties"].as_object().into_iter().flatten();
@@ -81,22 +81,22 @@ impl Form {
             }
         }
         if !content.is_empty() {
-            return Err("it holds more than was asked for");
+            return Err("it has fields that the form does not ask for");
         }
         let answer = Value::Object(answer);
         if !matches!(self.judge.judge(&answer, 0, |_| ()), Verdict::Fits) {
-            return Err("it is not what was asked for");
+            return Err("it does not match the form's schema");
         }
         let mut redacted = answer.clone();
         SECRETS.redact_value(&mut redacted);
         if redacted != answer || fields_of(&answer).any(looks_like_a_secret) {
-            return Err("it holds a secret");
+            return Err("it contains a secret");
         }
         Ok(answer)
     }
 }
 
-/// The texts that were filled in.
+/// Returns the text values of an answer.
 fn fields_of(answer: &Value) -> impl Iterator<Item = &str> {
     let values = answer.as_object().into_iter().flat_map(Map::values);
     values
@@ -104,7 +104,7 @@ fn fields_of(answer: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// Tokens that say by their first letters what they are, beside those that are kept out of logs.
+/// Access tokens that their prefix identifies, beside those that the log redactor knows.
 static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x-u) \b (?:
@@ -118,8 +118,8 @@ static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is fixed")
 });
 
-/// Whether somebody filled in a secret that is not kept out of logs, where it would be a word or
-/// code: the beginning of a key, or something that is said to be a password.
+/// Whether a text contains a secret that the log redactor leaves alone, because in logs it would be
+/// an ordinary word or code: the start of a private key, or a value assigned to a secret's name.
 fn looks_like_a_secret(text: &str) -> bool {
     let begins_a_key = text
         .split("-----BEGIN ")
@@ -134,7 +134,7 @@ fn looks_like_a_secret(text: &str) -> bool {
     begins_a_key || TOKENS.is_match(text) || text.match_indices('=').any(told)
 }
 
-/// Whether the words for people speak of a secret, or a field is one that hides what is typed.
+/// Whether a label speaks of a secret, or a field has the format `password`.
 fn asks_for_secrets(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, one)| match one {
@@ -143,7 +143,7 @@ fn asks_for_secrets(schema: &Value) -> bool {
                 let is_read = WORDS.contains(&key.as_str()) || key == "default";
                 is_read && speaks_of_secrets(text)
             }
-            // Choices are read by people as well.
+            // The choices are shown to the user as well.
             Value::Array(choices) if CHOICES.contains(&key.as_str()) => {
                 choices.iter().filter_map(Value::as_str).any(speaks_of_secrets)
             }
@@ -154,10 +154,10 @@ fn asks_for_secrets(schema: &Value) -> bool {
     }
 }
 
-/// Lists of texts that are choices.
+/// Keywords whose value is a list of choices.
 const CHOICES: &[&str] = &["enum", "enumNames"];
 
-/// What people call a secret in a form, beside what is one wherever it stands.
+/// What forms call a secret, beside the key names that are secret everywhere.
 const SECRETS_OF_PEOPLE: &[&str] = &[
     "2facode",
     "apikeys",
@@ -184,10 +184,10 @@ const SECRETS_OF_PEOPLE: &[&str] = &[
     "пароль",
 ];
 
-/// The same in languages that set no blanks around a word.
+/// The same in languages that put no spaces between words.
 const UNSPACED: &[&str] = &["口令", "密码", "密碼", "パスワード", "暗証番号", "비밀번호"];
 
-/// Whether a field is called as secrets are.
+/// Whether the name of a field is one that secrets have.
 fn is_secret_name(name: &str) -> bool {
     let lower = name.to_lowercase();
     let is_short = |word: &str| matches!(word, "pass" | "pwd");
@@ -196,7 +196,7 @@ fn is_secret_name(name: &str) -> bool {
         || lower.split(|c: char| !c.is_alphanumeric()).any(is_short)
 }
 
-/// Whether a word, or a few of them together, name a secret.
+/// Whether one to three consecutive words name a secret.
 fn speaks_of_secrets(text: &str) -> bool {
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -206,7 +206,7 @@ fn speaks_of_secrets(text: &str) -> bool {
         || UNSPACED.iter().any(|word| text.contains(word))
 }
 
-/// Spells out what does not show in the words for people.
+/// Escapes invisible characters in the labels of a schema.
 fn spell_out(schema: &mut Value) {
     for word in WORDS {
         if let Some(Value::String(text)) = schema.get_mut(word) {
@@ -222,7 +222,7 @@ fn spell_out(schema: &mut Value) {
     }
 }
 
-/// Whether a text in it does not show as it is.
+/// Whether any text or key contains invisible characters.
 fn hides(schema: &Value) -> bool {
     match schema {
         Value::String(text) => spelt(text) != *text,
@@ -246,7 +246,7 @@ mod tests {
 
     // MC7
     #[test]
-    fn a_form_that_hides_or_pries_is_not_shown() {
+    fn rejects_forms_that_hide_text_or_ask_for_secrets() {
         let form =
             asking(json!({ "name": { "type": "string", "title": "Na\u{200b}me" } })).unwrap();
         assert_eq!(form.message, "Who?\\u{202e}");
@@ -265,8 +265,8 @@ mod tests {
             (json!({ "x": { "type": "string", "title": "One-time code" } }), "secret"),
             (json!({ "x": { "type": "string", "title": "Mot de passe" } }), "secret"),
             (json!({ "x": { "type": "string", "default": "your password" } }), "secret"),
-            (json!({ "a\u{200b}": { "type": "string" } }), "does not show"),
-            (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "does not show"),
+            (json!({ "a\u{200b}": { "type": "string" } }), "invisible"),
+            (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "invisible"),
             (json!({ "a": { "type": "string", "description": "x".repeat(MOST_BYTES) } }), "read"),
             (json!("fields"), "no fields"),
         ] {
@@ -292,7 +292,7 @@ mod tests {
 
     // MC7
     #[test]
-    fn only_what_was_asked_for_goes_back() {
+    fn answer_has_only_requested_fields_and_no_secret() {
         let form = asking(json!({
             "name": { "type": "string" }, "age": { "type": "integer", "default": 30 },
         }))

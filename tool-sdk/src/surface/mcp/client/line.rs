@@ -1,11 +1,10 @@
-//! One server: the connection to it while there is one, and what it offers.
+//! The connection to one server, its state, and the tools that it offers.
 //!
-//! A connection is made when it is needed first, and again when it is needed after it was
-//! lost, at most a few times in a while. Whatever the server offers takes the place of what
-//! it offered before, in one step.
+//! A connection is opened on first use, and reopened on use after it was lost, with backoff and at
+//! most five times in five minutes. Each listing replaces the earlier one in one step.
 //!
-//! **Invariant:** nothing is sent twice: a call that was lost stays lost. A server that was taken
-//! away is not met again, whoever still holds one of its tools.
+//! **Invariant:** no call is sent twice: a call that was lost is not retried. A server that was
+//! removed is not reconnected, even while some of its tools are still referenced.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -29,38 +28,39 @@ use super::{name, wire};
 use crate::tool::Tool;
 use crate::toolset::Toolset;
 
-/// How many connections may be made within [`WINDOW`].
+/// How many connections may be opened within [`WINDOW`].
 const MOST_ATTEMPTS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// How long the second attempt waits; every further one waits twice as long.
+/// The delay before the second attempt; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// For how long news of other tools are gathered before they are looked at.
+/// How long notifications of changed tools are collected before the tools are listed.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// How many tools of one server count.
+/// How many tools of one server are used; the others are left out with a warning.
 const MOST_TOOLS: usize = 1000;
 
-/// The most that is told of a failure, in characters.
+/// The longest error message, in characters.
 const MOST_WORDS: usize = 1000;
 
-/// How long a call may take in all, or how much longer than silence.
+/// A call ends after an hour, or after twelve times its timeout if that is longer, even while the
+/// server reports progress.
 const LONGEST: Duration = Duration::from_secs(3600);
 const PATIENCE: u32 = 12;
 
 /// One server.
 pub(super) struct Line {
     upstream: Upstream,
-    /// Where the tools go; whoever has it has the server too.
+    /// Where the tools are published. Weak, because its owner owns this connection as well.
     toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
     roster: Roster,
     secrets: Secrets,
     state: Mutex<State>,
-    /// Held while the toolset is changed, so that what is offered last is what stays.
+    /// Held while the toolset is changed, so that the last listing wins.
     offering: Mutex<()>,
-    /// Held while a connection is made, so that one is enough for everybody.
+    /// Held while a connection is opened, so that concurrent callers share it.
     connecting: tokio::sync::Mutex<()>,
     places: Places,
 }
@@ -68,24 +68,24 @@ pub(super) struct Line {
 #[derive(Default)]
 struct State {
     connection: Option<Connection>,
-    /// The host has taken the server away.
+    /// Whether the host has removed the server.
     is_over: bool,
     tools: Vec<ForeignTool>,
-    /// The tools as the toolset has them.
+    /// The tools as they were added to the toolset.
     added: Vec<Arc<dyn Tool>>,
     attempts: VecDeque<Instant>,
     last_error: Option<String>,
     /// Why there is no connection, where that is known.
     gone_by: Option<String>,
     complaints: String,
-    /// Which of its tools are left out, and why.
+    /// Which tools are left out, and why.
     warnings: Vec<String>,
 }
 
 #[derive(Clone)]
 struct Connection {
     remote: Arc<dyn Remote>,
-    /// Ends who listens to it.
+    /// Stops watching for changed tools when the last clone is dropped.
     _guard: Arc<DropGuard>,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Debug for Line {
     }
 }
 
-/// What does not change.
+/// Configuration.
 impl Line {
     pub(super) fn new(
         upstream: Upstream,
@@ -129,7 +129,7 @@ impl Line {
         self.upstream.reach.identity()
     }
 
-    /// Where work for it is done that may take long.
+    /// The threads and their limits for work that may take long.
     pub(super) fn places(&self) -> &Places {
         &self.places
     }
@@ -150,15 +150,15 @@ impl Line {
         &self.upstream.questions
     }
 
-    /// How long a call may take that goes on telling how far it is.
+    /// How long a call may take in all, while the server reports progress.
     pub(super) fn longest(&self) -> Duration {
         LONGEST.max(self.upstream.call_timeout.saturating_mul(PATIENCE))
     }
 }
 
-/// The connection.
+/// Connecting.
 impl Line {
-    /// The connection; made when there is none.
+    /// Returns the live connection, or opens one.
     pub(super) async fn remote(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
         if let Some(remote) = self.living() {
             return Ok(remote);
@@ -170,7 +170,7 @@ impl Line {
                 if !self.is_enabled() {
                     return Err(RemoteError::connection("it is switched off").not_run());
                 }
-                // That it is left alone is no failure of the server, and tells of the last one.
+                // A refused attempt is not recorded: it is not a failure of the server, and repeats the last one.
                 let (attempt, wait) = self.attempt()?;
                 let connected = self.connect(attempt, wait).await;
                 connected.map_err(|error| self.failed(error))
@@ -178,7 +178,7 @@ impl Line {
         }
     }
 
-    /// Every tool as the server describes it now.
+    /// Lists the tools as the server describes them now.
     pub(super) async fn described(self: &Arc<Self>) -> Result<Vec<RemoteTool>, RemoteError> {
         let remote = self.remote().await?;
         let listed = within(self.upstream.startup_timeout, remote.tools()).await;
@@ -238,7 +238,11 @@ impl Line {
         Ok(remote)
     }
 
-    /// The next attempt, and how long to wait before it.
+    /// Registers an attempt to connect, and returns the delay before it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there were too many attempts within [`WINDOW`].
     fn attempt(&self) -> Result<(Attempt<'_>, Duration), RemoteError> {
         let mut state = self.state();
         let now = Instant::now();
@@ -249,9 +253,9 @@ impl Line {
         if count >= MOST_ATTEMPTS {
             let since = state.attempts.front().map_or(WINDOW, |at| now.duration_since(*at));
             let rest = WINDOW.saturating_sub(since).as_secs();
-            let why = state.gone_by.as_deref().unwrap_or("it went away");
+            let why = state.gone_by.as_deref().unwrap_or("it disconnected");
             return Err(RemoteError::connection(format_args!(
-                "it was started {count} times in five minutes and is left alone for {rest} s: {why}"
+                "it was started {count} times in five minutes; the next attempt is possible in {rest} s: {why}"
             )));
         }
         state.attempts.push_back(now);
@@ -259,10 +263,10 @@ impl Line {
         Ok((Attempt(self), FIRST_WAIT * doubled))
     }
 
-    /// Keeps what went wrong; gives it as it may be told.
+    /// Records an error for the status; returns it redacted and truncated.
     pub(super) fn failed(&self, error: RemoteError) -> RemoteError {
         let RemoteError { class, message, source, not_run, complaints } = error;
-        // Cut last: half a secret would not be found.
+        // Truncate after redacting: half a secret would not be recognized.
         let message: String = self.secrets.told(&message).chars().take(MOST_WORDS).collect();
         let mut told = RemoteError::new(class, message);
         told.not_run = not_run;
@@ -284,7 +288,7 @@ impl Line {
         told
     }
 
-    /// Ends the connection, and takes the tools away, for good.
+    /// Closes the connection and removes the tools, permanently.
     pub(super) fn close(&self) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
@@ -295,7 +299,7 @@ impl Line {
         let added = std::mem::take(&mut state.added);
         drop(state);
         if let Some(toolset) = self.toolset() {
-            // Taking away is never a conflict.
+            // Removing tools never conflicts.
             let _ = toolset.exchange(&added, Vec::new());
         }
     }
@@ -305,12 +309,12 @@ impl Line {
     }
 }
 
-/// An attempt to connect, of which there is one at a time. One that is given up before the
-/// server has shown what it does is no fault of the server.
+/// An attempt to connect; there is one at a time. One that is dropped before the server had its
+/// time is not counted.
 struct Attempt<'a>(&'a Line);
 
 impl Attempt<'_> {
-    /// The server has had its time.
+    /// Counts the attempt.
     fn counts(self) {
         std::mem::forget(self);
     }
@@ -323,10 +327,10 @@ impl Drop for Attempt<'_> {
 }
 
 fn taken_away() -> RemoteError {
-    RemoteError::connection("the server was taken away").not_run()
+    RemoteError::connection("the server was removed").not_run()
 }
 
-/// An error with its causes.
+/// Joins an error and its causes.
 fn in_one_line(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -340,20 +344,20 @@ async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
     }
 }
 
-/// What comes of it in time.
+/// Runs `work` with a timeout.
 async fn within<T>(patience: Duration, work: RemoteWork<'_, T>) -> Result<T, RemoteError> {
     let late = |_| RemoteError::timeout(format_args!("the server said nothing for {patience:?}"));
     timeout(patience, work).await.map_err(late)?
 }
 
-/// Looks at the tools again whenever the server says so.
+/// Lists the tools again after each notification that they changed.
 async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
     loop {
         tokio::select! {
             () = remote.changed() => {}
             () = remote.closed() => return,
         }
-        // Whoever changes one tool changes more in the same breath.
+        // Servers that change one tool mostly change more right after it.
         sleep(DEBOUNCE).await;
         let Some(patience) = line.upgrade().map(|line| line.upstream.startup_timeout) else {
             return;
@@ -371,30 +375,30 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
     }
 }
 
-/// Of so few tools that are quick to take in, nobody has to wait for any.
+/// Lists up to this length are prepared inline when all of their schemas are cheap.
 const FEW_TOOLS: usize = 32;
 
-/// A tool that a server lists, and what was made of its schemas, or why it cannot be called.
+/// A listed tool with its compiled schemas, or why it cannot be called.
 struct Made {
     tool: RemoteTool,
     schemas: Result<Arc<Schemas>, String>,
     said: Said,
 }
 
-/// What was made of a list of tools, and what is odd about the list.
+/// A prepared list of tools, and the warnings about the list.
 struct Listed {
     tools: Vec<Made>,
     oddities: Vec<String>,
 }
 
-/// What the server offers.
+/// Listing and publishing tools.
 impl Line {
-    /// Whether the server offers this very tool now.
+    /// Whether the server offers exactly this tool now.
     pub(super) fn offers(&self, tool: &ForeignTool) -> bool {
         self.state().tools.iter().any(|offered| offered.is(tool))
     }
 
-    /// Puts a tool in its own place, tied to approvals as it is by now.
+    /// Replaces a tool in the toolset by one with its current revision.
     pub(super) fn renew(&self, tool: &ForeignTool) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
@@ -406,11 +410,11 @@ impl Line {
         let coming: Arc<dyn Tool> = Arc::new(renewed.clone());
         (state.tools[at], state.added[at]) = (renewed, Arc::clone(&coming));
         drop(state);
-        // It has the name that it had.
+        // The name is the same, so there is no conflict.
         let _ = toolset.exchange(&[before], vec![coming]);
     }
 
-    /// Adds the tools to those of another toolset from now on.
+    /// Publishes the tools in another toolset from now on.
     #[cfg(feature = "cli")]
     pub(super) fn lend_to(&self, toolset: &Arc<Toolset>) {
         *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
@@ -424,12 +428,12 @@ impl Line {
         self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// What is made of the tools that are wanted of these; of those that are as they were, it is
-    /// made already.
+    /// Compiles the schemas of the tools that the configuration allows; schemas that did not change
+    /// are reused.
     async fn made(&self, listed: &[RemoteTool]) -> Result<Listed, RemoteError> {
         let oddities = self.upstream.unknown_among(listed);
         let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
-        // Two of one name count once.
+        // Twice the limit, because duplicates are dropped later.
         let listed: Vec<RemoteTool> =
             listed.iter().filter(wanted).take(2 * MOST_TOOLS).cloned().collect();
         let known: BTreeMap<String, Arc<Schemas>> = {
@@ -445,7 +449,7 @@ impl Line {
                     Some(schemas) => Ok(Arc::clone(schemas)),
                     None => Schemas::of(&tool).map(Arc::new),
                 };
-                // Of a tool that is left out nobody reads anything.
+                // The text of a tool that is left out is not checked.
                 let said = schemas.as_ref().map(|_| Said::of(&tool)).unwrap_or_default();
                 Made { tool, schemas, said }
             };
@@ -456,12 +460,11 @@ impl Line {
             false => apart::run(&self.places.lists, self.upstream.startup_timeout, make).await,
         };
         let tools =
-            made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))?;
+            made.ok_or_else(|| RemoteError::timeout("checking its tool schemas took too long"))?;
         Ok(Listed { tools, oddities })
     }
 
-    /// Puts these tools in the place of those that the server offered before. What an earlier
-    /// connection listed counts for nothing any more.
+    /// Replaces the published tools by these. A listing of an earlier connection is ignored.
     fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Listed) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let is_now = |now: &Connection| Arc::ptr_eq(&now.remote, remote);
@@ -473,7 +476,7 @@ impl Line {
         warnings.extend(listed.oddities);
         warnings.extend(remote.remarks().iter().map(|remark| self.secrets.told(remark)));
         if self.has_just(&tools) {
-            // Nobody is told of a change that is none.
+            // An unchanged list must not notify the subscribers of the toolset.
             self.state().warnings = warnings;
             return;
         }
@@ -497,7 +500,7 @@ impl Line {
         }
     }
 
-    /// Whether these are the tools that the server offers already, tied to the same approvals.
+    /// Whether these tools, with these revisions, are published already.
     fn has_just(&self, tools: &[ForeignTool]) -> bool {
         let state = self.state();
         let same = |(one, other): (&ForeignTool, &ForeignTool)| {
@@ -506,7 +509,7 @@ impl Line {
         state.tools.len() == tools.len() && state.tools.iter().zip(tools).all(same)
     }
 
-    /// The tools that can be called, and why the others cannot.
+    /// Returns the tools that can be called, and why the others cannot.
     fn take_in(self: &Arc<Self>, listed: Vec<Made>) -> (Vec<ForeignTool>, Vec<String>) {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
         let names = listed.iter().map(|made| made.tool.name.clone()).collect::<Vec<_>>();
@@ -514,15 +517,17 @@ impl Line {
         for Made { tool, schemas, said } in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
             let Some(called) = names.get(tool.name.as_str()) else {
-                warnings.push(format!("{raw}: left out, its name is not of a form that is taken"));
+                warnings.push(format!(
+                    "{raw}: left out, its name is not 1 to 128 of a-z A-Z 0-9 _ - ."
+                ));
                 continue;
             };
             if tools.iter().any(|other| other.raw() == tool.name) {
-                warnings.push(format!("{raw}: left out, the server has two of that name"));
+                warnings.push(format!("{raw}: left out, the server lists the name twice"));
                 continue;
             }
             if tools.len() == MOST_TOOLS {
-                warnings.push(format!("only {MOST_TOOLS} of its tools count"));
+                warnings.push(format!("only the first {MOST_TOOLS} of its tools are used"));
                 break;
             }
             match schemas {
@@ -535,8 +540,8 @@ impl Line {
         (tools, warnings)
     }
 
-    /// The names of all tools there are that are not the server's own: those of the host and
-    /// of other servers, as models call them and as their servers do.
+    /// Returns the tools that are not the server's own, by the names that models and their servers
+    /// use.
     pub(super) fn strangers(&self) -> Strangers {
         let own = name::namespace(self.name());
         let names = self.toolset().map(|toolset| {
@@ -547,14 +552,14 @@ impl Line {
         self.roster.strangers(self.name(), names.unwrap_or_default())
     }
 
-    /// Everything that is taken as seen of its tools, by their names here.
+    /// Returns the definition that pinning would record for each tool, by its name here.
     #[cfg(feature = "cli")]
     pub(super) fn shown(&self) -> BTreeMap<String, String> {
         let tools = self.state().tools.clone();
         tools.iter().map(|tool| (tool.definition().name.to_string(), tool.text())).collect()
     }
 
-    /// Takes what was shown as seen, where that is what the server says now; whether it is.
+    /// Pins the tools if `shown` is what the server says now; returns whether it is.
     #[cfg(feature = "cli")]
     pub(super) fn pin_shown(
         &self,
@@ -569,7 +574,7 @@ impl Line {
         tools.iter().try_for_each(ForeignTool::pin).map(|()| true)
     }
 
-    /// Takes everything that the server offers now as seen.
+    /// Pins every tool as the server describes it now.
     pub(super) fn pin_all(&self) -> Result<(), crate::error::ToolError> {
         let tools = self.state().tools.clone();
         tools.iter().try_for_each(ForeignTool::pin)

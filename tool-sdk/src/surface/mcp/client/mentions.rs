@@ -1,49 +1,49 @@
-//! Which words of a text may be names of tools.
+//! Finds words in a text that may be names of tools.
 //!
-//! A word counts that everyday language does not write so, such as `fetch_page`, and any word
-//! that is set off as a name is: in quotes, as code, by emphasis, as a call, or by what stands
-//! around it.
+//! A word counts if ordinary text does not spell words so, such as `fetch_page`, and any word counts
+//! that is marked as a name: by quotes, code, emphasis, a call, or the words around it.
 //!
-//! **Invariant:** which tools there are is not known here, and the work is as long as the text.
+//! **Invariant:** the result does not depend on which tools exist, and the work is linear in the
+//! length of the text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What stands between a server and its tool where a name says both.
+/// The separators between a server and its tool in a qualified name.
 pub(super) const JOINED_BY: [&str; 5] = ["/", ":", "::", ".", "__"];
 
-/// The longest name of a tool, with that of its server.
+/// The longest name of a tool with that of its server, in bytes.
 const LONGEST: usize = 32 + 2 + 128;
 
-/// How many parts a name with dots may have and still be found in a longer word.
+/// How many parts of a dotted word are combined to names.
 const MOST_PARTS: usize = 8;
 
-/// What joins the parts of a name, and is put around words as well.
+/// Characters that join the parts of a name; some texts also put them around words.
 pub(super) const JOINTS: [char; 3] = ['_', '-', '.'];
 
-/// Marks behind which a name begins, unless they end a word or are a part of it, as in `don't`.
+/// Marks before a name, unless they end a word or are part of one, as in `don't`.
 const OPENING: &str = "\"'<@#$/\u{2018}\u{2019}\u{201a}\u{201c}\u{201d}\u{201e}«»‹›「『《【";
 
-/// Marks of which a name has one on either side, and may have blanks within.
+/// Pairs of marks around a name, which may have spaces inside.
 const AROUND: [(char, char); 5] = [('[', ']'), ('{', '}'), ('«', '»'), ('‹', '›'), ('>', '<')];
 
-/// What emphasis is made of, and lines of tables.
+/// Marks of emphasis, and of table cells.
 const EMPHASIS: [char; 3] = ['*', '~', '|'];
 
-/// Words after which a name stands as it is.
+/// Verbs that are followed by a name.
 const CALLING: [&str; 6] = ["call", "calls", "calling", "invoke", "invokes", "invoking"];
 
-/// Words with which one goes to a tool, before `the tool` and its name.
+/// Words that come before `the tool` and a name.
 const USING: [&str; 6] = ["use", "using", "with", "via", "run", "running"];
 
-/// Words after which a name stands behind a colon or an equals sign.
+/// Labels that come before a colon or an equals sign and a name.
 const NAMING: [&str; 6] = ["tool", "tools", "name", "function", "tool_name", "toolname"];
 
-/// What stands in brackets behind a word of everyday language, and makes no call of it.
+/// Suffixes in parentheses, which do not make a call of an ordinary word, as in `file(s)`.
 const ENDINGS: [&str; 8] = ["s", "es", "d", "ed", "n", "r", "er", "ing"];
 
-/// Adds the words of a text that may be names, in lower case. Those of everyday language that are
-/// the tool's `own` names for something count only where they are spoken of as tools.
+/// Adds the words of a text that may be names, in lower case. Ordinary words in `own`, the names of
+/// the tool's own parameters, count only where the text uses them as tools.
 pub(super) fn add(text: &str, own: &BTreeSet<String>, names: &mut BTreeSet<String>) {
     let text = plain(text);
     let text = unescaped(&text);
@@ -67,7 +67,7 @@ pub(super) fn add(text: &str, own: &BTreeSet<String>, names: &mut BTreeSet<Strin
     }
 }
 
-/// Adds the whole of a text that may be a name, in lower case.
+/// Adds a text that may be a name as a whole, in lower case.
 pub(super) fn add_whole(text: &str, names: &mut BTreeSet<String>) {
     let text = text.trim();
     if text.len() <= LONGEST && !text.contains(char::is_whitespace) {
@@ -75,7 +75,7 @@ pub(super) fn add_whole(text: &str, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A text without the backslashes that Markdown writes within names.
+/// Removes the backslashes that Markdown puts into names.
 fn unescaped(text: &str) -> Cow<'_, str> {
     JOINTS.into_iter().fold(Cow::Borrowed(text), |text, joint| {
         let escaped = format!("\\{joint}");
@@ -87,7 +87,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text without letters that are only another form of one, as in `ｆｅｔｃｈ＿ｐａｇｅ`.
+/// Replaces variants of ASCII characters, as in `ｆｅｔｃｈ＿ｐａｇｅ`.
 fn plain(text: &str) -> Cow<'_, str> {
     match text.chars().any(|c| as_usual(c) != c) {
         true => text.chars().map(as_usual).collect(),
@@ -95,10 +95,10 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The usual form of a letter or mark of ASCII: full width, mathematical or in a circle.
+/// Returns the ASCII form of a full-width, mathematical or circled character.
 fn as_usual(c: char) -> char {
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    /// Those that were there before the mathematical ones, of which they are some.
+    /// Mathematical letters that Unicode had before the mathematical blocks, with their ASCII form.
     const OLDER: &str = "ℬBℰEℱFℋHℐIℒLℳMℛRℯeℊgℴoℎhℭCℌHℑIℜRℨZℂCℍHℕNℙPℚQℝRℤZ";
     let code = u32::from(c);
     let letter = |at: u32| LETTERS.chars().nth(at as usize);
@@ -114,23 +114,23 @@ fn as_usual(c: char) -> char {
     usual.unwrap_or(c)
 }
 
-/// A word of a text, with what stands around it.
+/// A word of a text with its surroundings.
 struct Word<'t> {
     text: &'t str,
-    /// The word before it.
+    /// The previous word.
     before: &'t str,
     /// The two words before that one, the last of them first.
     earlier: [&'t str; 2],
-    /// What stands between the two.
+    /// The text between the previous word and this one.
     gap: &'t str,
-    /// The text behind it.
+    /// The text after the word.
     rest: &'t str,
-    /// Whether code has begun and not ended.
+    /// Whether the word is inside a code span.
     is_code: bool,
 }
 
-/// The words of a text. A dot belongs to a name, ends a sentence or stands between an object
-/// and its method, so that it is a part of a word.
+/// Splits a text into words. A dot may be part of a name, end a sentence, or separate an object and
+/// its method, so it is part of a word.
 fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let is_part = |c: char| c.is_alphanumeric() || JOINTS.contains(&c);
     let (mut before, mut earlier, mut last, mut is_code) = ("", [""; 2], 0, false);
@@ -152,17 +152,17 @@ fn runs_of_ticks(gap: &str) -> usize {
 }
 
 impl Word<'_> {
-    /// Whether it is written as the name of a tool is, whatever word it is.
+    /// Whether the text uses it as the name of a tool, even if it is an ordinary word.
     fn is_spoken_of(&self) -> bool {
         self.is_called() || self.is_announced()
     }
 
-    /// Whether it is written as a name of something is.
+    /// Whether it is marked up as a name.
     fn is_set_off(&self) -> bool {
         self.is_opened() || self.is_enclosed() || self.begins_code()
     }
 
-    /// Whether a mark stands before it that opens something.
+    /// Whether an opening mark stands before it.
     fn is_opened(&self) -> bool {
         let mut marks = self.gap.chars().rev();
         let Some(mark) = marks.next() else { return false };
@@ -182,7 +182,7 @@ impl Word<'_> {
             || AROUND.into_iter().any(is_within)
     }
 
-    /// Whether arguments follow.
+    /// Whether an argument list follows.
     fn is_called(&self) -> bool {
         let Some(arguments) = self.rest.strip_prefix('(') else { return false };
         let is_ending =
@@ -190,12 +190,12 @@ impl Word<'_> {
         !ENDINGS.into_iter().any(is_ending)
     }
 
-    /// Whether it is the first word of code.
+    /// Whether it is the first word of a code span.
     fn begins_code(&self) -> bool {
         self.is_code && self.gap.trim_end().ends_with('`')
     }
 
-    /// Whether the words around it say that it is a name.
+    /// Whether the words around it introduce it as a name.
     fn is_announced(&self) -> bool {
         let is_in =
             |word: &str, words: &[&str]| words.iter().any(|it| word.eq_ignore_ascii_case(it));
@@ -223,20 +223,20 @@ impl Word<'_> {
         }
     }
 
-    /// The word with the one before it, where they may be a server and its tool.
+    /// Returns the word with the previous one, if they may be a server and its tool.
     fn joined(&self) -> Option<String> {
         let is_joined = !self.before.is_empty() && JOINED_BY.contains(&self.gap);
         is_joined.then(|| format!("{}{}{}", self.before, self.gap, self.text.trim_matches(JOINTS)))
     }
 }
 
-/// Whether no word of everyday language is written so.
+/// Whether ordinary text does not spell a word so.
 fn is_telling(word: &str) -> bool {
     let is_camel = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
     word.contains(JOINTS) || word.as_bytes().windows(2).any(is_camel)
 }
 
-/// The parts of a word between its dots, alone and with those behind them.
+/// Returns the parts of a word between its dots, alone and with those after them.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     let starts = std::iter::once(0).chain(word.match_indices('.').map(|(dot, _)| dot + 1));
     starts.flat_map(move |start| {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_words() {
+    fn finds_identifiers_and_marked_words() {
         let words = "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
             _send_mail_, SEND_FAX, `search`, look(1).\n-press_flower";
         let names = names(words);
@@ -287,7 +287,7 @@ mod tests {
 
     // MC4: however a name is set off.
     #[test]
-    fn a_word_that_is_set_off_may_be_a_name() {
+    fn finds_marked_up_words() {
         for text in [
             "**search** first",
             "*search*",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_not_is_none() {
+    fn ignores_ordinary_words() {
         for (text, word) in [
             ("It can search, too. (search) A search tool; search tools.", "search"),
             ("search(s), search(es) and search(ing)", "search"),
@@ -358,9 +358,9 @@ mod tests {
         }
     }
 
-    // MC4: a tool may speak of its own parameters, and of no tool under their names.
+    // MC4: a description may mention the tool's own parameters.
     #[test]
-    fn what_is_the_tools_own_is_no_name() {
+    fn ignores_the_tools_own_parameters() {
         let own = ["head", "name"];
         for text in ["Use the 'head' parameter", "`head`", "[\"head\", \"name\"]", "**Name**"] {
             assert!(names_beside(&own, text).is_empty(), "{text}");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_makes_endless_work() {
+    fn work_is_bounded_for_long_texts() {
         assert!(names(&"a.".repeat(200_000)).len() < 200, "no work for each pair of dots");
         assert!(names(&"x".repeat(1_000).repeat(1_000)).is_empty());
         let long = format!("`{}.{}`", "x".repeat(1 << 20), "y".repeat(1 << 20));

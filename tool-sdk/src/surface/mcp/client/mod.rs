@@ -1,18 +1,18 @@
-//! Tools of other servers of the Model Context Protocol.
+//! MCP client: runs the tools of other Model Context Protocol servers through the pipeline.
 //!
 //! ```text
-//! Upstreams ─▶ line: one server ─▶ wire: rmcp over stdio and HTTP ─┐
-//!     │           │            └──────── a host's own Remote ──────┤
-//!     │           ├▶ name · suspicion · pins: what is believed     │
-//!     │           └▶ roster: which tools others have · mentions    │
-//!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ promise ─▶ result
-//!                                                  └▶ questions ─▶ form: what it asks meanwhile
+//! ServerManager ─▶ connection (one server) ─▶ transport: rmcp over stdio and HTTP ─┐
+//!      │               │            └────────── the host's own RemoteConnection ───┤
+//!      │               ├▶ naming · description_lint · pins                         │
+//!      │               └▶ tool_index: tools of the other servers                   │
+//!      └─▶ Toolset ─▶ tool ─▶ args: input check ─▶ RemoteConnection::call_tool ────┘─▶ output_validator ─▶ result
+//!                                                    └▶ server_requests ─▶ elicitation
 //! ```
 //!
-//! A foreign tool is a tool like any other once it is in a toolset; nothing in the pipeline
-//! knows that it is foreign.
+//! A tool of another server ("foreign tool") is added to a toolset like any other tool; the
+//! pipeline does not know where it runs.
 //!
-//! **Invariant:** nothing that a server says makes anything allowed.
+//! **Invariant:** nothing that a server sends grants a permission.
 
 mod address;
 mod apart;
@@ -55,7 +55,7 @@ pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
 pub use self::wire::talk;
 
-/// The permissions that are judged for foreign tools, beside the tools' own names.
+/// The permissions that rules can name for foreign tools, beside the tools' own names.
 #[cfg(feature = "cli")]
 pub(in crate::surface) const PERMISSIONS: [&str; 3] =
     [tool::PERMISSION, tool::DEFINITION, questions::SAMPLING];

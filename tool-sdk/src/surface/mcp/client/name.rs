@@ -1,12 +1,12 @@
-//! Under which names the tools of a server are known here.
+//! Maps the tool names of a server to the names that models see.
 //!
-//! A model sees `mcp__{server}__{tool}` in letters that every provider takes; the server is
-//! always called by the name that it gave. A name that would be too long, or that two tools
-//! of a server would share, ends in a part of its hash, so that it never depends on the order
-//! of the tools; which of them there are counts only for whether it is shared.
+//! A model sees `mcp__{server}__{tool}` in characters that every provider accepts; `server` is
+//! the name in the host's configuration. A name that would be too long, or that two tools of a
+//! server would share, ends in a part of its hash. The hash covers the server's and the tool's
+//! name only, so a name does not depend on the order of the tools; the other tools decide only
+//! whether a name is shared.
 //!
-//! **Invariant:** the server is the name in the host's configuration, never what it says of
-//! itself.
+//! **Invariant:** the server's name comes from the host's configuration, never from the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,32 +15,34 @@ use sha2::{Digest as _, Sha256};
 
 use crate::name::ToolName;
 
-/// What the names of foreign tools start with; no other tool may have such a name.
+/// The prefix of all foreign tool names; no other tool may have it.
 const FOREIGN: &str = "mcp__";
 
-/// How many hexadecimal digits of a hash tell the names of foreign tools apart.
+/// How many hexadecimal digits of the hash a name gets.
 const DIGITS: usize = 12;
 
 /// Names that would be mistaken for parts of the program itself.
 const RESERVED: &[&str] = &["all", "builtin", "host", "mcp", "native", "self", "tool", "tools"];
 
-/// The longest name of a server.
+/// The longest name of a server, in bytes.
 const MAX_SERVER: usize = 32;
 
-/// The longest name that a server may give to a tool.
+/// The longest name that a server may give to a tool, in bytes.
 const MAX_TOOL: usize = 128;
 
-/// What is wrong with the name of a server, if anything.
+/// Returns what is wrong with the name of a server, if anything.
 pub(super) fn server_fault(name: &str) -> Option<&'static str> {
     let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'-');
     let starts = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
     if name.len() > MAX_SERVER || !starts || !name.bytes().all(plain) {
         return Some("it must be 1 to 32 of a-z 0-9 _ - and start with a letter or digit");
     }
-    // Providers know no `-`, so that the two are the same to a model.
+    // Providers do not accept `-`, so a model cannot tell `-` from `_`.
     let known_as = self::plain(name);
     if known_as.ends_with('_') || known_as.contains("__") {
-        return Some("two of _ - in a row, or one at its end, look like the start of a tool");
+        return Some(
+            "it must not have two of _ - in a row, or end in one: that separates server and tool",
+        );
     }
     RESERVED.contains(&name).then_some("the name is reserved")
 }
@@ -51,32 +53,32 @@ pub(super) fn is_tool_name(name: &str) -> bool {
     (1..=MAX_TOOL).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// The letters of `name` that every provider takes: two servers or tools of which these are
-/// the same could be mistaken for each other.
+/// Replaces each character that some provider does not accept by `_`. Names that are equal
+/// afterwards can be confused.
 pub(super) fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// How the names of all tools of `server` start.
+/// Returns the prefix of the names of all tools of `server`.
 pub(in crate::surface) fn namespace(server: &str) -> String {
     format!("{FOREIGN}{}__", plain(server))
 }
 
-/// The server of which a model's name for a tool speaks, in plain letters.
+/// Returns the sanitized server name in a model's name for a tool.
 #[cfg(feature = "cli")]
 pub(in crate::surface) fn server_of(name: &str) -> Option<&str> {
     Some(name.strip_prefix(FOREIGN)?.split_once("__")?.0)
 }
 
-/// What models call a tool, and what they would call it with other tools beside it.
+/// The name that models see, and the name that the tool gets when the list of tools changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Called {
     pub(super) name: ToolName,
     pub(super) also: Vec<ToolName>,
 }
 
-/// What models call the tools of `server`: one name each, no two alike in any case.
+/// Returns the names that models see for the tools of `server`, unique without regard to case.
 pub(super) fn names<'t>(
     server: &str,
     tools: impl IntoIterator<Item = &'t str>,
@@ -107,13 +109,13 @@ fn model_name(server: &str, tool: &str, is_shared: bool) -> String {
     name
 }
 
-/// Whether models may call this tool so.
+/// Whether `name` is one of the names that models may see for this tool.
 #[cfg(feature = "cli")]
 pub(super) fn is_called(server: &str, tool: &str, name: &str) -> bool {
     [false, true].iter().any(|is_shared| model_name(server, tool, *is_shared) == name)
 }
 
-/// Whether a name ends as those do that have a hash: another tool could be called so here.
+/// Whether a name ends like one that has a hash, so that another tool could get the same name.
 fn ends_in_digits(name: &str) -> bool {
     let digits = name.len().checked_sub(DIGITS + 1).and_then(|at| name.get(at..));
     digits.is_some_and(|end| {
@@ -121,7 +123,7 @@ fn ends_in_digits(name: &str) -> bool {
     })
 }
 
-/// The start of a hash over both names as they were given.
+/// Returns the start of the hash of both names, before they are sanitized.
 fn digits(server: &str, tool: &str) -> String {
     let hash = Sha256::new().chain_update(server).chain_update([0]).chain_update(tool).finalize();
     let mut digits = String::with_capacity(DIGITS);
@@ -138,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Cases of another agent, as data.
+    /// Cases of the Codex agent, as data.
     fn cases() -> Value {
         let text = include_str!("../../../../tests/fixtures/codex-mcp-names/cases.json");
         serde_json::from_str(text).unwrap()
@@ -156,11 +158,11 @@ mod tests {
 
     // F118
     #[test]
-    fn names_are_those_of_the_fixtures() {
+    fn model_names_match_the_codex_fixtures() {
         for case in cases()["names"].as_array().unwrap() {
             let name = case["name"].as_str().unwrap();
-            // Here every foreign tool has its prefix, and of two servers that look alike the
-            // second is refused.
+            // Every foreign tool has its prefix here, and of two servers whose sanitized names are equal
+            // the second is refused.
             if matches!(name, "no_prefix_for_selected" | "namespace_collision") {
                 continue;
             }
@@ -190,7 +192,7 @@ mod tests {
 
     // MC1
     #[test]
-    fn names_of_servers_are_plain_and_not_taken() {
+    fn validates_server_and_tool_names() {
         for good in ["git", "my-files", "a1", "0", "a_b", &"a".repeat(32)] {
             assert_eq!(server_fault(good), None, "{good}");
         }
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_does_not_depend_on_the_neighbours() {
+    fn hash_does_not_depend_on_other_tools() {
         let pair = names("s", ["a-b", "a_b", "A.B"]);
         assert_eq!(pair.len(), 3);
         assert_eq!(names("s", ["a_b", "x", "A.B", "a-b"])["a-b"], pair["a-b"]);
@@ -229,7 +231,7 @@ mod tests {
 
     // F118: a server cannot give a tool the name that another one has here.
     #[test]
-    fn the_name_that_another_tool_has_is_not_given_twice() {
+    fn a_tool_cannot_take_the_hashed_name_of_another() {
         let clash = "delete_bee4270b087b";
         let names = names("s", ["delete", "Delete", clash, "DELETE-BEE4270B087B", "x"]);
         let given: BTreeSet<String> =
@@ -237,12 +239,12 @@ mod tests {
         assert_eq!((names.len(), given.len()), (5, 5), "{given:?}");
         assert_eq!(names["delete"].name.as_str(), format!("mcp__s__{clash}"));
         assert!(names[clash].name.as_str().starts_with(&format!("mcp__s__{clash}_")));
-        // Nor does that depend on who else is there.
+        // The name is the same without the other tools.
         assert_eq!(self::names("s", [clash])[clash].name, names[clash].name);
     }
 
     proptest! {
-        // F118: unique, at most 64 bytes, whatever a server says.
+        // F118: unique, at most 64 bytes, for any tool names.
         #[test]
         fn names_are_unique_and_short(
             server in "[a-z0-9][a-z0-9_-]{0,31}",

@@ -1,10 +1,11 @@
-//! Patterns that are left to the server: they are in a language that is not known here, or
-//! stand for too much.
+//! Removes regular expressions from a schema that cannot be checked here: their syntax is not
+//! supported, or they compile to too much.
 //!
-//! The server checks them itself, so a schema without them lets more through and never less.
-//! Where less of one part means more of the whole, as below `not`, all of that goes.
+//! The server checks them itself, so a schema without them accepts more and never less. Where
+//! accepting less in one part means accepting more in the whole, as below `not`, the whole keyword
+//! is removed.
 //!
-//! **Invariant:** what the schema accepts is accepted without them too.
+//! **Invariant:** the schema without the patterns accepts everything that the original accepts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::walk;
 
-/// What counts for the opposite of what is said in it, or for how much of it fits.
+/// Keywords that negate or count the match of a subschema, with those that depend on them.
 pub(super) const TURNS: &[(&str, &[&str])] = &[
     ("not", &[]),
     ("if", &["then", "else"]),
@@ -20,10 +21,11 @@ pub(super) const TURNS: &[(&str, &[&str])] = &[
     ("contains", &["minContains", "maxContains"]),
 ];
 
-/// What asks what nothing else spoke of, which is more where less is said.
+/// Keywords that apply to what no other keyword evaluated; they reject more when less is evaluated.
 const REST: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
 
-/// The schema without the patterns that `is_left` names, and those; nothing where it has none.
+/// Returns the schema without the patterns for which `is_left` is true, and those patterns; `None`
+/// if there are none.
 pub(super) fn without(
     schema: &Value,
     mut is_left: impl FnMut(&str) -> bool,
@@ -42,7 +44,7 @@ pub(super) fn without(
     Some((schema, left.0))
 }
 
-/// Takes out what would be less where something that it refers to is more.
+/// Removes negations that refer to other schemas, and `unevaluated` keywords.
 pub(super) fn without_turns(schema: &mut Map<String, Value>) {
     Left(Vec::new()).leave_out(schema);
 }
@@ -58,7 +60,7 @@ fn collect<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
     walk::each_in_any_draft(schema, &mut |inner| collect(inner, found));
 }
 
-/// The patterns, sorted.
+/// The patterns to remove, sorted.
 struct Left(Vec<String>);
 
 impl Left {
@@ -91,7 +93,7 @@ impl Left {
         });
     }
 
-    /// Whether one of them is in there, or may be where it refers to.
+    /// Whether one of them occurs in a value, or may occur where it refers to.
     fn is_in(&self, value: &Value) -> bool {
         match value {
             Value::Object(members) => members.iter().any(|(key, one)| {

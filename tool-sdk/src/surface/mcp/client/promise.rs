@@ -1,7 +1,7 @@
-//! What a tool gives back, against the server's own output schema.
+//! Validates the results of a tool against the server's output schema.
 //!
-//! Who reads the schema relies on it, this program's own peers too. A result that breaks it is a
-//! failure of the server, and is never handed on as a success.
+//! Clients rely on the schema, and this program passes it on to its own clients. A result that
+//! violates it is a failure of the server, and is never returned as a success.
 
 use jsonschema::ValidationError;
 use serde_json::Value;
@@ -9,48 +9,50 @@ use serde_json::Value;
 use super::validator::{Judge, Verdict};
 use crate::schema::Schema;
 
-/// What is said of a result where it cannot be found out in time whether it keeps the promise.
+/// The error for a result that cannot be validated within the limits.
 pub(super) const TOO_LONG: &str =
-    "it would take too long to hold its structured value against its own output schema";
+    "validating its structured result against its output schema would take too long";
 
-/// What a server promises of the structured result of a tool.
+/// The validator of a tool's structured results.
 pub(super) struct Promise(Judge);
 
 impl Promise {
-    /// Takes a server's schema.
+    /// Compiles a server's output schema.
     ///
     /// # Errors
     ///
-    /// Says why no result could be judged by this schema.
+    /// Returns why the schema cannot be used.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         Judge::of(schema, Schema::result_from_value).map(Self)
     }
 
-    /// What peers are told.
+    /// The schema that clients of this program see.
     pub(super) fn told(&self) -> &Schema {
         self.0.told()
     }
 
-    /// What is odd about it.
+    /// Returns the parts of the schema that are not checked.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         self.0.oddities()
     }
 
-    /// Whether that is found out in no time.
+    /// Whether validating is so cheap that it can run inline.
     pub(super) fn is_quick(&self, result: &Value) -> bool {
         self.0.is_quick(result)
     }
 
-    /// How a result breaks the promise, if it does.
+    /// Returns how a result violates the schema, if it does.
     pub(super) fn broken_by(&self, result: Option<&Value>) -> Option<String> {
         let Some(value) = result else {
-            return Some("it promised a structured value and gave none".to_owned());
+            return Some(
+                "it returned no structured result, although it has an output schema".to_owned(),
+            );
         };
         match self.0.judge(value, 1, fault) {
             Verdict::Fits => None,
             Verdict::Breaks(faults) => {
                 Some(faults.into_iter().next().unwrap_or_else(|| {
-                    "its structured value breaks its own output schema".to_owned()
+                    "its structured result violates its output schema".to_owned()
                 }))
             }
             Verdict::TooMuch => Some(TOO_LONG.to_owned()),
@@ -60,12 +62,12 @@ impl Promise {
 
 fn fault(error: ValidationError<'_>) -> String {
     let place = match error.instance_path().as_str() {
-        "" => "its structured value".to_owned(),
-        path => format!("`{path}` of its structured value"),
+        "" => "its structured result".to_owned(),
+        path => format!("`{path}` of its structured result"),
     };
     let keyword = error.kind().keyword();
     let what = error.masked_with("the value");
-    format!("{place} breaks `{keyword}` of its own output schema: {what}")
+    format!("{place} violates `{keyword}` of its output schema: {what}")
 }
 
 #[cfg(test)]
@@ -81,17 +83,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_promised_is_looked_for() {
+    fn reports_violations_of_the_output_schema() {
         let object = json!({
             "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"],
         });
         check(&object, Some(json!({ "a": 1, "b": 2 })), None);
-        check(&object, None, Some("it promised a structured value and gave none"));
+        check(
+            &object,
+            None,
+            Some("it returned no structured result, although it has an output schema"),
+        );
         check(
             &object,
             Some(json!({ "a": "secret" })),
             Some(
-                "`/a` of its structured value breaks `type` of its own output schema: the value \
+                "`/a` of its structured result violates `type` of its output schema: the value \
                  is not of type \"integer\"",
             ),
         );
@@ -101,19 +107,19 @@ mod tests {
 
     // fault 10
     #[test]
-    fn a_result_that_would_take_too_long_breaks_it() {
+    fn result_that_is_too_expensive_to_validate_is_rejected() {
         let twice = json!({ "$ref": "#/$defs/t", "$defs": { "t": { "allOf": [
             { "items": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } },
         ] } } });
         let deep = (0..30).fold(json!(1), |inner, _| json!([inner]));
         let expected =
-            "it would take too long to hold its structured value against its own output schema";
+            "validating its structured result against its output schema would take too long";
         check(&twice, Some(deep), Some(expected));
     }
 
-    // fault 10: the standard's own schemas are not seen from here, and are work all the same.
+    // fault 10: the meta-schemas are not visible here, but validating against them is work as well.
     #[test]
-    fn a_result_that_is_held_against_the_standard_costs_what_that_costs() {
+    fn references_to_meta_schemas_have_a_cost() {
         let standard = json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" });
         let promised =
             |many: usize| json!({ "properties": { "v": { "anyOf": vec![&standard; many] } } });
@@ -129,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_judges_nothing_is_told() {
+    fn rejects_unusable_schemas() {
         for bad in [
             json!(true),
             json!({ "type": "thing" }),

@@ -1,10 +1,10 @@
-//! What a server asks while one of its tools runs, and who answers.
+//! Requests that a server sends while one of its tools runs: elicitation, sampling and roots.
 //!
-//! Nothing is answered unless the host said so for this server. A form goes to whoever called
-//! the tool, see [`Session::inquire`](crate::Session::inquire); words of a model too, after
-//! somebody or a rule let them; folders are those that the host named, for whoever calls.
+//! A request is answered only if the host enabled its kind for this server. Elicitation goes to the
+//! user who called the tool, see [`Session::inquire`](crate::Session::inquire); sampling as well,
+//! after an approval or a rule allowed it; roots are those that the host configured.
 //!
-//! **Invariant:** a question that could belong to two callers is answered by neither.
+//! **Invariant:** a request that could belong to the calls of two users is refused.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,22 +19,22 @@ use super::remote::RemoteError;
 use super::suspicion;
 use crate::context::{Context, Elicited, Inquiry, InquiryKind};
 
-/// The permission to let a server have words of a model.
+/// The permission to let a server sample the model.
 pub(super) const SAMPLING: &str = "mcp_sampling";
 
-/// How many questions one call may ask.
+/// The most requests during one call.
 const MOST_QUESTIONS: usize = 16;
 
-/// The most words that a server gets of a model, in tokens.
+/// The most tokens that a server may sample.
 const MOST_TOKENS: u64 = 16 << 10;
 
-/// How much of a prompt is shown to whoever is asked.
+/// How much of a prompt the approval shows, in characters.
 const SHOWN: usize = 400;
 
-/// What of a request for words of a model counts; its context and its tools do not.
+/// The parameters of a sampling request that are used; its context and tools are not.
 const COUNTS: &[&str] = &["messages", "systemPrompt", "temperature", "stopSequences"];
 
-/// Which questions of a server are answered: none, unless said.
+/// The client features that a server may use: which of its requests are answered. None by default.
 ///
 /// # Examples
 ///
@@ -54,25 +54,26 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// None.
+    /// No features.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Forms, which whoever called the tool fills in. One that asks for a secret is not shown.
+    /// Enables elicitation: the user who called the tool fills in forms. A form that asks for a secret
+    /// is not shown.
     pub fn forms(mut self) -> Self {
         self.forms = true;
         self
     }
 
-    /// Words of the model of whoever called the tool. Each time rules, approvals or somebody
-    /// say under the permission `mcp_sampling` whether the server gets them.
+    /// Enables sampling from the model of the session that called the tool. Each request needs the
+    /// permission `mcp_sampling`, from a rule or an approval.
     pub fn samples(mut self) -> Self {
         self.samples = true;
         self
     }
 
-    /// Which folders there are to work in: these.
+    /// Enables roots: the server may ask for this list of folders.
     pub fn roots<P: Into<PathBuf>>(mut self, roots: impl IntoIterator<Item = P>) -> Self {
         self.roots.get_or_insert_default().extend(roots.into_iter().map(Into::into));
         self
@@ -80,7 +81,7 @@ impl Questions {
 }
 
 impl Questions {
-    /// The folders that a server is told of, in the words of the protocol.
+    /// Returns the response to `roots/list`.
     pub(super) fn folders(&self) -> Option<Value> {
         let uris = self.roots.as_ref()?.iter().filter_map(|root| Url::from_file_path(root).ok());
         let roots: Vec<Value> = uris.map(|uri| json!({ "uri": uri.as_str() })).collect();
@@ -88,9 +89,9 @@ impl Questions {
     }
 }
 
-/// Answers what a server asks while one call runs.
+/// Answers the requests that a server sends during one call.
 ///
-/// Cheap to clone; clones answer for the same call.
+/// Cheap to clone; clones belong to the same call.
 #[derive(Clone)]
 pub struct Answers(Arc<Inner>);
 
@@ -101,7 +102,7 @@ struct Inner {
     cx: Context,
     asked: AtomicUsize,
     open: AtomicUsize,
-    /// One question at a time is put to a person.
+    /// Held while a request is handled, so that the user sees one prompt at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -111,14 +112,14 @@ impl fmt::Debug for Answers {
     }
 }
 
-/// What a server is told whose question is not answered.
+/// The error for a request of a kind that is not enabled.
 pub(super) fn not_allowed() -> RemoteError {
     RemoteError::protocol(
-        "the server wants to ask something before it goes on, which is not allowed",
+        "the server sent a request that is not enabled for it (elicitation, sampling or roots)",
     )
 }
 
-/// A question that waits for its answer.
+/// Counts a request as pending until it is dropped.
 struct Open<'a>(&'a AtomicUsize);
 
 impl Drop for Open<'_> {
@@ -140,15 +141,17 @@ impl Answers {
         }))
     }
 
-    /// Answers a question of the server, both in the words of the protocol.
+    /// Handles a request of the server; params and response are in the protocol's form.
     ///
     /// # Errors
     ///
-    /// Fails when questions of this kind are not answered.
+    /// Fails when requests of this kind are not enabled.
     pub async fn answer(&self, method: &str, params: Value) -> Result<Value, RemoteError> {
         let Inner { questions, asked, open, turn, .. } = &*self.0;
         if asked.fetch_add(1, Ordering::Relaxed) >= MOST_QUESTIONS {
-            return Err(RemoteError::protocol("the server asks too much"));
+            return Err(RemoteError::protocol(format_args!(
+                "the server sent more than {MOST_QUESTIONS} requests during one call"
+            )));
         }
         open.fetch_add(1, Ordering::Relaxed);
         let _open = Open(open);
@@ -162,7 +165,7 @@ impl Answers {
         answer.ok_or_else(not_allowed)
     }
 
-    /// Whether somebody thinks about a question.
+    /// Whether a request waits for the user.
     pub(super) fn is_open(&self) -> bool {
         self.0.open.load(Ordering::Relaxed) > 0
     }
@@ -171,7 +174,7 @@ impl Answers {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both are answered by the same caller.
+    /// Whether both calls were made by the same user.
     pub(super) fn has_caller_of(&self, other: &Self) -> bool {
         self.0.cx.session().is_same(other.0.cx.session())
     }
@@ -185,7 +188,7 @@ impl Answers {
         let form = match Form::of(params) {
             Ok(form) => form,
             Err(why) => {
-                tracing::warn!(%server, why, "a form of a server was not shown");
+                tracing::warn!(%server, why, "a server's elicitation form was not shown");
                 return json!({ "action": "decline" });
             }
         };
@@ -200,7 +203,7 @@ impl Answers {
             Elicited::Accepted(content) => match form.filled_in(content) {
                 Ok(content) => json!({ "action": "accept", "content": content }),
                 Err(why) => {
-                    tracing::warn!(%server, why, "an answer was not sent to a server");
+                    tracing::warn!(%server, why, "an answer to a server's elicitation was not sent");
                     cancelled
                 }
             },
@@ -211,7 +214,7 @@ impl Answers {
 
     async fn words(&self, params: Value) -> Result<Value, RemoteError> {
         let Inner { server, cx, .. } = &*self.0;
-        let refused = || RemoteError::protocol("the server may not have words of a model");
+        let refused = || RemoteError::protocol("the server may not sample the model");
         if !cx.session().can_inquire(InquiryKind::Sample) {
             return Err(refused());
         }

@@ -1,7 +1,7 @@
-//! A connection to a server, as far as its tools need one: the port for other transports.
+//! The port for transports: a connection to a server, reduced to what tools need.
 //!
-//! **Invariant:** nothing here knows how a message travels. What a server says is kept as it
-//! was said; others decide what to believe.
+//! **Invariant:** nothing here depends on the transport. What a server sends is passed on as it is;
+//! other modules decide what to trust.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::questions::Answers;
 
-/// What a connection is asked to do, on its way.
+/// The future of a request to a server.
 pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>> + Send + 'a>>;
 
 /// A connection to a server.
 ///
-/// Hosts with a transport of their own implement it; dropping a future of it means that
-/// nobody waits for the answer any more.
+/// Implement it for a transport of your own. Dropping a returned future means that the caller has
+/// stopped waiting for the response.
 ///
 /// # Examples
 ///
@@ -29,13 +29,13 @@ pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>>
 /// use serde_json::json;
 /// use tool_sdk::mcp::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 ///
-/// /// A server in this very process.
+/// /// A server in this process.
 /// struct Echo;
 ///
 /// impl Remote for Echo {
 ///     fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
 ///         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
-///         let echo = RemoteTool::new("echo", schema).described("Says it again.");
+///         let echo = RemoteTool::new("echo", schema).described("Returns the text.");
 ///         Box::pin(async { Ok(vec![echo]) })
 ///     }
 ///
@@ -46,51 +46,53 @@ pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>>
 /// }
 /// ```
 pub trait Remote: Send + Sync + 'static {
-    /// Every tool of the server.
+    /// Lists the tools of the server.
     fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>>;
 
-    /// Calls a tool, once: nothing is sent a second time.
+    /// Calls a tool. An implementation must not retry: a call is sent at most once.
     fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult>;
 
     /// Reads a resource.
     fn read<'a>(&'a self, uri: &'a str) -> RemoteWork<'a, Value> {
         Box::pin(async move {
-            Err(RemoteError::protocol(format_args!("`{uri}`: the connection reads no resources")))
+            Err(RemoteError::protocol(format_args!(
+                "cannot read `{uri}`: the connection does not support resources"
+            )))
         })
     }
 
-    /// Waits until the server says that its tools are others now.
+    /// Waits until the server notifies that its tools changed.
     fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::pending())
     }
 
-    /// Waits until the connection is gone.
+    /// Waits until the connection is closed.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::pending())
     }
 
-    /// Whether the connection is gone.
+    /// Whether the connection is closed.
     fn is_closed(&self) -> bool {
         false
     }
 
-    /// What was odd about the tools when they were listed last, for people.
+    /// Returns warnings about the last list of tools, for people.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the server said of its own troubles: the end of its standard error.
+    /// Returns the end of the server's standard error.
     fn complaints(&self) -> String {
         String::new()
     }
 }
 
-/// A tool as a server describes it; nothing of it is to be believed.
+/// A tool as a server describes it; none of it is trustworthy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RemoteTool {
-    /// The name by which the server knows it.
+    /// The server's name of the tool.
     pub name: String,
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,12 +100,12 @@ pub struct RemoteTool {
     /// What it does, in the server's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The schema of its arguments.
+    /// The JSON Schema of its arguments.
     pub input_schema: Value,
-    /// The schema of a structured result.
+    /// The JSON Schema of a structured result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What the server says about the risk.
+    /// The server's hints about risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Value>,
     /// What extensions of the protocol add.
@@ -112,7 +114,7 @@ pub struct RemoteTool {
 }
 
 impl RemoteTool {
-    /// A tool with nothing but a name and a schema of its arguments.
+    /// Returns a tool with a name and a schema of its arguments only.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: Value) -> Self {
         Self {
@@ -126,14 +128,14 @@ impl RemoteTool {
         }
     }
 
-    /// Says what it does.
+    /// Sets the description.
     #[must_use]
     pub fn described(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// Whether models may see it; some tools are there for screens only.
+    /// Whether models may see it; `_meta.ui.visibility` restricts some tools to user interfaces.
     pub(super) fn is_for_models(&self) -> bool {
         let ui = self.meta.as_ref().and_then(|meta| meta.get("ui"));
         let Some(visibility) = ui.and_then(|ui| ui.get("visibility")) else { return true };
@@ -143,31 +145,31 @@ impl RemoteTool {
         }
     }
 
-    /// What the server says about the risk under `hint`.
+    /// Returns the annotation `hint`, if it is a boolean.
     pub(super) fn hint(&self, hint: &str) -> Option<bool> {
         self.annotations.as_ref()?.get(hint)?.as_bool()
     }
 }
 
-/// What is told about how far a call is: steps done, steps in all, and words.
+/// Receives progress: steps done, steps in total, and a message.
 pub type Report<'a> = &'a (dyn Fn(u64, Option<u64>, String) + Send + Sync);
 
-/// One call of a tool, by the names that the server knows.
+/// One call of a tool.
 #[non_exhaustive]
 pub struct RemoteCall<'a> {
     /// The server's name in the host's configuration.
     pub server: &'a str,
-    /// The server's own name of the tool.
+    /// The server's name of the tool.
     pub tool: &'a str,
     /// The arguments, as they were approved.
     pub arguments: &'a Map<String, Value>,
-    /// For how long the server may say nothing.
+    /// How long the server may be silent.
     pub timeout: Duration,
-    /// Who hears how far the call is.
+    /// Receives the progress of the call.
     pub report: Report<'a>,
-    /// Who answers what the server asks meanwhile.
+    /// Answers the requests that the server sends during the call.
     pub answers: &'a Answers,
-    /// Triggered when nobody waits for the result any more.
+    /// Triggered when the caller stops waiting for the result.
     pub cancel: CancellationToken,
 }
 
@@ -181,15 +183,15 @@ impl fmt::Debug for RemoteCall<'_> {
     }
 }
 
-/// What became of a call, in the protocol's own form.
+/// The result of a call, in the protocol's form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RemoteResult {
-    /// Texts, images, links, in order.
+    /// Texts, images and links, in order.
     #[serde(default)]
     pub content: Vec<Value>,
-    /// The result for programs.
+    /// The structured result.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub structured_content: Option<Value>,
     /// Whether the tool failed.
@@ -200,13 +202,13 @@ pub struct RemoteResult {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// A value that is there is there, also when it is `null`.
+/// Deserializes a field that is present, also when it is `null`.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
 impl RemoteResult {
-    /// One text.
+    /// Returns a result with one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let block = serde_json::json!({ "type": "text", "text": text.into() });
@@ -214,35 +216,35 @@ impl RemoteResult {
     }
 }
 
-/// Why a server did not do what it was asked to.
+/// Why a request to a server failed.
 #[derive(Debug, Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct RemoteError {
-    /// Which class of failure it is.
+    /// The class of the failure.
     pub class: ErrorClass,
     /// What is wrong, fit for a model.
     pub message: Cow<'static, str>,
     /// The cause, for the host.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
-    /// Whether it is certain that the server did nothing of what it was asked.
+    /// Whether it is certain that the server did not run the request.
     pub not_run: bool,
-    /// What the server said of its own troubles, where it went away for good.
+    /// The end of the server's standard error, if the server is gone.
     pub complaints: String,
 }
 
-/// The classes of failures of a server.
+/// The class of a failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// The server is not there, or went away.
+    /// The server is not reachable, or disconnected.
     Connection,
-    /// The server said nothing for too long.
+    /// The server was silent for too long.
     Timeout,
-    /// Nobody wanted the answer any more.
+    /// The caller stopped waiting.
     Aborted,
-    /// The server answered with an error, or with something that is no answer.
+    /// The server answered with an error, or violated the protocol.
     Protocol,
 }
 
@@ -260,40 +262,40 @@ impl ErrorClass {
 }
 
 impl RemoteError {
-    /// A failure of `class`, with what a model should read.
+    /// Returns a failure of `class` with a message for the model.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
         let message = message.to_string().into();
         Self { class, message, source: None, not_run: false, complaints: String::new() }
     }
 
-    /// The server is not there.
+    /// The server is not reachable, or disconnected.
     pub fn connection(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Connection, message)
     }
 
-    /// The server said nothing for too long.
+    /// The server was silent for too long.
     pub fn timeout(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Timeout, message)
     }
 
-    /// Nobody wanted the answer any more.
+    /// The caller stopped waiting.
     pub fn aborted(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Aborted, message)
     }
 
-    /// The server does not keep to the protocol, or says no.
+    /// The server violated the protocol, or returned an error.
     pub fn protocol(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Protocol, message)
     }
 
-    /// Says that the server did nothing of what it was asked.
+    /// Marks that the server did not run the request.
     #[must_use]
     pub fn not_run(mut self) -> Self {
         self.not_run = true;
         self
     }
 
-    /// Adds what the server said of its own troubles.
+    /// Adds the end of the server's standard error.
     #[must_use]
     pub fn complaining(mut self, words: impl Into<String>) -> Self {
         self.complaints = words.into();
@@ -315,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_for_screens_are_not_for_models() {
+    fn visibility_app_hides_a_tool_from_models() {
         let tool = |meta: Value| {
             let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
             tool.meta = meta.as_object().cloned();
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_null_is_a_result() {
+    fn null_structured_content_is_kept() {
         let read = |value: Value| serde_json::from_value::<RemoteResult>(value).unwrap();
         assert_eq!(
             read(json!({ "structuredContent": null })).structured_content,

@@ -1,11 +1,10 @@
-//! What became of a call, from the protocol's form into an [`Output`].
+//! Converts the result of a call from the protocol's form into an [`Output`].
 //!
-//! Everything arrives: texts as the text for the model, images and links as attachments, the
-//! structured value beside them. An attachment that stood before a text is named in the text
-//! where it stood.
+//! Texts become the text for the model, images and links become attachments, and the structured
+//! value stays beside them. An attachment before a text is named in the text at its position.
 //!
-//! **Invariant:** nothing hides in what is read, and nothing is endless. A text that is too
-//! long is cut where all texts are; what is too much beside it is left out, and that is told.
+//! **Invariant:** invisible characters in text are escaped, and everything is bounded. Long text is
+//! truncated later like any other output; what else exceeds a limit is dropped with a note.
 
 use std::borrow::Cow;
 
@@ -18,13 +17,13 @@ use super::remote::RemoteResult;
 use crate::content::{Attachment, Output};
 use crate::permission::spelt;
 
-/// How many bytes a value for programs may have.
+/// The longest structured value, in bytes.
 const MOST_BYTES: usize = 4 << 20;
 
-/// How many attachments a result may have.
+/// The most attachments of a result.
 const MOST_ATTACHMENTS: usize = 1000;
 
-/// Base64 as it is written in the wild, with padding or without.
+/// Base64 that tolerates missing padding and trailing bits.
 const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -35,23 +34,23 @@ const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
 const BASE64: GeneralPurpose = base64(&STANDARD);
 const BASE64_OF_URLS: GeneralPurpose = base64(&URL_SAFE);
 
-/// The type of bytes of which nobody said one (RFC 2046, 4.5.1).
+/// The MIME type of bytes without a declared type (RFC 2046, 4.5.1).
 const UNKNOWN: &str = "application/octet-stream";
 
-/// What programs are told of blocks beside the attachments.
+/// Members of a block that are passed to programs beside the attachments.
 const BESIDE: [&str; 3] = ["annotations", "icons", "_meta"];
 
-/// Under which name they are told.
+/// The metadata key for them.
 pub(in super::super) const BLOCKS: &str = "blocks";
 
-/// The result as an output, whether the tool failed or not. A structured value that is
-/// `promised` to programs is there however long it is.
+/// Converts a result, whether the tool failed or not. A `promised` structured value, which the
+/// output schema announces, is kept even if it is too long.
 pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     let mut texts = Texts::default();
     let mut attachments = Vec::new();
     let mut left_out = 0_usize;
     let mut blocks = Vec::new();
-    // The attachments that nothing in the text speaks of yet.
+    // Markers of attachments that the text has not named yet.
     let mut unnamed = Vec::new();
     for (at, block) in result.content.iter().enumerate() {
         let mut said = said_of(block);
@@ -95,7 +94,7 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     let bytes = structured.as_ref().map_or(0, length);
     let fits = promised || bytes <= MOST_BYTES;
     if texts.is_empty() && attachments.is_empty() {
-        // A structured value without words is what the model reads.
+        // A structured value without text is what the model reads.
         structured.iter().for_each(|value| texts.push(value.to_string()));
     } else if !fits {
         texts.push(format!("[a structured value of {bytes} bytes left out]"));
@@ -115,7 +114,7 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     attachments.into_iter().fold(output, Output::attach)
 }
 
-/// The texts of a result, one below the other.
+/// The texts of a result, joined by newlines.
 #[derive(Default)]
 struct Texts(Option<String>);
 
@@ -124,7 +123,7 @@ impl Texts {
         self.0.is_none()
     }
 
-    /// Where the next one begins.
+    /// The offset at which the next text will start.
     fn next(&self) -> usize {
         self.0.as_ref().map_or(0, |text| text.len() + "\n".len())
     }
@@ -141,7 +140,7 @@ impl Texts {
     }
 }
 
-/// What a server says of a block and of the resource in it, for programs.
+/// Returns the metadata of a block and of the resource in it, for programs.
 fn said_of(block: &Value) -> Map<String, Value> {
     let said = |of: &Value| -> Map<String, Value> {
         let said = BESIDE.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key)?.clone())));
@@ -153,29 +152,29 @@ fn said_of(block: &Value) -> Map<String, Value> {
     all
 }
 
-/// Whether a server says the type of what is in a block.
+/// Whether a block declares a MIME type.
 fn says_type(block: &Value) -> bool {
     let mut said = ["/mimeType", "/resource/mimeType"].into_iter();
     said.any(|path| block.pointer(path).and_then(Value::as_str).is_some_and(|it| !it.is_empty()))
 }
 
-/// Where an attachment stood.
+/// Returns the marker that stands in the text for an attachment.
 fn place(before: usize, attachment: &Attachment) -> String {
     let name = attachment.title.as_ref().or(attachment.name.as_ref()).unwrap_or(&attachment.mime);
     format!("[attachment {}: {name}]", before + 1)
 }
 
-/// How many bytes a value is long where it is written.
+/// The length of a value as JSON, in bytes.
 fn length(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Words of a server with what hides in them spelt out.
+/// Normalizes line ends and escapes invisible characters.
 fn readable(text: &str) -> String {
     spelt(&text.replace("\r\n", "\n")).into_owned()
 }
 
-/// The words of a block; one of a kind that nobody knows is shown as it came.
+/// Returns the text of a block; a block of an unknown type is shown as JSON.
 fn text(block: &Value) -> String {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
     let words = match field("/type") {
@@ -192,18 +191,18 @@ fn text(block: &Value) -> String {
     words.unwrap_or_else(|| block.to_string())
 }
 
-/// What a server says of an attachment, for the model.
+/// Returns the server's description of an attachment, for the model.
 fn description(block: &Value) -> Option<String> {
     let words = block.get("description").and_then(Value::as_str)?;
     Some(format!("{}: {words}", name(block)?))
 }
 
-/// What an attachment is called.
+/// Returns the title, name or URI of a block.
 fn name(block: &Value) -> Option<&str> {
     ["/title", "/name", "/uri"].into_iter().find_map(|path| block.pointer(path)?.as_str())
 }
 
-/// What goes beside the text. Bytes that are no base64 are no attachment.
+/// Returns the attachment in a block; data that is not valid base64 is none.
 fn attachment(block: &Value) -> Option<Attachment> {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
     let kind_at = |path: &str| field(path).filter(|mime| !mime.is_empty());
@@ -236,13 +235,13 @@ fn attachment(block: &Value) -> Option<Attachment> {
     }
 }
 
-/// Bytes in base64, and their type where the text is an address that says it.
+/// Decodes base64, also in a `data:` URL, whose MIME type is returned.
 fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
     let (said, text) = match text.strip_prefix("data:").and_then(|it| it.split_once(";base64,")) {
         Some((said, text)) => (said.split(';').next().filter(|said| !said.is_empty()), text),
         None => (None, text),
     };
-    // Some break it into lines.
+    // Some servers break it into lines.
     let text: Cow<'_, str> = match text.contains(|c: char| c.is_ascii_whitespace()) {
         true => text.split_ascii_whitespace().collect::<String>().into(),
         false => text.into(),
@@ -252,7 +251,7 @@ fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
     Some((said, engine.decode(text.as_bytes()).ok()?))
 }
 
-/// The type of an image or a sound of which nobody said it, as every one of that type begins.
+/// Detects the MIME type of an image or sound by its first bytes.
 fn known(bytes: &[u8]) -> Option<&'static str> {
     const BEGINNINGS: [(usize, &[u8], &str); 15] = [
         (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -277,9 +276,9 @@ fn known(bytes: &[u8]) -> Option<&'static str> {
     BEGINNINGS.iter().find(begins).map(|(_, _, mime)| *mime)
 }
 
-/// A whole number, also where it is written as `7.0`.
+/// Returns a whole number, also where it is written as `7.0`.
 fn whole(value: &Value) -> Option<u64> {
-    /// From here on not every whole number has a form of its own.
+    /// 2^53: above it doubles skip whole numbers.
     const MOST: f64 = 9_007_199_254_740_992.0;
     let written = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..MOST).contains(it));
     value.as_u64().or_else(|| written().map(|it| it as u64))
@@ -298,7 +297,7 @@ mod tests {
 
     // F8
     #[test]
-    fn everything_arrives() {
+    fn converts_all_kinds_of_blocks() {
         let output = read(json!({
             "content": [
                 { "type": "text", "text": "one" },
@@ -331,7 +330,7 @@ mod tests {
 
     // MC4
     #[test]
-    fn what_hides_in_a_result_is_spelt_out() {
+    fn escapes_invisible_characters() {
         let output = read(json!({ "content": [
             { "type": "text", "text": "a\u{202e}b\u{1b}[2J\tc\r\nd" },
             { "type": "resource_link", "uri": "https://a/", "name": "x\u{200b}y" },
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beside_the_text_is_endless() {
+    fn drops_oversized_values_and_attachments() {
         let text = json!({ "type": "text", "text": "hi" });
         let long = json!({ "x": "y".repeat(MOST_BYTES) });
         let output = read(json!({ "content": [text], "structuredContent": long, "_meta": long }));
@@ -351,7 +350,7 @@ mod tests {
         let promised = json!({ "content": [text], "structuredContent": long });
         let promised = super::output(serde_json::from_value(promised).unwrap(), true);
         assert_eq!((promised.as_text(), promised.to_structured()), ("hi", Some(long.clone())));
-        // The model reads it, as far as it reads any text.
+        // Without other text the model reads it; the pipeline truncates it.
         let output = read(json!({ "content": [], "structuredContent": long }));
         assert_eq!((output.as_text(), output.to_structured()), (&*long.to_string(), None));
 
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_read_as_it_is_written() {
+    fn decodes_lenient_base64() {
         for (data, expected) in
             [("AQID", 3), ("AQI=", 2), ("AQI", 2), ("AQ\r\nID\n", 3), ("AQJ", 2), ("-_8=", 2)]
         {
@@ -375,7 +374,7 @@ mod tests {
 
     // F8
     #[test]
-    fn what_is_said_of_bytes_in_another_place_is_found() {
+    fn detects_mime_types() {
         for (block, expected) in [
             (json!({ "type": "image", "data": "data:image/webp;q=1;base64,AQ==" }), "image/webp"),
             (json!({ "type": "image", "data": "data:;base64,AQ==" }), "image/*"),
@@ -399,7 +398,7 @@ mod tests {
 
     // F8
     #[test]
-    fn what_is_said_of_blocks_is_there_for_programs() {
+    fn block_metadata_is_kept_for_programs() {
         let output = read(json!({ "content": [
             { "type": "text", "text": "plain" },
             { "type": "text", "text": "hi", "annotations": { "audience": ["user"] } },
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_said_of_a_link_stays() {
+    fn keeps_all_fields_of_a_resource_link() {
         let link = json!({ "type": "resource_link", "uri": "a:b", "name": "n", "title": "T",
             "description": "D.", "size": 7 });
         let output = read(json!({ "content": [link] }));
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_shown_and_not_lost() {
+    fn shows_unknown_blocks_as_json() {
         for odd in [
             json!({ "type": "hologram", "depth": 3 }),
             json!({ "type": "image", "data": "not base64", "mimeType": "image/png" }),

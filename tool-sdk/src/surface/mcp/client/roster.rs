@@ -1,34 +1,33 @@
-//! Which tools the servers of a host have, by the servers' own names.
+//! Index of the tool names of all servers, to detect descriptions that mention tools of others.
 //!
-//! Names come and go with the servers, so that what one says of another's tools is looked for
-//! whenever somebody is shown what it says, and not when it happened to be listed.
+//! Names come and go with the servers, so the lookup happens when a description is shown and not
+//! when it was listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::mentions::JOINED_BY;
 
-/// Names of tools that are not a server's own, under all that a text may call them by, in lower
-/// case.
+/// The tools that are not a server's own: every spelling in lower case, with the name to report.
 pub(super) type Strangers = BTreeMap<String, String>;
 
-/// The tools of all servers; clones share them.
+/// The tools of all servers, by the servers' own names; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roster(Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>);
 
 impl Roster {
-    /// Says which tools a server has now.
+    /// Replaces the tools of a server.
     pub(super) fn set(&self, server: &str, tools: BTreeSet<String>) {
         self.servers().insert(server.to_owned(), tools);
     }
 
-    /// Forgets a server.
+    /// Removes a server.
     pub(super) fn remove(&self, server: &str) {
         self.servers().remove(server);
     }
 
-    /// The `names` and the tools of all other servers, alone and with their servers. What the
-    /// server has as well is its own, unless it is said whose it is.
+    /// Returns `names` and the tools of all other servers, with and without their server's name.
+    /// A name that the server has too counts as its own, unless the server's name is in front.
     pub(super) fn strangers(&self, server: &str, names: BTreeSet<String>) -> Strangers {
         let servers = self.servers();
         let others = || servers.iter().filter(|(name, _)| **name != server);
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_the_tools_that_only_others_have() {
+    fn own_tools_are_not_listed_as_others() {
         let roster = Roster::default();
         roster.set("a", set(&["get_page", "put_page"]));
         roster.set("b", set(&["Put_Page", "log_in"]));

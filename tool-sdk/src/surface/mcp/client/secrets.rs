@@ -1,10 +1,9 @@
-//! What a server was handed that nobody else may read.
+//! Redacts the secrets of a server: environment variables, headers and tokens that it was given.
 //!
-//! A server may say it again in whatever it complains about: in an error, in what it writes to
-//! its standard error, and in the result of a call that failed.
+//! A server may repeat them in an error, on standard error, or in the result of a failed call.
 //!
-//! **Invariant:** what a call that went well gives is left as it is: that is data, and whoever
-//! asked for it may want just that.
+//! **Invariant:** the result of a successful call is left as it is: it is data, and the caller may
+//! have asked for just that.
 
 use serde_json::Value;
 
@@ -14,7 +13,7 @@ use super::upstream::Reach;
 use crate::permission::spelt;
 use crate::redact::Redactor;
 
-/// Finds the secrets of one server, and whatever else looks like one.
+/// Redacts the secrets of one server, and values that look like secrets.
 pub(super) struct Secrets {
     redactor: Redactor,
     address: Option<Address>,
@@ -29,13 +28,12 @@ impl Secrets {
         Self { redactor: reach.redactor(), address }
     }
 
-    /// Words about the server, or by it, without its secrets and with nothing in them that
-    /// hides.
+    /// Returns a text about or from the server, redacted and with invisible characters escaped.
     pub(super) fn told(&self, words: &str) -> String {
         spelt(&self.kept_back(words)).into_owned()
     }
 
-    /// What a call gives that failed, without the secrets.
+    /// Redacts the result of a failed call.
     pub(super) fn keep_back_in(&self, result: &mut RemoteResult) {
         result.content.iter_mut().for_each(|block| self.keep_back(block));
         result.structured_content.iter_mut().for_each(|value| self.keep_back(value));

@@ -1,37 +1,37 @@
-//! What is known of a server, for whoever looks after it.
+//! The state of a configured server, for the host and for `mcp list`.
 //!
-//! **Invariant:** no secret is in it.
+//! **Invariant:** it contains no secret.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Session;
 
-/// What is known of a server.
+/// The state of a configured server.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Status {
-    /// Its name here.
+    /// The name in the host's configuration.
     pub name: String,
-    /// Whether it may be met at all.
+    /// Whether the host may connect to it.
     pub enabled: bool,
-    /// How it is reached, without any secret.
+    /// The transport, without any secret.
     pub reach: Value,
     /// Whether there is a connection.
     pub connected: bool,
-    /// What models call its tools.
+    /// The names that models see for its tools.
     pub tools: Vec<String>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
-    /// What is odd about its tools, and which are left out.
+    /// Which tools are left out and why, and what is suspicious about the others.
     pub warnings: Vec<String>,
-    /// The end of what it wrote to its standard error.
+    /// The end of what it wrote to standard error.
     pub stderr: String,
 }
 
 impl Status {
-    /// As much of it as whoever has this session may know: where several speak to one host,
-    /// what a server said last may be about somebody else's call, and is left out.
+    /// Returns what this session may see. On a host that several users share, the last error and
+    /// standard error are left out, because they may be about another user's call.
     #[must_use]
     pub fn for_session(mut self, session: &Session) -> Self {
         if session.seer().is_some() {

@@ -1,8 +1,8 @@
-//! A tool of another server, as any other tool.
+//! A tool of another server, as a [`Tool`].
 //!
-//! The server's own hints about risk raise it and never lower it. A tool that nobody has
-//! seen as it is now asks under a permission of its own, so that a rule about the tool does
-//! not let through what the tool has become.
+//! The server's risk hints can raise the risk of the tool and never lower it. A tool that was not
+//! yet run in its current definition also asks under the permission `mcp_definition`, so that a
+//! rule that allows the tool does not allow a changed definition.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,16 +36,16 @@ use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, 
 /// The permission of every foreign tool, beside its own name.
 pub(super) const PERMISSION: &str = "mcp";
 
-/// The permission to run a tool whose definition nobody has seen yet.
+/// The permission to run a tool whose current definition is not pinned.
 pub(super) const DEFINITION: &str = "mcp_definition";
 
-/// How long a result may take to be judged.
+/// How long validating a result may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much later than by its own time a call is ended by that of its tool, which says less.
+/// The timeout of the tool is this much longer than that of the call, whose error says more.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// How long arguments may, while nothing else goes on here.
+/// How long validating arguments may block the thread.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// A tool of another server.
@@ -60,7 +60,7 @@ struct Inner {
     raw: String,
     sight: Sight,
     warnings: Vec<String>,
-    /// The words of its server that may be names of tools, in lower case.
+    /// Words in the server's text that may be names of tools, in lower case.
     names: BTreeSet<String>,
     line: Arc<Line>,
 }
@@ -71,22 +71,22 @@ impl fmt::Debug for ForeignTool {
     }
 }
 
-/// What is made of a tool's schemas, once for as long as the server says the same of it.
+/// The compiled schemas of a tool; reused for as long as the server sends the same schemas.
 pub(super) struct Schemas {
     input: Value,
     output: Option<Value>,
     contract: Contract,
     parameters: Schema,
-    /// What it promises, or why that is left out.
+    /// The validator of its results, or why there is none.
     promise: Option<Result<Promise, String>>,
 }
 
 impl Schemas {
-    /// Makes all of it, which may take long.
+    /// Compiles the schemas, which may take long.
     ///
     /// # Errors
     ///
-    /// Says why the tool cannot be called.
+    /// Returns why the tool cannot be called.
     pub(super) fn of(tool: &RemoteTool) -> Result<Self, String> {
         let (contract, parameters) = Contract::of(&tool.input_schema)?;
         let promise = tool.output_schema.as_ref().map(Promise::of);
@@ -94,19 +94,19 @@ impl Schemas {
         Ok(Self { input, output, contract, parameters, promise })
     }
 
-    /// Whether that takes no time, so that nobody has to wait for it.
+    /// Whether compiling is so cheap that it can run inline.
     pub(super) fn is_quick(tool: &RemoteTool) -> bool {
         const SHORT: usize = 4 << 10;
-        /// Is in every keyword that has one.
+        /// Occurs in `pattern` and in `patternProperties`.
         const PATTERN: &str = "attern";
         let schemas = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
         let mut texts = schemas.map(Value::to_string);
-        // All that a server says of it, whatever it is called.
+        // Everything that the server sends about the tool.
         let whole = serde_json::to_string(tool).map_or(usize::MAX, |text| text.len());
         whole <= 2 * SHORT && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
     }
 
-    /// Whether it is what would be made of this tool.
+    /// Whether these are the schemas of this tool.
     pub(super) fn is_of(&self, tool: &RemoteTool) -> bool {
         self.input == tool.input_schema && self.output == tool.output_schema
     }
@@ -116,7 +116,7 @@ impl Schemas {
     }
 }
 
-/// What there is to say of a tool's words, which may be many.
+/// What the checks of a tool's text found; the text may be long.
 #[derive(Default)]
 pub(super) struct Said {
     warnings: Vec<String>,
@@ -132,7 +132,7 @@ impl Said {
 }
 
 impl ForeignTool {
-    /// Takes a tool in, of which that was made.
+    /// Returns the tool with its compiled schemas and the findings about its text.
     pub(super) fn new(
         line: &Arc<Line>,
         called: Called,
@@ -165,43 +165,42 @@ impl ForeignTool {
         Self(Arc::new(Inner { definition, schemas, raw, sight, warnings, names, line }))
     }
 
-    /// What was made of its schemas.
+    /// The compiled schemas.
     pub(super) fn schemas(&self) -> &Arc<Schemas> {
         &self.0.schemas
     }
 
-    /// The server's own name of it.
+    /// The server's name of the tool.
     pub(super) fn raw(&self) -> &str {
         &self.0.raw
     }
 
-    /// What is odd about what its server says of it, where `strangers` are the tools that are
-    /// not the server's own.
+    /// Returns what is suspicious about the tool; `strangers` are the tools that are not the server's
+    /// own.
     pub(super) fn oddities(&self, strangers: &Strangers) -> Vec<String> {
         let mentions = suspicion::spoken_of(&self.0.names, strangers);
         self.0.warnings.iter().cloned().chain(mentions).collect()
     }
 
-    /// Whether both are the same tool, as the server describes it.
+    /// Whether both have the same name and definition.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.raw == other.0.raw && self.0.sight == other.0.sight
     }
 
-    /// Everything that is taken as seen of it, as people read it.
+    /// Returns everything that pinning records, as readable text.
     #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
         self.0.sight.text()
     }
 
-    /// Whether it is tied to approvals as it is by now. Another program may have noted a change
-    /// since it was taken in.
+    /// Whether the revision is current. Another process may have recorded a change since the listing.
     fn is_current(&self) -> bool {
         let Inner { definition, line, raw, sight, .. } = &*self.0;
         let revision = definition.revision.as_deref().unwrap_or_default();
         line.pins().is_revision(revision, (line.name(), raw), sight)
     }
 
-    /// The same tool, tied to approvals as it is by now.
+    /// Returns the tool with its current revision.
     pub(super) fn renewed(&self) -> Self {
         let mut inner = Inner::clone(&self.0);
         let id = (inner.line.name(), inner.raw.as_str());
@@ -209,7 +208,7 @@ impl ForeignTool {
         Self(Arc::new(inner))
     }
 
-    /// Takes the tool as seen, for the host.
+    /// Pins the definition for the host.
     pub(super) fn pin(&self) -> Result<(), ToolError> {
         let Inner { line, raw, sight, .. } = &*self.0;
         line.pins().pin(None, (line.name(), raw), sight).map_err(not_written)
@@ -217,12 +216,12 @@ impl ForeignTool {
 }
 
 fn not_written(error: StoreError) -> ToolError {
-    ToolError::config("what was allowed could not be written down, so it did not run")
-        .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
+    ToolError::config("cannot store the pinned tool definition, so the tool did not run")
+        .hint("the state folder must be private, writable, and outside of the roots that tools may write")
         .source(error)
 }
 
-/// What running it can do: a stranger can do anything, whatever it says.
+/// Returns the risk: a foreign tool can do anything, so hints can only raise it.
 fn risk(tool: &RemoteTool) -> Risk {
     let risk = Risk::new(RiskClass::Execute);
     let risk = if tool.hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
@@ -251,12 +250,12 @@ impl Tool for ForeignTool {
     }
 }
 
-/// A call whose arguments the server's schema accepts.
+/// A call whose arguments match the server's schema.
 struct PreparedCall {
     tool: ForeignTool,
     arguments: Map<String, Value>,
     notes: Vec<Note>,
-    /// Whether somebody was asked about it, and so saw the tool.
+    /// Whether an approval prompt showed the tool's definition.
     was_shown: AtomicBool,
 }
 
@@ -274,7 +273,7 @@ impl Prepared for PreparedCall {
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let Inner { line, raw, sight, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
-        // Whatever is decided, what was approved of another tool of this name is void from now on.
+        // Record the definition now: any decision voids the approvals of an earlier one.
         line.pins().shown((line.name(), raw), sight);
         let is_seen = line.pins().is_seen(cx.session().seer(), (line.name(), raw), sight);
         let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION));
@@ -289,15 +288,15 @@ impl Prepared for PreparedCall {
         let Some(difference) = difference else { return Ok(None) };
         let warnings = self.tool.oddities(&line.strangers());
         let about = if difference.is_first {
-            "nobody has seen this tool before; this is all that its server says of it"
+            "this tool was never run before; this is its whole definition"
         } else {
-            "the server says something else of this tool than when it was seen"
+            "the server changed the definition of this tool since it was last approved"
         };
         Ok(Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff })))
     }
 
-    /// No pattern covers it where it became another tool since and went back: what was approved
-    /// before that is void.
+    /// No pattern of a grant covers a tool that changed since and changed back: approvals from
+    /// before are void.
     fn covered_by(&self, _: &str) -> Option<bool> {
         (!self.tool.is_current()).then_some(false)
     }
@@ -307,7 +306,7 @@ impl Prepared for PreparedCall {
     }
 }
 
-/// How a result breaks what its tool promises, if it does.
+/// Returns how a result violates the output schema of its tool, if it does.
 async fn broken(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
     let Inner { schemas, line, .. } = &*tool.0;
     let promise = schemas.promise()?;
@@ -331,12 +330,12 @@ async fn call(
     let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx).hint(NOT_RUN))?;
     if !line.offers(&tool) {
         return Err(ToolError::conflict(format_args!(
-            "the server `{}` changed what it says of `{raw}`, so it was not called",
+            "the server `{}` changed the definition of `{raw}`, so it was not called",
             line.name()
         ))
-        .hint("look at the tool as it is now, then call it again"));
+        .hint("read the new definition of the tool, then call it again"));
     }
-    // Whoever was asked and let this run has seen it; a rule or a mode sees nothing.
+    // A user who approved the call has seen the definition; a rule or a mode has not.
     let user = was_shown.then(|| cx.session().seer());
     line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
     if !tool.is_current() {
@@ -359,7 +358,8 @@ async fn call(
     };
     let longest = line.longest();
     let late = |_| {
-        let why = format_args!("it was not done after {longest:?}, whatever it told of itself");
+        let why =
+            format_args!("it was not done after {longest:?}, in spite of its progress reports");
         Err(RemoteError::timeout(why))
     };
     let called = timeout(longest, remote.call(called)).await.unwrap_or_else(late);
@@ -384,8 +384,8 @@ async fn call(
         && let Some(value) = result.structured_content.take()
         && result.content.is_empty()
     {
-        // A failure promises nothing; but who reads the schema takes the value for what it is
-        // not, so that it goes on as words only.
+        // A failed call need not match the schema; but consumers of the schema would misread the value,
+        // so it is passed on as text only.
         result.content.push(json!({ "type": "text", "text": value.to_string() }));
     }
     let output = result::output(result, promise.is_some());
@@ -401,14 +401,14 @@ async fn call(
         return Ok(output);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
-    let failed = ToolError::failed(words.unwrap_or("the tool failed and did not say why"));
+    let failed = ToolError::failed(words.unwrap_or("the tool failed without an error message"));
     Err(failed.giving(output))
 }
 
-/// What to do about a tool that certainly did not run.
+/// The hint for a tool that certainly did not run.
 const NOT_RUN: &str = "it did not run; go on without it, or try again later";
 
-/// What a model reads of a server that did not answer, and what programs are told of it.
+/// Returns the error for the model, and reports it to programs as metadata.
 fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let Inner { line, raw, .. } = &*tool.0;
     let class = error.class;
@@ -424,8 +424,8 @@ fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let told = match class {
         ErrorClass::Connection if error.not_run => ToolError::unavailable(message).hint(NOT_RUN),
         ErrorClass::Connection => ToolError::unavailable(message)
-            .hint("it may or may not have run; look before you call it again"),
-        ErrorClass::Timeout => ToolError::timeout(message).hint("ask for less at once"),
+            .hint("it may or may not have run; check its effect before you call it again"),
+        ErrorClass::Timeout => ToolError::timeout(message).hint("request less in one call"),
         ErrorClass::Aborted => ToolError::aborted(message),
         ErrorClass::Protocol => ToolError::failed(message),
     };

@@ -1,10 +1,9 @@
-//! What can be understood of a schema that is not written as the standard wants it.
+//! Schema repair: removes malformed keywords from a server's schema instead of rejecting the tool.
 //!
-//! Servers write `"required": null`, `"type": "int"` or an empty list for an empty object, and
-//! check arguments in their own way. What nobody understands is left to them, as
-//! [`patterns`](super::patterns) are, instead of the whole tool.
+//! Servers send `"required": null`, `"type": "int"` or an empty list for an empty object, and check
+//! arguments in their own way. A malformed keyword is left to them, as unsupported patterns are.
 //!
-//! **Invariant:** what the server means to accept is accepted without it too.
+//! **Invariant:** the repaired schema accepts everything that the original was meant to accept.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +11,8 @@ use super::patterns::{TURNS, without_turns};
 use crate::schema::walk::{self, Holds};
 use crate::schema::{expected, followed_draft, redirect};
 
-/// The schema without what is not understood, and where that stood; nothing where it has none.
+/// Returns the schema without malformed keywords, and their JSON pointers; `None` where it has
+/// none.
 pub(super) fn understood(schema: &Value) -> Option<(Value, Vec<String>)> {
     let mut rest = schema.clone();
     let Value::Object(root) = &mut rest else { return None };
@@ -26,13 +26,13 @@ pub(super) fn understood(schema: &Value) -> Option<(Value, Vec<String>)> {
     }
     understand(root, is_newest, "", &mut left);
     if !left.is_empty() {
-        // Where more is accepted, its opposite would be less.
+        // Below a negation, accepting more would mean rejecting more.
         without_turns(root);
     }
     (rest != *schema).then_some((rest, left))
 }
 
-/// Where it says no draft, lists of `items` are meant as earlier ones had them.
+/// Repairs an object schema. Without a `$schema`, a list in `items` is read as `prefixItems`.
 fn understand(
     schema: &mut Map<String, Value>,
     is_newest: bool,
@@ -92,11 +92,11 @@ fn understand(
     }
 }
 
-/// A schema right inside of one; what is none is any value.
+/// Repairs a subschema; one that is no schema becomes `true`.
 fn inside(schema: &mut Value, is_newest: bool, path: &str, left: &mut Vec<String>) {
     match schema {
         Value::Object(schema) => understand(schema, is_newest, path, left),
-        // A list of `items` of an earlier draft is none, and says nothing wrong.
+        // A list in `items` of an earlier draft is handled elsewhere.
         Value::Bool(_) | Value::Array(_) => {}
         none => {
             left.push(path.to_owned());
@@ -119,7 +119,7 @@ fn is_understood(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Takes a keyword out, and those that speak of what it does not.
+/// Removes a keyword, and the keywords whose meaning depends on it.
 fn leave(schema: &mut Map<String, Value>, keyword: &str, path: &str, left: &mut Vec<String>) {
     let others: &[&str] = match keyword {
         "properties" | "patternProperties" => &["additionalProperties", "unevaluatedProperties"],
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_left_and_the_rest_stays() {
+    fn removes_malformed_keywords_and_keeps_the_rest() {
         check(
             &json!({ "properties": [], "additionalProperties": false }),
             &json!({ "properties": {}, "additionalProperties": false }),
@@ -183,9 +183,9 @@ mod tests {
         assert_eq!(understood(&json!({ "type": "object", "properties": { "a": true } })), None);
     }
 
-    // Where more is accepted, its opposite would be less.
+    // Below a negation, accepting more would mean rejecting more.
     #[test]
-    fn what_is_left_lets_more_through_and_never_less() {
+    fn removing_a_keyword_never_rejects_more() {
         let bad = json!({ "type": "int", "minimum": 1 });
         for turn in ["not", "if", "contains"] {
             check(&json!({ turn: bad }), &json!({}), &[&format!("/{turn}/type")]);

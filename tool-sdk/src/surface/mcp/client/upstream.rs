@@ -1,6 +1,6 @@
-//! A server of somebody else: its name here, how it is reached, and which of its tools count.
+//! Configuration of a server: its name, its transport, and which of its tools are used.
 //!
-//! Plain data. Who wrote it down is the host; a server has no say in any of it.
+//! Plain data, written by the host; the server has no influence on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,11 +19,11 @@ use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
 use crate::redact::Redactor;
 
-/// Finds what looks like a secret, and knows none: what is shown of a server stays the same,
-/// whoever looks.
+/// Redacts values that look like secrets, independent of this process' environment, so that the
+/// identity of a server is the same in every process.
 static SHAPES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
 
-/// The longest that is waited for anything: so much that a moment after it can be named.
+/// The longest timeout: a year. `Instant::now()` plus it does not overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A server whose tools are used.
@@ -40,7 +40,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// let wiki = Upstream::new("wiki", Address::new("https://wiki.example.com/mcp")?.bearer("s3cret"))?;
 ///
 /// assert!(Upstream::new("mcp", Launch::new("x", ["y"])).is_err(), "the name is reserved");
-/// assert!(Address::new("http://wiki.example.com/mcp").is_err(), "a token would be read by others");
+/// assert!(Address::new("http://wiki.example.com/mcp").is_err(), "the token would not be encrypted");
 /// # Ok::<(), tool_sdk::mcp::InvalidUpstream>(())
 /// ```
 #[derive(Clone)]
@@ -55,29 +55,29 @@ pub struct Upstream {
     without: Vec<String>,
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Reach {
-    /// A program that is started and talked to over its standard input and output.
+    /// A program that is started; messages go over its standard input and output.
     Launch(Launch),
-    /// A place on the network.
+    /// An endpoint for streamable HTTP.
     Address(Address),
-    /// In a way of the host's own.
+    /// A connection that the host provides.
     Custom(Connect),
 }
 
-/// Makes a connection of the host's own kind.
+/// Opens a connection that the host provides.
 pub type Connect = Arc<dyn Fn() -> RemoteWork<'static, Arc<dyn Remote>> + Send + Sync>;
 
-/// Why a server cannot be used as it is described.
+/// Why the configuration of a server is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{subject} `{given}`: {problem}")]
 #[non_exhaustive]
 pub struct InvalidUpstream {
-    /// What was described.
+    /// The kind of thing that is wrong, such as "the server".
     pub subject: &'static str,
-    /// How.
+    /// The value that was given.
     pub given: String,
     /// What is wrong with it.
     pub problem: String,
@@ -91,12 +91,12 @@ impl InvalidUpstream {
 }
 
 impl Upstream {
-    /// A server under the name that it has here: 1 to 32 of `a-z 0-9 _ -`, with no
+    /// Returns the configuration of a server with this name: 1 to 32 of `a-z 0-9 _ -`, with no
     /// two of `_ -` in a row and none at an end.
     ///
     /// # Errors
     ///
-    /// Fails when the name is of another form, or reserved.
+    /// Fails when the name has another form, or is reserved.
     pub fn new(name: impl Into<String>, reach: impl Into<Reach>) -> Result<Self, InvalidUpstream> {
         let name = name.into();
         if let Some(fault) = name::server_fault(&name) {
@@ -114,73 +114,78 @@ impl Upstream {
         })
     }
 
-    /// Sets how long the server may take until its tools are known; half a minute unless set,
-    /// and a year at most.
+    /// Sets how long the server may take until its tools are listed; 30 seconds by default, a year at
+    /// most.
     #[must_use]
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = timeout.min(LONGEST);
         self
     }
 
-    /// Sets for how long the server may say nothing while a call runs; five minutes unless
-    /// set, and a year at most. Each message about progress begins it anew.
+    /// Sets how long the server may be silent during a call; five minutes by default, a year at most.
+    /// Each progress notification restarts it.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout.min(LONGEST);
         self
     }
 
-    /// Sets which questions of the server are answered while its tools run; none unless set.
+    /// Sets which requests of the server are answered while its tools run; none by default.
     #[must_use]
     pub fn questions(mut self, questions: Questions) -> Self {
         self.questions = questions;
         self
     }
 
-    /// Sets whether it may be met at all; it may unless set. A server that is switched off is
-    /// known, and has no tools.
+    /// Sets whether the server is used; it is by default. A disabled server is listed in the status,
+    /// is never connected and has no tools.
     #[must_use]
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    /// Keeps only these tools, by the server's names.
+    /// Uses only these tools, by the server's names.
     #[must_use]
     pub fn only<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.only.get_or_insert_default().extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Leaves these tools out, whatever [`only`](Self::only) says.
+    /// Excludes these tools, even if [`only`](Self::only) names them.
     #[must_use]
     pub fn without<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.without.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// The name that it has here.
+    /// The name in the host's configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How it is reached.
+    /// How to connect to it.
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// What names no tool of those that the server has: who wrote it meant another one.
+    /// Returns a warning for each name in the filters that no tool of the server has.
     pub(super) fn unknown_among(&self, tools: &[RemoteTool]) -> Vec<String> {
         let is_unknown = |name: &&String| !tools.iter().any(|tool| tool.name == **name);
         let unknown = self.only.iter().flatten().chain(&self.without).filter(is_unknown);
         unknown
-            .map(|name| format!("it has no tool `{}` to choose or leave out", name.escape_debug()))
+            .map(|name| {
+                format!(
+                    "it has no tool `{}`, which the configuration enables or disables",
+                    name.escape_debug()
+                )
+            })
             .collect()
     }
 
-    /// Whether a tool counts.
+    /// Whether the filters allow a tool.
     pub(super) fn admits(&self, tool: &str) -> bool {
         let named = |list: &[String]| list.iter().any(|one| one == tool);
         self.only.as_deref().is_none_or(named) && !named(&self.without)
@@ -188,7 +193,7 @@ impl Upstream {
 }
 
 impl Reach {
-    /// A connection of the host's own kind.
+    /// A connection that the host provides.
     pub fn custom<F>(connect: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Arc<dyn Remote>, super::RemoteError>> + Send + 'static,
@@ -196,7 +201,8 @@ impl Reach {
         Self::Custom(Arc::new(move || Box::pin(connect())))
     }
 
-    /// Finds the secrets that this server is handed, and whatever else looks like one.
+    /// Returns a redactor for the secrets that this server is given, and for values that look like
+    /// secrets.
     pub(super) fn redactor(&self) -> Redactor {
         match self {
             Self::Launch(launch) => Redactor::from_env_and(launch.env.values()),
@@ -205,7 +211,7 @@ impl Reach {
         }
     }
 
-    /// What tells this server from another one: everything but the values of secrets.
+    /// What identifies the server in pinned definitions: everything but the values of secrets.
     #[must_use]
     pub fn identity(&self) -> Value {
         match self {
@@ -221,8 +227,8 @@ impl Reach {
 
 /// A program to start.
 ///
-/// It sees what every child sees, and the variables that are given here; it leads a process
-/// group of its own, which ends with the connection.
+/// It gets the environment of every child process plus the variables that are given here. It runs
+/// in its own process group, which is killed when the connection ends.
 #[derive(Clone)]
 #[must_use]
 pub struct Launch {
@@ -234,7 +240,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A program with arguments; no shell reads them.
+    /// A program with arguments; no shell parses them.
     pub fn new<A: Into<String>>(
         command: impl Into<String>,
         args: impl IntoIterator<Item = A>,
@@ -249,23 +255,23 @@ impl Launch {
         }
     }
 
-    /// Adds a variable to its environment.
+    /// Adds an environment variable.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// The folder that it runs in; the host's own when nothing is said.
+    /// Sets the working directory; the host's own by default.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// What the kernel lets it do; everything when nothing is said. Where that is required and
-    /// cannot be held, the program is not started.
+    /// Sets the sandbox; none by default. If it is required and cannot be applied, the program is not
+    /// started.
     ///
-    /// Whether and how far it is confined tells it from other servers: a tool of one that is
-    /// not confined any more is a tool that nobody has seen. Which folders it may write does not.
+    /// Mode, level and network of the sandbox are part of the server's identity, so changing them
+    /// makes its tools unseen again. The writable folders are not.
     ///
     /// # Examples
     ///
@@ -348,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_secret_is_shown() {
+    fn debug_output_has_no_secrets() {
         let launch = Launch::new("run", ["-v", "ghp_0123456789abcdefghijkl"]);
         let launch = launch.env("API_KEY", "hunter2");
         let address = Address::new("https://a/?key=hunter2").unwrap().bearer("hunter2");
@@ -358,9 +364,9 @@ mod tests {
         assert!(!shown.contains("hunter2") && !shown.contains("ghp_"), "{shown}");
     }
 
-    // The filters of another agent, as data.
+    // The filters of the Codex agent, as data.
     #[test]
-    fn filters_are_those_of_the_fixtures() {
+    fn tool_filters_match_the_codex_fixtures() {
         let text = include_str!("../../../../tests/fixtures/codex-mcp-names/cases.json");
         let cases: Value = serde_json::from_str(text).unwrap();
         for case in cases["filters"].as_array().unwrap() {

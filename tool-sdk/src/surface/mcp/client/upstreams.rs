@@ -1,4 +1,4 @@
-//! The servers of a host: all that are known, and their tools in one toolset.
+//! The configured servers of a host, and their tools in one toolset.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::error::ToolError;
 use crate::pipeline::Pipeline;
 use crate::toolset::Toolset;
 
-/// The servers whose tools a pipeline has, beside its own.
+/// The servers whose tools a pipeline has beside its own.
 ///
-/// Their tools are tools like any other: a model calls them by name, rules and hooks and
-/// limits hold for them. Every one asks, unless a rule allows it; a tool that nobody has let
-/// run as it is now asks under the permission `mcp_definition`, and shows what changed.
+/// Their tools work like any other: a model calls them by name; rules, hooks and limits apply.
+/// Every call asks for approval unless a rule allows it. A tool that was not yet run in its current
+/// definition asks under the permission `mcp_definition`, and the prompt shows what changed.
 ///
-/// Cheap to clone; clones share the servers. Make it when the pipeline is set up: a setter of
-/// the pipeline that is called later gives it another toolset.
+/// Cheap to clone; clones share the servers. Create it after the pipeline is set up: a later setter
+/// of the pipeline replaces the toolset.
 ///
 /// # Examples
 ///
@@ -37,10 +37,10 @@ use crate::toolset::Toolset;
 /// let unseen = Rule::parse(Action::Allow, "mcp_definition(time/*)")?;
 /// let pipeline = Pipeline::new(Registry::default()).rules([trusted, unseen]);
 ///
-/// let upstreams = mcp::Upstreams::of(&pipeline);
+/// let servers = mcp::Upstreams::of(&pipeline);
 /// let time = mcp::Launch::new("mcp-server-time", ["--local-timezone", "UTC"]);
-/// upstreams.add(mcp::Upstream::new("time", time)?)?;
-/// upstreams.connect("time").await?;
+/// servers.add(mcp::Upstream::new("time", time)?)?;
+/// servers.connect("time").await?;
 ///
 /// let call = Call::new("mcp__time__get_current_time", r#"{"timezone": "UTC"}"#);
 /// println!("{}", pipeline.call(&Session::default(), call).await.text());
@@ -64,14 +64,14 @@ impl fmt::Debug for Upstreams {
 }
 
 impl Upstreams {
-    /// No servers yet; their tools will be those of `pipeline`.
+    /// Returns a manager without servers, whose tools will be added to those of `pipeline`.
     #[must_use]
     pub fn of(pipeline: &Pipeline) -> Self {
         Self::new(pipeline.shared_toolset(), Pins::in_memory())
     }
 
-    /// Keeps what was seen of the tools in `pins`; in memory unless set. Servers that were
-    /// added before are forgotten.
+    /// Stores pinned definitions in `pins`; in memory by default. Servers that were added before are
+    /// dropped.
     #[must_use]
     pub fn with_pins(self, pins: Pins) -> Self {
         Self::new(self.toolset(), pins)
@@ -82,7 +82,7 @@ impl Upstreams {
         Self(Arc::new(Inner { toolset, pins, roster, lines: Mutex::default() }))
     }
 
-    /// Adds the tools to those of `toolset`, from now on and instead of any other.
+    /// Publishes the tools in `toolset` from now on, instead of the current one.
     #[cfg(feature = "cli")]
     pub(in crate::surface) fn lend_to(&self, toolset: &Arc<Toolset>) {
         *self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(toolset);
@@ -93,11 +93,11 @@ impl Upstreams {
         Arc::clone(&self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes a server known. Nothing is started yet.
+    /// Adds a server. Nothing is started yet.
     ///
     /// # Errors
     ///
-    /// Fails when there is a server already whose name could be mistaken for this one.
+    /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
     pub fn add(&self, upstream: Upstream) -> Result<(), InvalidUpstream> {
         let mut lines = self.lines();
         not_taken(&lines, upstream.name())?;
@@ -107,16 +107,16 @@ impl Upstreams {
         Ok(())
     }
 
-    /// Whether [`add`](Self::add) would take this server.
+    /// Checks whether [`add`](Self::add) would accept the name of this server.
     ///
     /// # Errors
     ///
-    /// Fails when there is a server already whose name could be mistaken for this one.
+    /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
     pub fn admits(&self, upstream: &Upstream) -> Result<(), InvalidUpstream> {
         not_taken(&self.lines(), upstream.name())
     }
 
-    /// Connects to a server, unless there is a connection, and adds its tools.
+    /// Connects to a server, unless it is connected, and adds its tools.
     ///
     /// # Errors
     ///
@@ -127,8 +127,7 @@ impl Upstreams {
         Ok(line.status())
     }
 
-    /// Connects to every server at once that is not switched off; gives those that failed, and
-    /// why.
+    /// Connects to all enabled servers concurrently; returns those that failed, with the error.
     pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
         let lines: Vec<_> =
             self.lines().values().filter(|line| line.is_enabled()).cloned().collect();
@@ -139,25 +138,24 @@ impl Upstreams {
         lines.iter().zip(connected).filter_map(failed).collect()
     }
 
-    /// Takes everything that a server says of its tools now as seen.
+    /// Pins every tool of a server as it is described now.
     ///
-    /// Only a person who has looked may say so.
+    /// Call it only after a person has reviewed the definitions.
     ///
     /// # Errors
     ///
-    /// Fails when there is no such server, or when it cannot be written down.
+    /// Fails when there is no such server, or when the pins cannot be stored.
     pub fn trust(&self, server: &str) -> Result<(), ToolError> {
         self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_all()
     }
 
-    /// What [`trust`](Self::trust) would take as seen of each tool of a server, as people
-    /// read it.
+    /// Returns what [`trust`](Self::trust) would pin of each tool of a server, as readable text.
     #[cfg(feature = "cli")]
     pub(in crate::surface) fn shown(&self, server: &str) -> BTreeMap<String, String> {
         self.line(server).map(|line| line.shown()).unwrap_or_default()
     }
 
-    /// As [`trust`](Self::trust), but only where `shown` is what the server says now; whether
+    /// Like [`trust`](Self::trust), but only if `shown` is what the server says now; returns whether
     /// it is.
     #[cfg(feature = "cli")]
     pub(in crate::surface) fn trust_shown(
@@ -168,19 +166,19 @@ impl Upstreams {
         self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_shown(shown)
     }
 
-    /// Ends the connection to a server and takes its tools away; says whether it was known.
+    /// Closes the connection to a server and removes its tools; returns whether it was known.
     pub fn remove(&self, server: &str) -> bool {
         let line = self.lines().remove(server);
         line.inspect(|line| line.close()).is_some()
     }
 
-    /// Ends every connection, and takes all tools away.
+    /// Closes every connection and removes all servers and their tools.
     pub fn close(&self) {
         let lines = std::mem::take(&mut *self.lines());
         lines.values().for_each(|line| line.close());
     }
 
-    /// Every tool of a server, as the server describes it: nothing of it is to be believed.
+    /// Lists the tools of a server as it describes them. None of it is trustworthy.
     ///
     /// # Errors
     ///
@@ -198,13 +196,13 @@ impl Upstreams {
         self.line(server)?.read(uri).await
     }
 
-    /// What is known of a server.
+    /// Returns the state of a server.
     #[must_use]
     pub fn status(&self, server: &str) -> Option<Status> {
         self.lines().get(server).map(|line| line.status())
     }
 
-    /// What is known of every server, by name.
+    /// Returns the state of every server, by name.
     #[must_use]
     pub fn statuses(&self) -> Vec<Status> {
         self.lines().values().map(|line| line.status()).collect()
@@ -213,7 +211,7 @@ impl Upstreams {
     fn line(&self, server: &str) -> Result<Arc<Line>, RemoteError> {
         self.lines().get(server).cloned().ok_or_else(|| {
             let server: String = server.escape_debug().take(80).collect();
-            RemoteError::connection(format_args!("there is no server `{server}`"))
+            RemoteError::connection(format_args!("unknown server `{server}`"))
         })
     }
 
@@ -222,14 +220,16 @@ impl Upstreams {
     }
 }
 
-/// No two servers have names that could be mistaken for one another.
+/// Fails when another server has the same sanitized name.
 fn not_taken(lines: &BTreeMap<String, Arc<Line>>, name: &str) -> Result<(), InvalidUpstream> {
     let plain = name::plain(name);
     match lines.keys().find(|taken| name::plain(taken) == plain) {
         Some(taken) => Err(InvalidUpstream {
             subject: "the server",
             given: name.to_owned(),
-            problem: format!("there is a server `{taken}` already"),
+            problem: format!(
+                "the server `{taken}` has the same name, as `-` and `_` are equal in tool names"
+            ),
         }),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
-//! A server's own schema, in whichever draft it is written, as something that judges values.
+//! Compiles a server's JSON Schema, of any draft, into a validator with bounded cost.
 //!
-//! **Invariant:** nothing is fetched, and neither schema, pattern nor value takes endless work.
+//! **Invariant:** nothing is fetched, and neither schema, pattern nor value takes unbounded work.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,50 +12,50 @@ use super::cost::{self, Room};
 use super::{patterns, suspicion};
 use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, localized, walk};
 
-/// The longest schema that is looked at, in bytes.
+/// The longest schema, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
-/// How many parts it may have that may be schemas.
+/// The most objects in a schema, each of which may be a schema.
 const MOST_PARTS: usize = 10_000;
 
-/// How far a pattern may go back and look again.
+/// The backtracking limit of a pattern.
 const MOST_BACKTRACKING: usize = 20_000;
 
-/// How large a pattern may become, in bytes (RX1).
+/// The size limit of a compiled pattern, in bytes (RX1).
 const MOST_COMPILED: usize = 1 << 20;
 
-/// A schema that judges.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Judge {
     validator: Validator,
-    /// The schema in the words of today.
+    /// The schema in the current draft, for models and clients.
     told: Schema,
-    /// The same with what its references to the standard's own schemas cost, where it has some.
+    /// The schema for estimating the cost, if it refers to meta-schemas.
     counted: Option<Schema>,
-    /// Patterns that are left to the server.
+    /// Patterns that are not checked here.
     unread: Vec<String>,
 }
 
-/// What a schema says of a value.
+/// The result of validating a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
-    /// It is accepted.
+    /// The value matches the schema.
     Fits,
-    /// It is not, for these reasons; for none where it would be too much work to find them.
+    /// It does not, for these reasons; empty if finding them would be too expensive.
     Breaks(Vec<T>),
-    /// It would be too much work to find out.
+    /// Validating would be too expensive.
     TooMuch,
 }
 
 impl Judge {
-    /// Takes a schema, of which models and peers are told what `read` makes of it.
+    /// Compiles a schema; `read` converts it to the form that models and clients see.
     ///
-    /// The server may refer to the standard's own schemas, which nobody else has to know: they
-    /// judge all the same, and what is told leaves them out.
+    /// The server may refer to the meta-schemas of JSON Schema. They are validated, and left out of
+    /// what models and clients see.
     ///
     /// # Errors
     ///
-    /// Says why nothing could be judged by it.
+    /// Returns why the schema cannot be used.
     pub(super) fn of(
         schema: &Value,
         read: impl Fn(Value) -> Result<Schema, SchemaError>,
@@ -68,7 +68,7 @@ impl Judge {
         if parts > MOST_PARTS {
             return Err(format!("it has {parts} parts"));
         }
-        let wrong = |what: &dyn fmt::Display| format!("it is not usable: {what}");
+        let wrong = |what: &dyn fmt::Display| format!("it is not valid: {what}");
         let readable = suspicion::readable_schema(schema);
         let (told, counted) = match read(readable.clone()) {
             Ok(told) => (told, None),
@@ -79,7 +79,7 @@ impl Judge {
             }
         };
         if !cost::is_written_out_in_time(told.as_map()) {
-            return Err("what it refers to stands for too much".to_owned());
+            return Err("its references expand to too many schemas".to_owned());
         }
         let mut room = Room::default();
         let has_no_room = |pattern: &str| !cost::is_known(pattern) || !room.take(pattern);
@@ -108,25 +108,25 @@ impl Judge {
         Ok(Self { validator, told, counted, unread })
     }
 
-    /// What is odd about it.
+    /// Returns a warning for each pattern that is not checked.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         self.unread.iter().map(|pattern| {
             let pattern = pattern.escape_debug().take(80).collect::<String>();
-            format!("the pattern `{pattern}` is left to the server")
+            format!("the pattern `{pattern}` is checked by the server only")
         })
     }
 
-    /// What models and peers are told.
+    /// The schema that models and clients see.
     pub(super) fn told(&self) -> &Schema {
         &self.told
     }
 
-    /// Whether that is found out in no time, so that nobody has to wait for it.
+    /// Whether validating is so cheap that it can run inline.
     pub(super) fn is_quick(&self, value: &Value) -> bool {
         cost::is_little(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
     }
 
-    /// Whether it can be found out in time what is to be said of a value.
+    /// Whether a value can be validated within the limits.
     pub(super) fn is_bounded(&self, value: &Value) -> bool {
         self.work(value).is_bounded()
     }
@@ -135,7 +135,7 @@ impl Judge {
         cost::work(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
     }
 
-    /// Judges a value; of what is wrong with it `most` reasons are given, each as `fault` makes it.
+    /// Validates a value; returns at most `most` reasons, each converted by `fault`.
     pub(super) fn judge<T>(
         &self,
         value: &Value,
@@ -154,12 +154,11 @@ impl Judge {
     }
 }
 
-/// So many schemas with an address of their own are made at once, by whichever ways one comes to
-/// them.
+/// Up to this many schemas with an `$id` are compiled as they are.
 const FEW_RESOURCES: usize = 4;
 
-/// The schema with one address for all of it, where a validator would make each part of it anew
-/// for each way that leads there.
+/// Merges the resources of a schema with many `$id`s into one: the validator would compile each
+/// part again for each path that leads to it.
 fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
     let Value::Object(root) = schema else { return Ok(Cow::Borrowed(schema)) };
     if resources(root) <= FEW_RESOURCES {
@@ -167,7 +166,7 @@ fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
     }
     let whole = localized(root).into_owned();
     match resources(&whole) > 1 || depends_on_the_way(&whole) {
-        true => Err("too many schemas in it have an address of their own".to_owned()),
+        true => Err("too many of its schemas have their own `$id`".to_owned()),
         false => Ok(Cow::Owned(Value::Object(whole))),
     }
 }
@@ -188,8 +187,8 @@ fn depends_on_the_way(schema: &Map<String, Value>) -> bool {
     depends
 }
 
-/// Makes a validator, within limits. Formats are remarks, as the standard has it since 2019,
-/// and what a text holds is not looked into.
+/// Builds a validator within limits. `format` is an annotation, as in the standard since 2019, and
+/// the content of texts is not checked.
 fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MOST_BACKTRACKING)
@@ -204,8 +203,8 @@ fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     made.or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
 }
 
-/// A schema that refers to the standard's own schemas of another draft, which the validator does
-/// not know: what they describe is roughly an object or a boolean.
+/// Replaces references to meta-schemas of another draft, which the validator does not know: they
+/// describe roughly an object or a boolean.
 fn of_one_draft(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(schema) = &mut schema {

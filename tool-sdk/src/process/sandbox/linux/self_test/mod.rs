@@ -1,8 +1,10 @@
-//! The self-test: a confined child that tries to get out, and to work.
+//! The self-test: a sandboxed child tries to escape, and to do ordinary work.
 //!
-//! The host sets up something for each attempt to reach: files, sockets that somebody
-//! listens on, itself. The child is this program once more, started by the helper as any
-//! other child would be.
+//! The host creates targets for the attempts: files, listening sockets, shared memory, a
+//! terminal, and itself. The child is this program again, started by the helper like any other
+//! child.
+//!
+//! **Invariant:** an attempt counts only if the mechanism that must block it is available.
 
 mod tries;
 
@@ -32,33 +34,33 @@ use super::super::{Level, Mode, Policy};
 use super::steps::{SIGNALS, TRUNCATE};
 use super::{OWN_PROGRAM, temporary};
 
-/// The first argument of a program that shall make the attempts.
+/// The first argument of a program that is started to make the attempts.
 pub(super) const ASKED: &str = "__tool-sdk-sandbox-attempts";
 
-/// What there is to reach.
+/// The targets of the attempts.
 #[derive(Debug, Serialize, Deserialize)]
 struct Targets {
-    /// A folder that may be written, with a repository in it.
+    /// A writable folder with a repository.
     inside: PathBuf,
-    /// One without a repository.
+    /// A writable folder without a repository.
     fresh: PathBuf,
-    /// A folder that may not be written.
+    /// A folder that is not writable.
     outside: PathBuf,
     tcp: u16,
     udp: u16,
     unix: PathBuf,
-    /// A terminal that somebody else sits at.
+    /// A terminal outside of the sandbox.
     terminal: PathBuf,
-    /// Shared memory of the host.
+    /// The id of shared memory of the host.
     memory: i32,
-    /// The number of the host.
+    /// The pid of the host.
     host: i32,
 }
 
-/// What has to be enforced for an attempt to fail.
+/// What must block an attempt.
 #[derive(Clone, Copy)]
 enum By {
-    /// It has to succeed.
+    /// Nothing: it must succeed.
     Nobody,
     Writes,
     Truncation,
@@ -74,7 +76,7 @@ enum By {
 
 type Try = fn(&Targets) -> io::Result<()>;
 
-/// Every attempt: its name, what must make it fail, and how it is made.
+/// Every attempt: its name, what must block it, and the function that makes it.
 const ATTEMPTS: &[(&str, By, Try)] = &[
     ("write inside", By::Nobody, |at| fs::write(at.inside.join("new"), "x")),
     ("write by a relative path", By::Nobody, |_| fs::write("relative", "x")),
@@ -151,7 +153,7 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
 ];
 
 impl By {
-    /// Why it cannot be expected to fail here.
+    /// Returns why the attempt is skipped: the mechanism that must block it is not available.
     fn missing(self, support: &Support) -> Option<&'static str> {
         let version = support.landlock.unwrap_or_default();
         let full = support.status.processes == Enforced::Full;
@@ -181,7 +183,7 @@ impl By {
     }
 }
 
-/// Sets everything up, lets a confined child make the attempts, and clears up.
+/// Creates the targets, makes the attempts in a sandboxed child, and cleans up.
 pub(in super::super) fn self_test() -> io::Result<SelfTest> {
     let place = Place::new()?;
     let tcp = TcpListener::bind("127.0.0.1:0")?;
@@ -244,7 +246,7 @@ fn judge(name: &str, by: By, failed: Option<String>, support: &Support) -> Attem
     Attempt { name: name.to_owned(), allowed, passed, detail }
 }
 
-/// Makes the attempts; gives the exit code.
+/// Makes the attempts in the child; returns the exit code.
 pub(super) fn attempt(args: impl Iterator<Item = OsString>) -> i32 {
     let mut args = args.peekable();
     if args.next_if(|first| first == I386).is_some() {
@@ -258,7 +260,7 @@ pub(super) fn attempt(args: impl Iterator<Item = OsString>) -> i32 {
     i32::from(io::stdout().write_all(&report).is_err())
 }
 
-/// A folder outside of those for temporary files, which goes with this.
+/// A folder outside of those for temporary files; removed on drop.
 struct Place(PathBuf);
 
 impl Place {
@@ -271,7 +273,7 @@ impl Place {
             !is_temporary && access(home, Access::WRITE_OK).is_ok()
         });
         let Some(home) = home.and_then(|home| home.canonicalize().ok()) else {
-            return Err(io::Error::other("there is no folder to try it in"));
+            return Err(io::Error::other("there is no folder for the self-test"));
         };
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(io::Error::other)?;
@@ -283,12 +285,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Whoever clears up temporary files finds it otherwise.
+        // Best effort.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A terminal that the child has nothing to do with, and its name.
+/// Opens a terminal outside of the sandbox; returns it with its path.
 fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&terminal)?;
@@ -297,13 +299,13 @@ fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
     Ok((terminal, PathBuf::from(OsStr::from_bytes(name.as_bytes()))))
 }
 
-/// Shared memory, by its number.
+/// A shared memory segment, by its id.
 struct SharedMemory(i32);
 
 impl SharedMemory {
     fn new() -> io::Result<Self> {
-        #[expect(unsafe_code, reason = "no crate has this call")]
-        // SAFETY: it takes numbers only.
+        #[expect(unsafe_code, reason = "no safe API has this system call")]
+        // SAFETY: takes integers only.
         let number = unsafe { libc::shmget(libc::IPC_PRIVATE, 1, 0o600 | libc::IPC_CREAT) };
         if number < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(number)) }
     }
@@ -311,7 +313,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        #[expect(unsafe_code, reason = "no crate has this call")]
+        #[expect(unsafe_code, reason = "no safe API has this system call")]
         // SAFETY: this request reads and writes nothing.
         unsafe {
             libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut());

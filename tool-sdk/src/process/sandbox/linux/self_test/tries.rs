@@ -1,4 +1,6 @@
-//! How single attempts are made, where a line does not say it.
+//! The attempts of the self-test that take more than a line.
+//!
+//! **Invariant:** an attempt leaves nothing behind outside of the sandbox.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,7 +23,7 @@ pub(super) fn pipe(_: &Targets) -> io::Result<()> {
     if output.stdout == b"hello\n" { Ok(()) } else { Err(io::Error::other(format!("{output:?}"))) }
 }
 
-/// Leaves a child behind that nobody waits for; it ends with the sandbox.
+/// Starts a daemon in a session of its own, which must end with the sandbox.
 pub(super) fn hide(_: &Targets) -> io::Result<()> {
     let script = "(setsid sh -c 'while :; do sleep 1; done' &) </dev/null >/dev/null 2>&1";
     let status = Command::new("/bin/sh").args(["-c", script]).env_clear().status()?;
@@ -29,17 +31,17 @@ pub(super) fn hide(_: &Targets) -> io::Result<()> {
 }
 
 pub(super) fn reach_memory(number: i32) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: the kernel finds a place for it, and nobody looks there.
+    #[expect(unsafe_code, reason = "no safe API has this system call")]
+    // SAFETY: the kernel chooses the address, and the memory is never accessed.
     let place = unsafe { libc::shmat(number, std::ptr::null(), libc::SHM_RDONLY) };
     if place.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads the limits of a process of the same sandbox, which only the filter refuses.
+/// Reads the limits of a process of the same sandbox, which only the filter blocks.
 pub(super) fn limits_of_parent() -> io::Result<()> {
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    #[expect(unsafe_code, reason = "no crate reads without writing")]
-    // SAFETY: without places for limits it reads and writes nothing.
+    #[expect(unsafe_code, reason = "no safe API reads without writing")]
+    // SAFETY: with null pointers it reads and writes nothing.
     let done = unsafe {
         libc::prlimit(parent, libc::RLIMIT_NOFILE, std::ptr::null(), std::ptr::null_mut())
     };
@@ -57,33 +59,32 @@ pub(super) fn have_capability() -> io::Result<()> {
 
 pub(super) fn truncate(file: &Path) -> io::Result<()> {
     let path = std::ffi::CString::new(file.as_os_str().as_bytes())?;
-    #[expect(unsafe_code, reason = "the library only truncates what was opened")]
-    // SAFETY: the path ends with a zero and lives as long as the call.
+    #[expect(unsafe_code, reason = "the standard library only truncates open files")]
+    // SAFETY: the path is a C string and outlives the call.
     let done = unsafe { libc::truncate(path.as_ptr(), 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Looks whether `/proc` belongs to the processes of another namespace, in which this one has
-/// another number.
+/// Checks whether `/proc` shows another PID namespace, in which this process has another pid.
 pub(super) fn see_others() -> io::Result<()> {
     let seen_as = fs::read_link("/proc/self")?;
     let own = std::process::id().to_string();
     if seen_as == Path::new(&own) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
 }
 
-/// Attaches to a process in the way that does not stop it.
+/// Attaches to a process with `PTRACE_SEIZE`, which does not stop it.
 pub(super) fn seize(number: i32) -> io::Result<()> {
     const PTRACE_SEIZE: libc::c_long = 0x4206;
-    #[expect(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: it takes numbers only.
+    #[expect(unsafe_code, reason = "no safe API has this system call")]
+    // SAFETY: takes integers only.
     let done = unsafe { libc::syscall(libc::SYS_ptrace, PTRACE_SEIZE, number, 0, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether a call reaches the kernel; that it fails there, without arguments, is no refusal.
+/// Makes a system call with invalid arguments; fails only if the filter blocks it.
 pub(super) fn called(call: libc::c_long) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "no crate has a call that must fail")]
-    // SAFETY: without arguments none of these calls does anything.
+    #[expect(unsafe_code, reason = "no safe API makes a call that must fail")]
+    // SAFETY: with these arguments none of the calls has an effect.
     let done = unsafe { libc::syscall(call, -1, 0, 0, 0, 0, 0) };
     match io::Error::last_os_error() {
         error if done == -1 && error.raw_os_error() == Some(libc::EPERM) => Err(error),
@@ -91,10 +92,10 @@ pub(super) fn called(call: libc::c_long) -> io::Result<()> {
     }
 }
 
-/// Asks for a process by the call that no filter can look into.
+/// Calls `clone3`, whose arguments a filter cannot read.
 pub(super) fn clone3() -> io::Result<()> {
-    #[expect(unsafe_code, reason = "no crate has a call that must fail")]
-    // SAFETY: an order of no length starts nothing.
+    #[expect(unsafe_code, reason = "no safe API makes a call that must fail")]
+    // SAFETY: arguments of size zero start nothing.
     let done = unsafe { libc::syscall(libc::SYS_clone3, std::ptr::null::<u8>(), 0) };
     match io::Error::last_os_error() {
         error if done == -1 && error.raw_os_error() == Some(libc::ENOSYS) => Err(error),
@@ -102,13 +103,13 @@ pub(super) fn clone3() -> io::Result<()> {
     }
 }
 
-/// Starts a thread, as every library has to be able to.
+/// Starts a thread, which must stay possible.
 pub(super) fn thread() -> io::Result<()> {
     let thread = std::thread::Builder::new().spawn(|| ())?;
     thread.join().map_err(|_| io::Error::other("it did not run"))
 }
 
-/// Asks for the number of this process as x32 does.
+/// Calls `getpid` of the x32 ABI.
 pub(super) fn x32() -> io::Result<()> {
     match std::env::consts::ARCH {
         "x86_64" => called(0x4000_0000 | libc::SYS_getpid),
@@ -116,7 +117,7 @@ pub(super) fn x32() -> io::Result<()> {
     }
 }
 
-/// Asks another process to make a call of i386: what refuses it ends the process.
+/// Makes an i386 system call in a child, because the filter kills the process.
 pub(super) fn i386() -> io::Result<()> {
     let status = Command::new(OWN_PROGRAM).args([ASKED, I386]).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
@@ -124,20 +125,20 @@ pub(super) fn i386() -> io::Result<()> {
 
 pub(super) const I386: &str = "i386";
 
-/// Asks for the number of this process as i386 does.
+/// Calls `getpid` of the i386 ABI.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn call_i386() -> i32 {
     const GETPID: i64 = 20;
     let mut number = GETPID;
-    #[expect(unsafe_code, reason = "no library makes a call of another architecture")]
-    // SAFETY: the call takes nothing, and changes no memory and no other register.
+    #[expect(unsafe_code, reason = "no safe API makes calls of another architecture")]
+    // SAFETY: the call takes no arguments, and changes no memory and no other register.
     unsafe {
         std::arch::asm!("int 0x80", inlateout("rax") number);
     }
     i32::from(number <= 0)
 }
 
-/// Elsewhere there is no such call.
+/// Other architectures have no i386 ABI.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn call_i386() -> i32 {
     1

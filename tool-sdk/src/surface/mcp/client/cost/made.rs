@@ -1,4 +1,4 @@
-//! Whether a validator can be made of a schema in time and in little room.
+//! Limits for compiling a schema: how many schemas the validator expands, and the size of patterns.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use super::{IN_PLACE, pattern};
 use crate::schema::walk;
 
-/// The most schemas that stand for one, where a validator writes them all out.
+/// The most schemas after the expansion of `unevaluated` keywords.
 const MOST_WRITTEN: usize = 5_000;
 
 /// The longest pattern, in bytes (RX1).
 const MOST_PATTERN: usize = 4 << 10;
 
-/// The most places of all patterns of a schema together.
+/// The most automaton states of all patterns of a schema.
 const MOST_PLACES: f64 = 100_000.0;
 
-/// The parts of a value of which each may be a schema, for which a validator keeps more than the
-/// text is long.
+/// Counts the objects in a value. Each may be a schema, for which a validator allocates more than
+/// its text is long.
 pub(in super::super) fn parts(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(parts).sum::<usize>(),
@@ -26,14 +26,14 @@ pub(in super::super) fn parts(value: &Value) -> usize {
     }
 }
 
-/// Whether a validator is made in time: it writes out all that may speak of a value beside a
-/// keyword that asks what nothing else speaks of.
+/// Whether the validator is built in time: it expands everything that may evaluate a value next to
+/// an `unevaluated` keyword.
 pub(in super::super) fn is_written_out_in_time(schema: &Map<String, Value>) -> bool {
     let mut writing = Writing { root: schema, left: MOST_WRITTEN, followed: Vec::new() };
     writing.each(schema).is_some()
 }
 
-/// The room that there is for the patterns of a schema.
+/// The automaton states that the patterns of a schema may still use.
 #[derive(Debug)]
 pub(in super::super) struct Room(f64);
 
@@ -44,7 +44,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes the room that a pattern needs; says whether there was as much.
+    /// Takes the states of a pattern; returns whether there were enough.
     pub(in super::super) fn take(&mut self, pattern: &str) -> bool {
         let made = pattern::made(pattern);
         let fits = pattern.len() <= MOST_PATTERN && made <= self.0;
@@ -53,7 +53,7 @@ impl Room {
     }
 }
 
-/// What a validator writes out; `None` stands for too much.
+/// The expansion of a schema by the validator; its methods return `None` when it is too large.
 struct Writing<'s> {
     root: &'s Map<String, Value>,
     left: usize,
@@ -61,7 +61,7 @@ struct Writing<'s> {
 }
 
 impl<'s> Writing<'s> {
-    /// Goes through every schema in `schema`.
+    /// Visits every subschema.
     fn each(&mut self, schema: &'s Map<String, Value>) -> Option<()> {
         if walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
             self.write(schema)?;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_validator_that_would_never_be_made_is_not_begun() {
+    fn rejects_exponential_expansion() {
         let mut chain = json!({ "$ref": "#/$defs/d0", "$defs": {} });
         for at in 0..30 {
             let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
@@ -121,7 +121,7 @@ mod tests {
 
     // RX1
     #[test]
-    fn patterns_that_stand_for_much_have_no_room() {
+    fn rejects_patterns_with_too_many_states() {
         let mut room = Room::default();
         assert!((0..300).all(|at| room.take(&format!("^[a-z_]{{1,64}}{at}$"))));
         assert!(!room.take("\\p{L}{600}") && room.take("^.{0,2500}$"));

@@ -1,11 +1,11 @@
-//! How much work it is to judge a value by a schema, found out without doing it.
+//! Estimates how much work it is to validate a value against a schema, without doing it.
 //!
-//! A schema of a few words that leads back to itself twice makes twice the work with each level
-//! of a value, and both come from strangers. Here each part of a schema meets each part of a
-//! value once, and what is counted is how often they would meet, and what they have to do with
-//! each other then: see [`own`]. Whether a validator can be made at all says [`made`].
+//! A recursive schema can make validation exponential in the depth of the value; both are untrusted.
+//! The estimate visits each pair of a subschema and a value once, and counts how often a validator
+//! would visit it and how much the keywords cost there, see [`own`]. [`made`] bounds the work of
+//! compiling a schema.
 //!
-//! **Invariant:** counting takes no more steps than the work that is allowed.
+//! **Invariant:** estimating takes no more steps than the work that is allowed.
 
 mod made;
 mod own;
@@ -21,44 +21,44 @@ pub(super) use self::own::marked;
 pub(super) use self::pattern::is_known;
 use crate::schema::walk;
 
-/// The most meetings of a part of a schema with a part of a value: some seconds.
+/// The most evaluations of a subschema on a value: some seconds.
 const MOST: f64 = 50_000_000.0;
 
-/// So many of them nobody has to wait for: some milliseconds.
+/// Up to this many evaluations run inline: some milliseconds.
 const FEW: f64 = 50_000.0;
 
-/// How far one meeting may lead to the next, all inside one another.
+/// How deep evaluations may nest.
 const MOST_DEPTH: usize = 1_000;
 
-/// How much work it is to judge a value.
+/// The estimated work to validate a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// How often a part of the schema meets a part of the value.
+    /// How often a subschema is evaluated on a value.
     meetings: f64,
     /// How many of them are inside one another.
     depth: usize,
 }
 
 impl Work {
-    /// Whether the value can be judged.
+    /// Whether the value can be validated.
     pub(super) fn is_bounded(self) -> bool {
         self.meetings <= MOST
     }
 
-    /// Whether it can be found out what is wrong with it: that is looked for anew on each level.
+    /// Whether the errors can be listed as well: that repeats the validation on each level.
     pub(super) fn tells_faults(self) -> bool {
         self.meetings * (self.depth as f64) <= MOST
     }
 }
 
-/// How much work it is to judge `value` by `schema`.
+/// Estimates the work to validate `value` against `schema`.
 pub(super) fn work(schema: &Map<String, Value>, value: &Value) -> Work {
     let mut count = Count::new(schema, MOST);
     let meetings = count.of(schema, value);
     Work { meetings, depth: count.deepest }
 }
 
-/// Whether it is so little that nobody has to wait for it.
+/// Whether the work is so little that it can run inline.
 pub(super) fn is_little(schema: &Map<String, Value>, value: &Value) -> bool {
     let mut count = Count::new(schema, FEW);
     let meetings = count.of(schema, value);
@@ -66,16 +66,16 @@ pub(super) fn is_little(schema: &Map<String, Value>, value: &Value) -> bool {
 }
 
 struct Count<'s> {
-    /// As far as is counted.
+    /// Where counting stops.
     most: f64,
     root: &'s Map<String, Value>,
-    /// By the addresses of both.
+    /// Finished estimates, by the addresses of schema and value.
     known: HashMap<(usize, usize), f64>,
     own: Known,
-    /// Names of members that met a schema, which are known by their addresses from then on.
+    /// Property names that were evaluated; kept alive because their addresses are keys.
     #[expect(clippy::vec_box, reason = "in a box each stays where it is")]
     names: Vec<Box<Value>>,
-    /// Where references that change with the way lead, once somebody asks.
+    /// The targets of dynamic references; collected on first use.
     dynamic: Option<Dynamic<'s>>,
     steps: f64,
     depth: usize,
@@ -108,7 +108,7 @@ impl<'s> Count<'s> {
         }
         let leads_on = value.is_object() || value.is_array() || walk::has(schema, IN_PLACE);
         if leads_on {
-            // Whoever comes back to itself for the same value never ends.
+            // A cycle on the same value: infinite cost.
             self.known.insert(key, f64::INFINITY);
         }
         self.depth += 1;
@@ -156,7 +156,7 @@ impl<'s> Count<'s> {
                 _ => 0.0,
             };
         }
-        // What was looked at is found out by looking again.
+        // The validator finds the evaluated parts by validating again.
         match walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
             true => 2.0 * meetings,
             false => meetings,
@@ -173,7 +173,7 @@ impl<'s> Count<'s> {
         }
     }
 
-    /// Each name of a member costs what the longest does.
+    /// Each property name costs as much as the longest one.
     fn names_met(&mut self, schema: &'s Value, value: &Value) -> f64 {
         let Value::Object(members) = value else { return 0.0 };
         self.steps += members.len() as f64;
@@ -184,7 +184,7 @@ impl<'s> Count<'s> {
         members.len() as f64 * meetings
     }
 
-    /// The most that any of the schemas costs to which such a reference may lead.
+    /// A dynamic reference costs as much as the most expensive of its possible targets.
     fn dynamic(&mut self, reference: &str, value: &Value) -> f64 {
         let root = self.root;
         let known = self.dynamic.get_or_insert_with(|| {
@@ -197,7 +197,7 @@ impl<'s> Count<'s> {
         targets.into_iter().map(|one| self.of(one, value)).reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 
-    /// The same for everything right inside of a value.
+    /// Applies a schema to each child of a value.
     fn all_met(&mut self, schema: &'s Value, value: &Value) -> f64 {
         match value {
             Value::Array(items) => items.iter().map(|one| self.met(schema, one)).sum(),
@@ -221,17 +221,17 @@ impl<'s> Count<'s> {
     }
 }
 
-/// Keywords that hold schemas for the same value.
+/// Keywords that apply schemas to the same value.
 const IN_PLACE: &[&str] =
     &["$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// The anchor that is there without a name.
+/// The key for targets of `$recursiveRef`, which has no name.
 const RECURSIVE: &str = "";
 
-/// The schemas that have an anchor to which references lead by different ways.
+/// Schemas with a dynamic anchor, by its name.
 type Dynamic<'s> = HashMap<&'s str, Vec<&'s Map<String, Value>>>;
 
-/// All anchors of a schema.
+/// Collects all anchors of a schema.
 fn anchors<'s>(schema: &'s Map<String, Value>, found: &mut Dynamic<'s>) {
     if let Some(Value::String(anchor)) = schema.get("$dynamicAnchor") {
         found.entry(anchor).or_default().push(schema);
@@ -256,13 +256,13 @@ mod tests {
         work(schema.as_object().unwrap(), value)
     }
 
-    /// A list in a list, so many times.
+    /// Lists nested `depth` times.
     fn nested(depth: usize) -> Value {
         (0..depth).fold(json!(1), |inner, _| json!([inner]))
     }
 
     #[test]
-    fn work_is_what_meets() {
+    fn counts_evaluations() {
         let list = json!({ "type": "array", "items": { "type": "integer" } });
         assert_eq!(of(&list, &json!([1, 2, 3])).meetings.floor(), 4.0);
         let books = json!({
@@ -278,7 +278,7 @@ mod tests {
 
     // fault 10: neither a schema nor a value is long, and both together would never end.
     #[test]
-    fn work_that_doubles_is_found_out_at_once() {
+    fn exponential_work_is_unbounded() {
         let twice = |keyword: &str| {
             json!({ "$ref": "#/$defs/t", "$defs": { "t": { keyword: [
                 { "items": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } },
@@ -297,7 +297,7 @@ mod tests {
         let looks_back = json!({ "items": { "$ref": "#" }, "unevaluatedItems": false });
         assert!(!of(&looks_back, &nested(60)).is_bounded());
 
-        // The same in one place, without any depth of the value.
+        // The same on one value, without any depth.
         let mut chain = json!({ "$defs": {}, "$ref": "#/$defs/d0" });
         for at in 0..60 {
             let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
@@ -308,9 +308,9 @@ mod tests {
         assert!(!of(&json!({ "allOf": [{ "$ref": "#" }] }), &json!(1)).is_bounded());
     }
 
-    // A tree that is extended, as the standard shows it.
+    // An extensible tree, as the standard shows it.
     #[test]
-    fn what_leads_elsewhere_by_another_way_costs_the_most_of_both() {
+    fn dynamic_reference_costs_its_most_expensive_target() {
         let tree = json!({
             "$ref": "#/$defs/tree", "$dynamicAnchor": "node", "unevaluatedProperties": false,
             "$defs": { "tree": { "$dynamicAnchor": "node", "properties": {
@@ -325,9 +325,9 @@ mod tests {
         assert!(of(&back, &nested(20)).tells_faults());
     }
 
-    // fault 10: what meets once may have much to do.
+    // fault 10: a single evaluation may be expensive.
     #[test]
-    fn long_values_are_work_for_each_that_meets_them() {
+    fn long_values_cost_each_evaluation() {
         let many = |one: Value| {
             let all = vec![json!({ "$ref": "#/$defs/t" }); 20_000];
             json!({ "properties": { "v": { "anyOf": all } }, "$defs": { "t": one } })
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_too_deep_is_not_begun() {
+    fn deep_nesting_is_unbounded() {
         let within = |inner| json!({ "allOf": [inner] });
         let mut schema =
             (0..40).fold(json!({ "items": { "$ref": "#" } }), |inner, _| within(inner));

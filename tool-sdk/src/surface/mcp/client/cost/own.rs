@@ -1,4 +1,4 @@
-//! What each keyword has to do with a value without the schemas inside of it.
+//! The cost of each keyword on a value, without its subschemas.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,15 @@ use serde_json::{Map, Value};
 use super::pattern::Pattern;
 use crate::schema::{is_standard, walk};
 
-/// What is compared, or passed over, at the cost of one meeting.
+/// How many names, or how many bytes, are compared at the cost of one evaluation.
 const NAMES: f64 = 8.0;
 const BYTES: f64 = 64.0;
 
-/// Stands where a schema refers to one of the standard's own, which have a lot to do with each
-/// part of a value.
+/// Marks a reference to a meta-schema, which is expensive on each part of a value.
 const STANDARD: &str = "x-standard";
 const STANDARD_COST: f64 = 200.0;
 
-/// The schema with a mark wherever it refers to one of the standard's own.
+/// Marks each reference to a meta-schema.
 pub(in super::super) fn marked(schema: &Value) -> Value {
     fn mark(schema: &mut Map<String, Value>) {
         if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
@@ -35,7 +34,7 @@ pub(in super::super) fn marked(schema: &Value) -> Value {
     schema
 }
 
-/// What was found out about values and patterns, by their addresses.
+/// Cached costs of values and patterns, by their addresses.
 #[derive(Default)]
 pub(super) struct Known {
     sizes: HashMap<usize, f64>,
@@ -44,7 +43,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The cost of all keywords of `schema` beside its schemas.
+    /// Returns the cost of all keywords of `schema`, without its subschemas.
     pub(super) fn own(&mut self, schema: &Map<String, Value>, value: &Value) -> f64 {
         let mut cost = schema.len() as f64 / NAMES;
         for (keyword, held) in schema {
@@ -70,7 +69,7 @@ impl Known {
                 ("properties", Value::Object(schemas), Value::Object(_)) => {
                     schemas.len() as f64 / NAMES
                 }
-                // What looks through a text more than once, and there may be many of them.
+                // These scan a text again, and there may be many of them.
                 (
                     "minLength" | "maxLength" | "format" | "contentEncoding" | "contentMediaType",
                     _,
@@ -86,13 +85,13 @@ impl Known {
         *self.patterns.entry(text.as_ptr().addr()).or_insert_with(|| Pattern::of(text))
     }
 
-    /// How many names there are, and how long they are together.
+    /// Returns the number of property names and their total length.
     fn names(&mut self, members: &Map<String, Value>) -> (usize, usize) {
         let count = || (members.len(), members.keys().map(String::len).sum());
         *self.names.entry(std::ptr::from_ref(members).addr()).or_insert_with(count)
     }
 
-    /// How much there is to compare.
+    /// Returns the cost of comparing a value.
     fn size(&mut self, value: &Value) -> f64 {
         let inner = match value {
             Value::String(text) => return 1.0 + text.len() as f64 / BYTES,
@@ -123,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// The cost of one keyword for a short value, and for a long one.
+    /// Checks that one keyword is cheap on a short value and expensive on a long one.
     #[track_caller]
     fn check(keyword: &str, held: Value, short: Value, long: Value) {
         let schema = json!({ keyword: held });
@@ -134,7 +133,7 @@ mod tests {
 
     // fault 10
     #[test]
-    fn what_is_long_costs_its_length() {
+    fn keyword_cost_grows_with_the_value() {
         let text = || json!("x".repeat(1 << 20));
         let many = |count: u32| json!((0..count).collect::<Vec<_>>());
         let named = |count: u32| (0..count).map(|at| (at.to_string(), json!(1))).collect();

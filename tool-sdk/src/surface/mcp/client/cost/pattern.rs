@@ -1,33 +1,31 @@
-//! What it costs to hold a text against a pattern, told from the pattern alone.
+//! Estimates what matching a regular expression costs, from the pattern alone.
 //!
-//! Most patterns are followed through a text once, with as many places in the pattern at a time
-//! as it has. One that looks around or refers back is followed by going back and looking again,
-//! unless it looks around only where it begins.
+//! Most patterns are matched by an automaton in one pass, with at most as many active states as the
+//! pattern has. A pattern with look-around or backreferences is matched by backtracking, unless it
+//! only looks ahead at its start.
 
-/// How many places of a pattern are followed through one byte of a text at the cost of one
-/// meeting.
+/// How many states step over one byte at the cost of one evaluation.
 const AT_ONCE: f64 = 32.0;
 
-/// What going back and looking again costs in a short text; the validator ends it there.
+/// The cost of backtracking in a short text; the validator stops it there.
 const LOOKS_AGAIN: f64 = 3_000.0;
 
-/// A text that is as long again costs as much again, where parts of it are looked through anew.
+/// Each further block of this many bytes costs as much again, because parts are scanned anew.
 const LOOKED_THROUGH: f64 = 64.0;
 
-/// In a text that is no longer than this there are fewer ways than there might be: for each
-/// letter so many times as many.
+/// Up to this many bytes, backtracking has fewer branches than its limit: a factor per byte.
 const SHORT: f64 = 16.0;
 const WAYS: f64 = 4.0;
 
 /// A pattern, as far as its cost goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pattern {
-    /// How many places it has.
+    /// The number of automaton states.
     places: f64,
     looks_again: bool,
 }
 
-/// How many places have to be made for a pattern; letters of a script are many.
+/// Returns the number of states that compiling allocates; a Unicode script class has many.
 pub(super) fn made(text: &str) -> f64 {
     places(text, SCRIPT)
 }
@@ -37,7 +35,7 @@ impl Pattern {
         Self { places: places(text, ANY), looks_again: !is_followed_once(text) }
     }
 
-    /// What `count` texts cost that are `length` bytes long together.
+    /// Returns the cost of matching `count` texts with `length` bytes in total.
     pub(super) fn cost(self, count: usize, length: usize) -> f64 {
         let (count, length) = (count as f64, length as f64);
         let once = 4.0 * count + self.places * length / AT_ONCE;
@@ -53,8 +51,8 @@ impl Pattern {
     }
 }
 
-/// Whether it is written as schemas write patterns: those of other languages may change what
-/// the rest of them means, and are not understood.
+/// Whether the syntax is one that schemas use. Inline flags of other dialects may change the
+/// meaning of the rest, and are not supported.
 pub(in super::super) fn is_known(text: &str) -> bool {
     let is_flagged = |start: &str| {
         let flags = start.trim_start_matches('-');
@@ -64,8 +62,7 @@ pub(in super::super) fn is_known(text: &str) -> bool {
     !text.split("(?").skip(1).any(is_flagged)
 }
 
-/// Whether one pass over a text is enough: nothing refers back, and it looks around only where
-/// it begins, at something simple.
+/// Whether one pass is enough: no backreferences, and only simple look-ahead at the start.
 fn is_followed_once(text: &str) -> bool {
     if is_simple(text) {
         return true;
@@ -78,21 +75,21 @@ fn is_followed_once(text: &str) -> bool {
         }
         rest = &inside[end + 1..];
     }
-    // What is repeated, or one of several, would be looked at again.
+    // A repeated look-ahead, or one in a branch, would be evaluated again.
     is_simple(rest) && !rest.starts_with(['*', '+', '?', '{']) && !has_branches(rest)
 }
 
-/// How a look at what comes begins.
+/// How a look-ahead begins.
 const AHEAD: &[&str] = &["(?=", "(?!"];
 
-/// Whether it neither looks around nor refers back.
+/// Whether it has neither look-around nor backreferences.
 fn is_simple(text: &str) -> bool {
     const AROUND: &[&str] = &["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("];
     let back = |two: &[u8]| matches!(two, [b'\\', b'1'..=b'9' | b'k' | b'g' | b'G' | b'K']);
     !AROUND.iter().any(|it| text.contains(it)) && !text.as_bytes().windows(2).any(back)
 }
 
-/// Where the bracket is closed in which `text` begins.
+/// Returns the offset of the parenthesis that closes the group in which `text` starts.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     each(text, |at, kind| {
@@ -106,7 +103,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Whether it is one of several things outside of all brackets.
+/// Whether it has alternatives outside of all groups.
 fn has_branches(text: &str) -> bool {
     let mut depth = 0_usize;
     let found = each(text, |_, kind| {
@@ -121,10 +118,9 @@ fn has_branches(text: &str) -> bool {
     found.is_some()
 }
 
-/// How many places a pattern has, where what is repeated so many times stands there so many
-/// times, and a class of letters by their script counts as `script`.
+/// Counts the states of a pattern; repetition multiplies, and a Unicode class counts as `script`.
 fn places(text: &str, script: f64) -> f64 {
-    // What stands in each open bracket, and the last of it, which may be repeated.
+    // For each open group: the states so far, and those of the last piece, which may be repeated.
     let mut open = vec![(0.0, 0.0)];
     let never: Option<()> = each(text, |_, kind| {
         match kind {
@@ -160,20 +156,20 @@ enum Kind {
     Open,
     Close,
     Branch,
-    /// Something of so many places.
+    /// Something with this many states.
     One(f64),
-    /// Letters that are named by their script or kind.
+    /// A Unicode class, such as `\p{L}`.
     Script,
-    /// What comes before, so many times.
+    /// Repetition of the previous piece.
     Times(f64),
 }
 
-/// A class of a few letters, one of nearly all there are, and one of some thousands.
+/// The states of a class with a few characters, of one with nearly all, and of one with thousands.
 const FEW: f64 = 2.0;
 const ANY: f64 = 12.0;
 const SCRIPT: f64 = 200.0;
 
-/// Calls `visit` with each piece, until it gives something.
+/// Calls `visit` with the offset of each piece, until it returns `Some`.
 fn each<T>(text: &str, mut visit: impl FnMut(usize, Kind) -> Option<T>) -> Option<T> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -207,7 +203,7 @@ fn each<T>(text: &str, mut visit: impl FnMut(usize, Kind) -> Option<T>) -> Optio
     None
 }
 
-/// How long the name of a class is, with its braces.
+/// Returns the length of the name of a class, with its braces.
 fn named(bytes: &[u8]) -> usize {
     match bytes.first() {
         Some(b'{') => bytes.iter().position(|&it| it == b'}').map_or(0, |end| end + 1),
@@ -216,10 +212,10 @@ fn named(bytes: &[u8]) -> usize {
     }
 }
 
-/// How long a class in square brackets is.
+/// Returns the length of a class in square brackets.
 fn class(bytes: &[u8]) -> usize {
     let mut at = if bytes.get(1) == Some(&b'^') { 2 } else { 1 };
-    // The first may be a bracket that closes nothing.
+    // A `]` right after the start is a literal.
     at += usize::from(bytes.get(at) == Some(&b']'));
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -231,7 +227,7 @@ fn class(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What a class in square brackets stands for.
+/// Classifies a class in square brackets.
 fn letters(class: &[u8]) -> Kind {
     let escapes = |one: &[u8]| class.windows(2).any(|two| two[0] == b'\\' && one.contains(&two[1]));
     match () {
@@ -241,7 +237,7 @@ fn letters(class: &[u8]) -> Kind {
     }
 }
 
-/// How many times at most, and how long that is.
+/// Parses `{m,n}`; returns the highest count, and the length.
 fn times(bytes: &[u8]) -> Option<(f64, usize)> {
     let end = bytes.iter().position(|&it| it == b'}')?;
     let said = str::from_utf8(&bytes[1..end]).ok()?;
@@ -256,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_repeated_counts_as_often() {
+    fn repetition_multiplies_states() {
         for (text, expected) in [
             ("abc", 3.0),
             (r"^\d{4}-\d{2}$", 2.0 + 8.0 + 1.0 + 4.0),
@@ -273,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_language_says_is_not_known() {
+    fn inline_flags_are_not_supported() {
         for text in [r"(?x)\p{L} {60}", r"(?u)\w{60}", "a(?-u:b)", "(?i:a)", "(?s-i)a"] {
             assert!(!is_known(text), "{text}");
         }
@@ -283,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_a_script_are_many_to_make() {
+    fn unicode_classes_have_many_states() {
         assert_eq!(made(r"[\p{L}_]{60}"), 60.0 * SCRIPT);
         assert_eq!(made(r"\pL{60}"), 60.0 * SCRIPT);
         assert!(made("^[a-zA-Z0-9_-]{1,64}$") < 150.0);
     }
 
     #[test]
-    fn one_pass_is_known_from_many() {
+    fn distinguishes_linear_from_backtracking_patterns() {
         for text in [
             "a+b*",
             r"^(?!\s*$).+",
@@ -314,9 +310,9 @@ mod tests {
         }
     }
 
-    // The first branch fails in as many ways as there are, and the second is the right one.
+    // The first branch fails in exponentially many ways, and the second one matches.
     #[test]
-    fn the_validator_follows_once_what_is_said_to_be() {
+    fn validator_matches_linear_patterns_within_its_limit() {
         let is_found = |pattern: &str| {
             let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(20_000);
             let options = jsonschema::options().with_pattern_options(patterns);
@@ -336,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_cost_their_length() {
+    fn cost_grows_with_the_text() {
         let plain = Pattern::of("^[a-z]+$");
         assert!(plain.cost(1, 20) < 30.0 && plain.cost(1, 4 << 20) > 500_000.0);
         let again = Pattern::of("^(?=a)(?=(a+)+b)(a+)+$(?<=c)");

@@ -1,5 +1,5 @@
-//! The file of what was seen, kept with the care of stored approvals: only the user may
-//! write it, one at a time, and it is never half written.
+//! The file with the pinned definitions: private to the user, locked while it is written, and
+//! replaced atomically.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const NAME: &str = "pins.json";
 const LOCK: &str = "pins.lock";
 const VERSION: u32 = 1;
 
-/// More is no list of tools.
+/// The largest file that is read.
 const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -24,7 +24,7 @@ struct Written {
     seen: Seen,
 }
 
-/// What is written down, and in which state of the file; in none where there is no file.
+/// The content of the file and its version; no version where there is no file.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) seen: Seen,
@@ -44,7 +44,7 @@ impl Folder {
         self.0.not_inside(roots);
     }
 
-    /// What is written down, unless that is the file that was read last.
+    /// Reads the file, unless it is the version that was read last.
     pub(super) fn newer(&self, last: Option<&Version>) -> Result<Option<Found>, StoreError> {
         let Some(folder) = self.0.folder()? else {
             return Ok(last.map(|_| Found::default()));
@@ -56,7 +56,7 @@ impl Folder {
         }
     }
 
-    /// Changes what was seen; gives what is seen now.
+    /// Changes the pins under the lock; returns the new ones.
     pub(super) fn update(&self, change: impl FnOnce(&mut Seen)) -> Result<Found, StoreError> {
         let folder = self.0.create()?;
         let _lock = store::lock(&folder.join(LOCK), PATIENCE)?;
@@ -68,20 +68,20 @@ impl Folder {
             return Ok(before);
         }
         replace(&path, &seen)?;
-        // Nobody else has written since.
+        // The lock is held, so no other process has written since.
         let file = place::open_private(&path)?;
         let version = file.map(|file| Version::of(file, &path)).transpose()?;
         Ok(Found { seen, version })
     }
 }
 
-/// What a writer finds. What nobody understands is set aside, never written over: a later
-/// version of the program may understand it.
+/// Reads the file for an update. A file that cannot be parsed is set aside, not overwritten: a
+/// later version of the program may be able to read it.
 fn newest(path: &Path) -> Result<Found, StoreError> {
     read(path).or_else(|error| match error {
         StoreError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             let aside = store::set_aside(path)?;
-            tracing::warn!(%error, aside = %aside.display(), "what was seen was set aside");
+            tracing::warn!(%error, aside = %aside.display(), "the file of pinned tool definitions cannot be parsed and was set aside");
             Ok(Found::default())
         }
         error => Err(error),
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Result<Found, StoreError> {
         serde_json::from_slice(&bytes).map_err(|error| not_understood(error.to_string()))?;
     match written.version {
         VERSION => Ok(Found { seen: written.seen, version: Some(version) }),
-        other => Err(not_understood(format!("it is of version {other}"))),
+        other => Err(not_understood(format!("unknown format version {other}"))),
     }
 }
 

@@ -1,18 +1,15 @@
-//! What was seen of a tool when somebody let it run: what it is compared with ever after.
+//! Pins: the definition of each tool as it was when its user let it run.
 //!
-//! A server can say something else tomorrow. So the whole of what it said of a tool, and how
-//! the server itself is reached, is kept when a call is let through for the first time. As
-//! long as both stay the same, rules and approvals hold; when they change, whoever is asked
-//! sees the difference first.
+//! A server can change a tool at any time. So the whole definition of the tool, and the transport
+//! of the server, are stored when a call is first let through. While both stay the same, rules and
+//! grants apply; when they change, the approval prompt shows the difference first.
 //!
-//! What the host takes as seen holds for everybody who has let nothing run of their own, and
-//! what one of several users let run for that user alone: what they saw last is what a change
-//! is a change of.
+//! What the host pins applies to all users who have not run the tool; what one of several users let
+//! run applies to that user alone, and the next difference is shown against it.
 //!
-//! Several programs may keep it in one folder: what one of them notes, the others know at their
-//! next decision.
+//! Several processes may share a folder: each sees what the others pinned at its next decision.
 //!
-//! **Invariant:** where anything is wrong with what was kept, nothing was seen.
+//! **Invariant:** if the stored pins cannot be read, every tool is unseen.
 
 mod file;
 #[cfg(test)]
@@ -35,21 +32,21 @@ use super::remote::RemoteTool;
 use crate::store::StoreError;
 use crate::store::version::Version;
 
-/// The most that is shown of a difference, and of a line of it, in bytes. Of a description models
-/// are told less.
+/// The most that is shown of a difference, and of a line of it, in bytes. Models see less of a
+/// description.
 const MOST_SHOWN: usize = 256 << 10;
 const MOST_OF_LINE: usize = 16 << 10;
 
-/// How long a difference is looked for that is as short as can be.
+/// The time limit for computing a minimal difference.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The digest of a tool that is forgotten; no tool has it.
+/// The digest of a forgotten tool; no tool has it.
 const GONE: &str = "";
 
-/// What was seen of the tools of other servers.
+/// The pinned definitions of tools of other servers.
 ///
-/// Clones share it. In memory it lasts as long as the program, and every program begins with
-/// tools that nobody has seen.
+/// Clones share them. In memory they last as long as the process, which starts with every tool
+/// unseen.
 ///
 /// # Examples
 ///
@@ -58,7 +55,7 @@ const GONE: &str = "";
 ///
 /// let pipeline = Pipeline::new(Registry::default());
 /// let pins = mcp::Pins::in_folder("/var/lib/shelf/mcp");
-/// let upstreams = mcp::Upstreams::of(&pipeline).with_pins(pins);
+/// let servers = mcp::Upstreams::of(&pipeline).with_pins(pins);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pins(Arc<Kept>);
@@ -69,18 +66,17 @@ struct Kept {
     known: Mutex<Known>,
 }
 
-/// What was seen as it is known here, and in which state of the file.
+/// The pins as read last, with the version of the file.
 #[derive(Debug, Default)]
 struct Known {
     seen: Seen,
     version: Option<Version>,
-    /// What is wrong with the file; told once for as long as it stays the same.
+    /// The last error of the file; logged once until it changes.
     trouble: Option<String>,
 }
 
 impl Known {
-    /// Brings it up to date with the file, which is read only when it is another one than the
-    /// last time.
+    /// Reads the file if it changed since the last time.
     fn refresh(&mut self, folder: &Folder) {
         match folder.newer(self.version.as_ref()) {
             Ok(found) => {
@@ -91,7 +87,7 @@ impl Known {
                 self.take(Found::default());
                 let trouble = Some(error.to_string());
                 if self.trouble != trouble {
-                    tracing::warn!(%error, "what was seen of tools of other servers is not known");
+                    tracing::warn!(%error, "cannot read the pinned tool definitions; every tool counts as unseen");
                 }
                 self.trouble = trouble;
             }
@@ -105,36 +101,35 @@ impl Known {
     }
 }
 
-/// What the host took as seen, and what each of its users did.
+/// The definitions that the host and each user pinned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     servers: Servers,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     users: BTreeMap<String, Servers>,
-    /// How often each tool that somebody had let run became another one, whoever was asked
-    /// about it or let it run then. It only grows, so that what was approved before is void
-    /// also when the tool goes back to what it was (MC2).
+    /// How often each pinned tool changed when it was shown or run. It only grows, so that earlier
+    /// approvals stay void even if the tool changes back (MC2).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     turns: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The digest of what each tool was after its last turn. Files of older versions say none.
+    /// The digest of each tool after its last change. Files of older versions lack it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     last: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Servers, their tools, and what each said.
+/// Definitions by server and tool.
 type Servers = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// A server, and a tool of it by the server's own name.
 type Id<'a> = (&'a str, &'a str);
 
 impl Seen {
-    /// What this user saw of a tool, or the host where the user saw nothing of it.
+    /// Returns the definition that this user pinned, or else the host's.
     fn by(&self, user: Option<&str>, (server, tool): Id<'_>) -> Option<&Value> {
         let own = user.and_then(|user| self.users.get(user)?.get(server)?.get(tool));
         own.or_else(|| self.servers.get(server)?.get(tool))
     }
 
-    /// Whether a tool that somebody had let run is another one now.
+    /// Whether a pinned tool has another definition now.
     fn has_turned(&self, (server, tool): Id<'_>, now: &Sight) -> bool {
         match self.last.get(server).and_then(|tools| tools.get(tool)) {
             Some(last) => *last != now.digest,
@@ -146,18 +141,18 @@ impl Seen {
         }
     }
 
-    /// The turn of a tool, once somebody is asked about it as it is now, or lets it run.
+    /// Returns the number of changes, including the current one if it is not recorded yet.
     fn turn(&self, (server, tool): Id<'_>, now: &Sight) -> u64 {
         let turn = self.turns.get(server).and_then(|tools| tools.get(tool)).copied();
         turn.unwrap_or_default() + u64::from(self.has_turned((server, tool), now))
     }
 
-    /// What tells a tool as it is now from all that it was while somebody let it run.
+    /// Returns the revision of a tool: its digest, and how often it changed.
     fn revision(&self, id: Id<'_>, now: &Sight) -> String {
         written(&now.digest, self.turn(id, now))
     }
 
-    /// Takes over what is known of turns: they are not undone by a file that does not tell.
+    /// Merges change counts: a file without them does not undo changes.
     fn turn_as(&mut self, known: &Self) {
         let said = |seen: &Self, server: &str, tool: &str| {
             let last = seen.last.get(server)?.get(tool)?;
@@ -179,7 +174,7 @@ impl Seen {
         }
     }
 
-    /// Notes what a tool is now.
+    /// Records the current definition of a tool.
     fn note(&mut self, (server, tool): Id<'_>, now: &Sight) {
         let turn = self.turn((server, tool), now);
         if turn > 0 {
@@ -190,7 +185,7 @@ impl Seen {
     }
 }
 
-/// A revision as it is written.
+/// Formats a revision.
 fn written(digest: &str, turn: u64) -> String {
     match turn {
         0 => digest.to_owned(),
@@ -198,11 +193,11 @@ fn written(digest: &str, turn: u64) -> String {
     }
 }
 
-/// Everything that a server says of a tool, with how the server is reached.
+/// The whole definition of a tool, with the transport of its server.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sight {
     said: Value,
-    /// What no other sight has: approvals are tied to it.
+    /// A hash of the definition; grants are bound to it.
     digest: String,
 }
 
@@ -221,37 +216,37 @@ impl Sight {
         Self { said, digest }
     }
 
-    /// The whole of it, as people read it.
+    /// Returns the definition as readable text.
     #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
         lines(&self.said)
     }
 }
 
-/// What is not as it was seen.
+/// The difference between the current and the pinned definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) is_first: bool,
-    /// What changed, line by line.
+    /// A unified diff.
     pub(super) diff: String,
 }
 
 impl Pins {
-    /// Keeps what is seen for as long as the program runs.
+    /// Keeps pins for the lifetime of the process.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::default()
     }
 
-    /// Keeps what is seen in a folder that only the user may write to.
+    /// Keeps pins in a folder that only the user may write to.
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         let folder = Some(Folder::new(folder.into()));
         Self(Arc::new(Kept { folder, known: Mutex::default() }))
     }
 
-    /// Trusts nothing that lies in one of these folders, into which tools may write. To be
-    /// said before anything else is done.
+    /// Rejects a folder inside one of these roots, into which tools may write. Call it before anything
+    /// else.
     #[must_use]
     pub fn not_inside(mut self, roots: &[PathBuf]) -> Self {
         if let Some(folder) = Arc::get_mut(&mut self.0).and_then(|kept| kept.folder.as_mut()) {
@@ -260,14 +255,13 @@ impl Pins {
         self
     }
 
-    /// Whether this is what the user saw of the tool last, or the host where the user saw
-    /// nothing of it.
+    /// Whether the definition is the one that this user pinned, or else the host.
     pub(super) fn is_seen(&self, user: Option<&str>, id: Id<'_>, now: &Sight) -> bool {
         self.with(|seen| seen.by(user, id) == Some(&now.said))
     }
 
-    /// How the tool differs from what this user saw of it last, or the host where the user saw
-    /// nothing of it; nothing when it is the same.
+    /// Returns the difference to the definition that this user pinned, or else the host; `None` if it is
+    /// the same.
     pub(super) fn difference(
         &self,
         user: Option<&str>,
@@ -284,13 +278,12 @@ impl Pins {
         Some(Difference { is_first: before.is_none(), diff: readable(&diff) })
     }
 
-    /// What tells the tool as it is now from all that it was while somebody let it run.
+    /// Returns the revision of a tool, which differs from all earlier ones.
     pub(super) fn revision(&self, id: Id<'_>, now: &Sight) -> String {
         self.with(|seen| seen.revision(id, now))
     }
 
-    /// Whether what was approved of this tool, which models call `name`, is void: it was another one
-    /// then.
+    /// Whether an approval of the tool that models call `name` is void, because the tool changed since.
     #[cfg(feature = "cli")]
     pub(in crate::surface) fn is_void(&self, name: &str, revision: &str) -> bool {
         self.with(|seen| {
@@ -306,25 +299,25 @@ impl Pins {
         })
     }
 
-    /// Whether that is its revision still, as far as the last look at the file told.
+    /// Whether this is still the revision of the tool, according to the last read of the file.
     pub(super) fn is_revision(&self, revision: &str, id: Id<'_>, now: &Sight) -> bool {
         self.lock().seen.revision(id, now) == revision
     }
 
-    /// Notes that a call of the tool as it is now is decided. Whatever comes of that, nothing that
-    /// was approved of what it was before counts any more.
+    /// Records the definition for which a call is being decided: approvals of earlier definitions are
+    /// void from now on.
     pub(super) fn shown(&self, id: Id<'_>, now: &Sight) {
         if !self.with(|seen| seen.has_turned(id, now)) {
             return;
         }
         if let Err(error) = self.change(|seen| seen.note(id, now)) {
-            tracing::warn!(%error, "that a tool of another server changed is not written down");
+            tracing::warn!(%error, "cannot store that a tool of another server changed");
             self.lock().seen.note(id, now);
         }
     }
 
-    /// Takes the tool as seen by whoever was asked and lets it run, unless that is known; where
-    /// nobody was asked only what it is now is noted.
+    /// Records that a call runs. Pins the definition for the user who approved it in a prompt; without a
+    /// prompt only a change is recorded.
     pub(super) fn let_run(
         &self,
         asked: Option<Option<&str>>,
@@ -342,7 +335,7 @@ impl Pins {
         }
     }
 
-    /// Takes the tool as seen, by the host where it is no user.
+    /// Pins the definition for a user, or for the host if there is none.
     pub(super) fn pin(
         &self,
         user: Option<&str>,
@@ -360,18 +353,18 @@ impl Pins {
         })
     }
 
-    /// Forgets the tools of a server, whoever saw them. What was approved of them is void, also
-    /// when the same server comes back with the same tools.
+    /// Forgets the tools of a server, for all users. Approvals of them are void, even if the same
+    /// server is added again with the same tools.
     ///
     /// # Errors
     ///
-    /// Fails when that cannot be written down.
+    /// Fails when the pins cannot be stored.
     pub fn forget(&self, server: &str) -> Result<(), StoreError> {
         self.change(|seen| {
             let users = seen.users.values_mut();
             let gone = std::iter::once(&mut seen.servers).chain(users);
             let gone: Vec<_> = gone.filter_map(|servers| servers.remove(server)).collect();
-            // Whatever comes back is another one than what went.
+            // A tool that comes back counts as changed.
             let last = seen.last.entry(server.to_owned()).or_default();
             let tools = gone.into_iter().flat_map(BTreeMap::into_keys);
             last.extend(tools.map(|tool| (tool, GONE.to_owned())));
@@ -382,7 +375,7 @@ impl Pins {
     fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
         let mut known = self.lock();
         match &self.0.folder {
-            // What other programs saw meanwhile stays seen.
+            // Start from the file, to keep the pins of other processes.
             Some(folder) => {
                 let found = folder.update(|seen| {
                     seen.turn_as(&known.seen);
@@ -395,7 +388,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Looks at what is seen now, whichever program saw it.
+    /// Reads the current pins, including those of other processes.
     fn with<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
         let mut known = self.lock();
         self.0.folder.iter().for_each(|folder| known.refresh(folder));
@@ -407,8 +400,7 @@ impl Pins {
     }
 }
 
-/// As much of a difference as anyone reads, which says how much more there is. No line of a
-/// server begins like what is said here.
+/// Truncates a diff and its lines, with a note about the rest. Lines of a diff never start with `[`.
 fn readable(diff: &str) -> String {
     let mut shown = String::with_capacity(diff.len().min(MOST_SHOWN));
     let mut lines = diff.split_inclusive('\n');
@@ -430,7 +422,7 @@ fn readable(diff: &str) -> String {
     shown
 }
 
-/// A value as people compare it: one entry a line, keys sorted.
+/// Formats a value for a line diff: one entry a line, keys sorted.
 fn lines(value: &Value) -> String {
     format!("{:#}\n", sorted(value))
 }

@@ -1,4 +1,4 @@
-//! What is noted of foreign tools, and how others see it.
+//! Tests of pinned definitions, in memory and in a folder that processes share.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
 
 // MC2
 #[test]
-fn what_changes_is_shown_until_it_is_seen() {
+fn diff_is_shown_until_the_definition_is_pinned() {
     let pins = Pins::in_memory();
     let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
     assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
@@ -30,9 +30,9 @@ fn what_changes_is_shown_until_it_is_seen() {
     assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
 }
 
-// MC2: who adds the same server again is asked again, and what was approved before is void.
+// MC2: adding the same server again asks again, and earlier grants are void.
 #[test]
-fn what_comes_back_is_not_what_was_forgotten() {
+fn forgotten_tool_has_a_new_revision() {
     for user in [None, Some("ada")] {
         let folder = tempfile::tempdir().unwrap();
         let of = || Pins::in_folder(folder.path().join("mcp"));
@@ -51,9 +51,9 @@ fn what_comes_back_is_not_what_was_forgotten() {
     }
 }
 
-// MC2: whoever is asked can read it, and sees that there is more.
+// MC2: the diff is short enough to read, and says that there is more.
 #[test]
-fn of_a_difference_as_much_is_shown_as_anyone_reads() {
+fn long_diff_is_truncated() {
     let long = sight(&"ä".repeat(1 << 20), "a");
     let shown = diff_of(&Pins::in_memory(), &long).unwrap().diff;
     assert!(shown.len() < 20_000, "{}", shown.len());
@@ -70,7 +70,7 @@ fn of_a_difference_as_much_is_shown_as_anyone_reads() {
 
 // F130
 #[test]
-fn what_one_user_saw_nobody_else_did() {
+fn pin_of_a_user_applies_to_that_user() {
     let pins = Pins::in_memory();
     let (first, second) = (sight("Reads.", "a"), sight("Reads all.", "a"));
     let tool = ("s", "t");
@@ -90,9 +90,9 @@ fn what_one_user_saw_nobody_else_did() {
     assert_eq!(is_new(Some("ada"), &first), Some(true));
 }
 
-// MC2: going back is a change too, and survives the program.
+// MC2: changing back is a change too, and survives a restart.
 #[test]
-fn what_goes_back_is_not_what_it_was() {
+fn changing_back_is_a_new_revision() {
     let folder = tempfile::tempdir().unwrap();
     let pins = Pins::in_folder(folder.path().join("mcp"));
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
@@ -111,9 +111,9 @@ fn what_goes_back_is_not_what_it_was() {
     assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
 }
 
-// F130, MC2: neither what the host saw nor what somebody else did undoes a change.
+// F130, MC2: neither a pin of the host nor of another user undoes a change.
 #[test]
-fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
+fn pins_of_others_do_not_undo_a_change() {
     for others in [&[None][..], &[Some("bob")], &[None, Some("bob")]] {
         let pins = Pins::in_memory();
         let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
@@ -135,9 +135,9 @@ fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
     }
 }
 
-// MC2: whatever is answered.
+// MC2: also when the call is denied.
 #[test]
-fn what_is_shown_has_changed() {
+fn showing_a_change_records_it() {
     let folder = tempfile::tempdir().unwrap();
     let pins = || Pins::in_folder(folder.path().join("mcp"));
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
@@ -151,7 +151,7 @@ fn what_is_shown_has_changed() {
     assert_ne!(pins().revision(tool, &first), before);
     assert_eq!(pins().difference(Some("ada"), tool, &first), None, "ada let it run");
 
-    // Where it cannot be written down, it counts for as long as the program runs.
+    // If the file cannot be written, the change counts for the lifetime of the process.
     std::fs::write(folder.path().join("file"), "").unwrap();
     let nowhere = Pins::in_folder(folder.path().join("file"));
     nowhere.lock().seen.note(tool, &first);
@@ -159,9 +159,9 @@ fn what_is_shown_has_changed() {
     assert_ne!(nowhere.revision(tool, &first), before);
 }
 
-// MC2: what older versions wrote down holds, and so do approvals of what did not change.
+// MC2: pins of older versions stay valid, and so do grants of tools that did not change.
 #[test]
-fn files_without_turns_are_read() {
+fn reads_files_without_change_counts() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
@@ -181,7 +181,7 @@ fn files_without_turns_are_read() {
 }
 
 #[test]
-fn every_change_is_another_digest() {
+fn every_change_has_another_digest() {
     let seen = sight("Reads.", "a").digest;
     assert_eq!(seen, sight("Reads.", "a").digest);
     let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest;
@@ -190,7 +190,7 @@ fn every_change_is_another_digest() {
 }
 
 #[test]
-fn what_was_seen_outlasts_the_program() {
+fn pins_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let now = sight("Reads.", "a");
@@ -198,7 +198,7 @@ fn what_was_seen_outlasts_the_program() {
     let others = Pins::in_folder(&folder);
     assert_eq!(diff_of(&others, &now), None);
 
-    // Two programs do not forget what the other one saw.
+    // Two processes do not overwrite each other's pins.
     let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
     assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
     one.pin(None, ("s", "x"), &now).unwrap();
@@ -207,9 +207,9 @@ fn what_was_seen_outlasts_the_program() {
     assert!(["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none()));
 }
 
-// MC2, AP6: what another program noted holds from the next look on.
+// MC2, AP6: changes that another process records are seen at the next read.
 #[test]
-fn programs_see_what_the_others_saw() {
+fn processes_share_pins() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
@@ -224,7 +224,7 @@ fn programs_see_what_the_others_saw() {
     assert!(diff_of(&two, &first).unwrap().is_first);
     assert_ne!(two.revision(tool, &first), before, "and what is forgotten is not undone");
 
-    // The file is read again only when it is another one, and where it is gone turns stay.
+    // The file is read again only when it changed; change counts survive its removal.
     let version = |pins: &Pins| pins.lock().version.as_ref().map(|it| format!("{it:?}"));
     let read = version(&two);
     assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
@@ -238,7 +238,7 @@ fn programs_see_what_the_others_saw() {
 
 #[cfg(unix)]
 #[test]
-fn what_others_could_have_written_was_not_seen() {
+fn ignores_files_that_others_could_write() {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -256,7 +256,7 @@ fn what_others_could_have_written_was_not_seen() {
     assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
 }
 #[test]
-fn what_nobody_understands_is_not_written_over() {
+fn unparsable_file_is_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let now = sight("Reads.", "a");
@@ -272,9 +272,9 @@ fn what_nobody_understands_is_not_written_over() {
     }
 }
 
-// MC2: what only a rule or a mode let run nobody has seen; that it changed counts all the same.
+// MC2: a run by rule or mode does not pin the definition, but records the change.
 #[test]
-fn what_nobody_was_asked_about_is_not_seen() {
+fn run_without_a_prompt_does_not_pin() {
     let (pins, tool) = (Pins::in_memory(), ("s", "t"));
     let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
     pins.let_run(None, tool, &first).unwrap();
@@ -289,7 +289,7 @@ fn what_nobody_was_asked_about_is_not_seen() {
 
 #[cfg(feature = "cli")]
 #[test]
-fn what_was_approved_of_another_tool_is_void() {
+fn approval_of_another_definition_is_void() {
     let (pins, tool) = (Pins::in_memory(), ("s", "t"));
     let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
     let before = pins.revision(tool, &first);

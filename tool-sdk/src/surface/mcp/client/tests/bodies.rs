@@ -1,5 +1,4 @@
-//! Answers of servers over HTTP, as others write them: whole ones and streams of events are read
-//! like those of servers over pipes.
+//! Response bodies of HTTP servers: JSON and SSE are decoded with the same tolerance as stdio lines.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,8 +17,8 @@ fn body(status: &str, kind: &str, body: &str) -> Reply {
     ))
 }
 
-/// The members of an answer of a server of before 2026, without braces; nothing to what it knows
-/// no answer to.
+/// Returns the members of a 2025 server's response, without braces; `None` for a method it does not
+/// know.
 fn members(asked: &Asked) -> Option<String> {
     let result = match asked.message["method"].as_str()? {
         "initialize" => json!({
@@ -35,7 +34,7 @@ fn members(asked: &Asked) -> Option<String> {
     Some(format!(r#""jsonrpc":"2.0","id":{},"result":{result}"#, asked.message["id"]))
 }
 
-/// A server that writes all its answers so.
+/// A server that writes all responses with `write`.
 fn writing(write: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Web {
     Web::start(move |asked| members(asked).map_or(Reply::Usual, |members| write(&members)))
 }
@@ -48,9 +47,9 @@ async fn check(web: &Web, what: &str) {
     assert_eq!(setting.call("echo", "{}").await.text(), "heard", "{what}");
 }
 
-// F117: no way of writing an answer is one for a single transport.
+// F117: every transport accepts the same malformed responses.
 #[tokio::test]
-async fn answers_are_heard_as_others_write_them() {
+async fn http_accepts_what_stdio_accepts() {
     let log =
         r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
     for (before, after) in [
@@ -87,7 +86,7 @@ async fn answers_are_heard_as_others_write_them() {
 }
 
 #[tokio::test]
-async fn whatever_is_said_to_what_wants_no_answer_is_no_fault() {
+async fn any_response_to_a_notification_is_accepted() {
     let open = |kind: &str, body: &str| {
         Reply::Raw(format!("200 OK\r\n{kind}Connection: close\r\n\r\n{body}"))
     };
@@ -120,18 +119,21 @@ async fn whatever_is_said_to_what_wants_no_answer_is_no_fault() {
 
 // fault 10
 #[tokio::test]
-async fn a_whole_answer_that_cannot_be_read_is_called_so() {
+async fn unreadable_json_body_is_a_protocol_error() {
     for (said, words) in [
-        (r#"{"jsonrpc":"2.0","id":ID,"error":"boom"}"#, "the server's answer cannot be read"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#, "the server's answer cannot be read"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"#, "the server's answer cannot be read"),
-        (r#"{"jsonrpc":"2.0","id":ID}"#, "the server's answer cannot be read"),
-        ("nonsense", "no message of the protocol"),
-        ("", "no message of the protocol"),
-        ("[]", "something else in the place of an answer"),
-        ("[nonsense]", "something else in the place of an answer"),
-        (r#"[{"jsonrpc":"2.0","id":4711,"result":{}}]"#, "something else in the place"),
-        (r#"[{"jsonrpc":"2.0","id":ID,"error":5}]"#, "the server's answer cannot be read"),
+        (r#"{"jsonrpc":"2.0","id":ID,"error":"boom"}"#, "the server's response cannot be parsed"),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#,
+            "the server's response cannot be parsed",
+        ),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"#, "the server's response cannot be parsed"),
+        (r#"{"jsonrpc":"2.0","id":ID}"#, "the server's response cannot be parsed"),
+        ("nonsense", "not a JSON-RPC message"),
+        ("", "not a JSON-RPC message"),
+        ("[]", "something else instead of a response"),
+        ("[nonsense]", "something else instead of a response"),
+        (r#"[{"jsonrpc":"2.0","id":4711,"result":{}}]"#, "something else instead"),
+        (r#"[{"jsonrpc":"2.0","id":ID,"error":5}]"#, "the server's response cannot be parsed"),
     ] {
         let web = Web::start(move |asked| match asked.is("tools/call") {
             true => body("200 OK", JSON, &said.replace("ID", &asked.message["id"].to_string())),
@@ -145,9 +147,9 @@ async fn a_whole_answer_that_cannot_be_read_is_called_so() {
     }
 }
 
-// fault 10: what is too long is left where it is.
+// fault 10: a body that is too long is not read to its end.
 #[tokio::test]
-async fn nobody_reads_a_gigabyte() {
+async fn oversized_body_is_not_read_to_its_end() {
     const MOST_READ: usize = 64 << 20;
     let ok = "200 OK\r\nConnection: close\r\nContent-Type:";
     let broken = "500 Internal Server Error\r\nConnection: close\r\nContent-Type:";
@@ -157,8 +159,8 @@ async fn nobody_reads_a_gigabyte() {
         (format!("{ok} {JSON}\r\n{length}\r\n"), "a message of more than 4194304 bytes"),
         (format!("{ok} {EVENTS}\r\n\r\ndata: "), "a message of more than 4194304 bytes"),
         (format!("{ok} {EVENTS}\r\n\r\n: "), "a message of more than 4194304 bytes"),
-        (format!("{broken} {JSON}\r\n\r\n{{\"x\":\""), "out of order (HTTP 500)"),
-        (format!("{broken} text/plain\r\n\r\n"), "out of order (HTTP 500)"),
+        (format!("{broken} {JSON}\r\n\r\n{{\"x\":\""), "the server failed (HTTP 500)"),
+        (format!("{broken} text/plain\r\n\r\n"), "the server failed (HTTP 500)"),
     ] {
         let count = Arc::new(AtomicUsize::new(0));
         let flood = Reply::Flood(head.clone(), Arc::clone(&count));

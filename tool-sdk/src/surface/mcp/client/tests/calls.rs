@@ -1,4 +1,4 @@
-//! Calls that go as they should, and those that are given up.
+//! Calls: results, failures, progress, timeouts and cancellation.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::event::EventKind;
 
 // F117, F127
 #[tokio::test]
-async fn a_foreign_tool_is_called_like_any_other() {
+async fn calls_a_foreign_tool() {
     let setting = Setting::trusting(echo);
     let status = setting.connect().await;
     assert_eq!((status.connected, status.tools), (true, vec!["mcp__s__echo".to_owned()]));
@@ -25,7 +25,7 @@ async fn a_foreign_tool_is_called_like_any_other() {
 
 // F119
 #[tokio::test]
-async fn wrong_arguments_never_leave() {
+async fn invalid_arguments_are_not_sent() {
     let setting = Setting::trusting(echo);
     setting.connect().await;
     let outcome = setting.call("echo", r#"{"text": 3}"#).await;
@@ -34,7 +34,7 @@ async fn wrong_arguments_never_leave() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_says_why() {
+async fn failure_has_the_text_of_the_server() {
     let setting = Setting::trusting(calls(|_| {
         let content = json!([{ "type": "text", "text": "no such page" }]);
         vec![Act::Answer(json!({ "content": content, "isError": true }))]
@@ -44,9 +44,9 @@ async fn a_tool_that_fails_says_why() {
     assert_eq!((error.kind(), error.message()), (ErrorKind::Failed, "no such page"));
 }
 
-// F8: whatever a tool gave is there, also when it failed.
+// F8: a failed result keeps its content.
 #[tokio::test]
-async fn a_failure_keeps_what_the_tool_gave() {
+async fn failure_keeps_its_content() {
     let setting = Setting::trusting(calls(|_| {
         let content = json!([
             { "type": "text", "text": "no such page" },
@@ -63,7 +63,7 @@ async fn a_failure_keeps_what_the_tool_gave() {
     assert_eq!(given.to_structured(), Some(json!({ "n": 1 })));
 }
 
-/// A server whose tool promises a result of this schema and gives `result`.
+/// A server whose tool has this output schema and returns `result`.
 fn promising(schema: &Value, result: Value) -> Setting {
     let mut said = tool("echo", "Says it.");
     said["outputSchema"] = schema.clone();
@@ -74,17 +74,17 @@ fn promising(schema: &Value, result: Value) -> Setting {
     })
 }
 
-// F123: a result that breaks what its server says of it is no success.
+// F123: a result that violates the output schema is a failure.
 #[tokio::test]
-async fn a_result_is_what_its_server_promised() {
+async fn result_must_match_the_output_schema() {
     let schema = json!({
         "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"],
     });
     let text = json!([{ "type": "text", "text": "a is 1" }]);
     for (structured, is_error, expected) in [
         (Some(json!({ "a": 1 })), false, Ok("a is 1")),
-        (Some(json!({ "a": "no" })), false, Err("`/a` of its structured value breaks `type`")),
-        (None, false, Err("it promised a structured value and gave none")),
+        (Some(json!({ "a": "no" })), false, Err("`/a` of its structured result violates `type`")),
+        (None, false, Err("it returned no structured result, although it has an output schema")),
         (None, true, Err("a is 1")),
         (Some(json!({ "a": 2 })), true, Err("a is 1")),
     ] {
@@ -112,7 +112,7 @@ async fn a_result_is_what_its_server_promised() {
 }
 
 #[tokio::test]
-async fn what_is_promised_may_be_anything_that_can_be_judged() {
+async fn output_schema_may_be_of_any_type() {
     let list = json!({ "type": "array", "items": { "type": "integer" } });
     let setting = promising(&list, json!({ "content": [], "structuredContent": [1, 2] }));
     assert_eq!(setting.connect().await.warnings, [""; 0]);
@@ -121,7 +121,7 @@ async fn what_is_promised_may_be_anything_that_can_be_judged() {
     assert_eq!(output.unwrap().to_value(), list);
     assert_eq!(setting.call("echo", "{}").await.text(), "[1,2]");
 
-    // What comes with a failure need not be that, and then only the host is told.
+    // A failed call need not match the schema; then only the host gets the value.
     let value = json!({ "why": 2 });
     let failed = json!({ "content": [], "structuredContent": value, "isError": true });
     let setting = promising(&list, failed);
@@ -130,7 +130,7 @@ async fn what_is_promised_may_be_anything_that_can_be_judged() {
     assert_eq!(error.output().unwrap().to_structured(), None);
     assert_eq!(error.message(), r#"{"why":2}"#);
 
-    // Nor does anybody read as a result what breaks it.
+    // Nor is the value passed on as structured.
     let broken = json!({ "content": [], "structuredContent": value });
     let setting = promising(&list, broken);
     setting.connect().await;
@@ -147,7 +147,7 @@ async fn what_is_promised_may_be_anything_that_can_be_judged() {
 
 // F121
 #[tokio::test]
-async fn rules_about_foreign_tools_hold() {
+async fn rules_apply_to_foreign_tools() {
     let deny = |text| Rule::parse(Action::Deny, text).unwrap();
     for text in ["mcp__s__*", "mcp(s/*)", "mcp", "mcp__s__echo"] {
         let setting = Setting::trusting(echo);
@@ -162,7 +162,7 @@ async fn rules_about_foreign_tools_hold() {
 
 // F121
 #[tokio::test]
-async fn a_long_result_is_cut_and_kept() {
+async fn long_result_is_truncated_and_stored() {
     let folder = tempfile::tempdir().unwrap();
     let text = "line of text\n".repeat(1 << 16);
     let long = json!({ "content": [{ "type": "text", "text": text }] });
@@ -178,9 +178,9 @@ async fn a_long_result_is_cut_and_kept() {
     assert!(outcome.text().len() < 64 << 10);
 }
 
-// F122: at once, by a clock that passes only while everybody waits.
+// F122: at once; the paused clock advances only while every task waits.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_aborted_is_cancelled_there() {
+async fn aborted_call_is_cancelled_on_the_server() {
     let setting = Setting::trusting(calls(|_| {
         vec![Act::Say(json!({
             "method": "notifications/message", "params": { "level": "info", "data": "busy" },
@@ -205,7 +205,7 @@ async fn a_call_that_is_aborted_is_cancelled_there() {
 
 // F43
 #[tokio::test]
-async fn progress_is_told_and_begins_the_silence_anew() {
+async fn progress_is_reported_and_restarts_the_timeout() {
     let step = |n| {
         json!({
             "method": "notifications/progress",
@@ -229,9 +229,9 @@ async fn progress_is_told_and_begins_the_silence_anew() {
     assert_eq!(told, [1, 2].map(|done| (done, Some(2), "busy".to_owned())));
 }
 
-// F43: steps are whole here, and a server that counts in parts is followed all the same.
+// F43: steps are whole numbers here; fractions are scaled.
 #[tokio::test]
-async fn parts_of_a_step_are_not_lost() {
+async fn fractional_progress_is_scaled() {
     let step = |done: f64, total: f64| {
         let params = json!({ "progressToken": "TOKEN", "progress": done, "total": total });
         Act::Say(json!({ "method": "notifications/progress", "params": params }))
@@ -254,7 +254,7 @@ async fn parts_of_a_step_are_not_lost() {
     assert_eq!(told, [(0, Some(1)), (250, Some(1000)), (1000, Some(1000))]);
 }
 
-/// A call that the server has heard and not answered, as it heard it.
+/// A call that the server received and did not answer, and the received message.
 async fn unanswered() -> (Arc<Setting>, JoinHandle<Outcome>, Value) {
     let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
     setting.connect().await;
@@ -267,7 +267,7 @@ async fn unanswered() -> (Arc<Setting>, JoinHandle<Outcome>, Value) {
     (setting, call, call_of)
 }
 
-/// Tells how far a call is.
+/// Sends a progress notification.
 fn tell(setting: &Setting, call_of: &Value, done: u32) {
     setting.script.say(json!({
         "jsonrpc": "2.0", "method": "notifications/progress", "params": {
@@ -276,9 +276,9 @@ fn tell(setting: &Setting, call_of: &Value, done: u32) {
     }));
 }
 
-// F43: whoever tells how far it is has time.
+// F43: progress restarts the timeout.
 #[tokio::test(start_paused = true)]
-async fn progress_begins_the_silence_anew() {
+async fn progress_restarts_the_timeout() {
     let (setting, call, call_of) = unanswered().await;
     for done in 1..=3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
@@ -292,9 +292,9 @@ async fn progress_begins_the_silence_anew() {
     assert!(call.await.unwrap().result.is_ok());
 }
 
-// F43, F123: a call that tells for ever how far it is ends too, after an hour, in the same words.
+// F43, F123: a call ends after an hour even if it reports progress, with the same message.
 #[tokio::test(start_paused = true)]
-async fn progress_goes_on_for_an_hour() {
+async fn call_ends_after_an_hour_of_progress() {
     let (setting, call, call_of) = unanswered().await;
     for done in 1..=1000 {
         tokio::time::sleep(Duration::from_secs(4)).await;
@@ -307,9 +307,9 @@ async fn progress_goes_on_for_an_hour() {
     setting.script.until_heard("notifications/cancelled").await;
 }
 
-// F43: the time is up when nothing is heard.
+// F43: a silent call times out.
 #[tokio::test(start_paused = true)]
-async fn silence_comes_to_an_end() {
+async fn silent_call_times_out() {
     let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -319,7 +319,7 @@ async fn silence_comes_to_an_end() {
 }
 
 #[tokio::test]
-async fn lists_have_pages_and_no_circles() {
+async fn list_is_paginated_and_stops_at_a_repeated_cursor() {
     let setting = Setting::trusting(|message| match message["method"].as_str() {
         Some("tools/list") => match message["params"]["cursor"].as_str() {
             None => vec![Act::Answer(json!({ "tools": [tool("a", "A.")], "nextCursor": "2" }))],
@@ -331,9 +331,9 @@ async fn lists_have_pages_and_no_circles() {
     assert_eq!(setting.script.heard("tools/list").len(), 2);
 }
 
-// One bad entry is one tool less.
+// An invalid entry costs only itself.
 #[tokio::test]
-async fn what_is_no_tool_is_left_out_alone() {
+async fn invalid_entry_does_not_affect_the_others() {
     let list = json!({ "tools": [
         tool("good", "G."),
         { "name": "bare" },
@@ -352,7 +352,7 @@ async fn what_is_no_tool_is_left_out_alone() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_told() {
+async fn list_stops_after_1000_pages() {
     let page = AtomicUsize::new(0);
     let setting = Setting::trusting(move |message| match message["method"].as_str() {
         Some("tools/list") => {
@@ -361,12 +361,15 @@ async fn a_list_without_end_is_told() {
         }
         _ => Vec::new(),
     });
-    assert_eq!(setting.connect().await.warnings, ["only 1000 pages of its list count"]);
+    assert_eq!(
+        setting.connect().await.warnings,
+        ["only the first 1000 pages of its list are used"]
+    );
     assert_eq!(setting.script.heard("tools/list").len(), 1000);
 }
 
 #[tokio::test]
-async fn news_of_other_tools_are_heeded() {
+async fn list_changed_notification_refreshes_the_tools() {
     let changed = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&changed);
     let setting = Setting::trusting(move |message| match message["method"].as_str() {
@@ -387,7 +390,7 @@ async fn news_of_other_tools_are_heeded() {
 
 // F120
 #[tokio::test]
-async fn a_host_may_bring_a_connection_of_its_own() {
+async fn host_can_provide_a_connection() {
     use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 
     #[derive(Default)]
@@ -424,7 +427,7 @@ async fn a_host_may_bring_a_connection_of_its_own() {
     let outcome = pipeline.call(&Session::default(), call).await;
     assert_eq!(outcome.text(), "own raw.name {\"n\": Number(1)}");
 
-    // It hears of an abort, though nobody waits for what it does then.
+    // The connection sees the cancellation, although the caller stopped waiting.
     let stop = CancellationToken::new();
     let call = Call::new("mcp__own__raw_name", r#"{"wait": 1}"#).cancelled_by(stop.clone());
     *own.0.lock().unwrap() = None;
@@ -440,9 +443,9 @@ async fn a_host_may_bring_a_connection_of_its_own() {
     assert!(cancel().unwrap().is_cancelled());
 }
 
-// F105: what is there for a screen is not there for a model, whatever else a server says.
+// F105: a tool for user interfaces is not shown to models.
 #[tokio::test]
-async fn tools_for_screens_are_hidden_from_models() {
+async fn app_only_tools_are_hidden_from_models() {
     let ui = |name: &str, meta: Value| {
         let mut tool = tool(name, "Shows it.");
         tool["_meta"] = json!({ "ui": meta });
@@ -472,7 +475,7 @@ async fn tools_for_screens_are_hidden_from_models() {
 
 // MC1
 #[tokio::test]
-async fn names_that_are_no_names_are_left_out() {
+async fn tools_with_invalid_names_are_left_out() {
     let setting = Setting::trusting(|message| match message["method"].as_str() {
         Some("tools/list") => vec![Act::Answer(json!({ "tools": [
             tool("good", "Good."), tool("good", "Again."), tool("bad name", "Bad."),
@@ -486,5 +489,5 @@ async fn names_that_are_no_names_are_left_out() {
     assert_eq!(status.tools, ["mcp__s__good"]);
     assert_eq!(status.warnings.len(), 3, "{:?}", status.warnings);
     let again = setting.upstreams.add(setting.upstream("s")).unwrap_err();
-    assert!(again.to_string().contains("already"), "{again}");
+    assert!(again.to_string().contains("same name"), "{again}");
 }

@@ -1,4 +1,4 @@
-//! Fault 10: what servers do that should not be done.
+//! Fault 10: misbehaving servers.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::event::EventKind;
 
-/// What becomes of a call when the server does this about it.
+/// Returns the error of a call that the server handles with `act`.
 async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (ErrorKind, String) {
     let setting = Setting::trusting(calls(act));
     setting.connect().await;
@@ -19,9 +19,9 @@ async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (Er
     (error.kind(), error.to_string())
 }
 
-// fault 10: mid-call and mid-frame.
+// fault 10: during a call, and within a message.
 #[tokio::test]
-async fn a_server_that_goes_away_fails_its_calls() {
+async fn disconnect_fails_running_calls() {
     let half = br#"{"jsonrpc":"2.0","id":1,"res"#.to_vec();
     for act in [vec![Act::Leave], vec![Act::Write(half), Act::Leave]] {
         let (kind, words) = called(move |_| act.clone()).await;
@@ -31,7 +31,7 @@ async fn a_server_that_goes_away_fails_its_calls() {
 }
 
 #[tokio::test]
-async fn a_message_without_end_ends_the_connection() {
+async fn oversized_message_ends_the_connection() {
     let (kind, words) = called(|_| vec![Act::Write(vec![b'x'; 5 << 20])]).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("more than 4194304 bytes"), "{words}");
@@ -39,7 +39,7 @@ async fn a_message_without_end_ends_the_connection() {
 
 // Servers of 2025-03-26 may send several messages in one line.
 #[tokio::test]
-async fn messages_that_come_together_are_heard_one_by_one() {
+async fn batch_is_split_into_messages() {
     let setting = Setting::trusting(calls(|message| {
         let list = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
         let answer = json!({
@@ -56,10 +56,10 @@ async fn messages_that_come_together_are_heard_one_by_one() {
     assert!(words.contains("more than 100 messages at once"), "{words}");
 }
 
-// An answer that cannot be read is told at once, and not when the time is up.
+// A response that cannot be parsed fails the call at once, not after the timeout.
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_none() {
-    // A result is anything but a number of that size.
+async fn unreadable_response_is_a_protocol_error() {
+    // A number of that size is not a valid result.
     let text = r#""result":{"content":[{"type":"text","text":1e999}]}"#;
     for answer in [r#""error":"boom""#, text, ""] {
         let (kind, words) = called(move |message| {
@@ -70,14 +70,14 @@ async fn an_answer_that_cannot_be_read_is_none() {
         })
         .await;
         assert_eq!(kind, ErrorKind::Failed, "{words}");
-        assert!(words.contains("[PROTOCOL]") && words.contains("cannot be read"), "{words}");
-        assert!(!words.contains("says no"), "{words}");
+        assert!(words.contains("[PROTOCOL]") && words.contains("cannot be parsed"), "{words}");
+        assert!(!words.contains("returned an error"), "{words}");
     }
 }
 
-// What a newer server has in its results is shown as it came.
+// Unknown members of a newer server are passed on.
 #[tokio::test]
-async fn a_result_with_something_unknown_in_it_is_a_result() {
+async fn result_with_unknown_members_is_accepted() {
     let setting = Setting::trusting(calls(|_| {
         vec![Act::Answer(json!({ "content": [
             { "type": "hologram", "x": 1 }, { "type": "text", "text": "and words" },
@@ -88,9 +88,9 @@ async fn a_result_with_something_unknown_in_it_is_a_result() {
     assert_eq!(text, "{\"type\":\"hologram\",\"x\":1}\nand words");
 }
 
-// fault 10: what nobody listens to costs nothing but its bytes.
+// fault 10: notifications without a listener cost nothing but their bytes.
 #[tokio::test]
-async fn a_flood_of_notifications_makes_no_work() {
+async fn flood_of_notifications_is_cheap() {
     let setting = Setting::trusting(calls(|message| {
         let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": message["params"]["_meta"]["progressToken"], "progress": 1,
@@ -121,7 +121,7 @@ async fn a_flood_of_notifications_makes_no_work() {
 
 // fault 10
 #[tokio::test(start_paused = true)]
-async fn a_list_without_end_is_cut() {
+async fn list_is_limited_in_bytes() {
     let setting = Setting::trusting(move |message| {
         if message["method"] != "tools/list" {
             return echo(message);
@@ -132,15 +132,16 @@ async fn a_list_without_end_is_cut() {
         vec![Act::Answer(json!({ "tools": tools, "nextCursor": (page + 1).to_string() }))]
     });
     let status = setting.connect().await;
-    // What is no tool counts as much as it costs.
+    // Invalid entries count as well.
     assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (4, 4));
-    let told = |warning: &String| warning.contains("only 16777216 bytes of its list count");
+    let told =
+        |warning: &String| warning.contains("only the first 16777216 bytes of its list are used");
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
 }
 
-// fault 10: so is one that is short to write and much to keep.
+// fault 10: a list that is short as text but expensive in memory is cut as well.
 #[tokio::test]
-async fn a_list_of_many_parts_is_cut() {
+async fn list_is_limited_in_schema_parts() {
     let setting = Setting::trusting(move |message| {
         if message["method"] != "tools/list" {
             return echo(message);
@@ -152,16 +153,17 @@ async fn a_list_of_many_parts_is_cut() {
     });
     let status = setting.connect().await;
     assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (3, 4));
-    let told = |warning: &String| warning.contains("only 100000 parts of its list count");
+    let told =
+        |warning: &String| warning.contains("only the first 100000 parts of its list are used");
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
 }
 
-// What a server says at its start is told, and nothing is blamed on the protocol.
+// The startup error has the server's standard error and the right class.
 #[tokio::test]
-async fn why_a_server_does_not_begin_is_told() {
+async fn startup_error_has_the_cause() {
     for (act, class, words) in [
         (Act::Refuse(-32000, "out of paper"), super::super::ErrorClass::Protocol, "out of paper"),
-        (Act::Leave, super::super::ErrorClass::Connection, "went away at its start"),
+        (Act::Leave, super::super::ErrorClass::Connection, "exited during startup"),
     ] {
         let setting = Setting::trusting(move |message| match message["method"].as_str() {
             Some("initialize") => vec![act.clone()],
@@ -174,7 +176,7 @@ async fn why_a_server_does_not_begin_is_told() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_no_answer() {
+async fn error_response_is_a_failure() {
     let (kind, words) = called(|_| vec![Act::Refuse(-32603, "out of paper")]).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("[PROTOCOL]") && words.contains("out of paper"), "{words}");
@@ -188,9 +190,9 @@ async fn a_refusal_is_no_answer() {
     assert_eq!(kind, ErrorKind::Failed);
 }
 
-// fault 10, MC9: wrong ids, and two answers.
+// fault 10, MC9: wrong ids, and duplicate responses.
 #[tokio::test]
-async fn only_what_was_asked_for_is_answered_and_once() {
+async fn unrequested_and_duplicate_responses_are_dropped() {
     let forged = |id: Value, text| {
         let content = json!({ "content": [{ "type": "text", "text": text }] });
         Act::Say(json!({ "id": id, "result": content }))
@@ -210,7 +212,7 @@ async fn only_what_was_asked_for_is_answered_and_once() {
 
 // fault 10: floods, invalid UTF-8.
 #[tokio::test]
-async fn noise_and_floods_are_endured() {
+async fn survives_noise_and_floods() {
     let noise = b"not json\n\xff\xfe\n{\"jsonrpc\":\"2.0\"}\n[]\n".to_vec();
     let flood = Act::Say(json!({ "method": "notifications/tools/list_changed" }));
     let setting = Setting::trusting(calls(move |message| {
@@ -225,9 +227,9 @@ async fn noise_and_floods_are_endured() {
     assert!(lists < 10, "{lists} lists were asked for");
 }
 
-// fault 10: requests are answered as fast as they are read, or not at all.
+// fault 10: open requests are bounded.
 #[tokio::test]
-async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
+async fn flood_of_requests_ends_the_connection_and_a_burst_does_not() {
     let ping = |id: usize| Act::Say(json!({ "id": id, "method": "ping" }));
     let burst = move |message: &Value| {
         let mut bytes = Vec::new();
@@ -241,7 +243,7 @@ async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
     setting.connect().await;
     assert_eq!(setting.call("echo", r#"{"text": "still"}"#).await.text(), "still");
 
-    // Nobody reads the answers.
+    // The server does not read the responses.
     let (kind, words) = called(move |_| (0..20_000).map(ping).collect()).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("more than 64 requests at once"), "{words}");
@@ -249,7 +251,7 @@ async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
 
 // fault 10
 #[test]
-fn a_runtime_may_end_while_a_call_runs() {
+fn runtime_may_end_during_a_call() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
     let setting = Arc::new(setting);
@@ -262,9 +264,9 @@ fn a_runtime_may_end_while_a_call_runs() {
     drop(runtime);
 }
 
-// fault 10, MC5: a few times, and then it is left alone.
+// fault 10, MC5: attempts to connect are limited.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_starts_is_left_alone() {
+async fn connection_attempts_are_limited() {
     let setting = Setting::trusting(|_| vec![Act::Leave]);
     for _ in 0..5 {
         assert!(setting.upstreams.connect("s").await.is_err());
@@ -273,20 +275,20 @@ async fn a_server_that_never_starts_is_left_alone() {
     let cause = setting.upstreams.status("s").unwrap().last_error;
     for _ in 0..3 {
         let error = setting.upstreams.connect("s").await.unwrap_err();
-        assert_eq!(error.message.matches("left alone").count(), 1, "{error}");
+        assert_eq!(error.message.matches("the next attempt is possible").count(), 1, "{error}");
     }
-    // That is no other error than the one that led to it.
+    // The error still has the original cause.
     assert_eq!(setting.upstreams.status("s").unwrap().last_error, cause);
     assert_eq!(setting.script.begun(), begun);
     tokio::time::advance(Duration::from_secs(301)).await;
     let error = setting.upstreams.connect("s").await.unwrap_err();
-    assert!(!error.message.contains("left alone"), "{error}");
+    assert!(!error.message.contains("the next attempt is possible"), "{error}");
     assert!(setting.upstreams.status("s").unwrap().last_error.is_some());
 }
 
-// What the host gives up itself is no fault of the server.
+// An attempt that the host cancels is not counted.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_given_up_does_not_count() {
+async fn cancelled_attempt_is_not_counted() {
     let is_well = Arc::new(AtomicBool::new(false));
     let answers = Arc::clone(&is_well);
     let setting = Setting::trusting(move |message| match answers.load(Ordering::Relaxed) {
@@ -298,16 +300,16 @@ async fn a_start_that_is_given_up_does_not_count() {
         assert!(tokio::time::timeout(Duration::from_secs(1), connecting).await.is_err());
     }
     assert_eq!(setting.script.begun(), 10);
-    // The server's own time is its own fault, as ever.
+    // A startup timeout is counted.
     let error = setting.upstreams.connect("s").await.unwrap_err();
     assert_eq!(error.class, super::super::ErrorClass::Timeout);
     is_well.store(true, Ordering::Relaxed);
     setting.connect().await;
 }
 
-// fault 10: crash mid-call, and the next one.
+// fault 10: a crash during a call, and the next call.
 #[tokio::test]
-async fn a_lost_connection_is_made_again() {
+async fn lost_connection_is_reopened() {
     let setting =
         Setting::trusting(calls(|message| match message["params"]["arguments"]["text"].as_str() {
             Some("die") => vec![Act::Leave],
@@ -319,9 +321,9 @@ async fn a_lost_connection_is_made_again() {
     assert_eq!(setting.script.begun(), 2);
 }
 
-// MC5: why it is left alone is why it is gone, not what went wrong while it was there.
+// MC5: the error has the reason of the disconnect, not that of an earlier failed call.
 #[tokio::test(start_paused = true)]
-async fn what_a_call_failed_by_is_not_why_a_server_went_away() {
+async fn failed_call_is_not_the_disconnect_reason() {
     let setting =
         Setting::trusting(calls(|message| match message["params"]["arguments"]["text"].as_str() {
             Some("fail") => vec![Act::Refuse(-32000, "out of paper")],
@@ -332,18 +334,18 @@ async fn what_a_call_failed_by_is_not_why_a_server_went_away() {
     assert!(error.message().contains("out of paper"), "{error}");
     for _ in 0..100 {
         if let Err(error) = setting.call("echo", "{}").await.result
-            && error.message().contains("left alone")
+            && error.message().contains("the next attempt is possible")
         {
             assert!(!error.message().contains("out of paper"), "{error}");
             return;
         }
     }
-    panic!("it was never left alone");
+    panic!("attempts were never limited");
 }
 
 // fault 10: hangs.
 #[tokio::test]
-async fn one_that_hangs_at_its_start_is_given_up() {
+async fn hanging_startup_times_out() {
     let setting = Setting::trusting(|_| vec![Act::Write(Vec::new())]);
     setting.upstreams.remove("s");
     let slow = setting.upstream("slow").startup_timeout(Duration::from_millis(20));
@@ -353,12 +355,12 @@ async fn one_that_hangs_at_its_start_is_given_up() {
     assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
 }
 
-// fault 10: older servers that ignore what they do not know.
+// fault 10: older servers that ignore unknown methods.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
+async fn ignored_discover_request_costs_two_seconds() {
     let setting = Setting::trusting(|message| match message["method"].as_str() {
         Some("server/discover") => vec![Act::Write(Vec::new())],
-        // The answer comes too late, and nobody asked.
+        // The late response is dropped.
         Some("initialize") => vec![Act::Say(json!({ "id": 7, "result": {} }))],
         _ => echo(message),
     });
@@ -375,9 +377,9 @@ async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
     assert_eq!(connected.unwrap().tools, ["mcp__s__echo"]);
 }
 
-// fault 10: a list that never comes is given up, and the next one counts.
+// fault 10: a listing that hangs times out, and the next one is used.
 #[tokio::test(start_paused = true)]
-async fn a_list_that_never_comes_freezes_nothing() {
+async fn hanging_listing_times_out() {
     let lists = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&lists);
     let setting = Setting::trusting(move |message| {
@@ -406,7 +408,7 @@ async fn a_list_that_never_comes_freezes_nothing() {
     assert!(setting.upstreams.described("s").await.is_ok());
 }
 
-/// A connection whose second list comes only when another has taken its place.
+/// A connection whose second listing returns only after it was replaced.
 struct Late {
     upstreams: Upstreams,
     lists: AtomicUsize,
@@ -440,9 +442,9 @@ impl Remote for Late {
     }
 }
 
-// fault 10: what an earlier connection listed counts for nothing, however late it comes.
+// fault 10: a late listing of an earlier connection is ignored.
 #[tokio::test(start_paused = true)]
-async fn a_list_that_comes_too_late_replaces_no_newer_one() {
+async fn late_listing_does_not_replace_a_newer_one() {
     let setting = Setting::trusting(echo);
     setting.upstreams.remove("s");
     let told = Arc::new(Notify::new());
@@ -464,21 +466,21 @@ async fn a_list_that_comes_too_late_replaces_no_newer_one() {
     assert_eq!(setting.connect().await.tools, ["mcp__s__old"]);
     let told = tokio::time::timeout(Duration::from_secs(60), told.notified());
     told.await.expect("the late list is told");
-    // The clock stands still until nobody has anything left to do.
+    // The paused clock advances only when every task waits.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(setting.tools(), ["mcp__s__echo"]);
     assert_eq!(setting.upstreams.status("s").unwrap().tools, ["mcp__s__echo"]);
 }
 
-// fault 10: what a server offers changes while one of its tools runs.
+// fault 10: the tools change while one of them runs.
 #[tokio::test]
-async fn a_change_during_a_call_does_not_touch_the_call() {
+async fn tool_change_does_not_affect_a_running_call() {
     let changed = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&changed);
     let script = Script::new(move |message| match message["method"].as_str() {
         Some("tools/call") => {
             now.store(true, Ordering::Relaxed);
-            // The answer waits until the change was looked at.
+            // The response waits until the change was processed.
             vec![Act::Say(json!({ "method": "notifications/tools/list_changed" }))]
         }
         Some("tools/list") if now.load(Ordering::Relaxed) => {
@@ -503,9 +505,9 @@ async fn a_change_during_a_call_does_not_touch_the_call() {
     assert_eq!(gone.kind(), ErrorKind::NotFound);
 }
 
-// fault 10: whatever one server does, the others go on.
+// fault 10: a misbehaving server does not affect the others.
 #[tokio::test]
-async fn other_servers_do_not_notice() {
+async fn misbehaving_server_does_not_affect_others() {
     let setting = Setting::trusting(calls(|_| {
         let mut acts = vec![Act::Write(vec![b'x'; 1 << 20])];
         acts.extend(std::iter::repeat_n(
@@ -527,9 +529,9 @@ async fn other_servers_do_not_notice() {
     assert!(setting.upstreams.status("healthy").unwrap().connected);
 }
 
-// F123: the class stands in front, and programs read the parts.
+// F123: the message starts with the class, and the metadata has the parts.
 #[tokio::test]
-async fn a_failure_says_its_class_and_its_parts() {
+async fn failure_has_its_class_and_metadata() {
     for (act, class, label) in [
         (Act::Leave, "connection", "[CONNECTION] "),
         (Act::Refuse(-32000, "out of paper"), "protocol", "[PROTOCOL] "),
@@ -555,7 +557,7 @@ async fn a_failure_says_its_class_and_its_parts() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_taken_away_at_its_start_has_no_tools() {
+async fn server_removed_during_startup_has_no_tools() {
     let setting = Setting::trusting(echo);
     setting.upstreams.remove("s");
     let (script, gate) = (Arc::clone(&setting.script), Arc::new(tokio::sync::Semaphore::new(0)));
@@ -574,6 +576,6 @@ async fn a_server_that_is_taken_away_at_its_start_has_no_tools() {
     setting.upstreams.remove("s");
     gate.add_permits(1);
     let error = connecting.await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert!(error.to_string().contains("was removed"), "{error}");
     assert_eq!(setting.tools(), Vec::<String>::new());
 }

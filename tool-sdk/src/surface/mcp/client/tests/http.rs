@@ -1,4 +1,4 @@
-//! Servers at an address: who they are told that calls, and how they may go wrong.
+//! Streamable HTTP: authentication, handshakes, SSE, error statuses and cancellation.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::surface::mcp::{Address, ErrorClass};
 
-/// A pipeline in which the tools of the server at an address may run.
+/// A pipeline in which the tools of the HTTP server may run.
 pub(super) fn at(web: &Web) -> Setting {
     to(Address::new(&web.url()).unwrap())
 }
@@ -20,7 +20,7 @@ fn to(address: Address) -> Setting {
     setting
 }
 
-/// A server that answers calls so, and everything else as usual.
+/// A server that answers calls with `reply`, and has defaults for the rest.
 fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Web {
     Web::start(move |asked| if asked.is("tools/call") { reply(asked) } else { Reply::Usual })
 }
@@ -32,7 +32,7 @@ pub(super) async fn failed(setting: &Setting) -> (ErrorKind, String) {
 
 // F117
 #[tokio::test]
-async fn token_and_headers_go_with_every_message() {
+async fn token_and_headers_are_sent_with_every_request() {
     let web = Web::start(|_| Reply::Usual);
     let address = Address::new(&web.url()).unwrap().bearer("s3cret").header("X-Team", "a").unwrap();
     let setting = to(address);
@@ -43,9 +43,9 @@ async fn token_and_headers_go_with_every_message() {
     }
 }
 
-// F117: a token that does not fit is told, and goes nowhere else.
+// F117: a rejected token is reported, and is not sent elsewhere.
 #[tokio::test]
-async fn a_server_that_lets_nobody_in_is_told() {
+async fn rejected_token_is_reported() {
     let web = Web::start(|_| {
         Reply::Raw(
             "401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nConnection: close\r\n\
@@ -54,7 +54,7 @@ async fn a_server_that_lets_nobody_in_is_told() {
         )
     });
     let error = at(&web).upstreams.connect("s").await.unwrap_err();
-    assert!(error.message.contains("wants a token"), "{error}");
+    assert!(error.message.contains("requires a valid token"), "{error}");
 
     let elsewhere = Web::start(|_| Reply::Usual);
     let place = elsewhere.url();
@@ -69,9 +69,9 @@ async fn a_server_that_lets_nobody_in_is_told() {
     assert!(elsewhere.asked().is_empty(), "{:?}", elsewhere.asked());
 }
 
-// However a server of before 2026 takes a question that it does not know, it is met.
+// A 2025 server is connected, in whichever way it rejects an unknown method.
 #[tokio::test]
-async fn an_older_server_is_met_whatever_it_answers_first() {
+async fn connects_to_2025_servers_after_any_first_response() {
     let json = |body: &str| {
         Reply::Raw(format!(
             "200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
@@ -102,7 +102,7 @@ async fn an_older_server_is_met_whatever_it_answers_first() {
         let connected = setting.upstreams.connect("s").await;
         let status = connected.unwrap_or_else(|error| panic!("{odd:?}: {error}"));
         assert_eq!(status.tools, ["mcp__s__echo"], "{odd:?}");
-        // Today's version has no such beginning.
+        // The 2026 version has no `initialize`.
         for asked in web.asked().iter().filter(|asked| !asked.is("server/discover")) {
             let params = &asked.message["params"];
             let version = &params["protocolVersion"];
@@ -114,9 +114,9 @@ async fn an_older_server_is_met_whatever_it_answers_first() {
     }
 }
 
-// What begins in a version that is not known is not gone on with.
+// A server with an unknown protocol version is disconnected.
 #[tokio::test]
-async fn a_server_of_an_unknown_version_is_left() {
+async fn unknown_protocol_version_ends_the_connection() {
     for version in ["2042-01-01", "2026-07-28", "1"] {
         let web = Web::start(move |asked| match asked.is("initialize") {
             true => Reply::Result(json!({
@@ -132,9 +132,9 @@ async fn a_server_of_an_unknown_version_is_left() {
     }
 }
 
-// MC9: what answers something else is dropped, and the answer behind it is heard.
+// MC9: a response to another request is dropped, and the next one is used.
 #[tokio::test]
-async fn an_answer_to_something_else_does_not_end_the_wait() {
+async fn response_to_another_request_is_dropped() {
     let web = calls(|asked| {
         let answer = |id: &Value, text: &str| {
             let result = json!({ "content": [{ "type": "text", "text": text }] });
@@ -154,7 +154,7 @@ async fn an_answer_to_something_else_does_not_end_the_wait() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_called_so() {
+async fn oversized_response_is_reported() {
     let web = calls(|asked| {
         let text = "x".repeat(17 << 20);
         let result = json!({ "content": [{ "type": "text", "text": text }] });
@@ -166,7 +166,7 @@ async fn an_answer_that_is_too_long_is_called_so() {
     assert!(kind == ErrorKind::Failed && words.contains("a message of more than"), "{words}");
 }
 
-/// Events, the last of which has this data.
+/// An SSE response whose last event has this data.
 fn events(data: &str) -> Reply {
     let body = format!(": hello\n\ndata: nonsense\n\ndata: {data}\n\n");
     Reply::Raw(format!(
@@ -176,7 +176,7 @@ fn events(data: &str) -> Reply {
     ))
 }
 
-/// A server that says this before each of its answers.
+/// A server that sends `first` before each of its responses.
 fn beginning(first: &'static str, is_modern: bool) -> Web {
     let about = json!({
         "protocolVersion": "2025-11-25", "supportedVersions": ["2026-07-28"],
@@ -212,9 +212,9 @@ fn beginning(first: &'static str, is_modern: bool) -> Web {
     })
 }
 
-// Frameworks keep streams alive with events of their own, also that of the first answer.
+// Frameworks send events of their own to keep streams alive, also in the first response.
 #[tokio::test]
-async fn events_that_are_no_messages_are_passed_over() {
+async fn events_of_other_types_are_skipped() {
     for first in [
         "event: ping\ndata: {}\n\n",
         "event: ping\ndata: 2026-11-23 08:00:00+00:00\n\n",
@@ -239,9 +239,9 @@ async fn events_that_are_no_messages_are_passed_over() {
     }
 }
 
-// What is said as a message and is none is a fault of the server.
+// An event of type `message` that is not JSON-RPC is an error.
 #[tokio::test]
-async fn nonsense_in_the_place_of_the_first_message_is_told() {
+async fn malformed_first_event_is_reported() {
     let web = Web::start(|asked| match asked.is("initialize") {
         true => events("nonsense"),
         false => Reply::Usual,
@@ -251,7 +251,7 @@ async fn nonsense_in_the_place_of_the_first_message_is_told() {
 
 // Servers of 2025-03-26 may send several messages in one event.
 #[tokio::test]
-async fn messages_of_one_event_are_heard_one_by_one() {
+async fn batch_in_an_event_is_split() {
     let web = calls(|asked| {
         let text = asked.message["params"]["arguments"]["text"].clone();
         if text == "many" {
@@ -273,7 +273,7 @@ async fn messages_of_one_event_are_heard_one_by_one() {
     let setting = at(&web);
     setting.connect().await;
     assert_eq!(setting.call("echo", "{}").await.text(), "heard");
-    for (text, words) in [("many", "more than 100 messages"), ("unread", "cannot be read")] {
+    for (text, words) in [("many", "more than 100 messages"), ("unread", "cannot be parsed")] {
         let call = setting.call("echo", &json!({ "text": text }).to_string()).await;
         let error = call.result.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
@@ -282,7 +282,7 @@ async fn messages_of_one_event_are_heard_one_by_one() {
 
 // fault 10
 #[tokio::test]
-async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {
+async fn oversized_or_unreadable_event_is_reported() {
     let long = format!("\"{}\"", "x".repeat(5 << 20));
     for (text, words) in [(long, "4194304 bytes"), ("1e999".to_owned(), "be read")] {
         let web = calls(move |asked| {
@@ -298,21 +298,21 @@ async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {
     }
 }
 
-// F123: whoever reads it knows what to do about it, and whether the tool may have run.
+// F123: the error says what to do, and whether the tool may have run.
 #[tokio::test]
-async fn a_status_in_the_place_of_an_answer_is_told() {
+async fn error_status_is_reported() {
     let html =
         "200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
     let later = "429 Too Many Requests\r\nRetry-After: 30\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     for (reply, words, may_have_run) in [
-        (status("302 Found"), "at another address", false),
-        (status("401 Unauthorized"), "wants a token", false),
-        (status("403 Forbidden"), "does not let in who has this token", false),
+        (status("302 Found"), "redirects to another URL", false),
+        (status("401 Unauthorized"), "requires a valid token", false),
+        (status("403 Forbidden"), "denies access with this token", false),
         (status("404 Not Found"), "has ended the session", false),
-        (Reply::Raw(later.to_owned()), "asked later, in 30 s at the soonest (HTTP 429)", false),
-        (status("500 Internal Server Error"), "out of order (HTTP 500)", true),
-        (status("418 I'm a teapot"), "refuses the message (HTTP 418)", true),
-        (Reply::Raw(html.to_owned()), "no message of the protocol", true),
+        (Reply::Raw(later.to_owned()), "too many requests; retry after 30 s (HTTP 429)", false),
+        (status("500 Internal Server Error"), "the server failed (HTTP 500)", true),
+        (status("418 I'm a teapot"), "rejected the message (HTTP 418)", true),
+        (Reply::Raw(html.to_owned()), "not a JSON-RPC message", true),
     ] {
         let (call, start) = (reply.clone(), reply);
         let web = calls(move |_| call.clone());
@@ -324,15 +324,15 @@ async fn a_status_in_the_place_of_an_answer_is_told() {
 
         let web = Web::start(move |_| start.clone());
         let error = at(&web).upstreams.connect("s").await.unwrap_err();
-        // No session has begun yet.
-        let words = words.replace("has ended the session", "no such server at this address");
+        // There is no session yet.
+        let words = words.replace("ended the session", "there is no MCP server at this URL");
         assert!(error.message.contains(&words), "{error}");
     }
 }
 
-// fault 10: what a server has forgotten is begun anew, with the next call and with all checks.
+// fault 10: after a session expired, the next call opens a new one, with all checks.
 #[tokio::test]
-async fn a_call_of_an_expired_session_is_not_sent_again() {
+async fn call_in_an_expired_session_is_not_resent() {
     let count = AtomicUsize::new(0);
     let web = calls(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => status("404 Not Found"),
@@ -350,9 +350,9 @@ async fn a_call_of_an_expired_session_is_not_sent_again() {
     );
 }
 
-// F120, F122: also when what the call ran on ends with it.
+// F120, F122: also when the runtime of the call ends with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_call_that_is_aborted_is_taken_back() {
+async fn aborted_call_is_cancelled_on_the_server() {
     let web = calls(|_| Reply::Hang);
     let setting = at(&web);
     setting.connect().await;
@@ -381,9 +381,9 @@ async fn a_call_that_is_aborted_is_taken_back() {
     web.until(|asked| asked.method == "DELETE");
 }
 
-// Nobody waits for an answer that will not come.
+// A request without a valid response fails at once.
 #[tokio::test]
-async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
+async fn invalid_response_fails_the_call_at_once() {
     let refusal = json!({
         "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "not like this" },
     })
@@ -397,17 +397,17 @@ async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
     let other = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
     let of_another = r#"{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}"#;
     for (reply, words) in [
-        (json("200 OK"), "the server says no (-32600): not like this"),
-        (json("400 Bad Request"), "the server says no (-32600): not like this"),
-        (json("500 Internal Server Error"), "the server says no (-32600): not like this"),
-        (events(&refusal), "the server says no (-32600): not like this"),
-        (events(&format!("[{refusal}]")), "the server says no (-32600): not like this"),
-        (body("200 OK", to_another), "the server says no (1): no"),
-        (body("200 OK", of_another), "gives a result of something else"),
-        (body("200 OK", other), "something else in the place of an answer"),
+        (json("200 OK"), "the server returned an error (-32600): not like this"),
+        (json("400 Bad Request"), "the server returned an error (-32600): not like this"),
+        (json("500 Internal Server Error"), "the server returned an error (-32600): not like this"),
+        (events(&refusal), "the server returned an error (-32600): not like this"),
+        (events(&format!("[{refusal}]")), "the server returned an error (-32600): not like this"),
+        (body("200 OK", to_another), "the server returned an error (1): no"),
+        (body("200 OK", of_another), "sent the result of another request"),
+        (body("200 OK", other), "something else instead of a response"),
         (status("202 Accepted"), "gives no answer"),
         (status("204 No Content"), "gives no answer"),
-        (status("200 OK"), "no message of the protocol"),
+        (status("200 OK"), "not a JSON-RPC message"),
     ] {
         let web = calls(move |_| reply.clone());
         let setting = at(&web);

@@ -1,4 +1,4 @@
-//! Foreign tools through the pipeline, against servers that do as a test tells them.
+//! Tests of foreign tools through the pipeline, against scripted servers.
 
 mod bodies;
 mod calls;
@@ -26,7 +26,7 @@ use crate::permission::{Action, Mode, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 
-/// A pipeline without tools of its own, in which the tools of one server may run.
+/// A pipeline without native tools, in which the tools of one server may run.
 struct Setting {
     pipeline: Pipeline,
     upstreams: Upstreams,
@@ -35,7 +35,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// A server that answers with `act`; nobody is asked about its tools.
+    /// A server that answers with `act`; rules allow its tools.
     fn trusting(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
         Self::with(Pipeline::new(Registry::default()).rules(rules), Script::new(act))
@@ -48,7 +48,7 @@ impl Setting {
         setting
     }
 
-    /// Lets the server ask these questions.
+    /// Enables these client features for the server.
     fn answering(self, questions: Questions) -> Self {
         let script = Arc::clone(&self.script);
         let told = questions.clone();
@@ -80,7 +80,7 @@ impl Setting {
     }
 }
 
-/// Somebody who says yes to everything, once.
+/// An approver that approves everything once.
 fn yes() -> Arc<Scripted> {
     Arc::new(Scripted::always(Reply::Once))
 }
@@ -93,7 +93,7 @@ fn tool(name: &str, description: &str) -> Value {
     })
 }
 
-/// A server with one tool that says its text again.
+/// A server with one tool that returns its text.
 fn echo(message: &Value) -> Vec<Act> {
     match message["method"].as_str() {
         Some("tools/list") => vec![Act::Answer(json!({ "tools": [tool("echo", "Says it.")] }))],
@@ -105,7 +105,7 @@ fn echo(message: &Value) -> Vec<Act> {
     }
 }
 
-/// The same, but for its calls.
+/// Like [`echo`], with `act` for its calls.
 fn calls(act: impl Fn(&Value) -> Vec<Act> + Send + Sync) -> impl Fn(&Value) -> Vec<Act> {
     move |message| if message["method"] == "tools/call" { act(message) } else { echo(message) }
 }

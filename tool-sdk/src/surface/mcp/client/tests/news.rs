@@ -1,4 +1,4 @@
-//! F117, MC2: news of other tools are heard for as long as there is a connection.
+//! F117, MC2: changes of the tools are noticed for as long as there is a connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use super::web::{Asked, Reply, Web, said, status};
 use super::*;
 use crate::surface::mcp::Address;
 
-/// What a server of today says of itself that tells of other tools.
+/// The response to `server/discover` of a server that announces changes of its tools.
 fn about() -> Value {
     json!({
         "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
@@ -23,7 +23,7 @@ fn one_tool(name: &str) -> Value {
     })
 }
 
-/// What a server says to the subscription that the message with `id` asked for.
+/// A notification to the subscription that the request `id` opened.
 fn told(method: &str, id: &Value, mut params: Value) -> Value {
     params["_meta"] = json!({ "io.modelcontextprotocol/subscriptionId": id });
     json!({ "jsonrpc": "2.0", "method": format!("notifications/{method}"), "params": params })
@@ -34,8 +34,8 @@ fn taken(id: &Value) -> Value {
     told("subscriptions/acknowledged", id, wanted)
 }
 
-/// A server of today whose only tool is `a` at first and `b` when it is asked again; `begin`
-/// says what it does when it is asked to tell of changes, for the how manieth time.
+/// A 2026 server whose only tool is `a` at first and `b` in later lists; `begin` handles the nth
+/// request for a subscription.
 fn telling(begin: impl Fn(usize, &Value) -> Vec<Act> + Send + Sync + 'static) -> Setting {
     let (lists, listens) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let script = Script::modern(move |message| match message["method"].as_str() {
@@ -50,7 +50,7 @@ fn telling(begin: impl Fn(usize, &Value) -> Vec<Act> + Send + Sync + 'static) ->
     Setting::with(Setting::trusting(|_| Vec::new()).pipeline, script)
 }
 
-/// Waits until the tools are others.
+/// Waits until the tools changed.
 async fn until_b(setting: &Setting) {
     let mut changes = setting.pipeline.toolset().changes();
     while setting.tools() != ["mcp__s__b"] {
@@ -59,7 +59,7 @@ async fn until_b(setting: &Setting) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_ends_is_asked_for_again() {
+async fn ended_subscription_is_renewed() {
     type End = fn(&Value) -> Vec<Act>;
     let ends: [End; 4] = [
         |id| {
@@ -93,7 +93,7 @@ async fn a_subscription_that_ends_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_knows_no_subscriptions_is_not_asked_again() {
+async fn unsupported_subscription_is_not_retried() {
     let setting = telling(|_, _| vec![Act::Refuse(-32601, "no such method")]);
     setting.connect().await;
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -101,9 +101,9 @@ async fn who_knows_no_subscriptions_is_not_asked_again() {
     assert_eq!(setting.script.heard("tools/list").len(), 1);
 }
 
-// Nobody told what changed between the first list and the time from which on changes are told.
+// Changes between the first list and the subscription were not notified.
 #[tokio::test(start_paused = true)]
-async fn what_changed_before_a_subscription_stood_is_not_missed() {
+async fn changes_before_the_subscription_are_noticed() {
     let setting = telling(|_, message| vec![Act::Say(taken(&message["id"]))]);
     setting.connect().await;
     until_b(&setting).await;
@@ -111,9 +111,9 @@ async fn what_changed_before_a_subscription_stood_is_not_missed() {
     assert_eq!(setting.script.heard("tools/list").len(), 2);
 }
 
-// However often it is said at once, it is one thing that is said.
+// Repeated notifications are collected.
 #[tokio::test(start_paused = true)]
-async fn a_storm_of_news_deafens_nobody() {
+async fn flood_of_notifications_is_collected() {
     let setting = telling(|_, message| {
         let id = &message["id"];
         let change = told("tools/list_changed", id, json!({}));
@@ -127,7 +127,7 @@ async fn a_storm_of_news_deafens_nobody() {
     assert_eq!(setting.script.heard("notifications/cancelled").len(), 0);
 }
 
-/// Events of a stream that ends behind them.
+/// An SSE stream that ends after these events.
 fn stream(events: &[Value]) -> Reply {
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     Reply::Raw(format!(
@@ -137,7 +137,7 @@ fn stream(events: &[Value]) -> Reply {
     ))
 }
 
-/// A server over HTTP whose only tool is `a` at first and `b` when it is asked again.
+/// An HTTP server whose only tool is `a` at first and `b` in later lists.
 fn at(act: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> (Web, Setting) {
     let lists = AtomicUsize::new(0);
     let web = Web::start(move |asked| match asked.is("tools/list") {
@@ -155,7 +155,7 @@ fn at(act: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> (Web, Setting) {
 }
 
 #[tokio::test]
-async fn a_stream_of_news_that_is_cut_is_opened_again() {
+async fn closed_notification_stream_is_reopened() {
     let (web, setting) = at(|asked| match asked.message["method"].as_str() {
         Some("server/discover") => Reply::Result(about()),
         Some("subscriptions/listen") => stream(&[taken(&asked.message["id"])]),
@@ -172,7 +172,7 @@ async fn a_stream_of_news_that_is_cut_is_opened_again() {
 }
 
 #[tokio::test]
-async fn an_older_server_that_is_out_of_order_for_a_while_is_heard_again() {
+async fn notification_stream_recovers_after_errors() {
     let gets = AtomicUsize::new(0);
     let (web, setting) = at(move |asked| match asked.method.as_str() {
         "GET" if gets.fetch_add(1, Ordering::Relaxed) == 0 => status("503 Service Unavailable"),

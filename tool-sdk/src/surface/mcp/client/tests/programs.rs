@@ -1,10 +1,10 @@
-//! Fault 10: servers that are programs, and what becomes of them.
+//! Fault 10: servers that are programs, over stdio.
 
 use super::*;
 use crate::error::ErrorKind;
 
-/// A server with one tool; `on_call` is what its script does about a call. It begins in a
-/// version of its own, and says `$met` when it is met as one of today.
+/// A server with one tool; `on_call` is what its script does on a call. It answers `initialize` with
+/// `begin`, and sets `$met` when it got the 2026 handshake.
 fn launch(begin: &str, on_call: &str) -> Launch {
     let script = format!(
         r#"met='"error":{{"code":-32601,"message":"no"}}'
@@ -35,10 +35,9 @@ fn setting(launch: Launch) -> Setting {
 
 const HELLO: &str = r#"say '"result":{"content":[{"type":"text","text":"hello"}]}'"#;
 
-// However a program of before 2026 takes a question that it does not know, it is met in a
-// version that it can know.
+// A 2025 program gets a version that it knows, in whichever way it rejects an unknown method.
 #[tokio::test]
-async fn an_older_program_is_met_whatever_it_answers_first() {
+async fn connects_to_2025_programs_after_any_first_response() {
     for met in [
         r#"met='"result":{}'"#,
         r#"met='"result":"what?"'"#,
@@ -53,9 +52,9 @@ async fn an_older_program_is_met_whatever_it_answers_first() {
     }
 }
 
-// fault 10: crash at start. F126: what a server says of its troubles is read by people and models.
+// fault 10: crash at startup. F126: standard error is shown to people and models.
 #[tokio::test]
-async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
+async fn stderr_is_redacted_and_escaped() {
     let words = r"printf 'no \033[2Jluck with %s\n' $API_KEY >&2; exit 3";
     let broken = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
     let setting = setting(broken);
@@ -67,9 +66,9 @@ async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
     }
 }
 
-// fault 10: crash mid-call.
+// fault 10: crash during a call.
 #[tokio::test]
-async fn a_program_that_dies_fails_its_call_at_once() {
+async fn exit_fails_the_running_call_at_once() {
     let setting = setting(launch("", "echo dying >&2; kill -9 $$"));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -79,7 +78,7 @@ async fn a_program_that_dies_fails_its_call_at_once() {
 
 // fault 10: floods standard error.
 #[tokio::test]
-async fn a_flood_of_complaints_blocks_nobody_and_is_not_kept() {
+async fn flood_on_stderr_is_drained_and_bounded() {
     let flood = "head -c 8000000 /dev/zero | tr '\\0' 'x' >&2; echo last >&2";
     let setting = setting(launch(flood, HELLO));
     setting.connect().await;
@@ -90,7 +89,7 @@ async fn a_flood_of_complaints_blocks_nobody_and_is_not_kept() {
 
 // fault 10: a frame of 1 GiB is not read to its end.
 #[tokio::test]
-async fn a_frame_without_end_is_left_unread() {
+async fn oversized_line_is_not_read_to_its_end() {
     let setting = setting(launch("", "head -c 1073741824 /dev/zero"));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();

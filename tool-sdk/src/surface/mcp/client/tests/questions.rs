@@ -1,9 +1,9 @@
-//! MC7: what servers want to know while their tools run, in both eras.
+//! MC7: elicitation, sampling and roots, with servers of both protocol generations.
 
 use super::*;
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
 
-/// Somebody who fills in every form in the same way, and lends a model.
+/// A user who fills in every form in the same way, and offers a model.
 #[derive(Default)]
 struct Somebody {
     answer: Value,
@@ -71,7 +71,7 @@ fn text(text: impl ToString) -> Act {
     Act::Answer(json!({ "content": [{ "type": "text", "text": text.to_string() }] }))
 }
 
-/// A server of before 2026, which asks while a call runs and answers with what it was told.
+/// A 2025 server, which sends a request during a call and returns what it received.
 fn older(question: Value) -> Arc<Script> {
     let call = std::sync::Mutex::new(Value::Null);
     Script::new(move |message| match message["method"].as_str() {
@@ -90,7 +90,7 @@ fn older(question: Value) -> Arc<Script> {
     })
 }
 
-/// A server of today, which asks before it goes on and answers with what it was told.
+/// A 2026 server, which returns a request for input and then what it received.
 fn modern(question: Value) -> Arc<Script> {
     Script::modern(move |message| match message["method"].as_str() {
         Some("tools/list") => vec![Act::Answer(json!({
@@ -111,7 +111,7 @@ fn modern(question: Value) -> Arc<Script> {
     })
 }
 
-/// Both eras of a server with a question.
+/// A server of each generation with this request.
 fn eras(question: Value) -> [Arc<Script>; 2] {
     [older(question.clone()), modern(question)]
 }
@@ -122,7 +122,7 @@ fn allowed(more: &[&str]) -> Pipeline {
     Pipeline::new(Registry::default()).rules(rules)
 }
 
-/// What the server was told by `somebody`, where these questions are answered.
+/// Returns what the server received from the user, with these features enabled.
 async fn told(
     script: Arc<Script>,
     questions: Questions,
@@ -138,16 +138,16 @@ async fn told(
     outcome.result.map(|output| output.as_text().to_owned()).map_err(|error| error.to_string())
 }
 
-// Nothing is answered that the host did not say.
+// No feature is enabled by default.
 #[tokio::test]
-async fn without_a_word_of_the_host_nothing_is_answered() {
+async fn client_features_are_off_by_default() {
     for question in [form(), sample(), roots()] {
         for script in eras(question.clone()) {
             let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
             let asked = Arc::clone(&script);
             let told = told(script, Questions::none(), Some(Arc::clone(&somebody)), &[]).await;
             let told = told.unwrap_or_else(|refused| refused);
-            assert!(told.contains("not allowed"), "{told}");
+            assert!(told.contains("not enabled"), "{told}");
             assert!(somebody.shown().is_empty());
             for begin in ["initialize", "server/discover"] {
                 for hello in asked.heard(begin) {
@@ -159,7 +159,7 @@ async fn without_a_word_of_the_host_nothing_is_answered() {
 }
 
 #[tokio::test]
-async fn a_form_goes_to_whoever_called() {
+async fn elicitation_goes_to_the_calling_user() {
     for (answer, expected) in [
         (json!({ "action": "accept", "content": { "shelf": "B" } }), r#"{"shelf":"B"}"#),
         (json!({ "action": "accept", "content": {} }), r#"{"shelf":"A"}"#),
@@ -181,7 +181,7 @@ async fn a_form_goes_to_whoever_called() {
 }
 
 #[tokio::test]
-async fn a_form_that_nobody_can_fill_in_is_cancelled() {
+async fn elicitation_without_a_user_is_cancelled() {
     for script in eras(form()) {
         let told = told(script, Questions::none().forms(), None, &[]).await.unwrap();
         assert!(told.contains("cancel"), "{told}");
@@ -189,7 +189,7 @@ async fn a_form_that_nobody_can_fill_in_is_cancelled() {
 }
 
 #[tokio::test]
-async fn words_of_a_model_are_asked_about_each_time() {
+async fn sampling_needs_approval_each_time() {
     let answer = json!({
         "role": "assistant", "model": "m", "content": { "type": "text", "text": "short" },
     });
@@ -202,19 +202,19 @@ async fn words_of_a_model_are_asked_about_each_time() {
         let shown = &somebody.shown()[0];
         assert_eq!((&shown["maxTokens"], shown.get("includeContext")), (&json!(16384), None));
     }
-    // Without a rule, and with nobody to ask, the answer is no.
+    // Without a rule or an approver the answer is no.
     for script in eras(sample()) {
         let somebody = Somebody::answering(answer.clone());
         let questions = Questions::none().samples();
         let told = told(script, questions, Some(Arc::clone(&somebody)), &[]).await;
-        assert!(told.unwrap_or_else(|refused| refused).contains("may not have words"));
+        assert!(told.unwrap_or_else(|refused| refused).contains("may not sample"));
         assert!(somebody.shown().is_empty());
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn folders_are_those_that_the_host_named() {
+async fn roots_are_those_of_the_configuration() {
     for script in eras(roots()) {
         let questions = Questions::none().roots(["/work/my shelf"]);
         let told = told(script, questions, None, &[]).await.unwrap();
@@ -222,10 +222,10 @@ async fn folders_are_those_that_the_host_named() {
     }
 }
 
-// Older servers want to know them as soon as they begin.
+// 2025 servers ask for the roots right after the handshake.
 #[cfg(unix)]
 #[tokio::test]
-async fn folders_belong_to_no_call() {
+async fn roots_can_be_listed_outside_of_calls() {
     let told = Arc::new(std::sync::Mutex::new(Value::Null));
     let heard = Arc::clone(&told);
     let script = Script::new(move |message| match message["method"].as_str() {
@@ -246,9 +246,9 @@ async fn folders_belong_to_no_call() {
     assert_eq!(*told.lock().unwrap(), json!({ "roots": [{ "uri": "file:///work" }] }));
 }
 
-// A question of an older server says not to which call it belongs.
+// A request of a 2025 server does not say to which call it belongs.
 #[tokio::test]
-async fn a_question_between_two_callers_is_answered_by_neither() {
+async fn request_during_calls_of_two_users_is_refused() {
     let calls = std::sync::Mutex::new(Vec::new());
     let script = Script::new(move |message| match message["method"].as_str() {
         Some("tools/call") => {
@@ -273,14 +273,14 @@ async fn a_question_between_two_callers_is_answered_by_neither() {
     let call = |session| setting.pipeline.call(session, Call::new("mcp__s__echo", "{}"));
     let (one, two) = tokio::join!(call(&sessions[0]), call(&sessions[1]));
     for outcome in [one, two] {
-        assert_eq!(outcome.text(), "the question belongs to no call");
+        assert_eq!(outcome.text(), "the request does not belong to a running call");
     }
     assert!(somebody.shown().is_empty());
 }
 
-// The time of a call does not run out while somebody thinks, and nobody thinks for ever.
+// The timeout is paused while the user is asked; the inquiry has its own limit.
 #[tokio::test(start_paused = true)]
-async fn whoever_thinks_is_waited_for() {
+async fn timeout_is_paused_while_the_user_is_asked() {
     for script in eras(form()) {
         let somebody = Arc::new(Somebody { thinks: true, ..Somebody::default() });
         let setting = Setting::with(allowed(&[]), Arc::clone(&script));
@@ -296,7 +296,7 @@ async fn whoever_thinks_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_only_asks_comes_to_an_end() {
+async fn requests_for_input_are_limited() {
     let script = Script::modern(move |message| match message["method"].as_str() {
         Some("tools/call") => vec![Act::Answer(json!({
             "resultType": "input_required", "inputRequests": { "it": form() },
@@ -309,5 +309,5 @@ async fn a_server_that_only_asks_comes_to_an_end() {
     });
     let somebody = Somebody::answering(json!({ "action": "decline" }));
     let refused = told(script, Questions::none().forms(), Some(somebody), &[]).await.unwrap_err();
-    assert!(refused.contains("comes to no end"), "{refused}");
+    assert!(refused.contains("keeps asking for more input"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! A server that does as it is told, over a pipe in memory.
+//! A server whose responses a test scripts, over an in-memory pipe.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,30 +8,30 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::super::{Questions, Remote, RemoteError, talk};
 
-/// What a server does about a message.
+/// What the server does on a message.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
-    /// Answers it.
+    /// Returns a result.
     Answer(Value),
-    /// Refuses it.
+    /// Returns an error.
     Refuse(i64, &'static str),
-    /// Says something else; `ID` stands for the id of the message, `TOKEN` for its token.
+    /// Sends a message; `ID` stands for the id of the request, `BYTES_PER_TOKEN` for its progress token.
     Say(Value),
     /// Writes these bytes.
     Write(Vec<u8>),
-    /// Goes away.
+    /// Disconnects.
     Leave,
 }
 
 type Acting = Box<dyn Fn(&Value) -> Vec<Act> + Send + Sync>;
 
-/// A server that does as it is told; the handshake it does by itself.
+/// A server with scripted responses; it answers the handshake by itself.
 pub(super) struct Script {
     act: Acting,
-    /// Every message that came, in order.
+    /// Every message received, in order.
     heard: Mutex<Vec<Value>>,
     begun: AtomicUsize,
-    /// Whether it speaks as servers do today.
+    /// Whether it knows the 2026 protocol.
     is_modern: bool,
     to_all: tokio::sync::broadcast::Sender<Value>,
 }
@@ -43,37 +43,37 @@ impl Script {
         Arc::new(Self { act: Box::new(act), heard, begun, is_modern: false, to_all })
     }
 
-    /// The same for a server of today.
+    /// The same for a 2026 server.
     pub(super) fn modern(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Arc<Self> {
         let mut script = Self::new(act);
-        Arc::get_mut(&mut script).expect("nobody else has it yet").is_modern = true;
+        Arc::get_mut(&mut script).expect("it is not shared yet").is_modern = true;
         script
     }
 
-    /// How often somebody connected.
+    /// How many connections were opened.
     pub(super) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Says something to everybody.
+    /// Sends a message on all connections.
     pub(super) fn say(&self, message: Value) {
         let _ = self.to_all.send(message);
     }
 
-    /// The messages that came about `method`.
+    /// The messages received for `method`.
     pub(super) fn heard(&self, method: &str) -> Vec<Value> {
         let heard = self.heard.lock().unwrap();
         heard.iter().filter(|message| message["method"] == method).cloned().collect()
     }
 
-    /// Waits until a message about `method` came.
+    /// Waits until a message for `method` is received.
     pub(super) async fn until_heard(&self, method: &str) {
         while self.heard(method).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     }
 
-    /// Begins a connection.
+    /// Opens a connection.
     pub(super) async fn serve(
         self: Arc<Self>,
         questions: Questions,
@@ -147,7 +147,7 @@ fn said(mut message: Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
-/// Puts the id and the token of `message` where a script speaks of them.
+/// Fills in the id and the progress token of `message`.
 fn fill(value: &mut Value, message: &Value) {
     match value {
         Value::String(text) if text == "ID" => *value = message["id"].clone(),

@@ -1,4 +1,4 @@
-//! What a server says of a call beside its result, as it goes on to others.
+//! Redaction, warnings and refusals: what reaches the user and the model beside results.
 
 use super::web::{Reply as Answer, Web};
 use super::*;
@@ -9,9 +9,9 @@ use crate::surface::mcp::Address;
 /// Has the shape of a secret.
 const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
 
-// LG1: a complaint is shown without secrets, in whatever form it comes.
+// LG1: errors are shown without secrets, in any form.
 #[tokio::test]
-async fn what_a_failed_call_says_has_no_secret_in_it() {
+async fn failed_results_are_redacted() {
     let words = format!("401: bad key {SECRET}");
     let text = json!([{ "type": "text", "text": words }]);
     for (result, expected) in [
@@ -30,7 +30,7 @@ async fn what_a_failed_call_says_has_no_secret_in_it() {
         let given = format!("{error} {} {:?}", output.as_text(), output.to_structured());
         assert!(!given.contains(SECRET), "{given}");
     }
-    // What a call gives that went well is what was asked for.
+    // The result of a successful call is not redacted.
     let setting = Setting::trusting(echo);
     setting.connect().await;
     let called = setting.call("echo", &json!({ "text": SECRET }).to_string()).await;
@@ -39,7 +39,7 @@ async fn what_a_failed_call_says_has_no_secret_in_it() {
 
 // MC4, LG1
 #[tokio::test]
-async fn nothing_hides_in_what_is_told_of_progress() {
+async fn progress_messages_are_escaped() {
     let message = format!("\u{202e}busy {SECRET}");
     let setting = Setting::trusting(calls(move |message_of| {
         let progress = Act::Say(json!({
@@ -61,17 +61,17 @@ async fn nothing_hides_in_what_is_told_of_progress() {
     assert!(told.contains("busy [redacted]") && !told.contains('\u{202e}'), "{told}");
 }
 
-// A server that cannot read who asked names no request, and there is only one.
+// An error without an id belongs to the only open request.
 #[tokio::test]
-async fn a_refusal_that_names_nobody_is_the_answer_to_the_only_call() {
+async fn error_without_an_id_fails_the_only_call() {
     let parse = json!({ "id": null, "error": { "code": -32700, "message": "parse" } });
     let setting = Setting::trusting(calls(move |_| vec![Act::Say(parse.clone())]));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
-    assert!(error.message().contains("the server says no (-32700): parse"), "{error}");
+    assert!(error.message().contains("the server returned an error (-32700): parse"), "{error}");
 }
 
-/// Somebody who thinks for so long that the tool is another one then.
+/// An approver who takes so long that the tool changes meanwhile.
 struct Slow {
     script: Arc<Script>,
     toolset: std::sync::OnceLock<Pipeline>,
@@ -90,10 +90,10 @@ impl Approver for Slow {
     }
 }
 
-// MC2: whoever let it run has seen another one; and the model is told what to do.
+// MC2: the approval was for the old definition, and the error tells the model what to do.
 #[tokio::test]
-async fn a_tool_that_changes_while_somebody_is_asked_does_not_run() {
-    for (later, words) in [("echo", "is another one now"), ("other", "was taken away")] {
+async fn tool_that_changes_during_approval_does_not_run() {
+    for (later, words) in [("echo", "is another one now"), ("other", "was removed")] {
         let lists = std::sync::atomic::AtomicUsize::new(0);
         let script = Script::new(move |message| match message["method"].as_str() {
             Some("tools/list") => {
@@ -116,20 +116,21 @@ async fn a_tool_that_changes_while_somebody_is_asked_does_not_run() {
     }
 }
 
-// Who leaves a tool out that there is not means another one, which is there.
+// A filter for an unknown tool is probably a mistake.
 #[tokio::test]
-async fn a_choice_of_no_tool_is_told() {
+async fn filter_for_an_unknown_tool_is_reported() {
     let setting = Setting::trusting(echo);
     let chosen = setting.upstream("chosen").only(["echo", "ecko"]).without(["delte"]);
     setting.upstreams.add(chosen).unwrap();
     let told = setting.upstreams.connect("chosen").await.unwrap().warnings;
-    let unknown = |name| format!("it has no tool `{name}` to choose or leave out");
+    let unknown =
+        |name| format!("it has no tool `{name}`, which the configuration enables or disables");
     assert_eq!(told, ["ecko", "delte"].map(unknown));
 }
 
-// However long it is, a moment after it can be named.
+// A deadline after the longest timeout can be computed.
 #[tokio::test]
-async fn no_patience_is_too_long() {
+async fn longest_timeout_does_not_overflow() {
     let setting = Setting::trusting(echo);
     let patient = setting.upstream("patient").startup_timeout(Duration::MAX);
     setting.upstreams.add(patient.call_timeout(Duration::MAX)).unwrap();
@@ -138,9 +139,9 @@ async fn no_patience_is_too_long() {
     assert_eq!(setting.pipeline.call(&setting.session, call).await.text(), "hi");
 }
 
-// MC1: one tool that nobody can read costs the others nothing.
+// MC1: a tool that cannot be parsed does not affect the others.
 #[tokio::test]
-async fn a_tool_that_is_too_deep_is_left_out_alone() {
+async fn deeply_nested_tool_does_not_affect_the_others() {
     let setting = Setting::trusting(|message: &Value| match message["method"].as_str() {
         Some("tools/list") => {
             let schema = format!("{}true{}", r#"{"not":"#.repeat(300), "}".repeat(300));
@@ -154,12 +155,12 @@ async fn a_tool_that_is_too_deep_is_left_out_alone() {
     });
     let status = setting.connect().await;
     assert_eq!(status.tools, ["mcp__s__echo"]);
-    assert_eq!(status.warnings, ["deep: left out, it is nested too deep"]);
+    assert_eq!(status.warnings, ["deep: left out, it is nested too deeply"]);
 }
 
-// MC1: the library leaves out what it cannot call, and says so to nobody.
+// MC1: rmcp drops a tool that it cannot call, without an error.
 #[tokio::test]
-async fn a_tool_with_a_header_that_cannot_be_is_told() {
+async fn tool_with_an_unsupported_header_is_reported() {
     let web = Web::start(|asked| match asked.message["method"].as_str() {
         Some("server/discover") => Answer::Result(json!({
             "resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -181,5 +182,5 @@ async fn a_tool_with_a_header_that_cannot_be_is_told() {
     setting.upstreams.add(Upstream::new("s", address).unwrap()).unwrap();
     let status = setting.connect().await;
     assert_eq!(status.tools, ["mcp__s__echo"]);
-    assert_eq!(status.warnings, ["bad: left out, its `x-mcp-header` cannot be followed"]);
+    assert_eq!(status.warnings, ["bad: left out, its `x-mcp-header` is not supported"]);
 }

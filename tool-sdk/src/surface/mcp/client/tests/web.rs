@@ -1,4 +1,4 @@
-//! A server over HTTP that does as it is told, on threads of its own.
+//! An HTTP server whose responses a test scripts, on its own threads.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// One request, as it came.
+/// A request, as it was received.
 #[derive(Clone, Debug)]
 pub(in crate::surface) struct Asked {
     pub(in crate::surface) method: String,
-    /// The lines of its head, in lower case.
+    /// The lines of the head, in lower case.
     pub(in crate::surface) head: Vec<String>,
-    /// Its body, where that is JSON.
+    /// The body, where it is JSON.
     pub(in crate::surface) message: Value,
 }
 
@@ -29,25 +29,24 @@ impl Asked {
     }
 }
 
-/// What a server does about a request.
+/// What the server does on a request.
 #[derive(Clone, Debug)]
 pub(in crate::surface) enum Reply {
-    /// A result for the message.
+    /// Returns a JSON-RPC result.
     Result(Value),
-    /// These bytes after `HTTP/1.1 `: status, head and body.
+    /// Writes these bytes after `HTTP/1.1 `: status, head and body.
     Raw(String),
-    /// These bytes, and then 1 GiB for as long as the client reads it; how much of it that was is
-    /// counted.
+    /// Writes these bytes, and then up to 1 GiB while the client reads; counts the bytes.
     Flood(String, Arc<AtomicUsize>),
-    /// Nothing, for as long as the client waits.
+    /// Waits until the client disconnects.
     Hang,
-    /// What servers usually do.
+    /// The default response of a 2025 server with an `echo` tool.
     Usual,
 }
 
 type Acting = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A server at an address of its own, until it is dropped.
+/// A server on a loopback port, until it is dropped.
 pub(in crate::surface) struct Web {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -57,7 +56,7 @@ pub(in crate::surface) struct Web {
 impl Drop for Web {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes whoever accepts.
+        // Wakes the accept loop.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -74,7 +73,7 @@ impl Web {
                     return;
                 }
                 let (act, heard) = (Arc::clone(&act), Arc::clone(&heard));
-                // A client that goes away is none of a test's business.
+                // Errors of the connection are not part of the test.
                 thread::spawn(move || stream.and_then(|stream| answer(stream, &*act, &heard)));
             }
         });
@@ -85,17 +84,17 @@ impl Web {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Everything that came until now.
+    /// The requests received so far.
     pub(in crate::surface) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// How often a message about `method` came.
+    /// How many messages for `method` were received.
     pub(in crate::surface) fn count(&self, method: &str) -> usize {
         self.asked().iter().filter(|asked| asked.is(method)).count()
     }
 
-    /// Waits until a request like that came.
+    /// Waits until a request that matches was received.
     pub(in crate::surface) fn until(&self, wanted: impl Fn(&Asked) -> bool) {
         let begun = Instant::now();
         while !self.asked().iter().any(&wanted) {
@@ -143,14 +142,14 @@ fn answer(stream: TcpStream, act: &Acting, heard: &Mutex<Vec<Asked>>) -> io::Res
             return Ok(());
         }
         Reply::Hang | Reply::Usual => {
-            // Until the client hangs up.
+            // Blocks until the client disconnects.
             return stream.read(&mut [0]).map(drop);
         }
     };
     stream.get_mut().write_all(format!("HTTP/1.1 {reply}").as_bytes())
 }
 
-/// A message as the answer to a request, of a session.
+/// A response with a message, in a session.
 pub(in crate::surface) fn said(message: &Value) -> String {
     let body = message.to_string();
     format!(
@@ -160,12 +159,12 @@ pub(in crate::surface) fn said(message: &Value) -> String {
     )
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(in crate::surface) fn status(line: &str) -> Reply {
     Reply::Raw(format!("{line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
 }
 
-/// What a server of before 2026 does, which has one tool that says its text again.
+/// The default response of a 2025 server with an `echo` tool.
 fn usual(asked: &Asked) -> Reply {
     let message = &asked.message;
     match (asked.method.as_str(), message["method"].as_str()) {

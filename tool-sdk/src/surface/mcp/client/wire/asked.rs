@@ -1,4 +1,4 @@
-//! Requests on their way.
+//! Requests in flight, which are cancelled on the server when they are dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use tokio::time::timeout;
 
 use super::Wire;
 
-/// A request on its way; the server is told when nobody waits for the answer any more.
+/// A request in flight. Dropping it sends a cancellation to the server.
 pub(super) struct Asked<'w> {
     pub(super) handle: Option<RequestHandle<RoleClient>>,
     pub(super) wire: &'w Wire,
 }
 
-/// How long telling a server that nobody waits may take.
+/// The timeout for sending a cancellation.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Asked<'_> {
@@ -26,18 +26,18 @@ impl Asked<'_> {
 }
 
 async fn take_back(handle: RequestHandle<RoleClient>, reason: &str) {
-    // A server that cannot be told has nobody to answer either.
+    // If the cancellation cannot be sent, the server cannot answer either.
     let _ = timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
-        // The connection stays until the server is told, and so does what it lives on: the
-        // runtime of the call may end with it.
+        // Keep the connection until the cancellation is sent, and use its runtime, because the runtime of
+        // the call may end.
         let service = Arc::clone(&self.wire.service);
         self.wire.runtime.spawn(async move {
-            take_back(handle, "nobody waits for it any more").await;
+            take_back(handle, "the caller stopped waiting").await;
             drop(service);
         });
     }

@@ -1,9 +1,9 @@
-//! Lists of tools of which one is nested deeper than anything is read here.
+//! Depth limit: replaces tools in a list that are nested too deeply to be parsed.
 //!
-//! The whole message cannot be read then. Such a tool is taken out of it, so that it costs the
-//! others nothing; its name stays, so that it can be told.
+//! One such tool would make the whole message unreadable. It is replaced by a placeholder with its
+//! name, so that the other tools are usable and a warning can name it.
 //!
-//! **Invariant:** of what is too deep nothing but the name is kept.
+//! **Invariant:** nothing but the name of a tool that is too deep is kept.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::super::super::message::is_too_deep;
 
-/// What stands in the place of a tool that is too deep.
+/// Marks a placeholder.
 const KEY: &str = "io.tool-sdk/tooDeep";
 
-/// The members of an object, as they are written.
+/// The members of an object, as raw JSON.
 type Members<'a> = BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>;
 
 #[derive(Deserialize)]
@@ -26,7 +26,8 @@ struct Named<'a> {
     name: Cow<'a, str>,
 }
 
-/// The same list without the tools that are too deep; nothing where it is none, or has none.
+/// Returns the message with placeholders for tools that are too deep; `None` if it is not a list of
+/// tools or has no such tool.
 pub(super) fn without(message: &[u8]) -> Option<Vec<u8>> {
     let mut message: Members<'_> = serde_json::from_slice(message).ok()?;
     let result = message.get("result")?.clone();
@@ -50,7 +51,7 @@ pub(super) fn without(message: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&message).ok()
 }
 
-/// Whether it stands in the place of one.
+/// Whether a tool is a placeholder.
 pub(super) fn was(tool: &Value) -> bool {
     tool.get(KEY).is_some()
 }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_too_deep_is_taken_out() {
+    fn replaces_only_tools_that_are_too_deep() {
         let deep =
             format!(r#"{{"inputSchema":{}1{},"name":"deep"}}"#, "[".repeat(300), "]".repeat(300));
         let flat = r#"{"name":"flat","inputSchema":{"type":"object"}}"#;

@@ -1,12 +1,11 @@
-//! What a server says without being asked: how far calls are, that its tools changed, and,
-//! where it is an older one, what it wants to know while a call runs.
+//! Handles what a server sends without a request: progress, changes of its tools, and requests of
+//! older servers during a call.
 //!
-//! **Invariant:** what was not offered is refused. A question is answered by the call that it
-//! belongs to; no message says which that is, so where calls of several callers run at once
-//! nobody answers.
+//! **Invariant:** requests for features that are not enabled are refused. A request does not say to
+//! which call it belongs, so it is refused while calls of several users run.
 
-// Sampling and roots are on their way out of the protocol; servers of today still ask.
-#![expect(deprecated, reason = "the older half of the servers knows no other way")]
+// Sampling and roots are deprecated in the protocol, but servers still use them.
+#![expect(deprecated, reason = "older servers have no other way")]
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,30 +28,30 @@ use tokio_util::sync::CancellationToken;
 use super::super::questions::{Answers, Questions, not_allowed};
 use super::super::remote::Report;
 
-/// How many messages about one call may wait to be told.
+/// How many progress notifications of one call are queued.
 const MOST_WAITING: usize = 64;
 
-/// Who hears what a server says.
+/// Receives the notifications and requests of one server.
 #[derive(Debug, Default)]
 pub(super) struct Ears {
     questions: Questions,
     changed: Notify,
-    /// Whether the server says that it tells of changes.
+    /// Whether the server announces changes of its tools.
     expects_news: AtomicBool,
     calls: Arc<Calls>,
     running: Arc<Mutex<Vec<Call>>>,
-    /// The names in the last list of tools, where the library may leave some out.
+    /// The names in the last list of tools, because rmcp may drop some.
     listed: Mutex<Vec<String>>,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Clone, Debug)]
 struct Call {
     answers: Answers,
     over: CancellationToken,
 }
 
-/// A call that runs for as long as this is kept.
+/// Keeps a call registered as running until it is dropped.
 pub(super) struct Answering {
     call: Call,
     running: Arc<Mutex<Vec<Call>>>,
@@ -68,19 +67,19 @@ impl Drop for Answering {
 
 type Calls = Mutex<HashMap<ProgressToken, Listener>>;
 
-/// Who wants to know how far a call is.
+/// Receives the progress of one call.
 #[derive(Debug)]
 struct Listener {
     tell: mpsc::Sender<Step>,
-    /// Whether the server counts in parts of a step.
+    /// Whether the server reports fractions of a step.
     counts_parts: bool,
 }
 
-/// How many parts a step has, where a server counts in parts: steps are whole here.
+/// The factor for progress that is reported in fractions, as steps are whole numbers here.
 const PARTS: f64 = 1000.0;
 
 impl Listener {
-    /// Whoever says more than can be told has shown already that it is there.
+    /// Queues a notification; drops it when the queue is full.
     fn tell(&mut self, said: ProgressNotificationParam) {
         let has_part = |number: f64| number.fract() != 0.0;
         self.counts_parts |= has_part(said.progress) || said.total.is_some_and(has_part);
@@ -93,7 +92,7 @@ impl Listener {
     }
 }
 
-/// How far a call is.
+/// A progress report.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) done: u64,
@@ -107,7 +106,7 @@ impl Step {
     }
 }
 
-/// The steps of one call, for as long as somebody wants to know.
+/// The progress of one call; unregisters when dropped.
 pub(super) struct Steps {
     token: ProgressToken,
     calls: Arc<Calls>,
@@ -119,7 +118,7 @@ impl Steps {
         self.steps.recv().await
     }
 
-    /// A step that came already.
+    /// Returns a report that is queued already.
     pub(super) fn waiting(&mut self) -> Option<Step> {
         self.steps.try_recv().ok()
     }
@@ -132,12 +131,12 @@ impl Drop for Steps {
 }
 
 impl Ears {
-    /// Hears what a server says of which these questions are answered.
+    /// A handler that answers requests for these features.
     pub(super) fn new(questions: Questions) -> Self {
         Self { questions, ..Self::default() }
     }
 
-    /// Lets the server ask what it likes to know for a call.
+    /// Registers a running call, which will answer requests of the server.
     pub(super) fn answer_with(&self, answers: &Answers) -> Answering {
         let call = Call { answers: answers.clone(), over: CancellationToken::new() };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +144,7 @@ impl Ears {
         Answering { call, running: Arc::clone(&self.running) }
     }
 
-    /// The call to which a question belongs, where that can be told.
+    /// Returns the call to which a request belongs, if all running calls are of one user.
     fn asking(&self) -> Option<Call> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let last = running.last()?;
@@ -153,22 +152,22 @@ impl Ears {
         all.then(|| last.clone())
     }
 
-    /// The answer to a question; none once the call that it belongs to is over.
+    /// Handles a request; fails once its call has ended.
     async fn answer<T: DeserializeOwned>(
         &self,
         method: &'static str,
         params: Value,
     ) -> Result<T, ErrorData> {
         let Some(Call { answers, over }) = self.asking() else {
-            return Err(refused("the question belongs to no call"));
+            return Err(refused("the request does not belong to a running call"));
         };
         let answer = over.run_until_cancelled(answers.answer(method, params)).await;
-        let answer = answer.ok_or_else(|| refused("the call is over"))?;
+        let answer = answer.ok_or_else(|| refused("the call has ended"))?;
         let answer = answer.map_err(|error| refused(&error.message))?;
-        serde_json::from_value(answer).map_err(|_| refused("nobody answered"))
+        serde_json::from_value(answer).map_err(|_| refused("there is no answer"))
     }
 
-    /// Waits until the tools are others.
+    /// Waits until the tools may have changed.
     pub(super) async fn change(&self) {
         self.changed.notified().await;
     }
@@ -177,19 +176,19 @@ impl Ears {
         self.changed.notify_one();
     }
 
-    /// The server says that it tells of changes.
+    /// Notes that the server announces changes of its tools.
     pub(super) fn expect_news(&self) {
         self.expects_news.store(true, Ordering::Relaxed);
     }
 
-    /// For a while nothing was heard: what would have been told may have changed.
+    /// Notes that notifications may have been lost.
     pub(super) fn missed_news(&self) {
         if self.expects_news.load(Ordering::Relaxed) {
             self.heard_of_change();
         }
     }
 
-    /// Notes the names in a list of tools, if it is one.
+    /// Records the names in a list of tools, if the response is one.
     pub(super) fn heard_list(&self, answer: &ServerJsonRpcMessage) {
         if let JsonRpcMessage::Response(answer) = answer
             && let ServerResult::ListToolsResult(list) = &answer.result
@@ -199,12 +198,12 @@ impl Ears {
         }
     }
 
-    /// Those names, once.
+    /// Takes the recorded names.
     pub(super) fn take_listed(&self) -> Vec<String> {
         std::mem::take(&mut self.listed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells whoever wants to know how far a call is.
+    /// Passes progress on to its call.
     pub(super) fn heard_of_progress(&self, said: ProgressNotificationParam) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(listener) = calls.get_mut(&said.progress_token) {
@@ -212,7 +211,7 @@ impl Ears {
         }
     }
 
-    /// Listens for how far the call with this token is.
+    /// Subscribes to the progress of the call with this token.
     pub(super) fn listen_for(&self, token: &ProgressToken) -> Steps {
         let (tell, steps) = mpsc::channel(MOST_WAITING);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,7 +223,7 @@ impl Ears {
 impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        // Only what is met as an older server reads this; today's version goes with each request.
+        // Only older servers read this; each 2026 request carries its version.
         ClientConfig::new(offered(&self.questions), name)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
@@ -249,9 +248,9 @@ impl ClientHandler for Ears {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        // The same for every caller, so that it need not belong to a call.
+        // The roots are the same for all users, so the request need not belong to a call.
         let folders = self.questions.folders().ok_or_else(|| refused(&not_allowed().message))?;
-        serde_json::from_value(folders).map_err(|_| refused("there are none"))
+        serde_json::from_value(folders).map_err(|_| refused("the roots are not valid"))
     }
 }
 
@@ -259,7 +258,7 @@ fn refused(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }
 
-/// What a server is told that it may ask.
+/// The client capabilities that the server is told.
 fn offered(questions: &Questions) -> ClientCapabilities {
     let mut offered = ClientCapabilities::default();
     offered.elicitation = questions
@@ -270,7 +269,7 @@ fn offered(questions: &Questions) -> ClientCapabilities {
     offered
 }
 
-/// What is less than nothing is nothing.
+/// Rounds; negative numbers become 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

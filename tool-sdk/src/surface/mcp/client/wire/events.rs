@@ -1,14 +1,12 @@
-//! What a server over HTTP says in its answers, most of which are streams of events.
+//! An HTTP client for rmcp that turns every response of a server into messages that rmcp can read.
 //!
-//! The library reads the messages, and passes over an event that it cannot read or that is too
-//! long. Where that was an answer, an answer that says so takes its place, see
-//! [`unread`](super::unread). It knows no event with several messages either, as servers of
-//! 2025-03-26 may send them; they are given to it one by one. And until a server has said who
-//! it is, the library takes every event for a message, whatever type it has: what is of
-//! another type is kept from it. An answer that is no stream is read in the same way.
+//! rmcp skips events that it cannot parse or that are too long; here a response that says so takes
+//! their place, see [`unread`](super::unread). rmcp does not know batches, which 2025-03-26 servers
+//! may send; they are split. Before the handshake rmcp reads every event as a message; events of
+//! other types are dropped. JSON bodies are handled in the same way.
 //!
-//! **Invariant:** a request that got an answer of HTTP is not waited for in vain: a no that names
-//! no request is to the one that it answers.
+//! **Invariant:** a request that got an HTTP response does not wait in vain: an error without an id
+//! is assigned to the request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,12 +29,12 @@ use super::{MAX_MESSAGE, listed, steady, unread};
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// How soon a server may have a stream that it ended begun again, in milliseconds.
+/// The shortest delay before a closed stream is reopened, in milliseconds.
 const SOONEST: u64 = 100;
 
-const NO_ANSWER: &str = "the server says something else in the place of an answer";
+const NO_ANSWER: &str = "the server sent something else instead of a response";
 
-/// A client that misses no answer.
+/// The HTTP client.
 #[derive(Clone)]
 pub(super) struct Attentive {
     pub(super) client: reqwest::Client,
@@ -84,7 +82,7 @@ impl StreamableHttpClient for Attentive {
             }
             Answer::Accepted => match id {
                 Some(id) => {
-                    let why = "the server takes the message and gives no answer to it";
+                    let why = "the server accepted the request without a response";
                     StreamableHttpPostResponse::Json(unread::answer(id, why), None)
                 }
                 None => StreamableHttpPostResponse::Accepted,
@@ -135,14 +133,14 @@ impl StreamableHttpClient for Attentive {
             })
         };
         match last {
-            // The rest of an answer, which the library asks for again by itself.
+            // The rest of a response, which rmcp requests again by itself.
             Some(last) => open(Some(last)).await.map_err(steady::said_for_good),
             None => steady::steady(open, Arc::clone(&self.ears)).await,
         }
     }
 }
 
-/// What a body says that is no stream: a message, or several of a server of 2025-03-26.
+/// Reads a JSON body: a message, or a batch of a 2025-03-26 server.
 fn whole(
     body: &[u8],
     id: Option<RequestId>,
@@ -159,15 +157,14 @@ fn whole(
         }
         (id, _) => match unread::read(body) {
             Ok(message) => Ok(StreamableHttpPostResponse::Json(own(message, id), session)),
-            // Nobody waits for anything to be in it.
+            // The message was a notification, which needs no response.
             Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             Err(error) => Err(error.into()),
         },
     }
 }
 
-/// The same events, each of which the library can read; `id` is that of the request that they
-/// answer.
+/// Converts each event into one that rmcp can read; `id` is the request that the stream answers.
 fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> BoxedSseResponse {
     let readable = move |event: std::result::Result<Sse, SseError>| match (event, &id) {
         (Ok(event), id) => heard(event, id.as_ref()).into_iter().map(Ok).collect(),
@@ -180,11 +177,11 @@ fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> 
     events.flat_map(move |event| stream::iter(readable(event))).boxed()
 }
 
-/// An event, or one for each of its messages, the last of which has its name.
+/// Splits an event into one per message; the last one keeps the event id.
 fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     event.retry = event.retry.map(|wait| wait.max(SOONEST));
     if !is_message(&event) {
-        // Its name and when to come back count all the same.
+        // The event id and the retry delay still count.
         event.data = None;
     }
     let Some(data) = &event.data else { return vec![event] };
@@ -209,14 +206,13 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     events
 }
 
-/// Whether an event is of the type that messages have, which is also that of events without one.
+/// Whether an event has the type `message`, which is the default.
 fn is_message(event: &Sse) -> bool {
     matches!(event.event.as_deref(), None | Some("" | "message"))
 }
 
-/// A message as the library can read it: another one stands in for what cannot be read, or does
-/// not say what it answers. What answers something that was not asked here is none, and would
-/// end the wait for the answer.
+/// Converts a message into one that rmcp can read. Returns `None` for a response to another request,
+/// which would end the wait for the right one.
 fn heard_as(message: &str, id: Option<&RequestId>) -> Option<String> {
     let stand_in = match serde_json::from_str::<ServerJsonRpcMessage>(message) {
         Ok(JsonRpcMessage::Error(error)) if error.id.is_none() && id.is_some() => {
@@ -231,12 +227,12 @@ fn heard_as(message: &str, id: Option<&RequestId>) -> Option<String> {
     Some(stand_in.map_or_else(|| message.to_owned(), |stand_in| text(&stand_in)))
 }
 
-/// Whether both name one request. Some write a number as a text.
+/// Whether both ids are equal; some servers write a number as a string.
 fn is_same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }
 
-/// A no of a server that could not read who asked, as what it is: the answer to this request.
+/// Assigns an error without an id to the request.
 fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJsonRpcMessage {
     if let JsonRpcMessage::Error(error) = &mut answer
         && error.id.is_none()
@@ -246,8 +242,7 @@ fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJson
     answer
 }
 
-/// The one message that answers the request with this `id`: a no is always to it, whatever it
-/// names, and a result of something else is none.
+/// Assigns a response to the request with this `id`; a result with another id becomes an error.
 fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpcMessage {
     match (&mut answer, id) {
         (JsonRpcMessage::Error(error), Some(id)) => error.id = Some(id),
@@ -255,7 +250,7 @@ fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpc
             result.id = id;
         }
         (JsonRpcMessage::Response(_), Some(id)) => {
-            return unread::answer(id, "the server gives a result of something else");
+            return unread::answer(id, "the server sent the result of another request");
         }
         (_, Some(id)) => {
             return unread::answer(id, NO_ANSWER);
@@ -265,7 +260,7 @@ fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpc
     answer
 }
 
-/// A message of ours is always JSON.
+/// Serializes a message, which cannot fail.
 fn text(message: &ServerJsonRpcMessage) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }

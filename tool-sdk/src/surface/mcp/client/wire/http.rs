@@ -1,7 +1,7 @@
-//! Servers at an address, over streamable HTTP.
+//! Streamable HTTP: connects to a server at a URL.
 //!
-//! **Invariant:** what is sent to a server goes to its address and nowhere else: no redirect
-//! is followed, and this machine is not reached through a proxy, which would read all of it.
+//! **Invariant:** requests go to the configured URL only: redirects are not followed, and loopback
+//! servers are not reached through a proxy, which could read the traffic.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,28 +20,26 @@ use super::lines::Overflow;
 use super::pause::LONGEST;
 use super::{MAX_MESSAGE, begin, either};
 
-/// How long it may take to reach the machine.
+/// The timeout for opening a TCP connection.
 const REACH: Duration = Duration::from_secs(10);
 
-/// How long a server may take to say that it is one of today. One that hangs is met again; one
-/// that is only slow should not be taken for an older one.
+/// How long a server may take to answer the 2026 handshake. After that the older one is tried, so
+/// the time is long enough for a server that is merely slow.
 const MEETING: Duration = Duration::from_secs(10);
 
-/// Talks to the server at an address.
+/// Connects to the server at an endpoint.
 pub(in super::super) async fn dial(
     address: &Address,
     questions: &Questions,
 ) -> Result<Arc<dyn Remote>, RemoteError> {
-    let client = client(address.is_local()).map_err(|error| {
-        RemoteError::connection("no connection can be made from here").because(error)
-    })?;
+    let client = client(address.is_local())
+        .map_err(|error| RemoteError::connection("cannot set up an HTTP client").because(error))?;
     let mut waits = ExponentialBackoff::default();
     waits.max_delay = Some(LONGEST);
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
         .custom_headers(address.headers.clone())
         .max_sse_event_size(MAX_MESSAGE)
-        // What was sent is not sent again, least of all to a server whose tools may be others
-        // by now.
+        // Requests are not sent again in a new session, whose tools may be others.
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(waits);
     if let Some(token) = &address.bearer {
@@ -57,12 +55,12 @@ pub(in super::super) async fn dial(
 }
 
 fn client(is_local: bool) -> reqwest::Result<reqwest::Client> {
-    // One that the host chose before stays.
+    // Fails when the host installed a provider before, which then stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .redirect(Policy::none())
         .connect_timeout(REACH)
         .pool_max_idle_per_host(0);
-    // Proxies are those of the environment.
+    // Proxies come from the environment.
     if is_local { client.no_proxy() } else { client }.build()
 }

@@ -1,12 +1,12 @@
-//! Ids of requests that nobody can guess, and answers that nobody asked for.
+//! Makes request ids unpredictable, and drops responses that were not requested.
 //!
-//! The library counts its requests from nought. On the wire they are counted from a random
-//! number, so that an answer has to have seen its question; and an answer counts once. What
-//! the server asks is counted until the answer is written: nobody keeps a flood of questions.
+//! rmcp counts its requests from 0. On the wire they are counted from a random number, so that a
+//! server cannot answer a request before it has seen it; and each request is answered once. Open
+//! requests of the server are counted and limited.
 //!
-//! A server that says nothing for too long when it is met as one of today is taken for one that
-//! knows no such question, so that older ones do not cost the library's patience at every start.
-//! One that is met as an older one and names a version that has no such beginning is left.
+//! A server that does not answer the 2026 handshake in time gets the same treatment as one that does
+//! not know it, because rmcp's own timeout is much longer. A server that answers `initialize` with a
+//! version without this handshake is disconnected.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,43 +26,43 @@ use super::super::remote::RemoteError;
 use super::ears::Ears;
 use super::lines::Overflow;
 
-/// Ids stay whole numbers also for those who read numbers as doubles.
+/// Ids stay exact for peers that parse numbers as doubles.
 const START_BITS: u32 = 52;
 
-/// More requests than one connection ever sees.
+/// More requests than any connection has.
 const MOST: i64 = 1 << 40;
 
-/// How many requests of a server may wait for their answers.
+/// How many requests of a server may be open.
 const MOST_UNANSWERED: usize = 64;
 
-/// From how many on whoever answers has its turn before the next message is read.
+/// From this many open requests on, the task yields before it reads the next message.
 const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
 
-/// How much is told of the name of a version.
+/// How much of an unknown version is shown, in characters.
 const MOST_OF_NAME: usize = 40;
 
 /// What a request waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// Its answer.
+    /// Its response.
     Answer,
-    /// News, for as long as there is a connection.
+    /// Notifications, for as long as the connection lasts.
     News,
 }
 
-/// A transport on which only what was asked for is answered.
+/// A transport that lets only requested responses through.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
-    /// The requests without an answer, by the library's ids, and what each waits for.
+    /// The requests without a response, by rmcp's ids.
     open: Mutex<HashMap<i64, Waits>>,
-    /// For how long a server may say nothing when it is met as one of today.
+    /// How long the 2026 handshake may take.
     patience: Option<Duration>,
-    /// The request that meets it so, and until when it is answered.
+    /// The 2026 handshake request, and its deadline.
     meeting: Option<(i64, Instant)>,
-    /// The request that meets it as an older one.
+    /// The `initialize` request.
     greeting: Option<i64>,
-    /// The server's requests without an answer.
+    /// The server's requests without a response.
     unanswered: Arc<Mutex<Vec<RequestId>>>,
     overflow: Overflow,
     ears: Arc<Ears>,
@@ -79,10 +79,10 @@ impl<T> Guarded<T> {
         closed: CancellationToken,
     ) -> Result<Self, RemoteError> {
         let random = getrandom::u64().map_err(|error| {
-            RemoteError::connection("the system has no random numbers")
+            RemoteError::connection("cannot get random numbers from the system")
                 .because(io::Error::from(error))
         })?;
-        // What is left fits into a number with a sign.
+        // The remaining bits fit into an `i64`.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
         let (open, unanswered) = (Mutex::default(), Arc::default());
         let (meeting, greeting) = (None, None);
@@ -100,24 +100,24 @@ impl<T> Guarded<T> {
         })
     }
 
-    /// An id of the library as the server sees it.
+    /// Replaces an id of rmcp by the id on the wire.
     fn disguise(&self, id: &mut RequestId) -> Option<i64> {
         let RequestId::Number(number) = *id else { return None };
         *id = RequestId::Number(self.start + number);
         Some(number)
     }
 
-    /// The library's id for one that the server names, when it is one of ours.
+    /// Returns rmcp's id for an id on the wire, if it is one of ours.
     fn known(&self, id: &RequestId) -> Option<i64> {
         let number = match id {
             RequestId::Number(number) => *number,
-            // Some write numbers as texts.
+            // Some servers write numbers as strings.
             RequestId::String(text) => text.parse().ok()?,
         };
         number.checked_sub(self.start).filter(|number| (0..MOST).contains(number))
     }
 
-    /// Writes an outgoing message as the server shall see it.
+    /// Rewrites the ids in an outgoing message.
     fn outgoing(&mut self, message: &mut TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
@@ -147,7 +147,7 @@ impl<T> Guarded<T> {
         }
     }
 
-    /// The version that an older server names, where it is none in which it can be talked to so.
+    /// Returns the version in the response to `initialize`, if it is not supported.
     fn misfit<'a>(&self, message: &'a RxJsonRpcMessage<RoleClient>) -> Option<&'a str> {
         let JsonRpcMessage::Response(answer) = message else { return None };
         let ServerResult::InitializeResult(begun) = &answer.result else { return None };
@@ -157,7 +157,7 @@ impl<T> Guarded<T> {
         (is_first && !fits).then_some(version.as_str())
     }
 
-    /// Reads an incoming message as the library wants it; whether it counts at all.
+    /// Rewrites the ids in an incoming message; returns whether it is passed on.
     fn incoming(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> bool {
         match message {
             JsonRpcMessage::Response(answer) => {
@@ -171,7 +171,7 @@ impl<T> Guarded<T> {
             }
             JsonRpcMessage::Error(error) => match &mut error.id {
                 Some(id) => self.answered(id),
-                // A server that could not read who asked.
+                // The server could not read the id: assign the error to the only open request.
                 None => {
                     let only = self.take_only();
                     error.id = only.map(RequestId::Number);
@@ -186,8 +186,8 @@ impl<T> Guarded<T> {
         }
     }
 
-    /// Whether the library has to hear of this. What is heard here makes no work for it, so
-    /// that a flood of it costs little more than its bytes.
+    /// Whether rmcp needs this notification. The others are handled here, so that a flood of them is
+    /// cheap.
     fn concerns(&self, told: &mut ServerNotification) -> bool {
         let meta = told.get_meta_mut();
         let subscription = meta.subscription_id();
@@ -195,19 +195,19 @@ impl<T> Guarded<T> {
             meta.set_subscription_id(RequestId::Number(number));
         }
         match told {
-            // Also that of a subscription, where the library keeps only so many.
+            // Also on a subscription, whose queue in rmcp is limited.
             ServerNotification::ToolListChangedNotification(_) => {
                 self.ears.heard_of_change();
                 false
             }
-            // Told here, so that no step comes after the answer.
+            // Handled here, so that no progress arrives after the response.
             ServerNotification::ProgressNotification(progress) => {
                 self.ears.heard_of_progress(progress.params.clone());
                 false
             }
             ServerNotification::CancelledNotification(cancelled) => {
                 let Some(id) = &mut cancelled.params.request_id else { return false };
-                // What the server takes back is not answered.
+                // A request that the server cancels is not answered.
                 let was_asked = settle(&self.unanswered, id);
                 match self.known(id) {
                     Some(number) => *id = RequestId::Number(number),
@@ -225,7 +225,7 @@ impl<T> Guarded<T> {
         self.open().remove(&number).is_some()
     }
 
-    /// Takes the one request that waits for an answer, where it is the only one.
+    /// Takes the only request that waits for a response, if there is exactly one.
     fn take_only(&self) -> Option<i64> {
         let mut open = self.open();
         let mut waiting = open.iter().filter(|(_, waits)| **waits == Waits::Answer);
@@ -242,7 +242,7 @@ impl<T> Guarded<T> {
 }
 
 impl<T: Transport<RoleClient>> Guarded<T> {
-    /// The next message; a refusal in the server's place when it does not know how it is met.
+    /// Returns the next message; an error response in the server's place if the 2026 handshake times out.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let Some((number, until)) =
             self.meeting.filter(|(number, _)| self.open().contains_key(number))
@@ -253,9 +253,9 @@ impl<T: Transport<RoleClient>> Guarded<T> {
             return received;
         }
         self.meeting = None;
-        let words = "the server does not say whether it is one of today";
+        let words = "the server did not answer in time";
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None);
-        // As the server would write it; should it answer late, nobody asked.
+        // As the server would write it; a late response is dropped.
         Some(JsonRpcMessage::error(error, Some(RequestId::Number(self.start + number))))
     }
 }
@@ -264,8 +264,7 @@ fn locked(unanswered: &Mutex<Vec<RequestId>>) -> MutexGuard<'_, Vec<RequestId>> 
     unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody waits for the answer to this request of the server any more; says whether anybody
-/// did.
+/// Removes a request of the server from the open ones; returns whether it was there.
 fn settle(unanswered: &Mutex<Vec<RequestId>>, id: &RequestId) -> bool {
     let mut unanswered = locked(unanswered);
     let at = unanswered.iter().position(|one| one == id);
@@ -305,7 +304,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
                     if let Some(version) = self.misfit(&message) {
                         let version: String = version.escape_debug().take(MOST_OF_NAME).collect();
                         self.overflow.note(format_args!(
-                            "version {version} of the protocol, which is not spoken here"
+                            "protocol version {version}, which is not supported"
                         ));
                         self.closed.cancel();
                         return None;
@@ -320,7 +319,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
                     if counts {
                         return Some(message);
                     }
-                    tracing::debug!("a message that nobody waits for was dropped");
+                    tracing::debug!("dropped a message without a request");
                 }
                 None => {
                     self.closed.cancel();

@@ -1,9 +1,8 @@
-//! What a server says over a stream, line by line, none of which may be endless.
+//! Newline-delimited JSON over two streams, with a limit for each line.
 //!
-//! A message that is too long ends the connection, as more requests than anybody answers do, and
-//! more messages in one line than anybody sends: whoever waits learns why, and nothing of it is
-//! kept. A line that cannot be read is left out, unless it is an answer: see
-//! [`unread`](super::unread).
+//! A message that is too long ends the connection, and so do too many open requests of the server
+//! or too many messages in one line; callers get the reason. A line that cannot be parsed is
+//! skipped, unless it is a response: see [`unread`](super::unread).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -22,23 +21,23 @@ use super::super::super::batch::{self, List};
 use super::super::remote::RemoteError;
 use super::{MAX_MESSAGE, unread};
 
-/// What a server sent too much of, or should not have sent, if anything.
+/// The limit that a server exceeded first, if any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overflow(Arc<OnceLock<String>>);
 
 impl Overflow {
-    /// The server sent too much of this; what was noticed first stays.
+    /// Records a violation, unless there is one already.
     pub(super) fn note(&self, what: fmt::Arguments<'_>) {
         self.0.get_or_init(|| format!("the server sent {what}"));
     }
 
-    /// What there is to say about it.
+    /// Returns the error for callers.
     pub(super) fn error(&self) -> Option<RemoteError> {
         self.0.get().map(RemoteError::protocol)
     }
 }
 
-/// Two streams, one message a line. The library writes, and does not read.
+/// A transport over two streams, one message a line. rmcp writes; reading is done here.
 pub(super) struct Lines<R, W: AsyncWrite> {
     read: FramedRead<R, Messages>,
     write: AsyncRwTransport<RoleClient, Empty, W>,
@@ -78,17 +77,17 @@ where
     }
 }
 
-/// Reads messages, and stops at one that is too long.
+/// Decodes messages; fails on one that is too long.
 struct Messages {
     overflow: Overflow,
-    /// Up to where no line ends.
+    /// The prefix of the buffer that has no line end.
     seen: usize,
-    /// What came in one line and was not given on yet.
+    /// Further messages of the last line, which was a batch.
     more: VecDeque<RxJsonRpcMessage<RoleClient>>,
 }
 
 impl Messages {
-    /// The first message of a line.
+    /// Returns the first message of a line.
     fn first(&mut self, line: &[u8]) -> io::Result<Option<RxJsonRpcMessage<RoleClient>>> {
         let line = unread::without_mark(line);
         if !batch::is_one(line) {

@@ -1,6 +1,6 @@
-//! The tools of a server, page by page.
+//! Lists the tools of a server, page by page.
 //!
-//! **Invariant:** no list is endless, and what is no tool takes nobody else's place.
+//! **Invariant:** every list is bounded, and an invalid entry does not affect the others.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -14,16 +14,16 @@ use super::super::cost;
 use super::super::remote::{RemoteError, RemoteTool};
 use super::{Wire, deep, gone, recast};
 
-/// How many pages a list may have.
+/// The most pages of a list.
 const MOST_PAGES: usize = 1000;
 
-/// How many bytes a list may have in all.
+/// The most bytes of a list.
 const MOST_BYTES: usize = 16 << 20;
 
-/// How many parts the schemas of a list may have in all; each costs many times its bytes.
+/// The most objects in the schemas of a list; each costs many times its bytes.
 const MOST_PARTS: usize = 100_000;
 
-/// As how many bytes an entry counts at least, because it costs as many here.
+/// Each entry counts as at least this many bytes, as it costs as much memory.
 const LEAST_BYTES: usize = 512;
 
 impl Wire {
@@ -33,19 +33,23 @@ impl Wire {
         let left_out = 'pages: loop {
             let page = self.page(cursor.take()).await?;
             remarks.extend(page.left_out.iter().map(|name| {
-                format!("{}: left out, its `x-mcp-header` cannot be followed", shown(name))
+                format!("{}: left out, its `x-mcp-header` is not supported", shown(name))
             }));
             for tool in page.tools {
                 bytes += tool.to_string().len().max(LEAST_BYTES);
                 if bytes > MOST_BYTES {
-                    break 'pages Some(format!("only {MOST_BYTES} bytes of its list count"));
+                    break 'pages Some(format!(
+                        "only the first {MOST_BYTES} bytes of its list are used"
+                    ));
                 }
                 parts += cost::parts(&tool);
                 if parts > MOST_PARTS {
-                    break 'pages Some(format!("only {MOST_PARTS} parts of its list count"));
+                    break 'pages Some(format!(
+                        "only the first {MOST_PARTS} parts of its list are used"
+                    ));
                 }
                 if deep::was(&tool) {
-                    remarks.push(format!("{}: left out, it is nested too deep", name(&tool)));
+                    remarks.push(format!("{}: left out, it is nested too deeply", name(&tool)));
                     continue;
                 }
                 match RemoteTool::deserialize(&tool) {
@@ -55,10 +59,10 @@ impl Wire {
             }
             match page.next_cursor {
                 Some(_) if seen.len() + 1 == MOST_PAGES => {
-                    break Some(format!("only {MOST_PAGES} pages of its list count"));
+                    break Some(format!("only the first {MOST_PAGES} pages of its list are used"));
                 }
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                // A server that leads back to a page has told everything that it has.
+                // A cursor that repeats means that every page was read.
                 _ => break None,
             }
         };
@@ -67,7 +71,7 @@ impl Wire {
         Ok(tools)
     }
 
-    /// One page of the list, in which not everything need be a tool.
+    /// Requests one page of the list, which may contain invalid entries.
     async fn page(&self, cursor: Option<String>) -> Result<Page, RemoteError> {
         let from = PaginatedRequestParams::default().with_cursor(cursor);
         let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(from));
@@ -85,11 +89,11 @@ impl Wire {
                 let left_out = told.into_iter().filter(is_missing).collect();
                 recast(&page).map(|page: Page| Page { left_out, ..page })
             }
-            // The library knows no page with anything else in it.
+            // rmcp does not parse pages with unknown entries.
             ServerResult::CustomResult(page) => serde_json::from_value(page.0).ok(),
             _ => None,
         }
-        .ok_or_else(|| RemoteError::protocol("the server's list is none"))
+        .ok_or_else(|| RemoteError::protocol("the server's response is not a list of tools"))
     }
 }
 
@@ -99,12 +103,12 @@ impl Wire {
 struct Page {
     tools: Vec<Value>,
     next_cursor: Option<String>,
-    /// The names of those that the library has left out.
+    /// The names of the tools that rmcp dropped.
     #[serde(skip)]
     left_out: Vec<String>,
 }
 
-/// What a server calls something that it takes for a tool.
+/// Returns the name of an entry.
 fn name(tool: &Value) -> String {
     shown(tool["name"].as_str().unwrap_or("without a name"))
 }

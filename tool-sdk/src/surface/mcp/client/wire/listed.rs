@@ -1,9 +1,9 @@
-//! The names in a list of tools as it came over HTTP.
+//! Records the tool names in a listing over HTTP.
 //!
-//! The library leaves out a tool whose arguments cannot stand in the head of a request as it says,
-//! and tells nobody. What came is noted here, so that what is missing can be told.
+//! rmcp silently drops a tool whose arguments cannot be sent in HTTP headers as it asks. The names
+//! are recorded from the raw response, so that a warning can name the dropped tools.
 //!
-//! **Invariant:** nothing is changed on its way.
+//! **Invariant:** responses are not changed.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
 
 use super::ears::Ears;
 
-/// Whether a list of tools is asked for.
+/// Whether the message is `tools/list`.
 pub(super) fn is_list(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(request) = message else { return false };
     matches!(request.request, ClientRequest::ListToolsRequest(_))
 }
 
-/// The same answer to who asked for a list, of which the names are noted.
+/// Records the names in the response to `tools/list`, and returns it.
 pub(super) fn noted(
     ears: &Arc<Ears>,
     posted: StreamableHttpPostResponse,

@@ -1,8 +1,8 @@
-//! Connections over the protocol's own transports.
+//! Transports: connections over stdio and streamable HTTP, built on rmcp.
 //!
-//! [`stdio`] starts programs, [`http`] dials addresses; both are talked to through [`ids`],
-//! so that no message counts that was not asked for. A server is first met as one of today,
-//! and then, whatever it made of that, as one of before 2026.
+//! [`stdio`] starts programs, [`http`] connects to URLs. Both go through [`ids`], which drops
+//! responses that were not requested. A server is first addressed with the 2026 protocol; if that
+//! fails it is addressed as an older one, with `initialize`.
 
 mod asked;
 mod deep;
@@ -52,18 +52,17 @@ use super::questions::Questions;
 use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
 use crate::process::Piped;
 
-/// The longest message that a server may send.
+/// The longest message that a server may send, in bytes.
 const MAX_MESSAGE: usize = 4 << 20;
 
-/// How often a server may ask to be called again with what it said before.
+/// How often a server may answer a call with a request for more input.
 const MOST_ROUNDS: usize = 10;
 
-/// Talks to a server over two streams, one message a line; it is told that it may ask
-/// `questions`.
+/// Connects to a server over two streams, one message a line, and enables `questions` for it.
 ///
 /// # Errors
 ///
-/// Fails when the server does not begin as the protocol says.
+/// Fails when the handshake fails.
 ///
 /// # Examples
 ///
@@ -91,7 +90,7 @@ where
         .map_err(|failed| failed.error)
 }
 
-/// Meets a server as one of today, and as an older one where it says that it is.
+/// The 2026 lifecycle, with a fallback to an older version that the server names.
 fn today() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -99,8 +98,8 @@ fn today() -> ClientLifecycleMode {
     }
 }
 
-/// Meets a server as one of today, for as long as `patience` lasts, and begins anew as with an
-/// older one when that fails, or with more patience when it is no older one.
+/// Connects with the 2026 protocol within `patience`. If that fails, tries the older handshake, and
+/// then the 2026 protocol again without a timeout if the server may only be slow.
 async fn either<F>(
     meet: impl Fn(ClientLifecycleMode) -> F,
     patience: Duration,
@@ -128,23 +127,23 @@ where
     Err(failed.error)
 }
 
-/// A connection of which the beginning went well.
+/// An established connection.
 struct Wire {
     service: Arc<RunningService<RoleClient, Arc<Ears>>>,
-    /// What the connection lives on.
+    /// The runtime that drives the connection.
     runtime: Handle,
     ears: Arc<Ears>,
     closed: CancellationToken,
     overflow: Overflow,
     child: Option<Piped>,
-    /// What was odd about the tools when they were listed last.
+    /// Warnings about the last list of tools.
     remarks: Mutex<Vec<String>>,
-    /// Ends who listens for changes.
+    /// Stops the subscription to changes.
     _listening: DropGuard,
 }
 
-/// Begins to talk over a transport; `patience` is for how long the server may say nothing when
-/// it is met as one of today.
+/// Performs the handshake over a transport. `patience` is how long the server may be silent when it
+/// is addressed with the 2026 protocol.
 async fn begin<T>(
     transport: T,
     patience: Option<Duration>,
@@ -170,7 +169,7 @@ where
             return Err(refused(error, words, &overflow));
         }
     };
-    // What is kept here is kept on purpose, and elsewhere.
+    // Tools are cached by the connection, not by rmcp.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let listening = news::listen(service.peer().clone(), Arc::clone(&ears));
     let stop = closed.child_token();
@@ -206,22 +205,22 @@ impl Wire {
                     if more.input_requests.is_none() && more.request_state.is_none() =>
                 {
                     return Err(RemoteError::protocol(
-                        "the server wants more and does not say what",
+                        "the server asks for more input without saying which",
                     ));
                 }
                 ServerResult::InputRequiredResult(more) => {
-                    // What belonged to an earlier round does not go along.
+                    // Responses of an earlier round are not sent again.
                     params.input_responses = answered(call, more.input_requests).await?;
                     params.request_state = more.request_state;
                 }
                 _ => return Err(no_result()),
             }
         }
-        Err(RemoteError::protocol("the server comes to no end"))
+        Err(RemoteError::protocol("the server keeps asking for more input"))
     }
 
-    /// Sends a request and waits for the answer, for as long as the server shows that it is
-    /// there. Whoever does not wait to the end has the server told so.
+    /// Sends a request and waits for the response. Progress restarts the timeout; if the caller stops
+    /// waiting, the server gets a cancellation.
     async fn ask(
         &self,
         request: ClientRequest,
@@ -235,7 +234,7 @@ impl Wire {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer,
-                // What is still being written to a server that is gone is not waited for.
+                // Do not wait for a write to a server that is gone.
                 () = self.closed.cancelled() => {
                     asked.handle = None;
                     return Err(self.failed(ServiceError::TransportClosed));
@@ -244,13 +243,13 @@ impl Wire {
                     silence = Instant::now() + call.timeout;
                     step.tell(call.report);
                 }
-                // Who waits for an answer of ours has a reason to be silent.
+                // The server may be silent while it waits for our answer.
                 () = sleep_until(silence) => if call.answers.is_open() {
                     silence = Instant::now() + call.timeout;
                 } else {
-                    asked.cancel("the time is up").await;
+                    asked.cancel("the call timed out").await;
                     return Err(RemoteError::timeout(format_args!(
-                        "the server said nothing for {:?}", call.timeout
+                        "the server was silent for {:?}", call.timeout
                     )));
                 }
             }
@@ -265,7 +264,7 @@ impl Wire {
         }
     }
 
-    /// What a failure means to whoever called.
+    /// Converts an error of rmcp for the caller.
     fn failed(&self, error: ServiceError) -> RemoteError {
         if let Some(error) = self.overflow.error() {
             return error;
@@ -281,15 +280,16 @@ impl Wire {
                 failed.error
             }
             ServiceError::Timeout { timeout } => {
-                RemoteError::timeout(format_args!("the server said nothing for {timeout:?}"))
+                RemoteError::timeout(format_args!("the server was silent for {timeout:?}"))
             }
             ServiceError::Cancelled { .. } => RemoteError::aborted("the call was cancelled"),
-            other => RemoteError::protocol("the server's answer is none").because(other),
+            other => RemoteError::protocol("the server's response is not one to this request")
+                .because(other),
         }
     }
 }
 
-/// The answers to what a server wants to know before it goes on.
+/// Answers the requests for input that a server's result contains.
 async fn answered(
     call: &RemoteCall<'_>,
     requests: Option<InputRequests>,
@@ -304,7 +304,7 @@ async fn answered(
     Ok((!answers.is_empty()).then_some(answers))
 }
 
-/// A result with something in it that the library does not know; what that is shows itself.
+/// Reads a result with members that rmcp does not know.
 fn odd_result(result: Value) -> Option<RemoteResult> {
     let kind = result.get("resultType").map(|kind| kind == "complete");
     let is_result = kind.unwrap_or(true) && result.get("content").is_some_and(Value::is_array);
@@ -312,14 +312,14 @@ fn odd_result(result: Value) -> Option<RemoteResult> {
 }
 
 fn no_result() -> RemoteError {
-    RemoteError::protocol("the server's answer is no result")
+    RemoteError::protocol("the server's response is not a tool result")
 }
 
 fn gone() -> RemoteError {
-    RemoteError::connection("the server went away")
+    RemoteError::connection("the server disconnected")
 }
 
-/// The same value in the form that the port has.
+/// Converts a value of rmcp into the type of the port.
 fn recast<T: serde::de::DeserializeOwned>(value: &impl serde::Serialize) -> Option<T> {
     serde_json::from_value(serde_json::to_value(value).ok()?).ok()
 }
@@ -342,7 +342,7 @@ impl Remote for Wire {
                 ReadResourceResponse::Complete(read) => recast(&read),
                 _ => None,
             }
-            .ok_or_else(|| RemoteError::protocol("the server's resource is none"))
+            .ok_or_else(|| RemoteError::protocol("the server's response is not a resource"))
         })
     }
 

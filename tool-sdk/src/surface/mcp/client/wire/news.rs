@@ -1,8 +1,8 @@
-//! News of other tools from a server that only tells those who ask for it.
+//! Subscribes to changes of the tools, on servers that notify subscribers only.
 //!
-//! What a subscription tells is heard where it comes in, see [`ids`](super::ids). Here it is only
-//! kept: whoever ends it, it is asked for again for as long as there is a connection. What changed
-//! before it stood nobody told, so the tools are looked at then, the first time too.
+//! The notifications are handled in [`ids`](super::ids). Here the subscription is only kept: it is
+//! renewed with backoff when it ends, for as long as the connection lasts. Changes before it was
+//! established were not notified, so the tools are listed again each time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError, Subscription};
 use super::ears::Ears;
 use super::pause::Pause;
 
-/// Hears of changes, for as long as it is waited for.
+/// Subscribes to changes until it is cancelled.
 pub(super) async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
     let Some(info) = peer.peer_info() else { return };
     let tools = info.capabilities.tools.as_ref();
@@ -21,7 +21,7 @@ pub(super) async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
     }
     ears.expect_news();
     if info.protocol_version.has_initialize() {
-        // One that tells without being asked to.
+        // An older server notifies without a subscription.
         return;
     }
     let mut pause = Pause::new();

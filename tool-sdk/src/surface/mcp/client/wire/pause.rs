@@ -1,20 +1,20 @@
-//! How long is waited before something that ended is begun again.
+//! Exponential backoff between attempts to reopen a stream or a subscription.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The wait after what lasted.
+/// The first delay, and the delay after a stream that lasted.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
 
-/// The longest wait, after what ends again and again.
+/// The longest delay.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
-/// Waits that grow for as long as what is begun after them is over sooner than they were.
+/// Delays that double as long as each stream ends sooner than the last delay.
 #[derive(Debug)]
 pub(super) struct Pause {
     waited: Duration,
-    /// Since when there is something that may end.
+    /// When the last delay ended, and a stream could be opened.
     since: Instant,
 }
 
@@ -23,7 +23,7 @@ impl Pause {
         Self { waited: Duration::ZERO, since: Instant::now() }
     }
 
-    /// Waits after the end of what began at the end of the last wait.
+    /// Waits before the next attempt.
     pub(super) async fn wait(&mut self) {
         self.waited = match self.since.elapsed() >= self.waited {
             true => SHORTEST,
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_grows_until_something_lasts() {
+    async fn delay_doubles_until_a_stream_lasts() {
         let mut pause = Pause::new();
         let mut waited = Vec::new();
         for lasts in [0, 0, 0, 3, 8, 0, 0] {

@@ -1,10 +1,10 @@
-//! How a message is sent to a server over HTTP, and what the server makes of it.
+//! Sends a message with HTTP POST and classifies the response.
 //!
-//! The library could send it, too, and would then read a body that is no stream of events by
-//! itself: with limits of its own, and as nothing where it is written in a way that every other
-//! transport here understands. So the bodies are handed on as they came.
+//! rmcp could send it as well, but would parse a JSON body itself, with limits of its own, and drop
+//! a body in an encoding that the other transports here accept. So the bodies are passed on as
+//! bytes.
 //!
-//! **Invariant:** what is kept of an answer is bounded, however long it says to be or is.
+//! **Invariant:** what is kept of a response is bounded, however long it claims to be or is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,36 +27,36 @@ use super::unread;
 
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// The longest refusal that is read; a server may say more beside its status than anybody needs.
+/// The longest body of an error response that is read, in bytes.
 const LONGEST_REFUSAL: usize = 64 << 10;
 
-/// The longest wait that a server may ask for, as it is written.
+/// The longest `Retry-After` value, in bytes.
 const LONGEST_WAIT: usize = 128;
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
 
-/// What belongs to a message beside itself.
+/// The session, token and headers of a request.
 pub(super) struct Envelope {
     pub(super) session: Option<Arc<str>>,
     pub(super) token: Option<String>,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
 }
 
-/// What a server says to a message, with the name of a session where it begins one.
+/// The response to a message, with the id of a session that it starts.
 pub(super) enum Answer {
-    /// That it has it.
+    /// The server accepted the message without a response.
     Accepted,
-    /// All at once, as it came.
+    /// A JSON body, as bytes.
     Whole(Vec<u8>, Option<String>),
-    /// In a stream.
+    /// An SSE stream.
     Events(BoxedSseResponse, Option<String>),
-    /// No.
+    /// A JSON-RPC error in an HTTP error response.
     Refused(ErrorData, Option<String>),
 }
 
-/// Sends a message; no body and no event of the answer is longer than `longest`.
+/// Sends a message; neither the body nor an event of the response may exceed `longest` bytes.
 pub(super) async fn post(
     client: &Client,
     uri: &str,
@@ -84,7 +84,7 @@ pub(super) async fn post(
     } else if wants_answer {
         Err(StreamableHttpError::UnexpectedContentType(header(&response, CONTENT_TYPE.as_str())))
     } else {
-        // Some say more than that they have it, for people to read.
+        // Some servers send a text for people with it.
         Ok(Answer::Accepted)
     }
 }
@@ -100,7 +100,7 @@ async fn send(
         request = request.header(CONTENT_TYPE, JSON);
     }
     for (name, value) in envelope.headers {
-        // What the protocol says with a header is not for others to say.
+        // Configured headers must not override those of the protocol.
         if matches!(name.as_str(), "accept" | SESSION | "last-event-id") {
             return Err(StreamableHttpError::ReservedHeaderConflict(name.to_string()));
         }
@@ -116,7 +116,7 @@ async fn send(
     request.body(body).send().await.map_err(StreamableHttpError::Client)
 }
 
-/// A server that wants to know first who calls.
+/// The error for a response that asks for authorization.
 fn not_let_in(response: &Response) -> StreamableHttpError<reqwest::Error> {
     match (response.status().as_u16(), header(response, WWW_AUTHENTICATE.as_str())) {
         (401, Some(how)) => StreamableHttpError::AuthRequired(AuthRequiredError::new(how)),
@@ -132,7 +132,7 @@ fn only_a_status(response: &Response) -> StreamableHttpError<reqwest::Error> {
     HttpStatusError::new(response.status().as_u16(), wait).into()
 }
 
-/// What there is beside a status that means no.
+/// Reads the body of an error response.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
@@ -145,17 +145,17 @@ async fn refused(
         true => whole(response, LONGEST_REFUSAL).await.ok().and_then(|body| no_in(&body)),
         false => None,
     };
-    // Whoever does not know the question refuses it as best they can, mostly without saying
-    // whose it is; without an answer nobody would learn that an older beginning may go better.
+    // A server that does not know `server/discover` mostly answers with an error without an id. It is
+    // passed on as a response, so that the older handshake is tried.
     if is_first_question(message) && !has_session && status.is_client_error() {
-        let words = || format!("the question is refused with the status {status}");
+        let words = || format!("`server/discover` failed with the status {status}");
         let said = said.unwrap_or_else(|| ErrorData::invalid_request(words(), None));
         return Ok(Answer::Refused(said, None));
     }
     said.map(|said| Answer::Refused(said, session)).ok_or(by_status)
 }
 
-/// The error that a body is, if it is one.
+/// Parses a body as a JSON-RPC error.
 fn no_in(body: &[u8]) -> Option<ErrorData> {
     match unread::read(unread::without_mark(body)) {
         Ok(JsonRpcMessage::Error(said)) => Some(said.error),
@@ -163,7 +163,7 @@ fn no_in(body: &[u8]) -> Option<ErrorData> {
     }
 }
 
-/// Whether it is the question that only servers of today understand.
+/// Whether it is `server/discover`, which only 2026 servers know.
 fn is_first_question(message: &ClientJsonRpcMessage) -> bool {
     matches!(
         message,
@@ -176,13 +176,13 @@ fn header(response: &Response, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// Whether the body is of that kind, whatever else is said of it.
+/// Whether the body has this content type, with any parameters.
 fn is_of(response: &Response, kind: &str) -> bool {
     let said = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     said.get(..kind.len()).is_some_and(|said| said.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
-/// The whole body.
+/// Reads a body up to a limit.
 async fn whole(mut response: Response, longest: usize) -> Result<Vec<u8>> {
     let too_long = || StreamableHttpError::ResponseBodyTooLarge { max_size: longest };
     let said = response.content_length().unwrap_or_default();
@@ -199,7 +199,7 @@ async fn whole(mut response: Response, longest: usize) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The events of a body, until one of them is too long.
+/// Returns the events of a body, until one of them exceeds the limit.
 fn events(response: Response, longest: usize) -> BoxedSseResponse {
     let begun = Some((response, Measure::default()));
     let parts = stream::unfold(begun, move |body| async move {
@@ -214,13 +214,13 @@ fn events(response: Response, longest: usize) -> BoxedSseResponse {
     SseStream::from_bytes_stream(parts).boxed()
 }
 
-/// Whether this is why no more events come.
+/// Whether the stream ended because an event was too long.
 pub(super) fn is_too_long(error: &SseError) -> bool {
     let SseError::Body(error) = error else { return false };
     matches!(error.downcast_ref(), Some(Broken::TooLong))
 }
 
-/// Why no more events come.
+/// Why a stream of events ended.
 #[derive(Debug)]
 enum Broken {
     TooLong,
@@ -245,19 +245,19 @@ impl std::error::Error for Broken {
     }
 }
 
-/// How much has to be kept of a stream of events until the next of them is whole.
+/// Counts how many bytes have to be buffered until the next event of a stream is complete.
 #[derive(Default)]
 struct Measure {
-    /// The lines of the event before this one, without comments.
+    /// The length of the event before this line, without comments.
     lines: usize,
     line: usize,
     is_comment: bool,
-    /// Whether a line feed would only be the rest of an end of a line.
+    /// Whether a line feed would only complete a CRLF.
     may_be_rest: bool,
 }
 
 impl Measure {
-    /// Counts what came; gives the most that had to be kept meanwhile.
+    /// Counts a chunk; returns the most that had to be buffered meanwhile.
     fn add(&mut self, mut part: &[u8]) -> usize {
         let mut most = 0;
         while let Some(first) = part.first() {
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_counted_than_has_to_be_kept() {
+    fn counts_the_bytes_of_the_longest_event() {
         for (stream, expected) in [
             ("data: 1\n\ndata: 22\n\n", 9),
             ("data: 1\ndata: 2\n\ndata: 3\n\n", 16),

@@ -1,5 +1,4 @@
-//! Beginnings that fail, and messages that do not arrive: what whoever wanted a connection is
-//! told.
+//! Errors of the handshake and of sending, as the caller gets them.
 
 use rmcp::model::ErrorData;
 use rmcp::service::ClientInitializeError;
@@ -10,19 +9,19 @@ use super::super::remote::RemoteError;
 use super::lines::Overflow;
 use super::unread;
 
-/// A beginning that failed.
+/// A handshake that failed.
 pub(super) struct Failed {
     pub(super) error: RemoteError,
-    /// Whether an older beginning may go better.
+    /// Whether the older handshake may succeed.
     pub(super) may_be_older: bool,
-    /// Whether the server, met as an older one too, may only have been slow.
+    /// Whether the server failed the older handshake too, and may only have been slow.
     pub(super) may_be_slow: bool,
 }
 
 impl Failed {
-    /// The server has not said yet whether it is one of today.
+    /// The server did not answer the 2026 handshake in time.
     pub(super) fn late() -> Self {
-        let error = RemoteError::timeout("the server does not say which protocol it speaks");
+        let error = RemoteError::timeout("the server did not answer `server/discover` in time");
         Self { error, may_be_older: true, may_be_slow: true }
     }
 }
@@ -33,7 +32,7 @@ impl From<RemoteError> for Failed {
     }
 }
 
-/// Why there is no connection; `words` are those of the server about itself.
+/// Converts a failed handshake; `words` are the server's standard error.
 pub(super) fn refused(error: ClientInitializeError, words: String, overflow: &Overflow) -> Failed {
     if let Some(error) = overflow.error() {
         return error.complaining(words).into();
@@ -46,14 +45,14 @@ pub(super) fn refused(error: ClientInitializeError, words: String, overflow: &Ov
     Failed { error: told.because(error).complaining(words), may_be_older, may_be_slow }
 }
 
-/// Why nothing began; `complaint` is what the server said of itself last.
+/// Returns the error of a handshake; `complaint` is the last line of standard error.
 fn beginning(error: &ClientInitializeError, complaint: &str) -> RemoteError {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
             beginning(fallback, complaint)
         }
         ClientInitializeError::ConnectionClosed(_) => {
-            RemoteError::connection(format_args!("the server went away at its start{complaint}"))
+            RemoteError::connection(format_args!("the server exited during startup{complaint}"))
         }
         ClientInitializeError::TransportError { error, .. } => {
             over_http(error).unwrap_or_else(|| {
@@ -61,26 +60,26 @@ fn beginning(error: &ClientInitializeError, complaint: &str) -> RemoteError {
             })
         }
         ClientInitializeError::JsonRpcError(said) => no(said),
-        _ => RemoteError::protocol("the server does not begin as the protocol says"),
+        _ => RemoteError::protocol("the server's handshake violates the protocol"),
     }
 }
 
-/// The server answered with an error, unless there was no answer that could be read.
+/// The error for a JSON-RPC error response of the server.
 pub(super) fn no(said: &ErrorData) -> RemoteError {
     unread::error(said).unwrap_or_else(|| {
         let (words, code) = (&said.message, said.code.0);
-        RemoteError::protocol(format_args!("the server says no ({code}): {words}"))
+        RemoteError::protocol(format_args!("the server returned an error ({code}): {words}"))
     })
 }
 
-/// A message that did not arrive, or whose answer did not.
+/// A message that could not be sent, or whose response could not be read.
 pub(super) struct Unsent {
     pub(super) error: RemoteError,
-    /// Whether no other message will arrive either.
+    /// Whether the session is lost, so that no other message can be sent either.
     pub(super) is_final: bool,
 }
 
-/// Why a message did not arrive.
+/// Converts an error of sending a message.
 pub(super) fn unsent(error: DynamicTransportError) -> Unsent {
     let is_final = matches!(http_error(&error), Some(StreamableHttpError::SessionExpired));
     let told = over_http(&error).unwrap_or_else(unreachable);
@@ -97,11 +96,11 @@ fn http_error(error: &DynamicTransportError) -> Option<&HttpError> {
     error.error.downcast_ref()
 }
 
-/// What a server over HTTP did with a message, where it was one.
+/// Converts an error of HTTP, if it is one.
 fn over_http(error: &DynamicTransportError) -> Option<RemoteError> {
     Some(match http_error(error)? {
         StreamableHttpError::SessionExpired => {
-            RemoteError::connection("the server has ended the session").not_run()
+            RemoteError::connection("the server ended the session").not_run()
         }
         StreamableHttpError::AuthRequired(_) => status(401, None),
         StreamableHttpError::InsufficientScope(_) => status(403, None),
@@ -118,28 +117,28 @@ fn over_http(error: &DynamicTransportError) -> Option<RemoteError> {
 }
 
 fn unread_answer() -> RemoteError {
-    RemoteError::protocol("the server's answer is no message of the protocol")
+    RemoteError::protocol("the server's response is not a JSON-RPC message")
 }
 
-/// What a server means with a status in the place of an answer.
+/// Converts an HTTP status without a JSON-RPC response.
 fn status(code: u16, retry_after: Option<&str>) -> RemoteError {
     let told = |words: &str| RemoteError::connection(format_args!("{words} (HTTP {code})"));
     match code {
-        300..=399 => told("the server is at another address, where nothing is sent").not_run(),
-        401 => told("the server wants a token, or another one").not_run(),
-        403 => told("the server does not let in who has this token").not_run(),
-        404 | 405 | 410 => told("there is no such server at this address").not_run(),
+        300..=399 => told("the server redirects to another URL, which is not followed").not_run(),
+        401 => told("the server requires a valid token").not_run(),
+        403 => told("the server denies access with this token").not_run(),
+        404 | 405 | 410 => told("there is no MCP server at this URL").not_run(),
         429 => {
-            let wait = retry_after.map(|wait| format!(", in {wait} s at the soonest"));
+            let wait = retry_after.map(|wait| format!("; retry after {wait} s"));
             let wait = wait.unwrap_or_default();
-            told(&format!("the server wants to be asked later{wait}")).not_run()
+            told(&format!("the server has too many requests{wait}")).not_run()
         }
-        500.. => told("the server is out of order"),
-        _ => RemoteError::protocol(format_args!("the server refuses the message (HTTP {code})")),
+        500.. => told("the server failed"),
+        _ => RemoteError::protocol(format_args!("the server rejected the message (HTTP {code})")),
     }
 }
 
-/// The last line of what a server complained about.
+/// Returns the last non-empty line of standard error.
 fn last_line(words: &str) -> String {
     let line = words.lines().rev().find(|line| !line.trim().is_empty());
     line.map(|line| format!(": {}", line.trim())).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Servers that are programs of this machine, and those at the other end of two streams.
+//! Stdio: starts a program as a server, and connects over two streams.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::lines::{Lines, Overflow};
 use super::{Failed, begin, either};
 use crate::process::Piped;
 
-/// How long a server may take to say that it is one of today. It is met as an older one over
-/// the same streams then.
+/// How long a server may take to answer the 2026 handshake, before the older one is tried over the
+/// same streams.
 const MEETING: Duration = Duration::from_secs(2);
 
-/// Starts a program and talks to it.
+/// Starts a program and connects to it.
 pub(in super::super) fn launch<'a>(
     launch: &'a Launch,
     questions: &'a Questions,
@@ -34,15 +34,14 @@ pub(in super::super) fn launch<'a>(
             over(output, input, Some(child), ears, mode).await
         }
     };
-    // A program that is slow to start is not started twice for that.
+    // A program that starts slowly must not be started twice.
     Box::pin(either(meet, Duration::MAX))
 }
 
-/// A connection that begins. A box, because what is known of any two streams is enough here to
-/// send it elsewhere.
+/// A pending connection. Boxed, so that it is `Send` for any two streams.
 type Beginning = Pin<Box<dyn Future<Output = Result<Arc<dyn Remote>, Failed>> + Send>>;
 
-/// Talks over two streams.
+/// Connects over two streams.
 pub(super) fn over<R, W>(
     read: R,
     write: W,
@@ -59,7 +58,7 @@ where
     Box::pin(begin(lines, patience(&mode), overflow, child, ears, mode))
 }
 
-/// One that has refused to be an older server is only slow.
+/// Returns no timeout for a server that already failed the older handshake: it is only slow.
 pub(super) fn patience(mode: &ClientLifecycleMode) -> Option<Duration> {
     match mode {
         ClientLifecycleMode::Discover { .. } => None,

@@ -1,8 +1,8 @@
-//! The stream on which an older server over HTTP says what belongs to no answer.
+//! SSE reconnect: the stream on which an older HTTP server sends notifications and requests.
 //!
-//! Servers and whatever stands before them end it as they like. It is opened again for as long as
-//! somebody reads it; what changed meanwhile nobody told, so the tools are looked at then, unless
-//! the server numbers what it says and so leaves nothing out.
+//! Servers and proxies close it at any time. It is reopened for as long as it is read. Notifications
+//! may have been lost meanwhile, so the tools are listed again, unless the server numbers its events
+//! and resumes after the last one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,27 +19,28 @@ use super::pause::Pause;
 
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// Opens the stream from behind the event of this name on.
+/// Opens the stream after the event with this id.
 type Open = Box<dyn Fn(Option<String>) -> BoxFuture<'static, Result<BoxedSseResponse>> + Send>;
 
 const NOT_IMPLEMENTED: u16 = 501;
 
-/// The shortest wait that a server can ask for: one that ends each stream at once keeps nobody busy.
+/// The shortest delay that a server can ask for, so that a server that closes each stream at once
+/// does not keep the client busy.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// A stream that is opened again.
+/// A stream that reconnects.
 struct Steady {
     open: Open,
     ears: Arc<Ears>,
     events: Option<BoxedSseResponse>,
-    /// The name of the last event that has one.
+    /// The id of the last event that has one.
     last: Option<String>,
-    /// When the server wants to be asked again, in milliseconds.
+    /// The delay that the server asks for, in milliseconds.
     retry: Option<u64>,
     pause: Pause,
 }
 
-/// The stream that `open` opens, without an end.
+/// Returns the stream that `open` opens, reconnecting without end.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ pub(super) async fn steady(
 }
 
 impl Steady {
-    /// The next event; none once the server has no such stream any more.
+    /// Returns the next event; `None` once the server says that it has no such stream.
     async fn next(&mut self) -> Option<Sse> {
         loop {
             let event: Option<std::result::Result<Sse, SseError>> = match &mut self.events {
@@ -82,11 +83,10 @@ impl Steady {
         }
     }
 
-    /// Opens the stream once more; nothing where that fails, and nothing at all where it always
-    /// will.
+    /// Reopens the stream: `Some(None)` on a failure that may pass, `None` on a permanent one.
     async fn again(&mut self) -> Option<Option<BoxedSseResponse>> {
         match self.retry.take() {
-            // Some end it after each event on purpose.
+            // Some servers close the stream after each event on purpose.
             Some(retry) if self.last.is_some() => {
                 sleep(Duration::from_millis(retry).max(LEAST)).await;
             }
@@ -105,17 +105,17 @@ impl Steady {
     }
 }
 
-/// The same error, which the library takes for the last one where it is.
+/// Converts a permanent error into one that rmcp does not retry.
 pub(super) fn said_for_good(
     error: StreamableHttpError<reqwest::Error>,
 ) -> StreamableHttpError<reqwest::Error> {
     if is_final(&error) { StreamableHttpError::ServerDoesNotSupportSse } else { error }
 }
 
-/// Whether a server that says so will say it again.
+/// Whether the server would repeat the error.
 fn is_final(error: &StreamableHttpError<reqwest::Error>) -> bool {
     match error {
-        // One of the fives, or that there were too many.
+        // A server error, or too many requests.
         StreamableHttpError::HttpStatus(said) => said.status == NOT_IMPLEMENTED,
         StreamableHttpError::Client(error) => error.status().is_some(),
         StreamableHttpError::Sse(_) | StreamableHttpError::Io(_) => false,
@@ -134,11 +134,10 @@ mod tests {
 
     use super::*;
 
-    /// What is opened, one stream after the other.
+    /// The streams that are opened, in order.
     type Streams = VecDeque<Result<Vec<Sse>>>;
 
-    /// From behind which events such a stream is opened, when, and whether the tools are looked
-    /// at.
+    /// Returns the event id and the time of each opening, and whether the tools are listed again.
     async fn opened(streams: Streams) -> (Vec<(Option<String>, u64)>, bool) {
         let (begun, ears) = (Instant::now(), Arc::new(Ears::default()));
         ears.expect_news();
@@ -167,7 +166,7 @@ mod tests {
 
     // MC2
     #[tokio::test(start_paused = true)]
-    async fn a_stream_is_opened_again_until_there_is_none_any_more() {
+    async fn reconnects_with_backoff_until_a_permanent_error() {
         let streams = [out_of_order(), Ok(Vec::new()), out_of_order(), Ok(Vec::new())];
         let at = [0, 1000, 3000, 7000, 15_000].map(|at| (None, at)).to_vec();
         assert_eq!(opened(streams.into()).await, (at, true));
@@ -175,11 +174,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_numbers_its_events_is_asked_when_it_likes() {
+    async fn resumes_after_the_last_event_id_with_the_servers_delay() {
         let event = |id: &str, retry| {
             Ok(vec![Sse { id: Some(id.to_owned()), retry: Some(retry), ..Sse::default() }])
         };
-        // fault 10: but not all the time.
+        // fault 10: but not without any delay.
         let streams = [event("7", 200), event("8", 0), Ok(Vec::new())];
         let last = |id: &str| Some(id.to_owned());
         let at = vec![(None, 0), (last("7"), 200), (last("8"), 300), (last("8"), 1300)];

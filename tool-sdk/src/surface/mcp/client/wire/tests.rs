@@ -1,4 +1,4 @@
-//! How servers are met that do not say what they are.
+//! Tests of the handshake with servers of unknown versions.
 
 use std::future::{pending, ready};
 use std::io;
@@ -8,7 +8,7 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 
 use super::*;
 
-/// A connection of which nothing is wanted.
+/// A connection without tools.
 struct Met;
 
 impl Remote for Met {
@@ -21,7 +21,7 @@ impl Remote for Met {
     }
 }
 
-/// What became of a server that answers only when it is met so.
+/// Connects to a server that answers only in the given lifecycle modes.
 async fn met(answers: fn(&ClientLifecycleMode) -> bool) -> Result<(), RemoteError> {
     let meet = |mode| async move {
         match mode {
@@ -34,7 +34,7 @@ async fn met(answers: fn(&ClientLifecycleMode) -> bool) -> Result<(), RemoteErro
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_is_met_as_an_older_one_and_then_with_patience() {
+async fn hanging_server_gets_the_older_handshake_and_then_no_timeout() {
     let begun = Instant::now();
     met(|mode| matches!(mode, ClientLifecycleMode::Initialize)).await.unwrap();
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
@@ -42,7 +42,7 @@ async fn a_server_that_hangs_is_met_as_an_older_one_and_then_with_patience() {
     assert_eq!(met(|_| false).await.unwrap_err().message, "no");
 }
 
-/// A server that takes everything and says nothing.
+/// A server that reads everything and never answers.
 struct Silent;
 
 impl Transport<RoleClient> for Silent {
@@ -64,17 +64,17 @@ impl Transport<RoleClient> for Silent {
     }
 }
 
-// A program that starts slowly and is of today is met in the end.
+// A program that starts slowly is connected in the end.
 #[test]
-fn nobody_who_refused_to_be_an_older_server_is_taken_for_one_again() {
+fn last_attempt_has_no_discover_timeout() {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     assert_eq!(stdio::patience(&ClientLifecycleMode::Discover { preferred_versions }), None);
     assert!(stdio::patience(&today()).is_some());
 }
 
-// Over HTTP a server that is only slow is not taken for an older one after two seconds.
+// Over HTTP a slow server gets more than two seconds.
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_is_taken_for_an_older_one_only_where_there_is_an_end_of_patience() {
+async fn discover_timeout_answers_in_place_of_the_server() {
     for patience in [Some(Duration::from_secs(2)), None] {
         let rest = (Overflow::default(), Arc::<Ears>::default(), CancellationToken::new());
         let mut guarded = Guarded::new(Silent, patience, rest.0, rest.1, rest.2).unwrap();

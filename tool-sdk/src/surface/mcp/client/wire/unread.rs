@@ -1,8 +1,7 @@
-//! Answers that cannot be read, and what is heard in their place.
+//! Decode fallback: repairs messages that cannot be parsed, or answers the request with an error.
 //!
-//! Whoever asked would wait for such an answer until its patience ends. What is made of it
-//! here is an error of the protocol with a code that no server has a reason to use, so that
-//! its words are known to be ours.
+//! Without it the caller would wait for such a response until the timeout. The error has a code that
+//! no server uses, which marks it as created here.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,30 +15,30 @@ use serde_json::value::RawValue;
 use super::super::remote::RemoteError;
 use super::deep;
 
-/// The code of what was made here.
+/// The code of errors that are created here.
 const OURS: ErrorCode = ErrorCode(i32::MIN);
 
-/// The answer to a request whose own answer cannot be read, because of `why`.
+/// Returns an error response to a request whose own response cannot be parsed, because of `why`.
 pub(super) fn answer(id: RequestId, why: impl fmt::Display) -> RxJsonRpcMessage<RoleClient> {
     JsonRpcMessage::error(ErrorData::new(OURS, why.to_string(), None), Some(id))
 }
 
-/// The mark with which some systems begin a text.
+/// The byte order mark.
 pub(super) const MARK: char = '\u{feff}';
 
-/// The same text without a mark at its beginning.
+/// Strips a byte order mark.
 pub(super) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// A message, or what is heard in its place.
+/// Parses a message, with the fallback.
 pub(super) fn read(message: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClient>> {
     serde_json::from_slice(message).or_else(|error| instead_of(message, &error).ok_or(error))
 }
 
-/// What is heard in the place of a message that cannot be read; nothing where that is no
-/// answer. Of half letters, which some write who cut a text, each becomes one that is none, and
-/// what is `null` beside the rest of a message is not there.
+/// Returns a replacement for a message that cannot be parsed; `None` where it is no response.
+/// Replaces lone surrogates by U+FFFD and drops members that are `null` (JSON-RPC 1.0 style), then
+/// parses again.
 pub(super) fn instead_of(
     message: &[u8],
     why: &serde_json::Error,
@@ -53,14 +52,13 @@ pub(super) fn instead_of(
         return Some(message);
     }
     let mut known = Known::default();
-    // What could be read until something could not counts: not all that is written is JSON.
+    // Members before the syntax error count.
     let _ = serde_json::Deserializer::from_slice(message).deserialize_map(&mut known);
-    let why = format_args!("the server's answer cannot be read: {why}");
+    let why = format_args!("the server's response cannot be parsed: {why}");
     known.id.filter(|_| !known.has_method).map(|id| answer(id, why))
 }
 
-/// What is known of a message of which not all can be read. Of everything else it does not
-/// matter what it is.
+/// The id of a message that cannot be parsed as a whole, and whether it has a method.
 #[derive(Default)]
 struct Known {
     id: Option<RequestId>,
@@ -88,8 +86,7 @@ impl<'de> Visitor<'de> for &mut Known {
     }
 }
 
-/// The same text where every escape of half a letter has its other half, or is one of a letter
-/// that stands for what is lost; nothing where that changes nothing.
+/// Replaces escapes of lone surrogates by `\ufffd`; `None` where there are none.
 fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
     const ESCAPE: usize = r"\u0000".len();
     const LOST: &[u8] = br"\ufffd";
@@ -105,7 +102,7 @@ fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
                 (&message[at..at + 2 * ESCAPE], 2 * ESCAPE)
             }
             Some(0xd800..=0xdfff) => (LOST, ESCAPE),
-            // What is escaped begins no escape.
+            // An escaped backslash does not start another escape.
             _ if byte == b'\\' => (&message[at..message.len().min(at + 2)], 2),
             _ => (&message[at..=at], 1),
         };
@@ -116,8 +113,8 @@ fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(whole)
 }
 
-/// The same message without members that are `null`, as the first version of JSON-RPC wants them
-/// of answers: `"error": null` beside a result; nothing where there are none.
+/// Removes members that are `null`, such as `"error": null` beside a result, as JSON-RPC 1.0 has
+/// them; `None` where there are none.
 fn without_nothing(message: &[u8]) -> Option<Vec<u8>> {
     let mut members: BTreeMap<&str, &RawValue> = serde_json::from_slice(message).ok()?;
     let before = members.len();
@@ -125,7 +122,7 @@ fn without_nothing(message: &[u8]) -> Option<Vec<u8>> {
     (members.len() < before).then(|| serde_json::to_vec(&members).ok()).flatten()
 }
 
-/// What there is to say of an answer that was made here.
+/// Returns the error for the caller, if the response was created here.
 pub(super) fn error(said: &ErrorData) -> Option<RemoteError> {
     (said.code == OURS).then(|| RemoteError::protocol(&said.message))
 }
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_letter_costs_no_answer() {
+    fn replaces_lone_surrogates() {
         for (text, expected) in [
             (r"a\ud83d", "a\u{fffd}"),
             (r"\ud83d\ud83d\ude00\ude00", "\u{fffd}\u{1f600}\u{fffd}"),
@@ -156,9 +153,9 @@ mod tests {
         }
     }
 
-    // F117: as the first version of JSON-RPC has answers.
+    // F117: as JSON-RPC 1.0 writes responses.
     #[test]
-    fn what_is_null_is_not_there() {
+    fn drops_null_members() {
         for (message, key) in [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}"#, "result"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":"\ud83d"},"error": null}"#, "result"),
@@ -173,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_id() {
+    fn only_responses_get_a_replacement() {
         for answer in [
             r#"{"jsonrpc":"2.0","id":1,"error":"boom"}"#,
             r#"{"jsonrpc":"2.0","id":"a","result":{"text":"\udcff"}}"#,

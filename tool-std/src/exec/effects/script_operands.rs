@@ -1,0 +1,171 @@
+//! Finds the words of a command that may name a script that it runs.
+//!
+//! **Invariant:** nothing here accesses a file.
+
+use std::borrow::Cow;
+
+use crate::shell::{ScriptAnalysis, SimpleCommand, WordCertainty, bare_name};
+
+/// Interpreters, which run a script given by name.
+const INTERPRETERS: &[&str] = &[
+    ".", "ash", "bash", "bun", "csh", "dash", "deno", "expect", "fish", "java", "ksh", "lua",
+    "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "sh", "source",
+    "tclsh", "tcsh", "ts-node", "tsx", "zsh",
+];
+
+/// Programs that do not run their operands, or run project code that is not inspected.
+const NON_INTERPRETERS: &[&str] = &[
+    "cargo", "chmod", "chown", "cp", "curl", "echo", "gh", "git", "gzip", "kill", "ln", "mkdir",
+    "mv", "printf", "rm", "rmdir", "rsync", "scp", "tail", "tar", "touch", "unzip", "wget", "zip",
+];
+
+/// Programs that run a script given with `-f`.
+const FILE_OPTION_INTERPRETERS: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed"];
+
+/// The maximum number of words that may name a script.
+const MAX_WORDS: usize = 1024;
+
+/// Returns the commands whose scripts are inspected.
+pub(crate) fn visible_commands(of: &ScriptAnalysis) -> impl Iterator<Item = &SimpleCommand> {
+    of.commands.iter().filter(|command| !command.is_embedded)
+}
+
+/// Returns the directory that a command enters, if it does.
+pub(crate) fn entered_folder(argv: &[String]) -> Option<&str> {
+    let (head, words) = argv.split_first()?;
+    let is_one = matches!(head.as_str(), "cd" | "pushd");
+    is_one.then(|| words.iter().rfind(|word| !word.starts_with('-')).map_or("", String::as_str))
+}
+
+/// Returns the words of a command that may name a script.
+pub(crate) fn script_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+    let (head, operands) = argv.split_at(argv.len().min(1));
+    let own = head.iter().filter(|head| head.contains('/'));
+    let reads = head.iter().any(|head| is_program_in(head, INTERPRETERS));
+    let read = operands.iter().filter(move |word| reads && !word.starts_with('-'));
+    let is_file = head.iter().any(|head| is_program_in(head, FILE_OPTION_INTERPRETERS));
+    let files = words_behind("-f", operands).filter(move |_| is_file);
+    let modules = words_behind("-m", operands).filter(move |_| reads).flat_map(|module| {
+        let path = module.replace('.', "/");
+        [format!("{path}.py"), format!("{path}/__main__.py")]
+    });
+    let plain = own.chain(read).map(|word| Cow::Borrowed(word.as_str()));
+    plain.chain(files.map(Cow::Borrowed)).chain(modules.map(Cow::Owned))
+}
+
+/// Returns the values of a short option, in the same word or in the next.
+fn words_behind<'a>(option: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str> {
+    words.iter().enumerate().filter_map(move |(at, word)| {
+        let rest = word.strip_prefix(option).or_else(|| word.strip_prefix("--file="))?;
+        if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { Some(rest) }
+    })
+}
+
+/// Whether a program of the line executes its standard input.
+pub(crate) fn has_input_reader(of: &ScriptAnalysis) -> bool {
+    visible_commands(of).any(|command| reads_input(&command.argv))
+}
+
+/// Whether a program of the line may run a file that the line mentions.
+pub(crate) fn may_run_files(of: &ScriptAnalysis) -> bool {
+    let handles = |head: &String| NON_INTERPRETERS.contains(&head.as_str());
+    let is_known = |it: &SimpleCommand| it.is_safe || it.argv.first().is_some_and(handles);
+    !visible_commands(of).all(is_known) || of.commands.is_empty()
+}
+
+/// Whether a program of the line may add a file extension to a name.
+pub(crate) fn adds_extensions(of: &ScriptAnalysis) -> bool {
+    visible_commands(of)
+        .any(|it| it.argv.first().is_some_and(|head| is_program_in(head, INTERPRETERS)))
+}
+
+/// Whether a program of the line runs files that another one finds: `find -exec sh {} +`.
+pub(crate) fn runs_found_files(of: &ScriptAnalysis) -> bool {
+    visible_commands(of).any(|command| {
+        let Some(head) = command.argv.first() else { return false };
+        // Bash expansions contain these characters; other unknown words come from another
+        // program.
+        let is_found = |(word, known): (&String, &WordCertainty)| {
+            matches!(known, WordCertainty::SingleWord | WordCertainty::AnyWords)
+                && !word.contains(['$', '`'])
+        };
+        let mut words = command.argv.iter().zip(&command.word_certainty);
+        let is_own = words.next().is_some_and(is_found);
+        is_own || is_program_in(head, INTERPRETERS) && (command.has_open_end || words.any(is_found))
+    })
+}
+
+/// Returns the words that may name a file which the command pipes into an interpreter.
+pub(crate) fn input_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+    let words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+    words.map(|word| Cow::Borrowed(word.as_str()))
+}
+
+/// Whether it executes its standard input.
+fn reads_input(argv: &[String]) -> bool {
+    let Some((head, words)) = argv.split_first() else { return false };
+    let is_one = is_program_in(head, INTERPRETERS) && !matches!(head.as_str(), "." | "source");
+    is_one && words.iter().all(|word| word.starts_with('-'))
+}
+
+/// Whether there are too many script words to look up each.
+pub(crate) fn has_too_many_words(of: &ScriptAnalysis) -> bool {
+    visible_commands(of).flat_map(|command| script_words(&command.argv)).nth(MAX_WORDS).is_some()
+}
+
+fn is_program_in(program: &str, names: &[&str]) -> bool {
+    let name = bare_name(program);
+    // A version and an architecture may follow the name.
+    let is_version = |c: char| c.is_ascii_digit() || c == '.';
+    let family = name.split(is_version).next().unwrap_or_default().trim_end_matches('-');
+    names.contains(&&*name) || (!family.is_empty() && names.contains(&family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::analyze_script;
+
+    #[test]
+    fn every_word_that_may_name_a_script_is_looked_for() {
+        for (script, expected) in [
+            ("./a b", &["./a"][..]),
+            ("perl5.36-x86_64-linux-gnu a", &["a"]),
+            ("nodejs a", &["a"]),
+            ("python3.12 -W a b c", &["a", "b", "c"]),
+            ("/bin/sh a", &["/bin/sh", "a"]),
+            ("cat a", &[]),
+            ("awk -f a b", &["a"]),
+            ("sed -fa --file=b c", &["a", "b"]),
+            ("python3 -m a.b c", &["a.b", "c", "a/b.py", "a/b/__main__.py"]),
+        ] {
+            let understood = analyze_script(script);
+            assert_eq!(script_words(&understood.commands[0].argv).collect::<Vec<_>>(), expected);
+        }
+        let with = |count: usize| analyze_script(&format!("perl -e x{}", " a".repeat(count)));
+        assert!(!has_too_many_words(&with(MAX_WORDS - 1)));
+        assert!(has_too_many_words(&with(MAX_WORDS)));
+        assert!(!has_too_many_words(&analyze_script(&format!(
+            "cat{}",
+            " a".repeat(MAX_WORDS + 1)
+        ))));
+        let late = format!("{}perl{}", "true; ".repeat(40), " a".repeat(MAX_WORDS + 1));
+        assert!(has_too_many_words(&analyze_script(&late)));
+    }
+
+    #[test]
+    fn found_files_may_be_scripts() {
+        for (script, expected) in [
+            ("find sub -exec sh {} +", true),
+            ("find sub -type f | xargs sh", true),
+            ("ls | xargs -I@ ./@", true),
+            ("ls | xargs -n1 timeout 5 sh", true),
+            ("find sub | xargs cat", false),
+            ("sh $x", false),
+            ("sh \"$(echo x)\"", false),
+            ("sh *", false),
+        ] {
+            assert_eq!(runs_found_files(&analyze_script(script)), expected, "{script}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `exec_command`: runs a command that may continue in the background after the call.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tool_sdk::process::Processes;
+use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
+
+use super::command_line::{CommandLine, base_folder, working_folder};
+use super::output::{SessionOutput, start_error, with_record};
+use super::output_wait::wait_for_output;
+use super::patch_command;
+use super::sandbox::{self, SandboxReport};
+
+/// The limits of `yield_time_ms`.
+const YIELD_RANGE_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
+
+/// Run a command and give back what it wrote.
+///
+/// A command that still runs after `yield_time_ms` goes on in the background: the result
+/// then has a session ID, with which `write_stdin` waits for more output, types into it or
+/// interrupts it. The command is read by bash, without start-up files. Commands that are
+/// plain words, joined by `&&`, `||`, `;` and `|`, are the ones that need the fewest
+/// questions. Long output loses its middle.
+#[tool(
+    execute,
+    category = "shell",
+    aliases("bash"),
+    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env, justification), summary = "Running {cmd}", preview = approval_preview),
+    approval(subjects = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
+    parallel = shared,
+    timeout = "60s",
+    truncate = middle,
+    example = r#"{"cmd": "git status"}"#
+)]
+#[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
+pub async fn exec_command(
+    /// The command line.
+    #[arg(alias("command"))]
+    cmd: String,
+    /// The folder to run it in, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    workdir: WorkspacePath,
+    /// Another shell than bash to read it.
+    shell: Option<String>,
+    /// Whether the shell reads its start-up files.
+    #[arg(default = false)]
+    login: bool,
+    /// Variables for the command, each as `NAME=value`.
+    #[arg(default = vec![])]
+    env: Vec<String>,
+    /// Whether it gets a terminal, so that `write_stdin` can type into it.
+    #[arg(default = false)]
+    tty: bool,
+    /// How long to wait for it, in milliseconds: at least 250, at most 30000.
+    #[arg(default = 10_000)]
+    yield_time_ms: u32,
+    /// Come back as soon as this text is in the output, such as a prompt or `listening on`.
+    #[arg(length = 1..=1024)]
+    wait_for: Option<String>,
+    /// How many tokens of output to give back at most.
+    #[arg(default = 10_000)]
+    max_output_tokens: u32,
+    /// Why it should run, in one sentence for the user who is asked.
+    #[arg(length = ..=1024)]
+    justification: Option<String>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    // The approver has read it; it does not affect the command.
+    drop(justification);
+    let line = CommandLine { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
+    let spawn = line.build_spawn()?.folder(working_folder(cx, workdir.as_str())?);
+    let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(sandbox::sandbox_policy(cx));
+    let record = spawn.record();
+    let processes = Processes::of(cx.session());
+    let started = Instant::now();
+    let process = processes.start(&spawn).map_err(start_error)?;
+    let mut unheard = UnreportedSession { processes: &processes, id: Some(process.id()) };
+    let within = Duration::from_millis(
+        u64::from(yield_time_ms).clamp(*YIELD_RANGE_MS.start(), *YIELD_RANGE_MS.end()),
+    );
+    let (look, came) = wait_for_output(&process, within, wait_for.as_deref(), cx).await;
+    let confinement = SandboxReport::from_process(&process, cx).await;
+    if look.exit.is_none() {
+        unheard.id = None;
+    }
+    let chunk = SessionOutput {
+        title: process.title(),
+        session: process.id(),
+        wall: started.elapsed(),
+        look: &look,
+        is_text_found: came,
+        sandbox: confinement,
+        max_tokens: max_output_tokens as usize,
+    };
+    Ok(with_record(chunk.to_output(), record))
+}
+
+/// A session whose ID was not reported yet. Dropping it ends the command, also when the call is
+/// cancelled.
+struct UnreportedSession<'a> {
+    processes: &'a Processes,
+    id: Option<u32>,
+}
+
+impl Drop for UnreportedSession<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.processes.forget(id);
+        }
+    }
+}
+
+fn command_line(args: &ExecCommandArgs) -> CommandLine<'_> {
+    let ExecCommandArgs { cmd, shell, login, env, tty, .. } = args;
+    CommandLine { script: cmd, shell: shell.as_deref(), login: *login, env, tty: *tty }
+}
+
+fn call_resources(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
+    patch_command::patch_resources(&args.cmd, || {
+        command_line(args).call_resources(&base_folder(cx, args.workdir.as_str()))
+    })
+}
+
+fn approval_facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
+    command_line(args).approval_facts(args.workdir.as_str(), cx)
+}
+
+fn approval_preview(args: &ExecCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    let shown = command_line(args).approval_preview(args.workdir.as_str(), cx);
+    sandbox::approval_preview(shown, &approval_facts(args, cx), cx)
+}
+
+fn suggest_rules(args: &ExecCommandArgs) -> Vec<String> {
+    command_line(args).analyze().suggest_rules()
+}
+
+fn is_dangerous(args: &ExecCommandArgs) -> bool {
+    command_line(args).analyze().script_analysis().is_dangerous()
+}

@@ -1,0 +1,154 @@
+//! The sandbox policy for the commands of a session, and its description for models and users.
+//!
+//! **Invariant:** the host sets the policy; no tool argument changes it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tool_sdk::process::sandbox::{Level, Mode, Policy, Status};
+use tool_sdk::process::{Exit, Process};
+use tool_sdk::{Context, ToolError, Workspace};
+
+use super::approval_binding::UNSEEN;
+
+/// Messages that programs print when the kernel denies an operation, in the locale of commands.
+const DENIAL_MESSAGES: &[&str] = &[
+    "Operation not permitted",
+    "Permission denied",
+    "Read-only file system",
+    "Network is unreachable",
+    "name resolution",
+    "resolve host",
+];
+
+/// How many names a warning lists.
+const MAX_WARNED_NAMES: usize = 8;
+
+/// Returns the policy of the host with the workspace roots writable.
+pub(super) fn sandbox_policy(cx: &Context) -> Policy {
+    let policy = Policy::of(cx.session());
+    match cx.state::<Workspace>() {
+        Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.writable(root)),
+        Err(_) => policy,
+    }
+}
+
+/// Builds the preview of a command for the approver: `shown` and the sandbox status. Fails if an
+/// approval could not be bound to all files.
+pub(super) fn approval_preview(
+    shown: Option<Value>,
+    facts: &[(&'static str, String)],
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    if facts.iter().any(|(name, _)| *name == UNSEEN) {
+        return Err(ToolError::denied(
+            "approval is not possible: the command mentions more files or programs than an approval can be bound to",
+        )
+        .hint("name fewer files, or the folder that they are in; a rule may allow the command as it is"));
+    }
+    let policy = sandbox_policy(cx);
+    let held = (!policy.is_off()).then(|| policy.status());
+    let words = describe_status(&policy, held.as_ref()).unwrap_or_else(|| "off".to_owned());
+    let mut preview = shown.unwrap_or_else(|| json!({}));
+    preview["sandbox"] = words.into();
+    Ok(Some(preview))
+}
+
+/// Builds the preview of typed input for the approver: the session and its sandbox status.
+pub(super) fn typing_preview(process: &Process, cx: &Context) -> Value {
+    let words = describe_status(&Policy::of(cx.session()), process.sandbox());
+    json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
+}
+
+/// Describes the sandbox status; `None` if no sandbox was requested.
+fn describe_status(policy: &Policy, status: Option<&Status>) -> Option<String> {
+    let held = match status {
+        Some(status) => status.to_string(),
+        None if policy.mode() == Mode::Off => return None,
+        None => "nothing is confined".to_owned(),
+    };
+    Some(format!("{}, {}: {held}", policy.mode(), policy.level()))
+}
+
+/// The sandbox status of a command that was started.
+pub(super) struct SandboxReport {
+    policy: Policy,
+    status: Option<Status>,
+    /// Protected files that appeared during the run, relative to the workspace if they are in it.
+    new_protected_files: Vec<String>,
+}
+
+impl SandboxReport {
+    pub(super) async fn from_process(process: &Process, cx: &Context) -> Self {
+        let workspace = cx.state::<Workspace>().ok();
+        let name = |path: PathBuf| {
+            let mut roots = workspace.iter().flat_map(|workspace| workspace.roots());
+            let below = roots.find_map(|root| path.strip_prefix(root).ok());
+            below.unwrap_or(&path).display().to_string()
+        };
+        Self {
+            policy: Policy::of(cx.session()),
+            status: process.sandbox().cloned(),
+            new_protected_files: process.planted().await.into_iter().map(name).collect(),
+        }
+    }
+
+    /// Returns the status as display data for screens.
+    pub(super) fn to_json(&self) -> Value {
+        let Some(status) = &self.status else {
+            return match self.policy.mode() {
+                Mode::Off => json!({ "mode": "off" }),
+                mode => json!({ "mode": mode, "level": self.policy.level() }),
+            };
+        };
+        json!({
+            "mode": self.policy.mode(),
+            "level": self.policy.level(),
+            "filesystem": status.filesystem,
+            "network": status.network,
+            "processes": status.processes,
+            "reasons": status.reasons,
+            "planted": self.new_protected_files,
+        })
+    }
+
+    /// Returns the status line of the result, if a sandbox was requested.
+    pub(super) fn summary_line(&self) -> Option<String> {
+        // The reasons for missing features are for the approver and the host only.
+        let mut short = self.status.clone();
+        short.iter_mut().for_each(|short| short.reasons.clear());
+        describe_status(&self.policy, short.as_ref()).map(|words| format!("Sandbox: {words}"))
+    }
+
+    /// Returns a warning about new protected files, which the sandbox could not protect because
+    /// they did not exist.
+    pub(super) fn new_files_warning(&self) -> Option<String> {
+        let names: Vec<String> =
+            self.new_protected_files.iter().map(|name| format!("`{name}`")).collect();
+        let names = match names.get(..MAX_WARNED_NAMES) {
+            Some(some) if names.len() > MAX_WARNED_NAMES => format!("{} and more", some.join(", ")),
+            _ => names.join(", "),
+        };
+        (!names.is_empty()).then(|| {
+            format!("New files that other programs run or obey later: {names}. Review them first.")
+        })
+    }
+
+    /// Returns a hint for the model if a failed command was probably denied by the sandbox.
+    pub(super) fn denial_hint(&self, exit: Option<Exit>, output: &str) -> Option<String> {
+        self.status.as_ref()?;
+        let failed = exit.is_some_and(|exit| exit != Exit::Code(0));
+        if !failed || !DENIAL_MESSAGES.iter().any(|words| output.contains(words)) {
+            return None;
+        }
+        let writable = match self.policy.level() {
+            Level::ReadOnly => "nothing can be written",
+            _ => {
+                "only the workspace, without protected files such as `.git`, and folders for \
+                  temporary files can be written"
+            }
+        };
+        let network = if self.policy.has_network() { "" } else { ", and no network is reached" };
+        Some(format!("The sandbox may have caused this: {writable}{network}."))
+    }
+}

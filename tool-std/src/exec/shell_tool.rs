@@ -1,0 +1,91 @@
+//! `shell`: runs a program with its arguments, without a shell.
+
+use serde_json::Value;
+use tool_sdk::process::Spawn;
+use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
+
+use super::analysis::CommandAnalysis;
+use super::approval_binding::ApprovalBinding;
+use super::command_line::{base_folder, child_environment, working_folder};
+use super::{oneshot, patch_command, sandbox};
+use crate::shell::strip_login_option;
+
+/// Run a program with its arguments and give back what it wrote.
+///
+/// No shell reads the arguments: for pipes, redirections and lists of commands, run
+/// `["bash", "-c", "..."]`. The program has nothing to read, and ends with the call.
+#[tool(
+    execute,
+    category = "shell",
+    permission = "exec_command",
+    display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = approval_preview),
+    approval(subjects = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
+    timeout = "620s",
+    truncate = middle,
+    example = r#"{"command": ["git", "status"]}"#
+)]
+pub async fn shell(
+    /// The program, and then each of its arguments.
+    #[arg(length = 1..)]
+    command: Vec<String>,
+    /// The folder to run it in, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    workdir: WorkspacePath,
+    /// How long it may run, in milliseconds.
+    #[arg(default = 120_000, range = 1..=600_000)]
+    timeout_ms: u64,
+    /// Why it should run, in one sentence for the user who is asked.
+    #[arg(length = ..=1024)]
+    justification: Option<String>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    // The approver has read it; it does not affect the command.
+    drop(justification);
+    let started = strip_login_option(&command);
+    let [program, args @ ..] = &*started else {
+        return Err(ToolError::invalid("command", "there is no program"));
+    };
+    patch_command::reject_patch(&command.join(" "))?;
+    CommandAnalysis::from_argv(&command).check_complete()?;
+    let spawn = Spawn::exec(program, args)
+        .env(child_environment(&[])?)
+        .folder(working_folder(cx, workdir.as_str())?)
+        .sandbox(sandbox::sandbox_policy(cx))
+        .title(command.join(" "));
+    oneshot::run_to_end(spawn, timeout_ms, cx).await
+}
+
+fn call_resources(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
+    let judged = || {
+        CommandAnalysis::from_argv(&args.command)
+            .call_resources(&base_folder(cx, args.workdir.as_str()))
+    };
+    patch_command::patch_resources(&args.command.join(" "), judged)
+}
+
+fn approval_facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {
+    with_binding(args, cx, |facts| facts.collect_facts(cx)).unwrap_or_default()
+}
+
+fn with_binding<T>(
+    args: &ShellArgs,
+    cx: &Context,
+    look: impl FnOnce(ApprovalBinding<'_>) -> T,
+) -> Option<T> {
+    let (judged, env) = (CommandAnalysis::from_argv(&args.command), child_environment(&[]).ok()?);
+    let folder = working_folder(cx, args.workdir.as_str()).ok();
+    Some(look(ApprovalBinding { analysis: &judged, shell: None, folder, env }))
+}
+
+fn approval_preview(args: &ShellArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    let shown = with_binding(args, cx, |facts| facts.to_preview()).flatten();
+    sandbox::approval_preview(shown, &approval_facts(args, cx), cx)
+}
+
+fn suggest_rules(args: &ShellArgs) -> Vec<String> {
+    CommandAnalysis::from_argv(&args.command).suggest_rules()
+}
+
+fn is_dangerous(args: &ShellArgs) -> bool {
+    CommandAnalysis::from_argv(&args.command).script_analysis().is_dangerous()
+}
