@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tool_sdk::process::{Process, Processes, Spawn};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcess, BackgroundProcesses};
 use tool_sdk::testing::Harness;
 use tool_sdk::{
     Action, Call, Context, ErrorKind, Mode, Pipeline, Registry, Rule, Session, ToolError,
@@ -18,27 +18,28 @@ use tool_std::screen::{Shown, Terminal, TerminalBackend, Work, terminal};
 
 /// One shell for each host.
 #[derive(Default)]
-struct Shell(Mutex<Option<Arc<Process>>>);
+struct Shell(Mutex<Option<Arc<BackgroundProcess>>>);
 
 impl Shell {
-    fn running(&self) -> Option<Arc<Process>> {
+    fn running(&self) -> Option<Arc<BackgroundProcess>> {
         self.0.lock().unwrap().clone().filter(|process| process.exit().is_none())
     }
 
-    fn started(&self, cx: &Context) -> Result<Arc<Process>, ToolError> {
+    fn started(&self, cx: &Context) -> Result<Arc<BackgroundProcess>, ToolError> {
         if let Some(process) = self.running() {
             return Ok(process);
         }
-        let spawn = Spawn::exec("bash", ["--norc", "-i"]).terminal(true).until(cx.closed());
-        let process = Processes::of(cx.session())
-            .start(&spawn)
+        let spawn =
+            BackgroundCommand::new("bash", ["--norc", "-i"]).terminal(true).cancel_on(cx.closed());
+        let process = BackgroundProcesses::of_session(cx.session())
+            .spawn(&spawn)
             .map_err(|error| ToolError::unavailable("no shell starts").source(error))?;
         *self.0.lock().unwrap() = Some(Arc::clone(&process));
         Ok(process)
     }
 }
 
-fn shown(process: &Process) -> Shown {
+fn shown(process: &BackgroundProcess) -> Shown {
     Shown::new().session(process.id())
 }
 
@@ -50,7 +51,7 @@ impl TerminalBackend for Shell {
     fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool> {
         Box::pin(async {
             let Some(process) = self.running() else { return Ok(false) };
-            Processes::of(cx.session()).forget(process.id());
+            BackgroundProcesses::of_session(cx.session()).remove(process.id());
             process.kill().await;
             Ok(true)
         })

@@ -1,7 +1,8 @@
 //! Every form in which a tool may come, up to one of another server: all pass the same gates.
 
 use tool_sdk::mcp::{
-    Reach, Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork, Upstream, Upstreams,
+    RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool, ServerConfig,
+    ServerManager, TransportConfig,
 };
 
 use super::*;
@@ -9,14 +10,14 @@ use super::*;
 /// A server with the tool, as another program would be.
 struct Server(Log);
 
-impl Remote for Server {
-    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+impl RemoteConnection for Server {
+    fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
         let schema = definition().parameters.to_value();
-        let tool = RemoteTool::new("overwrite", schema).described("Overwrites something.");
+        let tool = RemoteTool::new("overwrite", schema).with_description("Overwrites something.");
         Box::pin(async { Ok(vec![tool]) })
     }
 
-    fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+    fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
         let args = Value::Object(call.arguments.clone());
         let log = self.0.clone();
         Box::pin(async move { Ok(RemoteResult::text(overwritten_by(log, args).await)) })
@@ -28,7 +29,7 @@ struct Form {
     name: &'static str,
     pipeline: Pipeline,
     /// What keeps the connection of a foreign tool.
-    _upstreams: Option<Upstreams>,
+    _upstreams: Option<ServerManager>,
 }
 
 /// All forms, each in a pipeline that `set_up` made of a plain one.
@@ -37,13 +38,13 @@ async fn forms(log: &Log, set_up: impl Fn(Pipeline) -> Pipeline) -> Vec<Form> {
     let mut forms: Vec<Form> = all_forms(log).into_iter().map(own).collect();
 
     let pipeline = set_up(Pipeline::new(Registry::default()));
-    let upstreams = Upstreams::of(&pipeline);
+    let upstreams = ServerManager::for_pipeline(&pipeline);
     let log = log.clone();
-    let reach = Reach::custom(move || {
-        let server = Arc::new(Server(log.clone())) as Arc<dyn Remote>;
+    let reach = TransportConfig::custom(move || {
+        let server = Arc::new(Server(log.clone())) as Arc<dyn RemoteConnection>;
         async { Ok(server) }
     });
-    upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    upstreams.add(ServerConfig::new("s", reach).unwrap()).unwrap();
     upstreams.connect("s").await.unwrap();
     forms.push(Form { name: "mcp__s__overwrite", pipeline, _upstreams: Some(upstreams) });
     forms

@@ -8,27 +8,27 @@
 
 use std::borrow::Cow;
 
-use super::capture::whole_chars;
+use super::capture::complete_chars_len;
 
 /// The longest incomplete sequence that is buffered, in bytes.
-const MOST: usize = 4096;
+const MAX_PENDING_BYTES: usize = 4096;
 
 const ESCAPE: u8 = 0x1b;
 
 /// The incomplete sequence at the end of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Begun(Vec<u8>);
+pub(super) struct PartialSequence(Vec<u8>);
 
-impl Begun {
+impl PartialSequence {
     /// Appends `bytes` and returns everything up to the next incomplete sequence.
-    pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn take_complete<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.0.is_empty() {
-            let (whole, begun) = bytes.split_at(bytes.len() - begun(bytes));
+            let (whole, begun) = bytes.split_at(bytes.len() - incomplete_len(bytes));
             self.0.extend_from_slice(begun);
             return Cow::Borrowed(whole);
         }
         self.0.extend_from_slice(bytes);
-        let rest = self.0.split_off(self.0.len() - begun(&self.0));
+        let rest = self.0.split_off(self.0.len() - incomplete_len(&self.0));
         Cow::Owned(std::mem::replace(&mut self.0, rest))
     }
 
@@ -38,23 +38,23 @@ impl Begun {
     }
 
     /// Returns the buffered bytes at the end of the stream.
-    pub(super) fn rest(&mut self) -> Vec<u8> {
+    pub(super) fn take_pending(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.0)
     }
 }
 
 /// Returns the length of the incomplete sequence at the end of `bytes`.
-fn begun(bytes: &[u8]) -> usize {
-    let last = &bytes[bytes.len().saturating_sub(MOST)..];
+fn incomplete_len(bytes: &[u8]) -> usize {
+    let last = &bytes[bytes.len().saturating_sub(MAX_PENDING_BYTES)..];
     match memchr::memrchr(ESCAPE, last) {
-        Some(at) if is_begun(&last[at + 1..]) => last.len() - at,
+        Some(at) if is_incomplete_escape(&last[at + 1..]) => last.len() - at,
         _ if last.ends_with(b"\r") => 1,
-        _ => last.len() - whole_chars(last),
+        _ => last.len() - complete_chars_len(last),
     }
 }
 
 /// Returns whether the bytes after an ESC character are an incomplete escape sequence.
-fn is_begun(rest: &[u8]) -> bool {
+fn is_incomplete_escape(rest: &[u8]) -> bool {
     let Some((first, rest)) = rest.split_first() else { return true };
     match first {
         b'[' => rest.iter().all(|byte| (0x20..=0x3f).contains(byte)),
@@ -94,16 +94,16 @@ mod tests {
             (b"\x1b%G", 0),
             (b"\x1b=", 0),
         ] {
-            assert_eq!(begun(bytes), expected, "{bytes:?}");
+            assert_eq!(incomplete_len(bytes), expected, "{bytes:?}");
         }
     }
 
     #[test]
     fn what_never_ends_is_not_waited_for() {
-        let mut begun = Begun::default();
-        assert!(begun.next(b"\x1b]").is_empty());
-        assert!(begun.next(&[b'x'; MOST - 2]).is_empty());
-        assert_eq!(begun.next(b"y").len(), MOST + 1);
+        let mut begun = PartialSequence::default();
+        assert!(begun.take_complete(b"\x1b]").is_empty());
+        assert!(begun.take_complete(&[b'x'; MAX_PENDING_BYTES - 2]).is_empty());
+        assert_eq!(begun.take_complete(b"y").len(), MAX_PENDING_BYTES + 1);
         assert_eq!(begun.len(), 0);
     }
 
@@ -116,13 +116,13 @@ mod tests {
             ], 0..200),
             step in 1_usize..40,
         ) {
-            let mut begun = Begun::default();
+            let mut begun = PartialSequence::default();
             let mut heard = Vec::new();
             for chunk in bytes.chunks(step) {
-                heard.extend_from_slice(&begun.next(chunk));
-                prop_assert!(begun.len() <= MOST);
+                heard.extend_from_slice(&begun.take_complete(chunk));
+                prop_assert!(begun.len() <= MAX_PENDING_BYTES);
             }
-            heard.extend(begun.rest());
+            heard.extend(begun.take_pending());
             prop_assert_eq!(heard, bytes);
         }
     }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 /// Variables that programs need to run, and those for locale and time zone. Full names only: a
 /// prefix such as `LC_` would also match `LC_TOKEN`.
-const PASSED: &[&str] = &[
+const ALLOWED_NAMES: &[&str] = &[
     "HOME",
     "LANG",
     "LC_ADDRESS",
@@ -42,21 +42,21 @@ const PASSED: &[&str] = &[
 ];
 
 /// Variables without which no program starts on Windows. Other systems do not set them.
-const PASSED_ON_WINDOWS: &[&str] =
+const ALLOWED_ON_WINDOWS: &[&str] =
     &["COMSPEC", "PATHEXT", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "WINDIR"];
 
 /// Returns the allow-list.
-fn passed() -> impl Iterator<Item = &'static str> {
-    PASSED.iter().chain(PASSED_ON_WINDOWS).copied()
+fn allowed_names() -> impl Iterator<Item = &'static str> {
+    ALLOWED_NAMES.iter().chain(ALLOWED_ON_WINDOWS).copied()
 }
 
 /// Substrings of names that hold secrets.
-const SECRET: &[&str] =
+const SECRET_NAME_PARTS: &[&str] =
     &["AUTH", "COOKIE", "CRED", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN", "_DSN"];
 
 /// Names that make a program load code or redirect its traffic, and those that change how a
 /// shell reads a script.
-const STEERING: &[&str] = &[
+const INJECTION_NAMES: &[&str] = &[
     "BASHOPTS",
     "BASH_ENV",
     "CDPATH",
@@ -72,11 +72,11 @@ const STEERING: &[&str] = &[
 ];
 
 /// Prefixes and the suffix of names of the same kind.
-const STEERING_STARTS: &[&str] = &["DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY"];
-const STEERING_END: &str = "_PROXY";
+const INJECTION_PREFIXES: &[&str] = &["DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY"];
+const INJECTION_SUFFIX: &str = "_PROXY";
 
 /// Exceptions to `GIT_`: the author and committer are neither secrets nor code.
-const IDENTITY: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
+const GIT_IDENTITY_PREFIXES: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
 /// The environment of a child process.
 ///
@@ -110,20 +110,20 @@ pub struct ForbiddenName {
 impl ChildEnv {
     /// Returns the allowed variables of this process.
     #[must_use]
-    pub fn inherited() -> Self {
+    pub fn from_host() -> Self {
         // Looking up each name is faster than copying the whole environment.
-        Self::of(passed().filter_map(|name| Some((name, env::var_os(name)?))))
+        Self::from_parent(allowed_names().filter_map(|name| Some((name, env::var_os(name)?))))
     }
 
     /// Returns `PATH` of this process and no other variable.
     #[must_use]
     pub fn path_only() -> Self {
-        Self::of(env::var_os("PATH").map(|path| ("PATH", path)))
+        Self::from_parent(env::var_os("PATH").map(|path| ("PATH", path)))
     }
 
     /// Returns the allowed variables of `parent`.
     #[must_use]
-    pub fn of<N, V>(parent: impl IntoIterator<Item = (N, V)>) -> Self
+    pub fn from_parent<N, V>(parent: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<OsString>,
         V: Into<OsString>,
@@ -131,10 +131,10 @@ impl ChildEnv {
         let mut passed = BTreeMap::new();
         for (name, value) in parent {
             let (name, value) = (name.into(), value.into());
-            if !is_passed(&name) {
+            if !is_allowed(&name) {
                 continue;
             }
-            let value = if name == "PATH" { without_relative(value) } else { value };
+            let value = if name == "PATH" { remove_relative_dirs(value) } else { value };
             passed.insert(name, value);
         }
         Self(passed)
@@ -142,7 +142,7 @@ impl ChildEnv {
 
     /// Adds a variable of any name. For values that the host chose itself.
     #[must_use]
-    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+    pub fn with_var(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
@@ -152,20 +152,20 @@ impl ChildEnv {
     /// # Errors
     ///
     /// Fails for names that hold secrets or make programs load code.
-    pub fn with_untrusted(self, name: &str, value: &str) -> Result<Self, ForbiddenName> {
+    pub fn with_untrusted_var(self, name: &str, value: &str) -> Result<Self, ForbiddenName> {
         if is_forbidden(name, value) {
             return Err(ForbiddenName { name: name.to_owned() });
         }
-        Ok(self.with(name, value))
+        Ok(self.with_var(name, value))
     }
 
     /// Returns the variable names in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &OsStr> {
+    pub fn var_names(&self) -> impl Iterator<Item = &OsStr> {
         self.0.keys().map(OsString::as_os_str)
     }
 
     /// Returns the variables in alphabetical order. Values that the host added may be secrets.
-    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
@@ -183,15 +183,15 @@ impl ChildEnv {
     /// # }
     /// ```
     #[must_use]
-    pub fn find(&self, program: &str) -> Option<PathBuf> {
+    pub fn find_program(&self, program: &str) -> Option<PathBuf> {
         let path = self.0.get(OsStr::new("PATH"))?;
-        folders(path).map(|folder| folder.join(program)).find(|file| is_program(file))
+        split_path_dirs(path).map(|folder| folder.join(program)).find(|file| is_executable(file))
     }
 
     /// Returns the directories of `PATH`, in search order.
     #[cfg(unix)]
-    pub fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| folders(path))
+    pub fn path_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| split_path_dirs(path))
     }
 
     /// Returns the home directory of a child with these variables.
@@ -207,17 +207,17 @@ impl ChildEnv {
     /// assert_eq!(ChildEnv::default().home_dir(), None);
     /// ```
     #[must_use]
-    pub fn home(&self) -> Option<&Path> {
+    pub fn home_dir(&self) -> Option<&Path> {
         self.0.get(OsStr::new("HOME")).map(Path::new)
     }
 
-    pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
+    pub(super) fn as_map(&self) -> &BTreeMap<OsString, OsString> {
         &self.0
     }
 }
 
 #[cfg(unix)]
-fn is_program(file: &Path) -> bool {
+fn is_executable(file: &Path) -> bool {
     use rustix::fs::{Access, access};
     access(file, Access::EXEC_OK).is_ok() && file.metadata().is_ok_and(|it| it.is_file())
 }
@@ -234,12 +234,12 @@ impl fmt::Debug for ChildEnv {
     }
 }
 
-fn is_passed(name: &OsStr) -> bool {
-    passed().any(|passed| name == passed)
+fn is_allowed(name: &OsStr) -> bool {
+    allowed_names().any(|passed| name == passed)
 }
 
-fn without_relative(path: OsString) -> OsString {
-    if folders(&path).all(|folder| folder.is_absolute()) {
+fn remove_relative_dirs(path: OsString) -> OsString {
+    if split_path_dirs(&path).all(|folder| folder.is_absolute()) {
         return path;
     }
     let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
@@ -249,7 +249,7 @@ fn without_relative(path: OsString) -> OsString {
 
 /// Splits a `PATH` without copying its entries.
 #[cfg(unix)]
-pub(super) fn folders(path: &OsStr) -> impl Iterator<Item = &Path> {
+pub(super) fn split_path_dirs(path: &OsStr) -> impl Iterator<Item = &Path> {
     use std::os::unix::ffi::OsStrExt as _;
     path.as_bytes().split(|&byte| byte == b':').map(|folder| Path::new(OsStr::from_bytes(folder)))
 }
@@ -263,19 +263,19 @@ fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
 fn is_forbidden(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let starts = |starts: &[&str]| starts.iter().any(|start| upper.starts_with(start));
-    if starts(IDENTITY) {
-        return !is_plain(name);
+    if starts(GIT_IDENTITY_PREFIXES) {
+        return !is_valid_name(name);
     }
-    !is_plain(name)
-        || SECRET.iter().any(|part| upper.contains(part))
-        || STEERING.contains(&upper.as_str())
-        || starts(STEERING_STARTS)
-        || upper.ends_with(STEERING_END)
+    !is_valid_name(name)
+        || SECRET_NAME_PARTS.iter().any(|part| upper.contains(part))
+        || INJECTION_NAMES.contains(&upper.as_str())
+        || starts(INJECTION_PREFIXES)
+        || upper.ends_with(INJECTION_SUFFIX)
         || (upper.ends_with("_URL") && has_password(value))
 }
 
 /// Returns whether `name` is a valid identifier. Bash exports functions under other names.
-fn is_plain(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -307,15 +307,15 @@ mod tests {
             ("https_proxy", "http://evil"),
             ("LC_API_TOKEN", "hunter2"),
         ];
-        let env = ChildEnv::of(parent);
-        assert_eq!(env.names().collect::<Vec<_>>(), ["HOME", "LANG", "LC_TIME", "TERM"]);
+        let env = ChildEnv::from_parent(parent);
+        assert_eq!(env.var_names().collect::<Vec<_>>(), ["HOME", "LANG", "LC_TIME", "TERM"]);
     }
 
     #[cfg(unix)]
     #[test]
     fn no_program_is_found_by_where_it_runs() {
-        let env = ChildEnv::of([("PATH", "/usr/bin:.:bin::/bin")]);
-        assert_eq!(env.vars()[OsStr::new("PATH")], "/usr/bin:/bin");
+        let env = ChildEnv::from_parent([("PATH", "/usr/bin:.:bin::/bin")]);
+        assert_eq!(env.as_map()[OsStr::new("PATH")], "/usr/bin:/bin");
     }
 
     // CH1: requested variables are rejected by name, case-insensitively.
@@ -348,16 +348,16 @@ mod tests {
             "A=B",
         ];
         for name in refused {
-            assert!(ChildEnv::default().with_untrusted(name, "x").is_err(), "{name}");
+            assert!(ChildEnv::default().with_untrusted_var(name, "x").is_err(), "{name}");
         }
         for name in ["RUST_LOG", "CI", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "ENVIRONMENT"] {
-            assert!(ChildEnv::default().with_untrusted(name, "x").is_ok(), "{name}");
+            assert!(ChildEnv::default().with_untrusted_var(name, "x").is_ok(), "{name}");
         }
     }
 
     #[test]
     fn an_address_with_a_password_is_a_secret() {
-        let set = |value| ChildEnv::default().with_untrusted("DATABASE_URL", value).is_ok();
+        let set = |value| ChildEnv::default().with_untrusted_var("DATABASE_URL", value).is_ok();
         assert!(set("postgres://db.local/notes"));
         assert!(set("https://example.com/a:b@c"));
         assert!(!set("postgres://ada:hunter2@db.local/notes"));
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_host_may_add_anything_and_no_value_is_shown() {
-        let env = ChildEnv::default().with("API_KEY", "hunter2");
+        let env = ChildEnv::default().with_var("API_KEY", "hunter2");
         assert_eq!(format!("{env:?}"), r#"ChildEnv(["API_KEY"])"#);
     }
 }

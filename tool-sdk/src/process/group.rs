@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::start::Child;
+use super::start::ChildProcess;
 
 /// A child's process group, identified by the pid of its leader. Clones share the group.
 ///
@@ -19,51 +19,51 @@ use super::start::Child;
 /// after that.
 #[cfg(unix)]
 #[derive(Clone, Debug)]
-pub(super) struct Group(Arc<Mutex<Option<Pid>>>);
+pub(super) struct ProcessGroup(Arc<Mutex<Option<Pid>>>);
 
 #[cfg(unix)]
-impl Group {
+impl ProcessGroup {
     /// Returns the group that `child` leads; a child is always a session leader.
-    pub(super) fn of(child: &Child) -> Self {
+    pub(super) fn of_child(child: &ChildProcess) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(Arc::new(Mutex::new(id.and_then(Pid::from_raw))))
     }
 
     /// Returns the process group id, which is the pid of the leader.
-    pub(super) fn number(&self) -> Option<i32> {
-        self.leader().map(|group| group.as_raw_nonzero().get())
+    pub(super) fn pgid(&self) -> Option<i32> {
+        self.lock_leader().map(|group| group.as_raw_nonzero().get())
     }
 
     /// Sends `SIGINT` to every member, as a terminal does.
     pub(super) fn interrupt(&self) {
-        self.signal(Signal::INT);
+        self.send_signal(Signal::INT);
     }
 
     /// Sends `SIGTERM` to every member.
     pub(super) fn terminate(&self) {
-        self.signal(Signal::TERM);
+        self.send_signal(Signal::TERM);
     }
 
     /// Sends `SIGKILL` to every member.
-    pub(super) fn kill(&self, _leader: &mut Child) {
-        self.signal(Signal::KILL);
+    pub(super) fn kill(&self, _leader: &mut ChildProcess) {
+        self.send_signal(Signal::KILL);
     }
 
     /// Closes the group; no more signals are sent.
     pub(super) fn close(&self) {
-        *self.leader() = None;
+        *self.lock_leader() = None;
     }
 
-    fn signal(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         // The lock keeps the group from being closed between the check and the signal.
-        let leader = self.leader();
+        let leader = self.lock_leader();
         if let Some(group) = *leader {
             // An error means that the group has exited already.
             let _ = kill_process_group(group, signal);
         }
     }
 
-    fn leader(&self) -> MutexGuard<'_, Option<Pid>> {
+    fn lock_leader(&self) -> MutexGuard<'_, Option<Pid>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,8 +74,8 @@ impl Group {
 pub(super) struct Group;
 
 #[cfg(not(unix))]
-impl Group {
-    pub(super) fn of(_child: &Child) -> Self {
+impl ProcessGroup {
+    pub(super) fn of(_child: &ChildProcess) -> Self {
         Self
     }
 
@@ -87,7 +87,7 @@ impl Group {
 
     pub(super) fn close(&self) {}
 
-    pub(super) fn kill(&self, leader: &mut Child) {
+    pub(super) fn kill(&self, leader: &mut ChildProcess) {
         // An error means that the child has exited already.
         let _ = leader.start_kill();
     }

@@ -25,17 +25,17 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::WaitIdOptions;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::mark::{self, Mark, Row};
-use super::program::Program;
-use super::start::linux::{Handle, launch};
-use super::start::wires::Ends;
+use super::mark::{self, ProcessTag, RlimitTag};
+use super::program::CommandSpec;
+use super::start::linux::{PidFd, spawn_untracked};
+use super::start::wires::ChildStdio;
 
 /// Kills process trees by pid. Each process is stopped before its children are listed, so that it
 /// cannot start more.
 ///
 /// A pidfd would exclude pid reuse, but shell scripts have none. The race matters only when a
 /// pid is reused within moments of being found.
-const SCRIPT: &str = r#"
+const REAPER_SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 read -r _
 variable=$1 limit=$2
@@ -64,111 +64,113 @@ for round in 1 2 3 4 5 6 7 8; do
 done
 "#;
 
-static GUARDIAN: Mutex<Watch> = Mutex::new(Watch { state: State::None, children: Vec::new() });
+static REAPER: Mutex<ReaperTable> =
+    Mutex::new(ReaperTable { state: ReaperState::NotStarted, children: Vec::new() });
 
-struct Watch {
-    state: State,
+struct ReaperTable {
+    state: ReaperState,
     /// The running children, each at the index of its record in the shared memory.
-    children: Vec<Option<Line>>,
+    children: Vec<Option<ChildRecord>>,
 }
 
-enum State {
-    None,
-    Watching(Guardian),
+enum ReaperState {
+    NotStarted,
+    Running(OrphanReaper),
     /// There is no shell on this system, so orphaned children are not killed.
-    Impossible,
+    Unavailable,
 }
 
-struct Guardian {
-    process: Handle,
-    _alive: PipeWriter,
+struct OrphanReaper {
+    process: PidFd,
+    _alive_pipe: PipeWriter,
     /// The shared memory with the records of the children; `None` without memfd support.
-    told: Option<File>,
+    records: Option<File>,
 }
 
 /// The record of a child: its pid and the time of registration, in ticks of 10 ms since boot as
 /// in `/proc/<pid>/stat`. All records have the same length, so an index gives the offset.
-type Line = [u8; LINE];
+type ChildRecord = [u8; RECORD_LEN];
 
-const LINE: usize = 32;
+const RECORD_LEN: usize = 32;
 
 /// The registration of a child; dropping it frees the record.
 #[derive(Debug)]
-pub(super) struct Told(usize);
+pub(super) struct RegisteredChild(usize);
 
 /// Starts the reaper unless it is running.
-pub(super) fn watch() -> io::Result<()> {
-    let mut watch = watched();
+pub(super) fn ensure_running() -> io::Result<()> {
+    let mut watch = lock_table();
     let is_needed = match &watch.state {
-        State::None => true,
+        ReaperState::NotStarted => true,
         // The user may have killed it.
-        State::Watching(guardian) => {
-            !matches!(guardian.process.status(WaitIdOptions::NOHANG), Ok(None))
+        ReaperState::Running(guardian) => {
+            !matches!(guardian.process.try_wait(WaitIdOptions::NOHANG), Ok(None))
         }
-        State::Impossible => false,
+        ReaperState::Unavailable => false,
     };
     if is_needed {
-        watch.state = match Guardian::start() {
-            Ok(guardian) => State::Watching(guardian),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => State::Impossible,
+        watch.state = match OrphanReaper::spawn() {
+            Ok(guardian) => ReaperState::Running(guardian),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ReaperState::Unavailable,
             Err(error) => return Err(error),
         };
         for (place, child) in watch.children.iter().enumerate() {
-            watch.state.tell(place, child.as_ref());
+            watch.state.write_record(place, child.as_ref());
         }
     }
     Ok(())
 }
 
 /// Registers a child that was just started.
-pub(super) fn tell(child: i32) -> Told {
-    let line = line(child);
-    let mut watch = watched();
+pub(super) fn register_child(child: i32) -> RegisteredChild {
+    let line = format_record(child);
+    let mut watch = lock_table();
     let free = watch.children.iter().position(Option::is_none);
     let place = free.unwrap_or_else(|| {
         watch.children.push(None);
         watch.children.len() - 1
     });
     watch.children[place] = Some(line);
-    watch.state.tell(place, Some(&line));
-    Told(place)
+    watch.state.write_record(place, Some(&line));
+    RegisteredChild(place)
 }
 
-impl Drop for Told {
+impl Drop for RegisteredChild {
     fn drop(&mut self) {
         // The record may stay: a process that reuses the pid starts after the time in it.
-        watched().children[self.0] = None;
+        lock_table().children[self.0] = None;
     }
 }
 
-fn watched() -> MutexGuard<'static, Watch> {
-    GUARDIAN.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_table() -> MutexGuard<'static, ReaperTable> {
+    REAPER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn line(child: i32) -> Line {
+fn format_record(child: i32) -> ChildRecord {
     let now = clock_gettime(ClockId::Boottime);
     let ticks = now.tv_sec * 100 + now.tv_nsec / 10_000_000;
     let text = format!("{child} {ticks}");
-    let mut line = [b' '; LINE];
+    let mut line = [b' '; RECORD_LEN];
     for (place, byte) in line.iter_mut().zip(text.bytes()) {
         *place = byte;
     }
-    line[LINE - 1] = b'\n';
+    line[RECORD_LEN - 1] = b'\n';
     line
 }
 
-impl State {
-    fn tell(&self, place: usize, child: Option<&Line>) {
-        let (Self::Watching(Guardian { told: Some(told), .. }), Some(line)) = (self, child) else {
+impl ReaperState {
+    fn write_record(&self, place: usize, child: Option<&ChildRecord>) {
+        let (Self::Running(OrphanReaper { records: Some(told), .. }), Some(line)) = (self, child)
+        else {
             return;
         };
         // If writing fails, the reaper still finds the child by its tag.
-        let _ = told.write_all_at(line, (place * LINE) as u64);
+        let _ = told.write_all_at(line, (place * RECORD_LEN) as u64);
     }
 }
 
-impl Guardian {
-    fn start() -> io::Result<Self> {
+impl OrphanReaper {
+    fn spawn() -> io::Result<Self> {
         let (wait, alive) = io::pipe()?;
         let none = OwnedFd::from(File::options().write(true).open("/dev/null")?);
         let told = memfd_create("children", MemfdFlags::CLOEXEC).map(File::from).ok();
@@ -176,13 +178,19 @@ impl Guardian {
             Some(told) => (told.try_clone()?.into(), Some(none)),
             None => (none, None),
         };
-        let ends = Ends { input: wait.into(), output, complaints, is_terminal: false };
-        let mark = Mark::of_host()?;
-        let variable = format!("{}={}", mark::NAME, mark.as_str());
-        let limit = mark.row().map(Row::pattern).unwrap_or_default();
-        let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "reaper", &variable, &limit]);
-        program.folder = Some("/".into());
-        let process = launch(&program, mark::inherited().as_deref(), None, &ends)?;
-        Ok(Self { process, _alive: alive, told })
+        let ends = ChildStdio {
+            stdin: wait.into(),
+            stdout: output,
+            stderr: complaints,
+            is_terminal: false,
+        };
+        let mark = ProcessTag::of_host_process()?;
+        let variable = format!("{}={}", mark::TAG_VARIABLE, mark.as_str());
+        let limit = mark.rlimit_tag().map(RlimitTag::grep_pattern).unwrap_or_default();
+        let mut spec =
+            CommandSpec::new("/bin/sh", ["-c", REAPER_SCRIPT, "reaper", &variable, &limit]);
+        spec.current_dir = Some("/".into());
+        let process = spawn_untracked(&spec, mark::inherited_tag().as_deref(), None, &ends)?;
+        Ok(Self { process, _alive_pipe: alive, records: told })
     }
 }

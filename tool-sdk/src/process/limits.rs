@@ -9,21 +9,21 @@ use std::sync::OnceLock;
 
 /// The limit for open files that the host requests; more than it ever opens at once.
 #[cfg(all(unix, feature = "cli"))]
-const MANY: u64 = 1 << 16;
+const OPEN_FILES_TARGET: u64 = 1 << 16;
 
 /// The host's soft limit for open files before [`raise_open_files_limit`] raised it.
 #[cfg(unix)]
-static OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
+static INITIAL_OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Raises the soft limit for open files towards the hard limit, because a large file transaction
 /// holds a handle of each folder. Children get the initial limit, which programs may rely on.
 #[cfg(all(unix, feature = "cli"))]
-pub(crate) fn raise_open_files() {
+pub(crate) fn raise_open_files_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let most = maximum.map_or(MANY, |most| most.min(MANY));
-    if current.is_some_and(|current| current < most) && OPEN_FILES.set(current).is_ok() {
+    let most = maximum.map_or(OPEN_FILES_TARGET, |most| most.min(OPEN_FILES_TARGET));
+    if current.is_some_and(|current| current < most) && INITIAL_OPEN_FILES.set(current).is_ok() {
         // Best effort: on failure the old limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
     }
@@ -50,7 +50,7 @@ pub(crate) fn raise_open_files() {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Limits {
+pub struct ResourceLimits {
     open_files: Option<u64>,
     processes: Option<u64>,
     file_bytes: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Limits {
     niceness: Option<i32>,
 }
 
-impl Limits {
+impl ResourceLimits {
     /// Limits the number of open files (`RLIMIT_NOFILE`).
     pub fn open_files(mut self, count: u64) -> Self {
         self.open_files = Some(count);
@@ -93,16 +93,16 @@ impl Limits {
     /// Applies the limits to the calling process. Makes system calls only, so it is safe after
     /// `fork`.
     #[cfg(unix)]
-    pub(super) fn apply(self) -> rustix::io::Result<()> {
+    pub(super) fn apply_to_self(self) -> rustix::io::Result<()> {
         use rustix::process::Resource;
 
         match self.open_files {
-            Some(_) => lower(Resource::Nofile, self.open_files)?,
-            None => give_back_open_files()?,
+            Some(_) => lower_rlimit(Resource::Nofile, self.open_files)?,
+            None => restore_open_files_limit()?,
         }
-        lower(Resource::Nproc, self.processes)?;
-        lower(Resource::Fsize, self.file_bytes)?;
-        lower(Resource::As, self.memory_bytes)?;
+        lower_rlimit(Resource::Nproc, self.processes)?;
+        lower_rlimit(Resource::Fsize, self.file_bytes)?;
+        lower_rlimit(Resource::As, self.memory_bytes)?;
         match self.niceness {
             Some(niceness) => rustix::process::nice(niceness).map(drop),
             None => Ok(()),
@@ -111,7 +111,7 @@ impl Limits {
 }
 
 #[cfg(unix)]
-fn lower(resource: rustix::process::Resource, limit: Option<u64>) -> rustix::io::Result<()> {
+fn lower_rlimit(resource: rustix::process::Resource, limit: Option<u64>) -> rustix::io::Result<()> {
     use rustix::process::{Rlimit, getrlimit, setrlimit};
 
     let Some(limit) = limit else { return Ok(()) };
@@ -121,10 +121,10 @@ fn lower(resource: rustix::process::Resource, limit: Option<u64>) -> rustix::io:
 
 /// Restores the limit for open files that the host started with.
 #[cfg(unix)]
-fn give_back_open_files() -> rustix::io::Result<()> {
+fn restore_open_files_limit() -> rustix::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    let Some(&current) = OPEN_FILES.get() else { return Ok(()) };
+    let Some(&current) = INITIAL_OPEN_FILES.get() else { return Ok(()) };
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current, maximum })
 }

@@ -40,27 +40,30 @@ use thiserror::Error;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use self::capture::Capture;
-pub use self::capture::Captured;
+pub use self::capture::CapturedOutput;
+use self::capture::OutputCapture;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
 pub use self::harden::harden_process;
 #[cfg(unix)]
-pub use self::kept::{Attached, Look, Process, Processes, Spawn, Turn, TypeError};
-pub use self::limits::Limits;
+pub use self::kept::{
+    AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, ProcessOutput,
+    ProcessSlot, PtyInputError,
+};
+pub use self::limits::ResourceLimits;
 #[cfg(all(unix, feature = "cli"))]
-pub(crate) use self::limits::raise_open_files;
-use self::mark::Mark;
+pub(crate) use self::limits::raise_open_files_limit;
+use self::mark::ProcessTag;
 #[cfg(feature = "mcp")]
-pub(crate) use self::piped::Piped;
-use self::program::{Confinement, Program};
-use self::sandbox::{Policy, Status};
-use self::start::{Streams, Wiring, Writer};
-use self::tree::Tree;
+pub(crate) use self::piped::PipedChild;
+use self::program::{ActiveSandbox, CommandSpec};
+use self::sandbox::{SandboxPolicy, SandboxStatus};
+use self::start::{HostStdio, InputWriter, StdioMode};
+use self::tree::ProcessTree;
 
 /// How long to read output after the child has exited. A descendant may hold the pipes open
 /// forever.
-const DRAIN: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A command to run once with [`run`]: program, arguments, environment and limits.
 ///
@@ -81,49 +84,49 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Run {
-    program: Program,
+pub struct Command {
+    spec: CommandSpec,
     stdin: Vec<u8>,
     timeout: Duration,
-    grace: Duration,
-    keep: usize,
+    grace_period: Duration,
+    output_limit: usize,
 }
 
-impl Run {
+impl Command {
     /// Creates a command from a program and its arguments, without a shell.
-    pub fn exec<A: Into<OsString>>(
+    pub fn new<A: Into<OsString>>(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         Self {
-            program: Program::new(program, args),
+            spec: CommandSpec::new(program, args),
             stdin: Vec::new(),
             timeout: Duration::from_secs(60),
-            grace: Duration::from_millis(200),
-            keep: 64 << 10,
+            grace_period: Duration::from_millis(200),
+            output_limit: 64 << 10,
         }
     }
 
     /// Creates a command that runs `line` with `sh -c`.
     pub fn shell(line: impl Into<OsString>) -> Self {
-        Self::exec("sh", [OsString::from("-c"), line.into()])
+        Self::new("sh", [OsString::from("-c"), line.into()])
     }
 
     /// Sets the working directory. Default: that of the host.
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.program.folder = Some(folder.into());
+    pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.spec.current_dir = Some(folder.into());
         self
     }
 
     /// Sets the environment. Default: [`ChildEnv::from_host`].
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = Some(env);
+        self.spec.env = Some(env);
         self
     }
 
     /// Sets the resource limits. Default: those of the host.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.program.limits = limits;
+    pub fn limits(mut self, limits: ResourceLimits) -> Self {
+        self.spec.limits = limits;
         self
     }
 
@@ -140,54 +143,54 @@ impl Run {
     }
 
     /// Sets the time between `SIGTERM` and `SIGKILL` when it is terminated. Default: 200 ms.
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+    pub fn grace_period(mut self, grace: Duration) -> Self {
+        self.grace_period = grace;
         self
     }
 
     /// Sets how many bytes of standard output, and of standard error, are kept. Default: 64 KiB.
-    pub fn keep(mut self, bytes: usize) -> Self {
-        self.keep = bytes;
+    pub fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
         self
     }
 
     /// Sets the sandbox policy. Default: no sandbox.
-    pub fn sandbox(mut self, policy: Policy) -> Self {
-        self.program.sandbox = policy;
+    pub fn sandbox(mut self, policy: SandboxPolicy) -> Self {
+        self.spec.sandbox = policy;
         self
     }
 
     /// Returns the stdio mode: without input, standard input is `/dev/null` and needs no pipe.
-    fn wiring(&self) -> Wiring {
-        if self.stdin.is_empty() { Wiring::Apart } else { Wiring::Fed }
+    fn stdio_mode(&self) -> StdioMode {
+        if self.stdin.is_empty() { StdioMode::NullStdin } else { StdioMode::PipedStdin }
     }
 }
 
 /// The result of a command that was started: exit, captured output, sandbox status.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Finished {
+pub struct CommandOutput {
     /// How the process exited.
-    pub exit: Exit,
+    pub exit: ExitOutcome,
     /// The captured standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// The captured standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// The wall-clock time from start to exit.
     pub elapsed: Duration,
     /// Whether a descendant still held the output pipes open after the process had exited.
-    pub held: bool,
+    pub output_left_open: bool,
     /// What the sandbox enforced; `None` without a sandbox.
-    pub sandbox: Option<Status>,
+    pub sandbox: Option<SandboxStatus>,
     /// Protected files that appeared during the run. The sandbox cannot protect a file that does
     /// not exist yet, and other programs may later execute or obey the contents.
-    pub planted: Vec<PathBuf>,
+    pub new_protected_files: Vec<PathBuf>,
 }
 
 /// How a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Exit {
+pub enum ExitOutcome {
     /// It exited with this code.
     Code(i32),
     /// It was killed by this signal.
@@ -213,7 +216,7 @@ pub enum RunError {
     },
     /// The policy requires a sandbox that this machine cannot enforce.
     #[error("the sandbox cannot enforce the required policy: {0}")]
-    Sandbox(Status),
+    Sandbox(SandboxStatus),
     /// Waiting for the child failed; it was killed.
     #[error("cannot wait for a child process")]
     Wait(#[source] io::Error),
@@ -224,16 +227,16 @@ pub enum RunError {
 /// A program inherits an ignored `SIGCHLD` from its parent. The kernel then discards the exit
 /// status of its children, so this module refuses to start any. The change affects the whole
 /// process, so call this in `main`; [`cli::App::main`](crate::cli::App::main) does.
-pub fn hear_of_children() {
+pub fn restore_sigchld() {
     #[cfg(target_os = "linux")]
-    start::linux::hear_of_children();
+    start::linux::restore_sigchld();
 }
 
 /// Denies other processes of the user access to the memory and environment of this process.
 ///
 /// The commands that the host starts are such processes. Linux only, best effort.
 #[cfg(feature = "cli")]
-pub(crate) fn keep_memory() {
+pub(crate) fn deny_memory_access() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -244,9 +247,9 @@ pub(crate) fn keep_memory() {
 
 /// Returns whether the kernel reports the exit status of children to this process.
 #[cfg(feature = "cli")]
-pub(crate) fn hears_of_children() -> bool {
+pub(crate) fn receives_sigchld() -> bool {
     #[cfg(target_os = "linux")]
-    return start::linux::hears_of_children();
+    return start::linux::receives_sigchld();
     #[cfg(not(target_os = "linux"))]
     true
 }
@@ -254,9 +257,9 @@ pub(crate) fn hears_of_children() -> bool {
 /// Returns whether descendants can be tagged with an rlimit, so that those that leave their
 /// session, parents and environment are still found.
 #[cfg(any(feature = "cli", test))]
-pub(crate) fn finds_what_hides() -> bool {
+pub(crate) fn has_rlimit_tags() -> bool {
     #[cfg(target_os = "linux")]
-    return Mark::of_host().is_ok_and(|mark| mark.row().is_some());
+    return ProcessTag::of_host_process().is_ok_and(|mark| mark.rlimit_tag().is_some());
     #[cfg(not(target_os = "linux"))]
     false
 }
@@ -270,65 +273,75 @@ pub(crate) fn finds_what_hides() -> bool {
 ///
 /// Fails when the command cannot be started or waited for, for example in a host that ignores
 /// `SIGCHLD`: see [`restore_sigchld`]. A non-zero exit code is not an error.
-pub async fn run(run: Run) -> Result<Finished, RunError> {
+pub async fn run(run: Command) -> Result<CommandOutput, RunError> {
     let started = Instant::now();
     let failed = |source| RunError::Spawn {
-        program: run.program.name.to_string_lossy().into_owned(),
+        program: run.spec.program.to_string_lossy().into_owned(),
         source,
     };
-    let (confined, confinement) = run.program.confined()?;
-    let mark = Mark::fresh().map_err(failed)?;
+    let (confined, confinement) = run.spec.wrap_in_sandbox()?;
+    let mark = ProcessTag::new_unique().map_err(failed)?;
     let (mut tree, streams) =
-        Tree::start(&confined, mark, run.wiring(), run.grace).map_err(failed)?;
-    let Streams { input, output, complaints, held: ends, .. } = streams;
-    let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
+        ProcessTree::spawn(&confined, mark, run.stdio_mode(), run.grace_period).map_err(failed)?;
+    let HostStdio { stdin: input, stdout: output, stderr: complaints, child_fds: ends, .. } =
+        streams;
+    let (mut stdout, mut stderr) =
+        (OutputCapture::new(run.output_limit), OutputCapture::new(run.output_limit));
     let (exit, held) = {
         let talk = async {
             tokio::join!(
-                feed(input, &run.stdin),
-                stdout.drain(Some(output)),
-                stderr.drain(complaints)
+                write_stdin(input, &run.stdin),
+                stdout.read_to_end(Some(output)),
+                stderr.read_to_end(complaints)
             )
         };
         let mut talk = pin!(talk.map(drop).fuse());
-        let exit = match timeout(run.timeout, exit_of(&mut tree, talk.as_mut())).await {
+        let exit = match timeout(run.timeout, wait_for_exit(&mut tree, talk.as_mut())).await {
             Ok(status) => {
-                let exit = Exit::of(status.map_err(RunError::Wait)?);
-                if confinement.leaves_some() {
+                let exit = ExitOutcome::from_status(status.map_err(RunError::Wait)?);
+                if confinement.may_leave_processes() {
                     // Kill leftover processes before the placeholders of the sandbox are removed.
-                    tree.end().await;
+                    tree.shut_down().await;
                 }
                 exit
             }
             Err(_) => {
-                tree.end().await;
-                Exit::TimedOut
+                tree.shut_down().await;
+                ExitOutcome::TimedOut
             }
         };
         // From here on only descendants can hold the output pipes open.
         drop(ends);
-        let held = !talk.is_terminated() && timeout(DRAIN, talk).await.is_err();
+        let held = !talk.is_terminated() && timeout(DRAIN_TIMEOUT, talk).await.is_err();
         (exit, held)
     };
     let elapsed = started.elapsed();
     let (stdout, stderr) = (stdout.finish(), stderr.finish());
-    let planted = planted(&confinement).await;
-    Ok(Finished { exit, stdout, stderr, elapsed, held, sandbox: confinement.status, planted })
+    let planted = find_new_protected_files(&confinement).await;
+    Ok(CommandOutput {
+        exit,
+        stdout,
+        stderr,
+        elapsed,
+        output_left_open: held,
+        sandbox: confinement.status,
+        new_protected_files: planted,
+    })
 }
 
 /// Returns the protected files that appeared since the command was started.
-async fn planted(confinement: &Confinement) -> Vec<PathBuf> {
+async fn find_new_protected_files(confinement: &ActiveSandbox) -> Vec<PathBuf> {
     if confinement.status.is_none() {
         return Vec::new();
     }
-    let planted = confinement.planted.clone();
+    let planted = confinement.protected_baseline.clone();
     // Fails only when the runtime shuts down; the result is then unused.
-    tokio::task::spawn_blocking(move || planted.found()).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || planted.find_new()).await.unwrap_or_default()
 }
 
 /// Waits for the child to exit and drives its stdio meanwhile.
-async fn exit_of(
-    tree: &mut Tree,
+async fn wait_for_exit(
+    tree: &mut ProcessTree,
     mut talk: Pin<&mut impl FusedFuture<Output = ()>>,
 ) -> io::Result<ExitStatus> {
     loop {
@@ -340,23 +353,23 @@ async fn exit_of(
 }
 
 /// Writes `bytes` and closes the pipe. A write error means that the child stopped reading.
-async fn feed(stdin: Option<Writer>, bytes: &[u8]) {
+async fn write_stdin(stdin: Option<InputWriter>, bytes: &[u8]) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(bytes).await;
     }
 }
 
-impl Exit {
-    fn of(status: ExitStatus) -> Self {
+impl ExitOutcome {
+    fn from_status(status: ExitStatus) -> Self {
         match status.code() {
             Some(code) => Self::Code(code),
-            None => Self::Signal(signal_of(status)),
+            None => Self::Signal(exit_signal(status)),
         }
     }
 }
 
 #[cfg(unix)]
-fn signal_of(status: ExitStatus) -> i32 {
+fn exit_signal(status: ExitStatus) -> i32 {
     std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default()
 }
 

@@ -9,26 +9,26 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::capture::{Capture, Captured, read};
-use super::mark::Mark;
-use super::program::Confinement;
-use super::sandbox::Status;
-use super::start::{Reader, Streams, Wiring, Writer};
-use super::tree::Tree;
-use super::{Run, RunError};
+use super::capture::{CapturedOutput, OutputCapture, read_chunks};
+use super::mark::ProcessTag;
+use super::program::ActiveSandbox;
+use super::sandbox::SandboxStatus;
+use super::start::{HostStdio, InputWriter, OutputReader, StdioMode};
+use super::tree::ProcessTree;
+use super::{Command, RunError};
 
 /// A running child with piped stdio; dropping it terminates the process tree.
-pub(crate) struct Piped {
-    _tree: Tree,
-    _confinement: Confinement,
+pub(crate) struct PipedChild {
+    _tree: ProcessTree,
+    _confinement: ActiveSandbox,
     /// The status of the sandbox when it enforces less than the policy.
-    shortfall: Option<Status>,
-    complaints: Complaints,
+    sandbox_shortfall: Option<SandboxStatus>,
+    stderr: StderrCapture,
     /// Triggered when standard error is closed.
-    heard: CancellationToken,
+    stderr_closed: CancellationToken,
 }
 
-impl fmt::Debug for Piped {
+impl fmt::Debug for PipedChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Piped").finish_non_exhaustive()
     }
@@ -36,15 +36,15 @@ impl fmt::Debug for Piped {
 
 /// The captured standard error of a running child: head and tail.
 #[derive(Clone, Debug)]
-pub(crate) struct Complaints(Arc<Mutex<Capture>>);
+pub(crate) struct StderrCapture(Arc<Mutex<OutputCapture>>);
 
-impl Complaints {
-    fn keep(keep: usize) -> Self {
-        Self(Arc::new(Mutex::new(Capture::new(keep))))
+impl StderrCapture {
+    fn with_limit(keep: usize) -> Self {
+        Self(Arc::new(Mutex::new(OutputCapture::new(keep))))
     }
 
     /// Returns what was captured so far.
-    pub(crate) fn captured(&self) -> Captured {
+    pub(crate) fn snapshot(&self) -> CapturedOutput {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().finish()
     }
 
@@ -53,48 +53,54 @@ impl Complaints {
     }
 }
 
-impl Piped {
+impl PipedChild {
     /// Starts the command; ignores its timeout and standard input.
-    pub(crate) fn start(run: &Run) -> Result<(Self, Reader, Writer), RunError> {
+    pub(crate) fn spawn(run: &Command) -> Result<(Self, OutputReader, InputWriter), RunError> {
         let failed = |source| RunError::Spawn {
-            program: run.program.name.to_string_lossy().into_owned(),
+            program: run.spec.program.to_string_lossy().into_owned(),
             source,
         };
-        let mark = Mark::fresh().map_err(failed)?;
-        let (confined, confinement) = run.program.confined()?;
+        let mark = ProcessTag::new_unique().map_err(failed)?;
+        let (confined, confinement) = run.spec.wrap_in_sandbox()?;
         let (tree, streams) =
-            Tree::start(&confined, mark, Wiring::Fed, run.grace).map_err(failed)?;
-        let Streams { input: Some(stdin), output: stdout, complaints: Some(stderr), .. } = streams
-        else {
+            ProcessTree::spawn(&confined, mark, StdioMode::PipedStdin, run.grace_period)
+                .map_err(failed)?;
+        let HostStdio { stdin: Some(stdin), stdout, stderr: Some(stderr), .. } = streams else {
             return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
         };
-        let complaints = Complaints::keep(run.keep);
+        let complaints = StderrCapture::with_limit(run.output_limit);
         let kept = complaints.clone();
         let heard = CancellationToken::new();
         let end = heard.clone().drop_guard();
         tokio::spawn(async move {
             let _end = end;
-            read(stderr, |part| kept.push(part)).await;
+            read_chunks(stderr, |part| kept.push(part)).await;
         });
-        let shortfall = run.program.sandbox.shortfall(confinement.status.as_ref());
-        let piped = Self { _tree: tree, _confinement: confinement, shortfall, complaints, heard };
+        let shortfall = run.spec.sandbox.find_shortfall(confinement.status.as_ref());
+        let piped = Self {
+            _tree: tree,
+            _confinement: confinement,
+            sandbox_shortfall: shortfall,
+            stderr: complaints,
+            stderr_closed: heard,
+        };
         Ok((piped, stdout, stdin))
     }
 
     /// Returns the standard error of a child that exited, waiting up to 500 ms for its end.
-    pub(crate) async fn last_words(&self) -> String {
+    pub(crate) async fn final_stderr(&self) -> String {
         const SOON: Duration = Duration::from_millis(500);
-        let _ = tokio::time::timeout(SOON, self.heard.cancelled()).await;
-        self.complaints.captured().text()
+        let _ = tokio::time::timeout(SOON, self.stderr_closed.cancelled()).await;
+        self.stderr.snapshot().to_text()
     }
 
     /// Returns the status of the sandbox when it enforces less than the policy.
-    pub(crate) fn shortfall(&self) -> Option<&Status> {
-        self.shortfall.as_ref()
+    pub(crate) fn sandbox_shortfall(&self) -> Option<&SandboxStatus> {
+        self.sandbox_shortfall.as_ref()
     }
 
     /// Returns the capture of standard error.
-    pub(crate) fn complaints(&self) -> &Complaints {
-        &self.complaints
+    pub(crate) fn stderr(&self) -> &StderrCapture {
+        &self.stderr
     }
 }

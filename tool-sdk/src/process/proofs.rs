@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::future::{Future, poll_fn};
 use std::io::Read as _;
 use std::pin::pin;
-use std::process::Command;
+use std::process::Command as StdCommand;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{Exit, Processes, Run, RunError, Spawn, finds_what_hides, run};
+use super::{
+    BackgroundCommand, BackgroundProcesses, Command, ExitOutcome, RunError, has_rlimit_tags, run,
+};
 
 /// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(60);
@@ -61,12 +63,12 @@ const HIDDEN: &[(&str, &str)] = &[
 /// Returns all trees that can be tested on this system.
 fn trees() -> Vec<&'static str> {
     let mut trees = TREES.to_vec();
-    if !finds_what_hides() {
+    if !has_rlimit_tags() {
         eprintln!("skipped hidden trees: the rlimit for process tags cannot be set");
         return trees;
     }
     for &(program, tree) in HIDDEN {
-        match Command::new(program).arg("--version").output() {
+        match StdCommand::new(program).arg("--version").output() {
             Ok(_) => trees.push(tree),
             Err(error) => eprintln!("skipped the hidden tree of {program}: {error}"),
         }
@@ -85,7 +87,7 @@ impl Held {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(StdCommand::new("mkfifo").arg(&pipe).status().unwrap().success());
         let both = File::options().read(true).write(true).open(pipe).unwrap();
         Self { folder, both }
     }
@@ -106,7 +108,7 @@ impl Held {
 /// Returns the zombies among the children of this process.
 fn zombies() -> Vec<String> {
     let own = std::process::id().to_string();
-    let listed = Command::new("ps").args(["-o", "stat=,pid=", "--ppid", &own]).output().unwrap();
+    let listed = StdCommand::new("ps").args(["-o", "stat=,pid=", "--ppid", &own]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     listed.lines().filter(|line| line.starts_with('Z')).map(str::to_owned).collect()
 }
@@ -136,8 +138,8 @@ async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
         let held = Held::new();
         let script = held.script(tree);
         let started = Instant::now();
-        let limited = Run::exec("sh", ["-c", &script]).timeout(TIMEOUT).grace(GRACE);
-        assert_eq!(run(limited).await.unwrap().exit, Exit::TimedOut, "{script}");
+        let limited = Command::new("sh", ["-c", &script]).timeout(TIMEOUT).grace_period(GRACE);
+        assert_eq!(run(limited).await.unwrap().exit, ExitOutcome::TimedOut, "{script}");
         let call = started.elapsed();
         held.let_go().await;
         (call, started.elapsed())
@@ -192,7 +194,7 @@ async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
     let mut counts = 1..;
     loop {
         let held = Held::new();
-        let call = Run::exec("sh", ["-c", &held.script(tree)]).stdin("x\n").grace(GRACE);
+        let call = Command::new("sh", ["-c", &held.script(tree)]).stdin("x\n").grace_period(GRACE);
         let done = polled(run(call), counts.next().unwrap()).await;
         held.let_go().await;
         if done.is_some() {
@@ -209,17 +211,22 @@ async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     let mut counts = 1..;
     loop {
         let held = Held::new();
-        let processes = Processes::default();
+        let processes = BackgroundProcesses::default();
         let script =
             held.script("echo a; sleep 0.05; echo b; setsid sleep 300 & sleep 0.05; echo c");
-        let process = processes.start(&Spawn::exec("sh", ["-c", &script]).grace(GRACE)).unwrap();
-        let done = polled(process.look(HANGS, |_| {}), counts.next().unwrap()).await;
+        let process = processes
+            .spawn(&BackgroundCommand::new("sh", ["-c", &script]).grace_period(GRACE))
+            .unwrap();
+        let done = polled(process.read_output(HANGS, |_| {}), counts.next().unwrap()).await;
         let is_done = done.is_some();
         let look = match done {
             Some(look) => look,
-            None => process.look(HANGS, |_| {}).await,
+            None => process.read_output(HANGS, |_| {}).await,
         };
-        assert_eq!((look.output.text().as_str(), look.exit), ("a\nb\nc\n", Some(Exit::Code(0))));
+        assert_eq!(
+            (look.output.to_text().as_str(), look.exit),
+            ("a\nb\nc\n", Some(ExitOutcome::Code(0)))
+        );
         drop((process, processes));
         held.let_go().await;
         if is_done {
@@ -234,14 +241,15 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
     for is_typing in [true, false] {
         for count in 1.. {
             let held = Held::new();
-            let processes = Processes::default();
+            let processes = BackgroundProcesses::default();
             let script = held.script("trap '' TERM; sleep 300 & sleep 300");
-            let spawn = Spawn::exec("sh", ["-c", &script]).terminal(true).grace(GRACE);
-            let process = processes.start(&spawn).unwrap();
+            let spawn =
+                BackgroundCommand::new("sh", ["-c", &script]).terminal(true).grace_period(GRACE);
+            let process = processes.spawn(&spawn).unwrap();
             // More than the input buffer of a terminal.
             let text = "x".repeat(20_000);
             let is_done = match is_typing {
-                true => polled(process.type_in(&text), count).await.is_some(),
+                true => polled(process.type_text(&text), count).await.is_some(),
                 false => polled(process.kill(), count).await.is_some(),
             };
             if is_typing {
@@ -259,7 +267,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
 
 /// Runs the test `name` again in a process of its own, with `VARIABLE` set to `value`.
 fn again(name: &str, value: &str) {
-    let again = Command::new(std::env::current_exe().unwrap())
+    let again = StdCommand::new(std::env::current_exe().unwrap())
         .args(["--exact", "--include-ignored", "--nocapture", name])
         .env(VARIABLE, value)
         .output()
@@ -295,20 +303,24 @@ const KEEP: usize = 1 << 20;
 async fn flood(bytes: u64) {
     for (flood, lines) in FLOODS {
         let script = flood.replace("$N", &bytes.to_string());
-        let spawn = Spawn::exec("sh", ["-c", &script]).keep(KEEP);
-        let kept =
-            Processes::default().start(&spawn).unwrap().look(HANGS * 10, |_| {}).await.output;
-        let run = Run::exec("sh", ["-c", &script]).keep(KEEP).timeout(HANGS * 10);
+        let spawn = BackgroundCommand::new("sh", ["-c", &script]).output_limit(KEEP);
+        let kept = BackgroundProcesses::default()
+            .spawn(&spawn)
+            .unwrap()
+            .read_output(HANGS * 10, |_| {})
+            .await
+            .output;
+        let run = Command::new("sh", ["-c", &script]).output_limit(KEEP).timeout(HANGS * 10);
         for output in [kept, run_now(run).await] {
             let left = (output.head.len() + output.tail.len()) as u64;
-            assert!(left <= KEEP as u64 && left + output.omitted == bytes, "{flood}");
+            assert!(left <= KEEP as u64 && left + output.omitted_bytes == bytes, "{flood}");
             let kept = output.head.iter().chain(&output.tail).filter(|&&byte| byte == b'\n');
             assert_eq!(output.omitted_lines + kept.count() as u64, lines(bytes), "{flood}");
         }
     }
 }
 
-async fn run_now(run_it: Run) -> super::Captured {
+async fn run_now(run_it: Command) -> super::CapturedOutput {
     run(run_it).await.unwrap().stdout
 }
 
@@ -356,11 +368,11 @@ fn a_thousand_programs_leave_nothing() {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        run(Run::shell("true")).await.unwrap();
+        run(Command::shell("true")).await.unwrap();
         let before = open_descriptors();
         let all = stream::iter(0..1000).map(|number| async move {
-            let echoed = run(Run::exec("echo", [number.to_string()])).await.unwrap();
-            assert_eq!(echoed.stdout.text(), format!("{number}\n"));
+            let echoed = run(Command::new("echo", [number.to_string()])).await.unwrap();
+            assert_eq!(echoed.stdout.to_text(), format!("{number}\n"));
         });
         all.buffer_unordered(100).collect::<()>().await;
         assert_eq!(open_descriptors(), before);
@@ -377,15 +389,15 @@ fn descriptors_that_run_out_are_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for terminal in [false, true] {
-            let spawn = Spawn::exec("cat", ["-"]).terminal(terminal);
-            let processes = Processes::default();
-            processes.start(&spawn).unwrap();
+            let spawn = BackgroundCommand::new("cat", ["-"]).terminal(terminal);
+            let processes = BackgroundProcesses::default();
+            processes.spawn(&spawn).unwrap();
             let most = open_descriptors() as u64 + 8;
             setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(4096) })
                 .unwrap();
             let mut kept = Vec::new();
             let error = loop {
-                match processes.start(&spawn) {
+                match processes.spawn(&spawn) {
                     Ok(process) => kept.push(process),
                     Err(error) => break error,
                 }
@@ -393,10 +405,13 @@ fn descriptors_that_run_out_are_an_error() {
             };
             let RunError::Spawn { source, .. } = error else { panic!("{error}") };
             assert_eq!(source.raw_os_error(), Some(libc::EMFILE), "{source}");
-            assert!(matches!(run(Run::shell("true")).await, Err(RunError::Spawn { .. }) | Ok(_)));
+            assert!(matches!(
+                run(Command::shell("true")).await,
+                Err(RunError::Spawn { .. }) | Ok(_)
+            ));
             setrlimit(Resource::Nofile, Rlimit { current: Some(4096), maximum: Some(4096) })
                 .unwrap();
-            assert_eq!(run(Run::shell("exit 3")).await.unwrap().exit, Exit::Code(3));
+            assert_eq!(run(Command::shell("exit 3")).await.unwrap().exit, ExitOutcome::Code(3));
         }
     });
     drop(runtime);
@@ -420,25 +435,25 @@ fn no_exit_is_made_up() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let processes = Processes::default();
-        let sleep = Spawn::exec("sleep", ["0.3"]);
-        let early = processes.start(&sleep).unwrap();
-        let called = tokio::spawn(run(Run::exec("sleep", ["0.3"])));
+        let processes = BackgroundProcesses::default();
+        let sleep = BackgroundCommand::new("sleep", ["0.3"]);
+        let early = processes.spawn(&sleep).unwrap();
+        let called = tokio::spawn(run(Command::new("sleep", ["0.3"])));
         tokio::task::yield_now().await;
         ignore_children();
-        assert_eq!(early.look(HANGS, |_| {}).await.exit, Some(Exit::Unknown));
+        assert_eq!(early.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Unknown));
         assert!(matches!(called.await.unwrap(), Err(RunError::Wait(_))));
 
         let refused = [
-            run(Run::shell("exit 3")).await.map(drop).unwrap_err(),
-            processes.start(&sleep).map(drop).unwrap_err(),
+            run(Command::shell("exit 3")).await.map(drop).unwrap_err(),
+            processes.spawn(&sleep).map(drop).unwrap_err(),
         ];
         for error in refused {
             let RunError::Spawn { source, .. } = error else { panic!("{error}") };
             assert!(source.to_string().contains("SIGCHLD"), "{source}");
         }
-        super::hear_of_children();
-        assert_eq!(run(Run::shell("exit 3")).await.unwrap().exit, Exit::Code(3));
+        super::restore_sigchld();
+        assert_eq!(run(Command::shell("exit 3")).await.unwrap().exit, ExitOutcome::Code(3));
     });
     no_zombie_stays();
 }
@@ -446,11 +461,11 @@ fn no_exit_is_made_up() {
 // No signal is sent to a pid that may have been reused.
 #[tokio::test]
 async fn no_signal_goes_to_a_number_that_was_given_back() {
-    let processes = Processes::default();
-    let process = processes.start(&Spawn::exec("true", ["x"])).unwrap();
-    process.look(HANGS, |_| {}).await;
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&BackgroundCommand::new("true", ["x"])).unwrap();
+    process.read_output(HANGS, |_| {}).await;
     for _ in 0..100 {
-        if process.group_number().is_none() {
+        if process.pgid().is_none() {
             return process.interrupt();
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

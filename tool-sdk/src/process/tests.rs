@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::Command as StdCommand;
 
 use tokio::task::spawn_blocking;
 
@@ -15,18 +15,18 @@ use super::*;
 /// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(30);
 
-async fn shell(line: &str) -> Finished {
-    run(Run::shell(line).timeout(HANGS)).await.unwrap()
+async fn shell(line: &str) -> CommandOutput {
+    run(Command::shell(line).timeout(HANGS)).await.unwrap()
 }
 
 #[tokio::test]
 async fn an_exit_says_how_it_came() {
     let cases = [
-        ("true", Exit::Code(0)),
-        ("exit 2", Exit::Code(2)),
-        ("no-such-program-anywhere", Exit::Code(127)),
-        ("kill -9 $$", Exit::Signal(9)),
-        ("kill -TERM $$", Exit::Signal(15)),
+        ("true", ExitOutcome::Code(0)),
+        ("exit 2", ExitOutcome::Code(2)),
+        ("no-such-program-anywhere", ExitOutcome::Code(127)),
+        ("kill -9 $$", ExitOutcome::Signal(9)),
+        ("kill -TERM $$", ExitOutcome::Signal(15)),
     ];
     for (line, expected) in cases {
         assert_eq!(shell(line).await.exit, expected, "{line}");
@@ -40,9 +40,9 @@ async fn what_cannot_be_started_is_an_error() {
     fs::write(&plain, "#!/bin/sh\n").unwrap();
     let none: [&str; 0] = [];
     for run_it in [
-        Run::exec(folder.path().join("missing"), none),
-        Run::exec(&plain, none),
-        Run::shell("true").folder(folder.path().join("missing")),
+        Command::new(folder.path().join("missing"), none),
+        Command::new(&plain, none),
+        Command::shell("true").current_dir(folder.path().join("missing")),
     ] {
         assert!(matches!(run(run_it).await, Err(RunError::Spawn { .. })));
     }
@@ -51,22 +51,23 @@ async fn what_cannot_be_started_is_an_error() {
 #[tokio::test]
 async fn a_child_need_not_read_what_it_is_told() {
     for line in ["true", "exec 0<&-; echo on", "head -c 1 >/dev/null"] {
-        let finished = run(Run::shell(line).stdin(vec![b'x'; 1 << 20]).timeout(HANGS)).await;
-        assert_eq!(finished.unwrap().exit, Exit::Code(0), "{line}");
+        let finished = run(Command::shell(line).stdin(vec![b'x'; 1 << 20]).timeout(HANGS)).await;
+        assert_eq!(finished.unwrap().exit, ExitOutcome::Code(0), "{line}");
     }
-    let echoed = run(Run::exec("cat", ["-"]).stdin(vec![b'x'; 1 << 20]).keep(16)).await.unwrap();
-    assert_eq!(echoed.stdout.omitted, (1 << 20) - 16);
+    let echoed =
+        run(Command::new("cat", ["-"]).stdin(vec![b'x'; 1 << 20]).output_limit(16)).await.unwrap();
+    assert_eq!(echoed.stdout.omitted_bytes, (1 << 20) - 16);
 }
 
 // CH8, fault 7: a flood of output is drained and counted, on both pipes at once.
 #[tokio::test]
 async fn a_flood_is_counted_and_not_kept() {
     let flood = shell("yes | head -c 200000000; yes | head -c 100000000 >&2").await;
-    assert_eq!(flood.exit, Exit::Code(0));
+    assert_eq!(flood.exit, ExitOutcome::Code(0));
     for (captured, total) in [(&flood.stdout, 200_000_000), (&flood.stderr, 100_000_000)] {
         let kept = captured.head.len() + captured.tail.len();
         assert_eq!(kept, 64 << 10);
-        assert_eq!(kept as u64 + captured.omitted, total);
+        assert_eq!(kept as u64 + captured.omitted_bytes, total);
         assert!(captured.head.starts_with(b"y\ny\n") && captured.tail.ends_with(b"y\n"));
     }
 }
@@ -75,9 +76,10 @@ async fn a_flood_is_counted_and_not_kept() {
 #[tokio::test]
 async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
     let finished = shell("sleep 300 & echo $!").await;
-    assert_eq!((finished.exit, finished.held), (Exit::Code(0), true));
+    assert_eq!((finished.exit, finished.output_left_open), (ExitOutcome::Code(0), true));
 
-    let pid = finished.stdout.text().trim().parse().ok().and_then(rustix::process::Pid::from_raw);
+    let pid =
+        finished.stdout.to_text().trim().parse().ok().and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL).unwrap();
 }
 
@@ -85,29 +87,30 @@ async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
 #[tokio::test]
 async fn the_time_limit_ends_the_grandchildren_too() {
     let short = |line: &str| {
-        let limited = Run::shell(line).timeout(Duration::from_secs(3));
-        run(limited.grace(Duration::from_millis(50)))
+        let limited = Command::shell(line).timeout(Duration::from_secs(3));
+        run(limited.grace_period(Duration::from_millis(50)))
     };
     let (willing, stubborn) = tokio::join!(
         short("sleep 300 & echo started; wait"),
         short("trap '' TERM; sleep 300 & echo started; wait; sleep 300"),
     );
     for finished in [willing.unwrap(), stubborn.unwrap()] {
-        assert_eq!((finished.exit, finished.held), (Exit::TimedOut, false));
-        assert_eq!(finished.stdout.text(), "started\n");
+        assert_eq!((finished.exit, finished.output_left_open), (ExitOutcome::TimedOut, false));
+        assert_eq!(finished.stdout.to_text(), "started\n");
     }
 }
 
 /// A named pipe that a process tree holds open until its last process exits.
 fn named_pipe(folder: &Path) -> PathBuf {
     let pipe = folder.join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(StdCommand::new("mkfifo").arg(&pipe).status().unwrap().success());
     pipe
 }
 
-fn holding(pipe: &Path, stubborn: bool) -> Run {
+fn holding(pipe: &Path, stubborn: bool) -> Command {
     let trap = if stubborn { "trap '' TERM; " } else { "" };
-    Run::shell(format!("{trap}exec 3>'{}'; sleep 300 & sleep 300", pipe.display())).timeout(HANGS)
+    Command::shell(format!("{trap}exec 3>'{}'; sleep 300 & sleep 300", pipe.display()))
+        .timeout(HANGS)
 }
 
 #[tokio::test]
@@ -142,13 +145,13 @@ async fn a_secret_of_the_parent_does_not_reach_the_child() {
     const CANARY: &str = "TOOL_SDK_CANARY";
     if std::env::var_os(CANARY).is_some() {
         let finished = shell("env").await;
-        let seen = finished.stdout.text();
+        let seen = finished.stdout.to_text();
         assert!(seen.contains("PATH="), "{seen}");
         assert!(!seen.contains("feathers"), "{seen}");
         return;
     }
     let name = "process::tests::a_secret_of_the_parent_does_not_reach_the_child";
-    let again = Command::new(std::env::current_exe().unwrap())
+    let again = StdCommand::new(std::env::current_exe().unwrap())
         .args(["--exact", name])
         .env(CANARY, "feathers")
         .output()
@@ -164,8 +167,8 @@ async fn open_files_are_not_handed_down() {
     let open = tempfile::tempfile().unwrap();
     let _handed_down = rustix::io::dup(&open).unwrap();
     for stdin in ["", "x"] {
-        let listing = Run::exec("ls", ["/proc/self/fd"]).stdin(stdin);
-        assert_eq!(run(listing).await.unwrap().stdout.text(), "0\n1\n2\n3\n");
+        let listing = Command::new("ls", ["/proc/self/fd"]).stdin(stdin);
+        assert_eq!(run(listing).await.unwrap().stdout.to_text(), "0\n1\n2\n3\n");
     }
 }
 
@@ -186,14 +189,14 @@ async fn programs_are_found_in_the_childs_own_path() {
     }
     let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
     let told = |name: &str, folder: &Path| {
-        let env = ChildEnv::default().with("PATH", &path);
-        run(Run::exec(name, ["it"]).env(env).folder(folder))
+        let env = ChildEnv::default().with_var("PATH", &path);
+        run(Command::new(name, ["it"]).env(env).current_dir(folder))
     };
     let root = Path::new("/");
-    assert_eq!(told("tell", root).await.unwrap().stdout.text(), "told it\n");
+    assert_eq!(told("tell", root).await.unwrap().stdout.to_text(), "told it\n");
     // A script without `#!` is run by the shell.
-    assert_eq!(told("unmarked", root).await.unwrap().stdout.text(), "unmarked it\n");
-    assert_eq!(told("./tell", folder.path()).await.unwrap().stdout.text(), "told it\n");
+    assert_eq!(told("unmarked", root).await.unwrap().stdout.to_text(), "unmarked it\n");
+    assert_eq!(told("./tell", folder.path()).await.unwrap().stdout.to_text(), "told it\n");
     for missing in ["plain", "./tell", "nothing", "", "te\0ll"] {
         assert!(matches!(told(missing, root).await, Err(RunError::Spawn { .. })), "{missing}");
     }
@@ -203,7 +206,7 @@ async fn programs_are_found_in_the_childs_own_path() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_signal_is_blocked_or_ignored() {
-    let told = shell("grep -E '^Sig(Blk|Ign)' /proc/self/status").await.stdout.text();
+    let told = shell("grep -E '^Sig(Blk|Ign)' /proc/self/status").await.stdout.to_text();
     let sets: Vec<_> = told.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(sets, ["0000000000000000"; 2], "{told}");
 }
@@ -238,24 +241,24 @@ async fn nothing_outlives_a_host_that_is_killed() {
             "trap '' TERM HUP; exec 3>'{}'; sleep 300 & setsid sleep 300 & \
              env -i /bin/sleep 300 & (setsid sleep 300 &); {}; echo ready > '{}'; sleep 300",
             pipe.display(),
-            if finds_what_hides() { HIDE } else { "true" },
+            if has_rlimit_tags() { HIDE } else { "true" },
             Path::new(&folder).join("ready").display(),
         );
-        let kept = Processes::default();
+        let kept = BackgroundProcesses::default();
         // A child that clears its environment at once and leaves a child of its own behind.
         let bare = format!("exec 3>'{}'; (sleep 300 &); sleep 300", pipe.display());
-        let spawn = Spawn::exec("env", ["-i", "PATH=/usr/bin:/bin", "sh", "-c", &bare]);
-        kept.start(&spawn).unwrap();
-        let spawn = Spawn::exec("sh", ["-c", &line]);
-        kept.start(&spawn.terminal(std::env::var_os("TERMINAL").is_some())).unwrap();
-        let _ = run(Run::exec("sleep", ["300"]).timeout(HANGS * 10)).await;
+        let spawn = BackgroundCommand::new("env", ["-i", "PATH=/usr/bin:/bin", "sh", "-c", &bare]);
+        kept.spawn(&spawn).unwrap();
+        let spawn = BackgroundCommand::new("sh", ["-c", &line]);
+        kept.spawn(&spawn.terminal(std::env::var_os("TERMINAL").is_some())).unwrap();
+        let _ = run(Command::new("sleep", ["300"]).timeout(HANGS * 10)).await;
         return;
     }
     for terminal in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = named_pipe(folder.path());
         let name = "process::tests::nothing_outlives_a_host_that_is_killed";
-        let mut host = Command::new(std::env::current_exe().unwrap());
+        let mut host = StdCommand::new(std::env::current_exe().unwrap());
         host.args(["--exact", name]).env(FOLDER, folder.path());
         if terminal {
             host.env("TERMINAL", "1");

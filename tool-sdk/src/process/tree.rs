@@ -10,38 +10,38 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::group::Group;
-use super::mark::Mark;
-use super::program::Program;
-use super::start::{Child, Started, Streams, Wiring, start};
+use super::group::ProcessGroup;
+use super::mark::ProcessTag;
+use super::program::CommandSpec;
+use super::start::{ChildProcess, HostStdio, SpawnedChild, StdioMode, spawn_child};
 
 /// How long to wait for a killed child. One that hangs in the kernel is reaped in the
 /// background.
-const REAP: Duration = Duration::from_millis(500);
+const REAP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A child with all its descendants.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     /// `None` after [`shut_down`](ProcessTree::shut_down).
-    running: Option<Running>,
+    running: Option<RunningTree>,
     grace: Duration,
 }
 
-impl Tree {
-    /// Starts `program` with the tag `mark`; `grace` is the time between `SIGTERM` and `SIGKILL`.
-    pub(super) fn start(
-        program: &Program,
-        mark: Mark,
-        wiring: Wiring,
+impl ProcessTree {
+    /// Starts `spec` with the tag `mark`; `grace` is the time between `SIGTERM` and `SIGKILL`.
+    pub(super) fn spawn(
+        spec: &CommandSpec,
+        mark: ProcessTag,
+        wiring: StdioMode,
         grace: Duration,
-    ) -> io::Result<(Self, Streams)> {
-        let Started { child, streams } = start(program, &mark, wiring)?;
-        let group = Group::of(&child);
-        Ok((Self { running: Some(Running { child, group, mark }), grace }, streams))
+    ) -> io::Result<(Self, HostStdio)> {
+        let SpawnedChild { child, streams } = spawn_child(spec, &mark, wiring)?;
+        let group = ProcessGroup::of_child(&child);
+        Ok((Self { running: Some(RunningTree { child, group, tag: mark }), grace }, streams))
     }
 
     #[cfg(unix)]
-    pub(super) fn group(&self) -> Option<Group> {
+    pub(super) fn group(&self) -> Option<ProcessGroup> {
         self.running.as_ref().map(|running| running.group.clone())
     }
 
@@ -54,32 +54,32 @@ impl Tree {
     }
 
     /// Terminates the tree; returns the exit status of the child if it is known.
-    pub(super) async fn end(&mut self) -> Option<ExitStatus> {
+    pub(super) async fn shut_down(&mut self) -> Option<ExitStatus> {
         let mut running = self.running.take()?;
         running.terminate();
-        running.end_after(self.grace).await
+        running.kill_after(self.grace).await
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
-        let Some(mut running) = self.running.take().filter(Running::is_alive) else { return };
+        let Some(mut running) = self.running.take().filter(RunningTree::is_alive) else { return };
         running.terminate();
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(running.end_after(self.grace));
+            runtime.spawn(running.kill_after(self.grace));
         }
     }
 }
 
 /// The running processes of a tree; dropping this kills them without a grace period.
 #[derive(Debug)]
-struct Running {
-    child: Child,
-    group: Group,
-    mark: Mark,
+struct RunningTree {
+    child: ChildProcess,
+    group: ProcessGroup,
+    tag: ProcessTag,
 }
 
-impl Running {
+impl RunningTree {
     /// Returns whether no exit of the child was observed.
     fn is_alive(&self) -> bool {
         self.child.id().is_some()
@@ -88,27 +88,27 @@ impl Running {
     /// Signals processes outside of the group first: they are found through their parents, which
     /// are in the group.
     fn terminate(&mut self) {
-        self.mark.terminate(self.group.number());
+        self.tag.terminate(self.group.pgid());
         self.group.terminate();
     }
 
     fn kill(&mut self) {
-        self.mark.kill();
+        self.tag.kill();
         self.group.kill(&mut self.child);
     }
 
-    async fn end_after(mut self, grace: Duration) -> Option<ExitStatus> {
+    async fn kill_after(mut self, grace: Duration) -> Option<ExitStatus> {
         let early = timeout(grace, self.child.wait()).await;
         // Descendants must not outlive the child.
         self.kill();
         match early {
             Ok(status) => status.ok(),
-            Err(_) => timeout(REAP, self.child.wait()).await.ok()?.ok(),
+            Err(_) => timeout(REAP_TIMEOUT, self.child.wait()).await.ok()?.ok(),
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTree {
     fn drop(&mut self) {
         if self.is_alive() {
             self.kill();

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_value_keeps_is_found_where_it_stands() {
+    fn finds_contradictions_with_their_pointer() {
         for (schema, expected) in [
             (json!({ "minimum": 1, "maximum": 1 }), None),
             (

@@ -108,7 +108,7 @@ mod tests {
 
     // F117
     #[test]
-    fn references_follow_what_they_lead_to() {
+    fn migrates_json_pointers_of_earlier_drafts() {
         check("#/properties/pair/items/0", "#/properties/pair/prefixItems/0");
         check(
             "#/properties/pair/items/0/properties/items",

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_places() {
+    fn replaces_anchors_and_ids_by_pointers() {
         check(
             &json!({
                 "properties": { "a": { "$ref": "#pt" }, "b": { "$ref": "#q" } },
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_the_way_keeps_its_anchors() {
+    fn keeps_dynamic_anchors_with_several_targets() {
         let tree = json!({
             "$id": "https://e.com/tree", "$dynamicAnchor": "n", "items": { "$dynamicRef": "#n" },
         });
@@ -305,13 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_places_stays_as_it_is() {
+    fn borrows_a_schema_without_anchors() {
         let schema = json!({ "$id": "https://e.com", "items": { "$ref": "#/$defs/a" } });
         assert!(matches!(localized(schema.as_object().unwrap()), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn addresses_are_joined_as_everywhere() {
+    fn joins_uris_as_in_rfc_3986() {
         for (base, address, expected) in [
             ("https://e.com/a/b", "c", "https://e.com/a/c"),
             ("https://e.com/a/b", "../c", "https://e.com/c"),

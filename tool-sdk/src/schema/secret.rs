@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_a_secret_is_one() {
+    fn finds_parameters_that_contain_secrets() {
         let schema = Schema::from_value(json!({
             "type": "object",
             "properties": {

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_pointers_with_both_escapes() {
+    fn resolves_escaped_references() {
         let root = json!({"$defs": {"a/b": {"type": "string"}, "c d": true, "e~f": {"x": [1]}}});
         let root = root.as_object().unwrap();
         assert!(resolve(root, "#").is_some());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_definitions_need_no_escapes() {
+    fn sanitizes_definition_names() {
         let mut root = json!({
             "properties": { "a": { "$ref": "#/$defs/List%3CA~1b%3E/items" }, "b": { "$ref": "#/$defs/x" } },
             "$defs": { "List<A/b>": { "items": {} }, "List_A_b_": {}, "x": {} },

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_that_the_body_refuses_is_a_finding() {
+    fn reports_examples_that_fail() {
         let refusing = registry(RiskClass::Read, |_| Err(ToolError::invalid("a", "is odd")));
         check(&Checks::default(), &refusing, &["the example {} fails: `a`: is odd"]);
         let panicking = registry(RiskClass::Read, |_| panic!("no bell"));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_empty_place_lacks_is_a_finding_only_where_it_was_lent() {
+    fn ignores_not_found_errors_in_an_empty_folder() {
         let looking = || {
             registry(RiskClass::Read, |cx| {
                 let bell = State::<&'static str>::from_context(cx)?;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_runs_only_where_that_was_said() {
+    fn runs_writing_tools_only_on_request() {
         for class in [RiskClass::Write, RiskClass::Execute] {
             let rings = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&rings);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_says_has_to_hold_and_to_be_described() {
+    fn reports_contradictions_and_missing_descriptions() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn checks_run_in_a_runtime_too() {
+    async fn checks_run_inside_a_runtime() {
         check(&Checks::default(), &registry(RiskClass::Read, |_| Ok("ding")), &[]);
     }
 }

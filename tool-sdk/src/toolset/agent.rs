@@ -167,7 +167,7 @@ mod tests {
 
     // F104: an agent never does more without approval than its host.
     #[test]
-    fn two_modes_are_as_strict_as_each_of_them() {
+    fn combined_mode_is_as_strict_as_each() {
         for one in Mode::ALL {
             for other in Mode::ALL {
                 let (mode, rule) = strictest(one, other);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_come_from_tables() {
+    fn deserializes_agent_profiles() {
         let profile: AgentProfile = serde_json::from_str(
             r#"{
                 "name": "reviewer",
@@ -205,7 +205,7 @@ mod tests {
 
     // F72, F104: rules of an agent are parsed like all others.
     #[test]
-    fn rules_of_profiles_are_read_like_others() {
+    fn parses_rules_of_profiles() {
         let read = |rule: &str| {
             let text = format!(r#"{{"name": "a", "rules": [{{"action": "deny", {rule}}}]}}"#);
             let profile: Result<AgentProfile, _> = serde_json::from_str(&text);

@@ -202,7 +202,7 @@ mod tests {
 
     // F101
     #[test]
-    fn the_closest_pattern_chooses_the_profile() {
+    fn the_most_specific_pattern_selects_the_profile() {
         check("big-7", Some(0));
         check("big-old-7", Some(1));
         check("maker/Big-Old-7", Some(1));

@@ -144,7 +144,7 @@ mod tests {
 
     // F107
     #[test]
-    fn the_name_itself_comes_first_then_what_begins_like_it() {
+    fn ranks_exact_names_before_prefixes() {
         check("book", &["book", "book_order", "lend", "bind", "dust", "read_page"]);
         check("BOOK order", &["book_order", "book", "lend", "bind", "dust", "read_page"]);
         check("bookloan", &["lend"]);
@@ -153,14 +153,14 @@ mod tests {
 
     // F107
     #[test]
-    fn all_words_come_before_some() {
+    fn ranks_all_words_before_some() {
         check("page between", &["bind", "read_page"]);
         check("shop book", &["book_order", "book", "lend", "bind", "dust", "read_page"]);
         check("shop nowhere", &["book_order"]);
     }
 
     #[test]
-    fn without_words_the_list_begins_at_its_start() {
+    fn lists_the_first_tools_without_a_query() {
         for query in ["", "  ", "?!"] {
             let shelf = shelf();
             let found = search(shelf.iter(), query, 2);

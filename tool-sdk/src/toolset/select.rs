@@ -47,7 +47,7 @@ mod tests {
     use crate::schema::Schema;
 
     #[test]
-    fn a_pattern_speaks_of_names_categories_and_permissions() {
+    fn patterns_select_names_categories_and_permissions() {
         let name = ToolName::from_static("turn_page");
         let mut definition = Definition::new(name, "Turns.", Schema::default());
         definition.aliases = vec![ToolName::from_static("Flip")];

@@ -69,7 +69,7 @@ fn mason() -> ModelProfile {
 
 // F101, F102: a family of models has one tool instead of others.
 #[test]
-fn a_profile_gives_a_family_its_own_tools() {
+fn a_model_profile_replaces_tools() {
     let desk = desk(&["chisel", "paper", "pen", "pencil"]).with_profile(mason()).with_profile(
         ModelProfile::new(["*"]).prefer("permission:write", ["chisel"]).prefer("pen", ["chisel"]),
     );
@@ -88,7 +88,7 @@ fn a_profile_gives_a_family_its_own_tools() {
 
 // F101, F102: one tool for the work is always left.
 #[test]
-fn a_preferred_tool_that_is_not_told_hides_nothing() {
+fn a_hidden_preferred_tool_replaces_nothing() {
     let desk =
         || desk(&["chisel", "pen", "pencil"]).with_profile(mason()).for_session(&model("mason-3"));
     let others = ["pen", "pencil"];
@@ -113,7 +113,7 @@ proptest! {
     // F101: with any preferences and denials, a tool for the work stays visible if one was before,
     // and only tools with a visible replacement disappear.
     #[test]
-    fn preferences_never_take_everything(
+    fn preferences_leave_at_least_one_tool(
         pairs in prop::collection::vec((0..4_usize, 0..4_usize), 0..6),
         denied in prop::collection::vec(0..4_usize, 0..3),
     ) {
@@ -154,7 +154,7 @@ fn selection_goes_by_agent_then_model_then_rules() {
 
 // F103: a model may see fewer parameters than it may send.
 #[test]
-fn a_profile_leaves_optional_parameters_untold() {
+fn a_model_profile_hides_optional_parameters() {
     let mut chisel = definition("chisel");
     chisel.examples = vec![r#"{"what": "a"}"#.into(), r#"{"what": "a", "depth": 1}"#.into()];
     let registry = Registry::builder().add(toy(chisel)).add(toy(definition("pen")));
@@ -193,7 +193,7 @@ fn a_profile_leaves_optional_parameters_untold() {
 
 // F104: an allow list and a deny list; the denial beats the permission.
 #[test]
-fn an_agent_has_what_its_profile_leaves_it() {
+fn an_agent_profile_limits_the_tools() {
     let desk = desk(&["chisel", "paper", "pen", "pencil"])
         .without(["paper"])
         .with_agent(
@@ -222,7 +222,7 @@ fn an_agent_has_what_its_profile_leaves_it() {
 
 // F104
 #[test]
-fn the_last_profile_of_an_agent_holds() {
+fn the_last_agent_profile_wins() {
     let desk = desk(&["chisel", "pen"])
         .with_agent(AgentProfile::new("scribe").only(["chisel"]))
         .with_agent(AgentProfile::new("scribe").only(["pen"]));
@@ -231,7 +231,7 @@ fn the_last_profile_of_an_agent_holds() {
 
 // F75, F104: the agent's rules come after the user's and before the session's.
 #[test]
-fn an_agents_rules_and_mode_join_those_of_the_toolset() {
+fn combines_agent_rules_and_mode_with_the_toolset() {
     let careful = AgentProfile::new("careful")
         .rules([deny("pen").scope(Scope::Session), allow("chisel(soft *)")])
         .mode(Mode::Plan);
@@ -262,7 +262,7 @@ fn an_agents_rules_and_mode_join_those_of_the_toolset() {
 
 // F79: a tool that is denied as a whole is hidden; a later rule for some calls brings it back.
 #[test]
-fn what_is_denied_as_a_whole_is_not_told() {
+fn hides_tools_that_are_denied_as_a_whole() {
     for (rules, expected) in [
         (vec![deny("chisel")], &["pen"][..]),
         (vec![deny("write")], &[]),
@@ -279,7 +279,7 @@ fn what_is_denied_as_a_whole_is_not_told() {
 
 // F14, F104: scopes of the audience and of the agent.
 #[test]
-fn an_agent_brings_its_scopes_and_experiments() {
+fn an_agent_profile_adds_scopes_and_experiments() {
     let mut vault = definition("vault");
     vault.scopes = vec!["keeper".into()];
     let mut laser = definition("laser");
@@ -298,7 +298,7 @@ fn an_agent_brings_its_scopes_and_experiments() {
 
 // F109: experimental tools are visible when they are enabled, all of them or some.
 #[test]
-fn experiments_are_told_where_they_are_switched_on() {
+fn shows_enabled_experimental_tools() {
     let tools = ["collab_send", "collab_wait", "memory"].map(|name| {
         let mut definition = definition(name);
         definition.flags.experimental = true;
@@ -315,7 +315,7 @@ fn experiments_are_told_where_they_are_switched_on() {
 
 // F108: exactly the tools of the chosen variant are visible and can be called.
 #[test]
-fn one_variant_of_a_group_is_there() {
+fn exactly_one_variant_of_a_group_is_active() {
     let writing = Variants::new("writing")
         .variant("ink", ["pen"])
         .variant("lead", ["pencil", "sharpener"])
@@ -376,7 +376,7 @@ impl Hook for Says {
 
 // F69: hooks change definitions, or remove a tool.
 #[test]
-fn hooks_change_what_is_said_of_a_tool() {
+fn hooks_change_definitions() {
     let session = model("plain").with_user("Ada");
     let desk = desk(&["chisel", "pen", "pencil"])
         .with_definition_hook("pen*", Arc::new(Says("Last")))
@@ -416,7 +416,7 @@ fn additions_belong_to_one_toolset() {
 
 // F107: hidden tools are not found.
 #[test]
-fn a_search_finds_what_models_are_told_of() {
+fn search_finds_only_visible_tools() {
     let desk = desk(&["pen", "pencil", "pencil_case", "sharpener"])
         .with_rules([deny("pencil_case")])
         .without(["sharpener"])
@@ -436,7 +436,7 @@ fn a_search_finds_what_models_are_told_of() {
 
 // F101: the same tools and audience make the same bytes, in any order of registration.
 #[test]
-fn a_listing_is_the_same_bytes_every_time() {
+fn listings_are_deterministic() {
     let text = |names: &[&'static str], late: Option<&'static str>| {
         let desk = desk(names).with_profile(mason()).for_session(&model("mason-3"));
         if let Some(name) = late {
@@ -455,7 +455,7 @@ fn a_listing_is_the_same_bytes_every_time() {
 
 // F106: a view is consistent while its toolset changes.
 #[test]
-fn a_view_is_one_moment_of_a_toolset_that_changes() {
+fn a_view_is_a_consistent_snapshot() {
     const ROUNDS: usize = 200;
     let desk = desk(&["paper", "pen"]).with_profile(mason()).for_session(&model("mason-3"));
     let chisel = toy(definition("chisel"));
@@ -488,7 +488,7 @@ fn a_view_is_one_moment_of_a_toolset_that_changes() {
 
 // A rule about an existing tool of another audience is no mistake; a misspelt name most likely is.
 #[test]
-fn rules_about_nothing_that_there_is_are_told() {
+fn reports_rules_that_match_no_tool() {
     let toolset = desk(&["pen", "ink"]).only(["pen"]);
     let rules = [
         allow("pen(a)"),
@@ -526,7 +526,7 @@ fn rules_about_nothing_that_there_is_are_told() {
 
 // F88: reports a rule on an argument that some of its tools do not have.
 #[test]
-fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
+fn reports_rules_on_arguments_that_some_tools_lack() {
     let one = |name, argument: &str| {
         let schema = Schema::from_value(json!({
             "type": "object",
@@ -556,7 +556,7 @@ fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
 
 // F39: each tool is suggested once, by its closest name.
 #[test]
-fn close_names_are_those_of_different_tools() {
+fn suggests_each_tool_once() {
     let mut turn = definition("turn_page");
     turn.aliases = vec![ToolName::from_static("turn"), ToolName::from_static("turnpage")];
     let tools = [turn, definition("burn_page"), definition("grab_pages"), definition("ls")];

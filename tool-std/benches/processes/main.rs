@@ -15,14 +15,14 @@ mod measure;
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command as StdCommand, Stdio};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tool_sdk::process::sandbox::{self, Level, Mode as Confining, Policy};
-use tool_sdk::process::{Run, run};
+use tool_sdk::process::sandbox::{self, SandboxLevel, SandboxMode as Confining, SandboxPolicy};
+use tool_sdk::process::{Command, run};
 use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Workspace, tools};
 use tool_std::exec::{exec_command, shell, shell_command, write_stdin};
 
@@ -96,7 +96,7 @@ impl Host {
 
     fn run(&self, program: &str, args: &[&str]) -> usize {
         for _ in 0..STARTS {
-            self.runtime.block_on(run(Run::exec(program, args.iter().copied()))).unwrap();
+            self.runtime.block_on(run(Command::new(program, args.iter().copied()))).unwrap();
         }
         STARTS
     }
@@ -113,7 +113,7 @@ impl Host {
 /// Starts a program by hand, with nothing to read and nowhere to write.
 fn by_hand(program: &str, args: &[&str]) -> usize {
     for _ in 0..STARTS {
-        let mut command = Command::new(program);
+        let mut command = StdCommand::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         assert!(command.status().unwrap().success());
     }
@@ -196,7 +196,7 @@ impl Shell {
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
-        let mut bash = Command::new("setsid");
+        let mut bash = StdCommand::new("setsid");
         bash.args(["--ctty", "bash", "--noprofile", "--norc"]);
         bash.env("PS1", PROMPT).env("TERM", "dumb");
         let child = bash.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
@@ -228,16 +228,16 @@ impl Drop for Shell {
 
 /// What the sandbox adds to a command.
 fn confine(host: &Host) {
-    let policy = |level| Policy::new(Confining::BestEffort, level);
-    let confined = |policy: &Policy| {
+    let policy = |level| SandboxPolicy::new(Confining::BestEffort, level);
+    let confined = |policy: &SandboxPolicy| {
         for _ in 0..STARTS {
-            let command = Run::exec("/bin/true", [""; 0]).sandbox(policy.clone());
+            let command = Command::new("/bin/true", [""; 0]).sandbox(policy.clone());
             host.runtime.block_on(run(command)).unwrap();
         }
         STARTS
     };
-    let read_only = policy(Level::ReadOnly);
-    let empty = policy(Level::WorkspaceWrite).writable(host.folder.path());
+    let read_only = policy(SandboxLevel::ReadOnly);
+    let empty = policy(SandboxLevel::WorkspaceWrite).with_writable(host.folder.path());
     // Four names in each of two hundred folders.
     let large = tempfile::tempdir().unwrap();
     for number in 0..800 {
@@ -245,7 +245,7 @@ fn confine(host: &Host) {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{number}.rs")), "").unwrap();
     }
-    let many = policy(Level::WorkspaceWrite).writable(large.path());
+    let many = policy(SandboxLevel::WorkspaceWrite).with_writable(large.path());
     println!("\nconfined: {}", read_only.status());
     let mut lanes = vec![
         Lane::new("process::run", || host.run("/bin/true", &[])),
@@ -262,14 +262,14 @@ fn drain(host: &Host) {
     let piped = format!("head -c {count} /dev/zero | cat >/dev/null");
     let mut lanes = vec![
         Lane::new("head | cat", || {
-            assert!(Command::new("/bin/sh").args(["-c", &piped]).status().unwrap().success());
+            assert!(StdCommand::new("/bin/sh").args(["-c", &piped]).status().unwrap().success());
             FLOOD
         }),
         Lane::new("process::run", || {
-            let flood = Run::exec("head", ["-c", &count, "/dev/zero"]).keep(1 << 20);
+            let flood = Command::new("head", ["-c", &count, "/dev/zero"]).output_limit(1 << 20);
             let flood = host.runtime.block_on(run(flood.timeout(Duration::from_mins(1)))).unwrap();
             let output = flood.stdout;
-            output.head.len() + output.tail.len() + usize::try_from(output.omitted).unwrap()
+            output.head.len() + output.tail.len() + usize::try_from(output.omitted_bytes).unwrap()
         }),
         Lane::new("exec_command", || {
             let arguments = json!({ "cmd": format!("head -c {count} /dev/zero") }).to_string();

@@ -19,7 +19,7 @@ fn check(old: &str, new: &str, expected: &str, counts: (usize, usize)) {
 }
 
 #[test]
-fn three_lines_stand_around_a_change() {
+fn shows_three_context_lines() {
     check(
         "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
         "1\n2\n3\n4\nfive\n6\n7\n8\n9\n",
@@ -71,7 +71,7 @@ fn heads(old: &str, new: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_the_same_is_not_compared_and_counts_all_the_same() {
+fn skips_equal_parts_and_keeps_line_numbers() {
     let text: String = (0..9000).map(|line| format!("line {line}\n")).collect();
     for (from, to) in [("line 0\n", "x\n"), ("line 4500\n", "x\ny\n"), ("line 8999\n", "")] {
         let new = text.replacen(from, to, 1);
@@ -90,7 +90,7 @@ fn characters_may_differ_in_one_of_their_bytes() {
 
 proptest! {
     #[test]
-    fn a_part_is_as_good_as_the_whole(
+    fn diff_of_the_differing_part_is_complete(
         start in "[ab\r\n]{0,20}", old in "[a\n]{0,9}", new in "[a\n]{0,9}", end in "[ab\n]{0,20}",
     ) {
         let (old, new) = (format!("{start}{old}{end}"), format!("{start}{new}{end}"));
@@ -127,7 +127,7 @@ fn check_along(old: &str, new: &str, changes: &[[usize; 4]], expected: &str) {
 }
 
 #[test]
-fn what_is_known_is_not_looked_for() {
+fn formats_known_changes() {
     let far = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     check_along(
         &format!("a\n{far}c\n"),
@@ -148,7 +148,7 @@ fn what_is_known_is_not_looked_for() {
 
 // Found by fuzzing: a blank line that is removed above another one, and added below it.
 #[test]
-fn what_changes_nothing_is_no_difference() {
+fn changes_that_cancel_out_are_no_difference() {
     let gone = Change { old: 2..3, new: 2..2, lines: [1, 0] };
     let come = Change { old: 4..4, new: 3..4, lines: [0, 1] };
     let old = "a\n\n\nb\n";
@@ -160,7 +160,7 @@ fn what_changes_nothing_is_no_difference() {
 }
 
 #[test]
-fn what_is_not_known_is_found_all_the_same() {
+fn incomplete_changes_fall_back_to_a_comparison() {
     let wrong: [&[[usize; 4]]; 4] =
         [&[], &[[0, 2, 0, 2]], &[[4, 6, 4, 6], [0, 2, 0, 2]], &[[0, 99, 0, 99]]];
     for changes in wrong {

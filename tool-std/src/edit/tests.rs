@@ -32,7 +32,7 @@ fn check_error(text: &str, edits: &[Edit<'_>], expected: &str) {
 // F143: line endings follow the file. The error texts of the fixtures are not compared, because the
 // messages here say more, such as the number of matches and the most similar lines.
 #[test]
-fn cases_of_another_system_hold() {
+fn passes_the_fixtures_of_other_implementations() {
     let text = include_str!("../../tests/fixtures/opencode-edit/cases.json");
     let fixture: Value = serde_json::from_str(text).expect("it is JSON");
     let cases = fixture["line_endings"].as_array().expect("it has cases");
@@ -62,7 +62,7 @@ fn cases_of_another_system_hold() {
 }
 
 #[test]
-fn exact_text_is_replaced_where_it_is() {
+fn replaces_exact_text() {
     check("a b c\n", once("b", "x"), "a x c\n", 1, Found::Exact);
     check("a b a\n", all("a", "x"), "x b x\n", 2, Found::Exact);
     check("aaa", all("aa", "b"), "ba", 1, Found::Exact);
@@ -70,13 +70,13 @@ fn exact_text_is_replaced_where_it_is() {
 }
 
 #[test]
-fn nothing_in_the_new_text_is_special() {
+fn inserts_the_new_text_literally() {
     check("a\n", once("a", r"$& $1 \0 \n $$"), "$& $1 \\0 \\n $$\n", 1, Found::Exact);
     check(r"re(\d+)$", once(r"(\d+)$", r"(\w*)^"), r"re(\w*)^", 1, Found::Exact);
 }
 
 #[test]
-fn typographic_punctuation_may_be_quoted_plainly() {
+fn matches_typographic_punctuation() {
     let text = "x \u{201c}it\u{2019}s\u{201d}\u{a0}\u{2014} y\u{2019}\r\n";
     let expected = "x plain y\u{2019}\r\n";
     check(text, once("\"it's\" -", "plain"), expected, 1, Found::Punctuation);
@@ -84,7 +84,7 @@ fn typographic_punctuation_may_be_quoted_plainly() {
 }
 
 #[test]
-fn whole_lines_may_differ_in_blanks_at_their_ends() {
+fn matches_whole_lines_with_other_trailing_blanks() {
     check("a \n b\t\nc\n", once("a\n b", "x"), "x\nc\n", 1, Found::TrailingBlanks);
     check("a\n b\nc\n", once("a  \n b\n", "x\n"), "x\nc\n", 1, Found::TrailingBlanks);
     check(
@@ -102,7 +102,7 @@ fn whole_lines_may_differ_in_blanks_at_their_ends() {
 }
 
 #[test]
-fn what_was_not_exact_is_noted() {
+fn notes_an_inexact_match() {
     let note = |text, old| replace(text, &[once(old, "x")]).unwrap().note();
     assert_eq!(note("a\n", "a"), None);
     let loose = note("a \nb\n", "a\nb").unwrap();
@@ -112,13 +112,13 @@ fn what_was_not_exact_is_noted() {
 }
 
 #[test]
-fn the_byte_order_mark_stays() {
+fn keeps_the_byte_order_mark() {
     check("\u{feff}a\n", once("a", "b"), "\u{feff}b\n", 1, Found::Exact);
     check("\u{feff}a\n", once("\u{feff}a", "\u{feff}b"), "\u{feff}b\n", 1, Found::Exact);
 }
 
 #[test]
-fn new_lines_end_as_those_they_replace() {
+fn new_lines_keep_the_replaced_line_ending() {
     check("a\nb\r\nc\r\n", once("b\nc", "x\ny\nz"), "a\nx\r\ny\r\nz\r\n", 1, Found::Exact);
     check("a\rb\r", once("a\nb", "x\ny"), "x\ry\r", 1, Found::Exact);
     check("5%\r9%\nb\n", once("5%\r9%", "x\ny"), "x\ny\nb\n", 1, Found::Exact);
@@ -129,7 +129,7 @@ fn new_lines_end_as_those_they_replace() {
 
 // F143: the first error undoes all edits.
 #[test]
-fn edits_are_made_in_order_or_not_at_all() {
+fn applies_edits_in_order_or_none() {
     let edits = [once("a", "b"), all("b", "c")];
     let edited = replace("a b\n", &edits).unwrap();
     assert_eq!((edited.text.as_str(), edited.replaced), ("c c\n", 3));
@@ -139,7 +139,7 @@ fn edits_are_made_in_order_or_not_at_all() {
 }
 
 #[test]
-fn edits_that_say_nothing_are_refused() {
+fn rejects_edits_without_a_change() {
     check_error(
         "a\n",
         &[once("", "b")],
@@ -161,7 +161,7 @@ fn edits_that_say_nothing_are_refused() {
 
 // F143: reports the number of matches.
 #[test]
-fn an_ambiguous_quote_names_its_places() {
+fn an_ambiguous_quote_names_its_line_numbers() {
     check_error(
         "x\na\r\na\nb a\n",
         &[once("a", "c")],
@@ -192,7 +192,7 @@ fn check_nearest(text: &str, old: &str, expected: Option<&str>) {
 }
 
 #[test]
-fn the_closest_place_is_shown() {
+fn shows_the_nearest_match() {
     check_nearest(
         "fn a() {\n    one();\n}\n\nfn b() {\n\ttwo();\n\tthree(1);\n}\n",
         "fn b() {\n    two();\n    three();\n}\n",
@@ -212,14 +212,14 @@ fn the_closest_place_is_shown() {
 }
 
 #[test]
-fn what_is_unlike_everything_has_no_closest_place() {
+fn dissimilar_text_has_no_nearest_match() {
     check_nearest("fn a() {\n}\n", "struct Unrelated {\n    long_field: u32,\n}\n", None);
     check_nearest("", "a", None);
     check_nearest("\n\n", "\n", None);
 }
 
 #[test]
-fn the_closest_place_is_shown_briefly() {
+fn truncates_the_nearest_match() {
     let old: String = (0..100).map(|at| format!("let value_{at} = {at};\n")).collect();
     let text = old.replace("= 5", "=  5").replace("= 6", "=  6");
     let shown = nearest(&text, &old).unwrap().to_string();
@@ -234,7 +234,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn an_edit_touches_nothing_outside_its_place(
+    fn an_edit_changes_only_its_match(
         text in text(), old in text(), new in "[xy\n]{0,4}",
     ) {
         if let Ok(edited) = replace(&text, &[once(&old, &new)]) {
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_quoted_from_a_text_is_found_exactly(
+    fn finds_any_quote_exactly(
         text in text(), from in 0_usize..40, len in 1_usize..20,
     ) {
         let from = text.floor_char_boundary(from);
@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn help_is_found_for_any_text(text in text(), old in text()) {
+    fn nearest_match_handles_any_text(text in text(), old in text()) {
         if let Some(near) = nearest(&text, &old) {
             prop_assert!(near.first <= near.last);
         }
@@ -282,7 +282,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_there_often_is_counted_to_the_end() {
+fn counts_all_matches() {
     let edit = Edit { old: &"ab".repeat(50_000), new: "x", replace_all: false };
     let error = replace(&"ab".repeat(500_000), &[edit]).unwrap_err();
     assert!(error.to_string().contains("is there 10 times"), "{error}");
@@ -301,14 +301,14 @@ fn what_is_there_often_is_counted_to_the_end() {
 
 // F143: `replace_all` means all, also of one character, and in one long line.
 #[test]
-fn every_place_of_one_character_is_replaced() {
+fn replaces_all_matches_of_one_character() {
     for (text, places) in [("a".repeat(300_000), 300_000), ("\ta\n".repeat(2_000), 2_000)] {
         check(&text, all("a", "b"), &text.replace('a', "b"), places, Found::Exact);
     }
 }
 
 #[test]
-fn a_text_does_not_grow_without_end() {
+fn limits_the_size_of_the_new_text() {
     let (text, new) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
     let error = replace(&text, &[all("a", &new)]).unwrap_err();
     assert_eq!((error.edit, error.fault), (1, Fault::TooLong));
@@ -316,7 +316,7 @@ fn a_text_does_not_grow_without_end() {
 
 // A call with expensive edits ends in bounded time.
 #[test]
-fn many_edits_of_a_large_text_end() {
+fn limits_the_work_of_many_edits() {
     let text = format!("a\n{}", "x".repeat(998));
     let there_and_back = [once("a", "b"), once("b", "a")];
     let edits: Vec<_> = there_and_back.into_iter().cycle().take(2_000).collect();
@@ -335,7 +335,7 @@ fn many_edits_of_a_large_text_end() {
 
 // F143: with mixed line endings, unchanged lines keep theirs.
 #[test]
-fn lines_that_stay_keep_their_ends() {
+fn unchanged_lines_keep_their_line_endings() {
     for (text, old, new, expected) in [
         ("a\r\nb\nc\rd", "a\nb\nc\rd", "a\nB\nc\rd", "a\r\nB\r\nc\rd"),
         ("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nC\n", "a\r\nb\nC\r\n"),
@@ -352,7 +352,7 @@ fn lines_that_stay_keep_their_ends() {
 
 // F143: each replacement has a cost besides the bytes that are scanned.
 #[test]
-fn many_places_are_work() {
+fn each_replacement_costs_budget() {
     let text = "a".repeat(1000);
     let edits: Vec<_> = (0..200)
         .map(|at| if at % 2 == 0 { ("a", "b") } else { ("b", "a") })
@@ -364,7 +364,7 @@ fn many_places_are_work() {
 
 // F143: the index of a short line takes more memory than the line.
 #[test]
-fn a_text_of_too_many_lines_is_not_made() {
+fn limits_the_lines_of_the_new_text() {
     let text = "a".repeat(2_000_001);
     let edit = |new| super::replace(&text, &[Edit { old: "a", new, replace_all: true }], &|| false);
     assert_eq!(edit("\n").unwrap_err().fault, Fault::TooLong);

@@ -193,7 +193,7 @@ impl ApprovalBinding<'_> {
                 known.is_incomplete = true;
                 None
             }
-            Entry::Vacant(entry) => entry.insert(self.env.find(program)).clone(),
+            Entry::Vacant(entry) => entry.insert(self.env.find_program(program)).clone(),
         }
     }
 
@@ -202,7 +202,7 @@ impl ApprovalBinding<'_> {
         match program.contains('/') {
             // Removes `.` components.
             true => Some(folder.join(program).components().collect()),
-            false => self.env.find(program),
+            false => self.env.find_program(program),
         }
     }
 }
@@ -225,7 +225,7 @@ struct PlacedCommand<'a> {
 /// Returns a digest of the environment that does not reveal its values.
 fn environment_digest(env: &ChildEnv) -> String {
     let mut digest = Sha256::new();
-    for part in env.variables().flat_map(|(name, value)| [name, value]) {
+    for part in env.iter().flat_map(|(name, value)| [name, value]) {
         digest.update(part.len().to_be_bytes());
         digest.update(part.as_bytes());
     }
@@ -334,7 +334,7 @@ mod tests {
             environment_digest(
                 &variables
                     .iter()
-                    .fold(ChildEnv::default(), |env, (name, value)| env.with(*name, *value)),
+                    .fold(ChildEnv::default(), |env, (name, value)| env.with_var(*name, *value)),
             )
         };
         let known = env(&[("CI", "1"), ("LANG", "C")]);

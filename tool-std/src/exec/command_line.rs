@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Value;
-use tool_sdk::process::{ChildEnv, RunError, Spawn};
+use tool_sdk::process::{BackgroundCommand, ChildEnv, RunError};
 use tool_sdk::{Context, Subject, ToolError, Workspace};
 
 use super::analysis::CommandAnalysis;
@@ -112,7 +112,7 @@ impl<'a> CommandLine<'a> {
         let is_there = match shell.contains('/') {
             // If the path cannot be checked, the system decides when it starts.
             true => folder.is_none_or(|folder| folder.join(shell).try_exists().unwrap_or(true)),
-            false => env.find(shell).is_some(),
+            false => env.find_program(shell).is_some(),
         };
         let source = || io::ErrorKind::NotFound.into();
         let missing = || RunError::Spawn { program: shell.to_owned(), source: source() };
@@ -120,26 +120,26 @@ impl<'a> CommandLine<'a> {
     }
 
     /// Builds the command to start.
-    pub(super) fn build_spawn(&self) -> Result<Spawn, ToolError> {
+    pub(super) fn build_spawn(&self) -> Result<BackgroundCommand, ToolError> {
         patch_command::reject_patch(self.script)?;
         let judged = self.analyze();
         judged.check_complete()?;
         let env = child_environment(self.env)?;
         let spawn = match self.direct_argv(&judged) {
-            Some([program, args @ ..]) => Spawn::exec(program, args),
+            Some([program, args @ ..]) => BackgroundCommand::new(program, args),
             _ => self.shell_spawn(&env),
         };
         Ok(spawn.env(env).title(self.script))
     }
 
     /// Builds the command that starts the shell.
-    fn shell_spawn(&self, env: &ChildEnv) -> Spawn {
+    fn shell_spawn(&self, env: &ChildEnv) -> BackgroundCommand {
         let shell = self.shell.unwrap_or(BASH);
-        match env.find(BASH).filter(|_| shell == BASH) {
+        match env.find_program(BASH).filter(|_| shell == BASH) {
             // The resolved path is used, so that bash is not looked up again; `$0` is the word
             // after the script.
-            Some(file) => Spawn::exec(file, self.shell_args().into_iter().chain([BASH])),
-            None => Spawn::exec(shell, self.shell_args()),
+            Some(file) => BackgroundCommand::new(file, self.shell_args().into_iter().chain([BASH])),
+            None => BackgroundCommand::new(shell, self.shell_args()),
         }
     }
 
@@ -182,14 +182,14 @@ fn is_bash(shell: &str) -> bool {
 /// Builds the environment of a command: inherited variables, fixed ones, and those that the call
 /// asks for.
 pub(super) fn child_environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
-    let tell = |env: ChildEnv, (name, value): &(&str, &str)| env.with(*name, *value);
-    let env = CHILD_VARIABLES.iter().fold(ChildEnv::inherited(), tell);
+    let tell = |env: ChildEnv, (name, value): &(&str, &str)| env.with_var(*name, *value);
+    let env = CHILD_VARIABLES.iter().fold(ChildEnv::from_host(), tell);
     asked.iter().try_fold(env, |env, variable| {
         let Some((name, value)) = variable.split_once('=') else {
             return Err(ToolError::invalid("env", format_args!("`{variable}` has no `=`"))
                 .hint("write `NAME=value`"));
         };
-        env.with_untrusted(name, value).map_err(|error| ToolError::invalid("env", error))
+        env.with_untrusted_var(name, value).map_err(|error| ToolError::invalid("env", error))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tool_sdk::process::Processes;
+use tool_sdk::process::BackgroundProcesses;
 use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
 
 use super::command_line::{CommandLine, base_folder, working_folder};
@@ -46,7 +46,7 @@ pub async fn exec_command(
     /// Whether the shell reads its start-up files.
     #[arg(default = false)]
     login: bool,
-    /// Variables for the command, each as `NAME=value`.
+    /// Variables for the command, each as `TAG_VARIABLE=value`.
     #[arg(default = vec![])]
     env: Vec<String>,
     /// Whether it gets a terminal, so that `write_stdin` can type into it.
@@ -69,12 +69,12 @@ pub async fn exec_command(
     // The approver has read it; it does not affect the command.
     drop(justification);
     let line = CommandLine { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
-    let spawn = line.build_spawn()?.folder(working_folder(cx, workdir.as_str())?);
-    let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(sandbox::sandbox_policy(cx));
-    let record = spawn.record();
-    let processes = Processes::of(cx.session());
+    let spawn = line.build_spawn()?.current_dir(working_folder(cx, workdir.as_str())?);
+    let spawn = spawn.terminal(tty).cancel_on(cx.closed()).sandbox(sandbox::sandbox_policy(cx));
+    let record = spawn.to_record();
+    let processes = BackgroundProcesses::of_session(cx.session());
     let started = Instant::now();
-    let process = processes.start(&spawn).map_err(start_error)?;
+    let process = processes.spawn(&spawn).map_err(start_error)?;
     let mut unheard = UnreportedSession { processes: &processes, id: Some(process.id()) };
     let within = Duration::from_millis(
         u64::from(yield_time_ms).clamp(*YIELD_RANGE_MS.start(), *YIELD_RANGE_MS.end()),
@@ -99,14 +99,14 @@ pub async fn exec_command(
 /// A session whose ID was not reported yet. Dropping it ends the command, also when the call is
 /// cancelled.
 struct UnreportedSession<'a> {
-    processes: &'a Processes,
+    processes: &'a BackgroundProcesses,
     id: Option<u32>,
 }
 
 impl Drop for UnreportedSession<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.processes.forget(id);
+            self.processes.remove(id);
         }
     }
 }

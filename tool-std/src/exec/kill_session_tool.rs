@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tool_sdk::process::Processes;
+use tool_sdk::process::BackgroundProcesses;
 use tool_sdk::{Context, Output, ToolError, tool};
 
 use super::output::SessionOutput;
@@ -26,11 +26,11 @@ pub async fn kill_session(
     session_id: u32,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let processes = Processes::of(cx.session());
-    let process = processes.forget(session_id).ok_or_else(|| unknown_session(session_id))?;
+    let processes = BackgroundProcesses::of_session(cx.session());
+    let process = processes.remove(session_id).ok_or_else(|| unknown_session(session_id))?;
     let started = Instant::now();
     process.kill().await;
-    let look = process.look(Duration::ZERO, |_| {}).await;
+    let look = process.read_output(Duration::ZERO, |_| {}).await;
     let chunk = SessionOutput {
         title: process.title(),
         session: session_id,

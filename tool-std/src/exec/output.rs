@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tool_sdk::process::{Captured, Exit, Look, RunError};
+use tool_sdk::process::{CapturedOutput, ExitOutcome, ProcessOutput, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
 use super::sandbox::SandboxReport;
@@ -31,7 +31,7 @@ pub(super) struct SessionOutput<'a> {
     pub(super) title: &'a str,
     pub(super) session: u32,
     pub(super) wall: Duration,
-    pub(super) look: &'a Look,
+    pub(super) look: &'a ProcessOutput,
     /// Whether the awaited text was found, if there was one.
     pub(super) is_text_found: Option<bool>,
     pub(super) sandbox: SandboxReport,
@@ -40,7 +40,7 @@ pub(super) struct SessionOutput<'a> {
 
 impl SessionOutput<'_> {
     pub(super) fn to_output(&self) -> Output {
-        let text = strip_ansi(&self.look.output.text());
+        let text = strip_ansi(&self.look.output.to_text());
         let mut report = format!("Chunk ID: {}\n", chunk_id());
         let _ = writeln!(report, "Wall time: {} seconds", format_seconds(self.wall));
         let _ = match self.look.exit {
@@ -68,11 +68,11 @@ impl SessionOutput<'_> {
 pub(super) fn oneshot_output(
     title: &str,
     wall: Duration,
-    look: &Look,
+    look: &ProcessOutput,
     timed_out: Option<u64>,
     confinement: &SandboxReport,
 ) -> Output {
-    let text = strip_ansi(&look.output.text());
+    let text = strip_ansi(&look.output.to_text());
     let mut report = String::new();
     let exit = match (timed_out, look.exit) {
         (Some(limit), _) => {
@@ -81,7 +81,7 @@ pub(super) fn oneshot_output(
             Some(TIMED_OUT)
         }
         (None, exit) => {
-            let exit = exit.unwrap_or(Exit::Unknown);
+            let exit = exit.unwrap_or(ExitOutcome::Unknown);
             let words = describe_exit(exit);
             let _ = writeln!(report, "Exit code: {}", words.trim_start_matches("code "));
             exit_code(exit)
@@ -91,7 +91,7 @@ pub(super) fn oneshot_output(
     // The output will be truncated unless the host sets other limits.
     if !look.output.is_whole() || !Budget::default().admits(&text) {
         let lines = look.output.omitted_lines as usize + text.lines().count();
-        let lines = lines - look.output.mark().matches('\n').count();
+        let lines = lines - look.output.omission_note().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
     write_output_header(&mut report, confinement);
@@ -108,8 +108,13 @@ fn write_output_header(report: &mut String, confinement: &SandboxReport) {
 }
 
 /// Writes the notes below the output.
-fn write_remarks(report: &mut String, confinement: &SandboxReport, look: &Look, output: &str) {
-    let held = look.held.then(|| OUTPUT_HELD.to_owned());
+fn write_remarks(
+    report: &mut String,
+    confinement: &SandboxReport,
+    look: &ProcessOutput,
+    output: &str,
+) {
+    let held = look.output_left_open.then(|| OUTPUT_HELD.to_owned());
     let remarks =
         [held, confinement.denial_hint(look.exit, output), confinement.new_files_warning()];
     for remark in remarks.into_iter().flatten() {
@@ -121,7 +126,7 @@ fn write_remarks(report: &mut String, confinement: &SandboxReport, look: &Look, 
 /// The data of a command besides its output.
 struct CommandResult<'a> {
     title: &'a str,
-    look: &'a Look,
+    look: &'a ProcessOutput,
     exit: Option<i32>,
     wall: Duration,
     sandbox: &'a SandboxReport,
@@ -155,8 +160,8 @@ impl CommandResult<'_> {
             .title(self.title)
             .metadata("exit_code", self.exit)
             .display(display)
-            .dropped(count(captured.omitted_lines), count(captured.omitted))
-            .marked(captured.mark())
+            .dropped(count(captured.omitted_lines), count(captured.omitted_bytes))
+            .marked(captured.omission_note())
             .made_of(count(written_bytes(captured)))
             .heading(heading)
             .footing(footing)
@@ -164,8 +169,8 @@ impl CommandResult<'_> {
 }
 
 /// Returns how many bytes the process wrote, including omitted ones.
-fn written_bytes(captured: &Captured) -> u64 {
-    (captured.head.len() + captured.tail.len()) as u64 + captured.omitted
+fn written_bytes(captured: &CapturedOutput) -> u64 {
+    (captured.head.len() + captured.tail.len()) as u64 + captured.omitted_bytes
 }
 
 /// Adds the record of the started program to the metadata.
@@ -181,25 +186,25 @@ fn format_seconds(time: Duration) -> String {
 }
 
 /// Returns the exit code as shells count it, if there is one.
-fn exit_code(exit: Exit) -> Option<i32> {
+fn exit_code(exit: ExitOutcome) -> Option<i32> {
     match exit {
-        Exit::Code(code) => Some(code),
-        Exit::Signal(signal) => Some(128 + signal),
-        Exit::TimedOut => Some(TIMED_OUT),
+        ExitOutcome::Code(code) => Some(code),
+        ExitOutcome::Signal(signal) => Some(128 + signal),
+        ExitOutcome::TimedOut => Some(TIMED_OUT),
         _ => None,
     }
 }
 
-fn describe_exit(exit: Exit) -> String {
+fn describe_exit(exit: ExitOutcome) -> String {
     let Some(code) = exit_code(exit) else { return "code unknown".to_owned() };
     match exit {
-        Exit::Signal(signal) => format!("code {code} (ended by signal {signal})"),
+        ExitOutcome::Signal(signal) => format!("code {code} (ended by signal {signal})"),
         _ => format!("code {code}"),
     }
 }
 
 /// Returns how many tokens the process wrote, including omitted ones.
-fn token_count(captured: &Captured) -> u64 {
+fn token_count(captured: &CapturedOutput) -> u64 {
     written_bytes(captured).div_ceil(BYTES_PER_TOKEN as u64)
 }
 
@@ -277,9 +282,9 @@ mod tests {
 
     #[test]
     fn an_end_by_a_signal_says_its_cause() {
-        assert_eq!(describe_exit(Exit::Code(0)), "code 0");
-        assert_eq!(describe_exit(Exit::Signal(15)), "code 143 (ended by signal 15)");
-        assert_eq!(describe_exit(Exit::Unknown), "code unknown");
-        assert_eq!(exit_code(Exit::Unknown), None);
+        assert_eq!(describe_exit(ExitOutcome::Code(0)), "code 0");
+        assert_eq!(describe_exit(ExitOutcome::Signal(15)), "code 143 (ended by signal 15)");
+        assert_eq!(describe_exit(ExitOutcome::Unknown), "code unknown");
+        assert_eq!(exit_code(ExitOutcome::Unknown), None);
     }
 }

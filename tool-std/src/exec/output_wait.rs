@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tool_sdk::process::{Look, Process};
+use tool_sdk::process::{BackgroundProcess, ProcessOutput};
 use tool_sdk::{CancellationToken, Context};
 
 use super::output::stream_output;
@@ -12,13 +12,13 @@ use super::output::stream_output;
 /// Waits until `process` exits, until `text` appears in its output, or until `within` has passed.
 /// Returns the output since the last poll, and whether the text was found, if there is one.
 pub(super) async fn wait_for_output(
-    process: &Process,
+    process: &BackgroundProcess,
     within: Duration,
     text: Option<&str>,
     cx: &Context,
-) -> (Look, Option<bool>) {
+) -> (ProcessOutput, Option<bool>) {
     let Some(text) = text else {
-        return (process.look(within, stream_output(cx, None)).await, None);
+        return (process.read_output(within, stream_output(cx, None)).await, None);
     };
     let came = CancellationToken::new();
     let mut awaited = TextMatcher::new(text);
@@ -31,9 +31,9 @@ pub(super) async fn wait_for_output(
         }
     };
     // The state is polled below in any case.
-    let ended = process.ended(stream_output(cx, Some(Box::new(hears))));
+    let ended = process.wait_for_exit(stream_output(cx, Some(Box::new(hears))));
     let _ = timeout(within, came.run_until_cancelled(ended)).await;
-    let look = process.look(Duration::ZERO, |_| {}).await;
+    let look = process.read_output(Duration::ZERO, |_| {}).await;
     (look, Some(came.is_cancelled()))
 }
 

@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tool_sdk::process::sandbox::{Level, Mode, Policy, Status};
-use tool_sdk::process::{Exit, Process};
+use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy, SandboxStatus};
+use tool_sdk::process::{BackgroundProcess, ExitOutcome};
 use tool_sdk::{Context, ToolError, Workspace};
 
 use super::approval_binding::UNSEEN;
@@ -25,10 +25,10 @@ const DENIAL_MESSAGES: &[&str] = &[
 const MAX_WARNED_NAMES: usize = 8;
 
 /// Returns the policy of the host with the workspace roots writable.
-pub(super) fn sandbox_policy(cx: &Context) -> Policy {
-    let policy = Policy::of(cx.session());
+pub(super) fn sandbox_policy(cx: &Context) -> SandboxPolicy {
+    let policy = SandboxPolicy::of_session(cx.session());
     match cx.state::<Workspace>() {
-        Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.writable(root)),
+        Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.with_writable(root)),
         Err(_) => policy,
     }
 }
@@ -55,16 +55,16 @@ pub(super) fn approval_preview(
 }
 
 /// Builds the preview of typed input for the approver: the session and its sandbox status.
-pub(super) fn typing_preview(process: &Process, cx: &Context) -> Value {
-    let words = describe_status(&Policy::of(cx.session()), process.sandbox());
+pub(super) fn typing_preview(process: &BackgroundProcess, cx: &Context) -> Value {
+    let words = describe_status(&SandboxPolicy::of_session(cx.session()), process.sandbox_status());
     json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
 }
 
 /// Describes the sandbox status; `None` if no sandbox was requested.
-fn describe_status(policy: &Policy, status: Option<&Status>) -> Option<String> {
+fn describe_status(policy: &SandboxPolicy, status: Option<&SandboxStatus>) -> Option<String> {
     let held = match status {
         Some(status) => status.to_string(),
-        None if policy.mode() == Mode::Off => return None,
+        None if policy.mode() == SandboxMode::Off => return None,
         None => "nothing is confined".to_owned(),
     };
     Some(format!("{}, {}: {held}", policy.mode(), policy.level()))
@@ -72,14 +72,14 @@ fn describe_status(policy: &Policy, status: Option<&Status>) -> Option<String> {
 
 /// The sandbox status of a command that was started.
 pub(super) struct SandboxReport {
-    policy: Policy,
-    status: Option<Status>,
+    policy: SandboxPolicy,
+    status: Option<SandboxStatus>,
     /// Protected files that appeared during the run, relative to the workspace if they are in it.
     new_protected_files: Vec<String>,
 }
 
 impl SandboxReport {
-    pub(super) async fn from_process(process: &Process, cx: &Context) -> Self {
+    pub(super) async fn from_process(process: &BackgroundProcess, cx: &Context) -> Self {
         let workspace = cx.state::<Workspace>().ok();
         let name = |path: PathBuf| {
             let mut roots = workspace.iter().flat_map(|workspace| workspace.roots());
@@ -87,9 +87,14 @@ impl SandboxReport {
             below.unwrap_or(&path).display().to_string()
         };
         Self {
-            policy: Policy::of(cx.session()),
-            status: process.sandbox().cloned(),
-            new_protected_files: process.planted().await.into_iter().map(name).collect(),
+            policy: SandboxPolicy::of_session(cx.session()),
+            status: process.sandbox_status().cloned(),
+            new_protected_files: process
+                .new_protected_files()
+                .await
+                .into_iter()
+                .map(name)
+                .collect(),
         }
     }
 
@@ -97,7 +102,7 @@ impl SandboxReport {
     pub(super) fn to_json(&self) -> Value {
         let Some(status) = &self.status else {
             return match self.policy.mode() {
-                Mode::Off => json!({ "mode": "off" }),
+                SandboxMode::Off => json!({ "mode": "off" }),
                 mode => json!({ "mode": mode, "level": self.policy.level() }),
             };
         };
@@ -135,14 +140,14 @@ impl SandboxReport {
     }
 
     /// Returns a hint for the model if a failed command was probably denied by the sandbox.
-    pub(super) fn denial_hint(&self, exit: Option<Exit>, output: &str) -> Option<String> {
+    pub(super) fn denial_hint(&self, exit: Option<ExitOutcome>, output: &str) -> Option<String> {
         self.status.as_ref()?;
-        let failed = exit.is_some_and(|exit| exit != Exit::Code(0));
+        let failed = exit.is_some_and(|exit| exit != ExitOutcome::Code(0));
         if !failed || !DENIAL_MESSAGES.iter().any(|words| output.contains(words)) {
             return None;
         }
         let writable = match self.policy.level() {
-            Level::ReadOnly => "nothing can be written",
+            SandboxLevel::ReadOnly => "nothing can be written",
             _ => {
                 "only the workspace, without protected files such as `.git`, and folders for \
                   temporary files can be written"

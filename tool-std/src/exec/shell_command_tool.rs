@@ -38,7 +38,8 @@ pub async fn shell_command(
 ) -> Result<Output, ToolError> {
     // The approver has read it; it does not affect the command.
     drop(justification);
-    let spawn = command_line(&command).build_spawn()?.folder(working_folder(cx, workdir.as_str())?);
+    let spawn =
+        command_line(&command).build_spawn()?.current_dir(working_folder(cx, workdir.as_str())?);
     let spawn = spawn.sandbox(sandbox::sandbox_policy(cx));
     oneshot::run_to_end(spawn, timeout_ms, cx).await
 }

@@ -1,7 +1,7 @@
 //! `shell`: runs a program with its arguments, without a shell.
 
 use serde_json::Value;
-use tool_sdk::process::Spawn;
+use tool_sdk::process::BackgroundCommand;
 use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
 
 use super::analysis::CommandAnalysis;
@@ -47,9 +47,9 @@ pub async fn shell(
     };
     patch_command::reject_patch(&command.join(" "))?;
     CommandAnalysis::from_argv(&command).check_complete()?;
-    let spawn = Spawn::exec(program, args)
+    let spawn = BackgroundCommand::new(program, args)
         .env(child_environment(&[])?)
-        .folder(working_folder(cx, workdir.as_str())?)
+        .current_dir(working_folder(cx, workdir.as_str())?)
         .sandbox(sandbox::sandbox_policy(cx))
         .title(command.join(" "));
     oneshot::run_to_end(spawn, timeout_ms, cx).await

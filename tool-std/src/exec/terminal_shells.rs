@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use tool_sdk::process::{Attached, Process};
+use tool_sdk::process::{AttachedProgram, BackgroundProcess};
 
 /// Programs that read lines which the user can edit.
 const SHELLS: &[&str] = &[
@@ -20,18 +20,18 @@ const VALUED_OPTIONS: &[&str] = &["--init-file", "--rcfile"];
 
 /// Whether a shell reads the typed text, now or after the foreground programs exit, or the reader
 /// is unknown.
-pub(super) fn may_read_input(process: &Process) -> bool {
-    let attached = process.attached().unwrap_or_default();
+pub(super) fn may_read_input(process: &BackgroundProcess) -> bool {
+    let attached = process.attached_programs().unwrap_or_default();
     // A shell that runs given commands also reads lines once it is alone in the foreground.
     attached.is_empty()
         || attached.iter().any(reads_terminal)
-        || process.reader().is_some_and(|it| is_shell(&it))
+        || process.foreground_file().is_some_and(|it| is_shell(&it))
 }
 
 /// Whether a single program that is not a shell has the terminal.
-pub(super) fn is_other_program(process: &Process) -> bool {
-    let attached = process.attached().unwrap_or_default();
-    let is_other = |it: &Attached| it.program.as_deref().is_some_and(|it| !is_shell(it));
+pub(super) fn is_other_program(process: &BackgroundProcess) -> bool {
+    let attached = process.attached_programs().unwrap_or_default();
+    let is_other = |it: &AttachedProgram| it.program.as_deref().is_some_and(|it| !is_shell(it));
     matches!(attached.as_slice(), [one] if is_other(one))
 }
 
@@ -43,21 +43,23 @@ const PLAIN_OPTIONS: &[&str] =
 ///
 /// This is unknown while it runs builtins, without line editing, and while it has not read the
 /// last line, which may start a program.
-pub(super) fn is_bash_at_prompt(process: &Process) -> bool {
-    process.hands_on_keys() && is_bash(process) && !process.has_unread()
+pub(super) fn is_bash_at_prompt(process: &BackgroundProcess) -> bool {
+    process.is_noncanonical() && is_bash(process) && !process.has_unread_input()
 }
 
 /// Whether the reader is a system bash without options that change parsing.
-pub(super) fn is_bash(process: &Process) -> bool {
-    let Some(Attached { program: Some(program), words, .. }) = process.reading() else {
+pub(super) fn is_bash(process: &BackgroundProcess) -> bool {
+    let Some(AttachedProgram { program: Some(program), argv: words, .. }) =
+        process.foreground_program()
+    else {
         return false;
     };
     is_system_bash(&program) && has_plain_options(&words)
 }
 
 /// Whether the reader is a shell other than the system bash.
-pub(super) fn is_foreign_shell(process: &Process) -> bool {
-    let program = process.reading().and_then(|reading| reading.program);
+pub(super) fn is_foreign_shell(process: &BackgroundProcess) -> bool {
+    let program = process.foreground_program().and_then(|reading| reading.program);
     program.is_some_and(|program| is_shell(&program) && !is_system_bash(&program))
 }
 
@@ -68,9 +70,9 @@ fn has_plain_options(words: &[OsString]) -> bool {
 }
 
 /// Whether a system bash is attached to the terminal, in the foreground or not.
-pub(super) fn has_bash(process: &Process) -> bool {
-    let is_one = |it: Attached| it.program.is_none_or(|program| is_system_bash(&program));
-    process.attached().is_none_or(|attached| attached.into_iter().any(is_one))
+pub(super) fn has_bash(process: &BackgroundProcess) -> bool {
+    let is_one = |it: AttachedProgram| it.program.is_none_or(|program| is_system_bash(&program));
+    process.attached_programs().is_none_or(|attached| attached.into_iter().any(is_one))
 }
 
 fn is_system_bash(program: &Path) -> bool {
@@ -86,8 +88,8 @@ fn is_shell(program: &Path) -> bool {
 }
 
 /// Whether a program is a shell that reads commands from the terminal.
-fn reads_terminal(attached: &Attached) -> bool {
-    let Attached { program: Some(program), words, .. } = attached else { return true };
+fn reads_terminal(attached: &AttachedProgram) -> bool {
+    let AttachedProgram { program: Some(program), argv: words, .. } = attached else { return true };
     is_shell(program) && (is_multicall(program) || !has_own_commands(words))
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tool_sdk::process::{Process, Processes, TypeError};
+use tool_sdk::process::{BackgroundProcess, BackgroundProcesses, PtyInputError};
 use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
 
 use super::analysis::CommandAnalysis;
@@ -86,7 +86,7 @@ pub async fn write_stdin(
     max_output_tokens: u32,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let processes = Processes::of(cx.session());
+    let processes = BackgroundProcesses::of_session(cx.session());
     let process = processes.get(session_id).ok_or_else(|| unknown_session(session_id))?;
     let started = Instant::now();
     // A process that has exited reads nothing; only the rest of its output is returned.
@@ -98,7 +98,7 @@ pub async fn write_stdin(
         Duration::from_millis(u64::from(yield_time_ms).clamp(*range.start(), *range.end()));
     let (look, came) = wait_for_output(&process, within, wait_for.as_deref(), cx).await;
     if look.exit.is_some() {
-        processes.forget(session_id);
+        processes.remove(session_id);
     }
     let chunk = SessionOutput {
         title: process.title(),
@@ -112,7 +112,7 @@ pub async fn write_stdin(
     Ok(chunk.to_output())
 }
 
-async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), ToolError> {
+async fn type_in(process: &BackgroundProcess, chars: &str, cx: &Context) -> Result<(), ToolError> {
     if !process.has_terminal() {
         if chars != CTRL_C {
             return Err(stdin_closed());
@@ -121,11 +121,11 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
         return Ok(());
     }
     if chars == CTRL_C {
-        return finish_typing(process.type_from(chars, None, find_pending_start).await);
+        return finish_typing(process.type_checked(chars, None, find_pending_start).await);
     }
     let hides = if edits_line(chars) {
         Some("keys that edit a line hide the text that the shell receives")
-    } else if process.alters(chars) {
+    } else if process.alters_input(chars) {
         Some("the terminal treats some of the characters as keys that edit a line")
     } else {
         // Keys that are set now take effect for text that is typed later.
@@ -137,7 +137,7 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
             "type whole lines, or Ctrl-C or Ctrl-D alone; `stty sane` makes all other keys plain",
         ));
     }
-    let typed = process.typed();
+    let typed = process.pending_input();
     let open = continued_part(&typed[find_pending_start(&typed)..], process);
     let whole = normalize_line_ends(&format!("{open}{chars}"));
     CommandAnalysis::from_script(&*whole).check_complete()?;
@@ -145,13 +145,13 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
         check_file_names(&whole, open, chars)?;
     }
     if may_be_split(process, chars).await {
-        process.mix_up(cx.call(), find_pending_start);
+        process.mark_input_shared(cx.call(), find_pending_start);
     }
-    finish_typing(process.type_from(chars, Some(cx.call()), find_pending_start).await)
+    finish_typing(process.type_checked(chars, Some(cx.call()), find_pending_start).await)
 }
 
 /// Whether bash may get only a part of the typed text and so be left inside a quote.
-async fn may_be_split(process: &Process, chars: &str) -> bool {
+async fn may_be_split(process: &BackgroundProcess, chars: &str) -> bool {
     let text = normalize_line_ends(chars);
     let is_read = || {
         let judged = CommandAnalysis::from_script(&*text);
@@ -179,12 +179,12 @@ async fn may_be_split(process: &Process, chars: &str) -> bool {
     terminal_shells::has_bash(process)
 }
 
-fn finish_typing(typed: Result<(), TypeError>) -> Result<(), ToolError> {
+fn finish_typing(typed: Result<(), PtyInputError>) -> Result<(), ToolError> {
     match typed {
         // The process has just exited; its output says why.
-        Ok(()) | Err(TypeError::Gone(_)) => Ok(()),
-        Err(error @ TypeError::Stuck) => Err(ToolError::failed(error)),
-        Err(error @ TypeError::Changed) => Err(ToolError::conflict(error)),
+        Ok(()) | Err(PtyInputError::Exited(_)) => Ok(()),
+        Err(error @ PtyInputError::NotReading) => Err(ToolError::failed(error)),
+        Err(error @ PtyInputError::InputChanged) => Err(ToolError::conflict(error)),
         Err(_) => Err(stdin_closed()),
     }
 }
@@ -214,7 +214,7 @@ fn find_pending_start(typed: &str) -> usize {
 
 /// Returns the pending text that the current reader continues: a shell continues unterminated
 /// syntax, any other program only an unterminated line.
-fn continued_part<'t>(open: &'t str, process: &Process) -> &'t str {
+fn continued_part<'t>(open: &'t str, process: &BackgroundProcess) -> &'t str {
     let line = open.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     if line > 0 && terminal_shells::is_other_program(process) { &open[line..] } else { open }
 }
@@ -305,18 +305,21 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     let process = find_session(args.session_id, cx);
     let is_bash =
         process.as_ref().is_some_and(|process| terminal_shells::is_bash_at_prompt(process));
-    let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.folder());
+    let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.foreground_dir());
     let is_shell =
         process.as_ref().is_some_and(|process| terminal_shells::is_foreign_shell(process));
     let reader = if is_shell { OpaqueReason::OtherShell } else { OpaqueReason::OtherReader };
     let open = process.as_ref();
     let open = open.map(|it| {
-        normalize_line_ends(continued_part(&it.open_for(cx.call(), find_pending_start), it))
+        normalize_line_ends(continued_part(
+            &it.pending_input_for(cx.call(), find_pending_start),
+            it,
+        ))
     });
     let open = open.unwrap_or_default();
     // Checked after reading the pending text: if the process is marked as mixed up meanwhile,
     // nothing is typed.
-    let is_mixed = process.as_ref().is_some_and(|process| process.is_mixed_up());
+    let is_mixed = process.as_ref().is_some_and(|process| process.is_input_shared());
     let base = BaseFolder::for_shell(cx, folder);
     let mut subjects: Vec<Subject> = Vec::new();
     for before in possible_starts(&open) {
@@ -364,8 +367,8 @@ fn possible_starts(open: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the process without marking it as used.
-fn find_session(session: u32, cx: &Context) -> Option<Arc<Process>> {
-    let processes = Processes::of(cx.session());
+fn find_session(session: u32, cx: &Context) -> Option<Arc<BackgroundProcess>> {
+    let processes = BackgroundProcesses::of_session(cx.session());
     processes.list().into_iter().find(|process| process.id() == session)
 }
 

@@ -258,7 +258,7 @@ mod tests {
 
     // F144
     #[tokio::test]
-    async fn folders_stand_above_what_is_in_them() {
+    async fn lists_folders_above_their_entries() {
         let folder = folder(&["b.txt", "a/two/deep.txt", "a/one.txt", "a.txt", ".hidden"]);
         assert_eq!(
             listed(&folder, ".", (1, 25, 2)).await,
@@ -270,7 +270,7 @@ mod tests {
 
     // F144
     #[tokio::test]
-    async fn what_is_left_out_is_counted() {
+    async fn reports_the_number_of_omitted_entries() {
         let folder = folder(&["a/1", "a/2", "b", "c/3", "d"]);
         assert_eq!(
             listed(&folder, ".", (1, 2, 2)).await,
@@ -289,7 +289,7 @@ mod tests {
 
     // F144
     #[tokio::test]
-    async fn a_listing_has_a_limit_in_bytes() {
+    async fn truncates_the_listing_at_max_bytes() {
         let names: Vec<_> = (0..400).map(|n| format!("{n:0>250}")).collect();
         let folder = folder(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let text = listed(&folder, ".", (1, 1000, 1)).await;
@@ -318,7 +318,7 @@ mod tests {
 
     // F144
     #[tokio::test]
-    async fn what_cannot_be_listed_is_an_error() {
+    async fn rejects_paths_that_are_no_folder() {
         let folder = folder(&["src/a"]);
         for (path, kind) in [
             ("src/a", ErrorKind::Failed),
@@ -335,7 +335,7 @@ mod tests {
 
     // F144
     #[tokio::test]
-    async fn nothing_is_listed_when_the_time_is_up() {
+    async fn list_dir_fails_after_the_timeout() {
         let folder = folder(&["a"]);
         let workspace = State(Workspace::open([folder.path()]).unwrap().into());
         let cx = context().with_timeout(Some(Duration::ZERO));

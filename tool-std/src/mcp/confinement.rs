@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use tool_sdk::ToolError;
-use tool_sdk::process::sandbox::{InvalidName, Level, Mode, Policy};
+use tool_sdk::process::sandbox::{InvalidSandboxName, SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The sandbox arguments of a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,14 +27,14 @@ impl Wish<'_> {
     }
 
     /// Returns the host's policy narrowed by the request.
-    pub(super) fn within(&self, host: &Policy) -> Result<Policy, ToolError> {
-        let mode = word::<Mode>(self.mode)?;
-        let level = word::<Level>(self.level)?;
+    pub(super) fn within(&self, host: &SandboxPolicy) -> Result<SandboxPolicy, ToolError> {
+        let mode = word::<SandboxMode>(self.mode)?;
+        let level = word::<SandboxLevel>(self.level)?;
         if host.is_off() {
             return match (mode, self.said()) {
                 (Some(mode), _) => {
                     let policy = host.clone().with_mode(mode).with_level(level.unwrap_or_default());
-                    Ok(policy.network(self.network.unwrap_or(false)))
+                    Ok(policy.with_network(self.network.unwrap_or(false)))
                 }
                 (None, None) => Ok(host.clone()),
                 (None, Some(name)) => Err(ToolError::invalid_args(format_args!(
@@ -47,15 +47,15 @@ impl Wish<'_> {
                 .hint(format_args!("leave it out; the host says {host}")))
         };
         let is_wider = |mode| match host.mode() {
-            Mode::Required => mode != Mode::Required,
-            _ => mode == Mode::Off,
+            SandboxMode::Required => mode != SandboxMode::Required,
+            _ => mode == SandboxMode::Off,
         };
         if mode.is_some_and(is_wider) {
             return wider("sandbox", &format!("`{}`", host.mode()));
         }
         let is_wider = |level| match host.level() {
-            Level::Full => false,
-            Level::WorkspaceWrite => level == Level::Full,
+            SandboxLevel::Full => false,
+            SandboxLevel::WorkspaceWrite => level == SandboxLevel::Full,
             host => level != host,
         };
         if level.is_some_and(is_wider) {
@@ -68,22 +68,24 @@ impl Wish<'_> {
             .clone()
             .with_mode(mode.unwrap_or(host.mode()))
             .with_level(level.unwrap_or(host.level()))
-            .network(self.network.unwrap_or(host.has_network())))
+            .with_network(self.network.unwrap_or(host.has_network())))
     }
 }
 
 /// Parses an optional sandbox mode or level.
 fn word<T>(text: Option<&str>) -> Result<Option<T>, ToolError>
 where
-    T: FromStr<Err = InvalidName>,
+    T: FromStr<Err = InvalidSandboxName>,
 {
-    text.map(str::parse).transpose().map_err(|error: InvalidName| ToolError::invalid_args(error))
+    text.map(str::parse)
+        .transpose()
+        .map_err(|error: InvalidSandboxName| ToolError::invalid_args(error))
 }
 
 /// Describes the policy for the approval prompt, with how far the kernel enforces it.
-pub(super) fn shown(policy: &Policy) -> String {
+pub(super) fn shown(policy: &SandboxPolicy) -> String {
     if policy.is_off() {
-        return Mode::Off.to_string();
+        return SandboxMode::Off.to_string();
     }
     let network = if policy.has_network() { ", with networks" } else { "" };
     format!("{}, {}{network}: {}", policy.mode(), policy.level(), policy.status())
@@ -91,7 +93,7 @@ pub(super) fn shown(policy: &Policy) -> String {
 
 /// Fails when a required sandbox cannot be enforced, so that no approval is requested for a server
 /// that would not start.
-pub(super) fn is_held(policy: &Policy) -> Result<(), ToolError> {
+pub(super) fn is_held(policy: &SandboxPolicy) -> Result<(), ToolError> {
     if policy.is_off() || policy.is_met_by(&policy.status()) {
         return Ok(());
     }
@@ -105,11 +107,11 @@ mod tests {
     use super::*;
 
     /// Parses a policy of at most three words.
-    fn policy(text: &str) -> Policy {
+    fn policy(text: &str) -> SandboxPolicy {
         let mut words = text.split(' ');
         let mode = words.next().unwrap().parse().unwrap();
         let level = words.next().map(|level| level.parse().unwrap()).unwrap_or_default();
-        Policy::new(mode, level).network(words.next() == Some("net"))
+        SandboxPolicy::new(mode, level).with_network(words.next() == Some("net"))
     }
 
     fn wish(text: &str) -> Wish<'_> {
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_granted_where_it_is_no_wider() {
+    fn narrows_the_policy_of_the_host() {
         for (set, wished, expected) in [
             ("off", "", "off"),
             ("off", "best_effort", "best_effort workspace_write"),
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wider_or_does_nothing_is_told() {
+    fn rejects_a_wider_sandbox() {
         for (set, wished, words) in [
             ("off", "read_only", "`sandbox_level` does nothing without `sandbox`"),
             ("off", "net", "`sandbox_network` does nothing without `sandbox`"),

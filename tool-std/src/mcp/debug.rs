@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tool_sdk::mcp::{Status, Upstreams};
+use tool_sdk::mcp::{ServerManager, ServerStatus};
 use tool_sdk::{Context, Output, State, ToolError, tool};
 
 /// The maximum number of bytes of a server's standard error that are shown.
@@ -19,11 +19,11 @@ const MOST_STDERR: usize = 4000;
 pub async fn debug_mcp_server(
     /// The server; all of them when it is left out.
     name: Option<String>,
-    upstreams: State<Upstreams>,
+    upstreams: State<ServerManager>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
     // A server that was never connected has no state to show, so it is connected first.
-    let is_unmet = |it: &Status| it.enabled && !it.connected && it.last_error.is_none();
+    let is_unmet = |it: &ServerStatus| it.enabled && !it.connected && it.last_error.is_none();
     match &name {
         Some(name) if upstreams.status(name).as_ref().is_some_and(is_unmet) => {
             drop(upstreams.connect(name).await);
@@ -41,13 +41,13 @@ pub async fn debug_mcp_server(
     if statuses.is_empty() {
         return Ok(Output::text("(There are no servers.)"));
     }
-    let statuses: Vec<Status> =
-        statuses.into_iter().map(|status| status.for_session(cx.session())).collect();
+    let statuses: Vec<ServerStatus> =
+        statuses.into_iter().map(|status| status.visible_to_session(cx.session())).collect();
     let text = statuses.iter().map(shown).collect::<Vec<_>>().join("\n\n");
     Ok(Output::text(text).display(json!(statuses)))
 }
 
-fn shown(status: &Status) -> String {
+fn shown(status: &ServerStatus) -> String {
     let state = match (status.enabled, status.connected) {
         (false, _) => "switched off",
         (true, false) => "not connected",
@@ -71,7 +71,7 @@ fn shown(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tool_sdk::mcp::{Launch, Upstream};
+    use tool_sdk::mcp::{ServerCommand, ServerConfig};
     use tool_sdk::testing::Harness;
     use tool_sdk::{Call, ErrorKind, Pipeline, Registry, Session, tools};
 
@@ -79,15 +79,15 @@ mod tests {
 
     // F126
     #[tokio::test]
-    async fn a_server_that_failed_says_why() {
-        let upstreams = Upstreams::of(&Pipeline::new(Registry::default()));
+    async fn reports_the_error_of_a_failed_server() {
+        let upstreams = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
         let harness = Harness::new(tools![debug_mcp_server]).lend(upstreams.clone());
         let none = harness.ok("debug_mcp_server", json!({})).await;
         assert_eq!(none.as_text(), "(There are no servers.)");
 
         let words = "echo out of paper, $API_KEY >&2; exit 3";
-        let broken = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
-        upstreams.add(Upstream::new("broken", broken).unwrap()).unwrap();
+        let broken = ServerCommand::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
+        upstreams.add(ServerConfig::new("broken", broken).unwrap()).unwrap();
         assert!(upstreams.connect("broken").await.is_err());
         let shown = harness.ok("debug_mcp_server", json!({ "name": "broken" })).await;
         let text = shown.as_text();
@@ -103,12 +103,12 @@ mod tests {
         let output = told.result.unwrap();
         let data = &output.display_data().unwrap()[0];
         assert_eq!((&data["last_error"], &data["stderr"]), (&json!(null), &json!("")));
-        let unmet = Launch::new("/no/such/program", ["x"]);
-        upstreams.add(Upstream::new("unmet", unmet).unwrap()).unwrap();
+        let unmet = ServerCommand::new("/no/such/program", ["x"]);
+        upstreams.add(ServerConfig::new("unmet", unmet).unwrap()).unwrap();
         let shown = harness.ok("debug_mcp_server", json!({ "name": "unmet" })).await;
         assert!(shown.as_text().contains("last error: "), "{}", shown.as_text());
-        let off = Launch::new("sh", ["-c", words]);
-        upstreams.add(Upstream::new("off", off).unwrap().enabled(false)).unwrap();
+        let off = ServerCommand::new("sh", ["-c", words]);
+        upstreams.add(ServerConfig::new("off", off).unwrap().enabled(false)).unwrap();
         let shown = harness.ok("debug_mcp_server", json!({ "name": "off" })).await;
         assert_eq!(shown.as_text(), "off: switched off, 0 tools");
         let error = harness.error("debug_mcp_server", json!({ "name": "other" })).await;

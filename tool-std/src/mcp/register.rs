@@ -4,9 +4,11 @@
 //! it.
 
 use serde_json::{Value, json};
-use tool_sdk::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream, Upstreams};
+use tool_sdk::mcp::{
+    HttpEndpoint, InvalidServerConfig, ServerCommand, ServerConfig, ServerManager, TransportConfig,
+};
 use tool_sdk::process::ChildEnv;
-use tool_sdk::process::sandbox::Policy;
+use tool_sdk::process::sandbox::SandboxPolicy;
 use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
 
 use super::confinement::{self, Wish};
@@ -56,7 +58,7 @@ pub async fn register_mcp_server(
     sandbox_level: Option<String>,
     /// Whether the confined program reaches networks; unless said, only where the host has it so.
     sandbox_network: Option<bool>,
-    upstreams: State<Upstreams>,
+    upstreams: State<ServerManager>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let plan = Plan {
@@ -94,7 +96,7 @@ pub async fn register_mcp_server(
     }
 }
 
-fn wrong(error: InvalidUpstream) -> ToolError {
+fn wrong(error: InvalidServerConfig) -> ToolError {
     ToolError::invalid_args(error)
 }
 
@@ -126,12 +128,12 @@ impl<'a> Plan<'a> {
 
     /// Returns the sandbox policy of the server process. The request comes from a model, so the
     /// server is confined at least as strictly as commands are.
-    fn policy(&self, cx: &Context) -> Result<Policy, ToolError> {
-        self.wish.within(&Policy::of(cx.session()))
+    fn policy(&self, cx: &Context) -> Result<SandboxPolicy, ToolError> {
+        self.wish.within(&SandboxPolicy::of_session(cx.session()))
     }
 
     /// Returns the server's configuration, if it is valid and the program exists.
-    fn upstream(&self, cx: &Context) -> Result<Upstream, ToolError> {
+    fn upstream(&self, cx: &Context) -> Result<ServerConfig, ToolError> {
         let reach = match (self.command, self.url) {
             (Some(command), None) => self.launch(command, cx)?,
             (None, Some(url)) => match self.wish.said() {
@@ -139,12 +141,12 @@ impl<'a> Plan<'a> {
                     let words = format_args!("`{name}` does nothing beside `url`");
                     return Err(ToolError::invalid_args(words));
                 }
-                None => Address::new(url).map_err(wrong)?.into(),
+                None => HttpEndpoint::new(url).map_err(wrong)?.into(),
             },
             _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
         };
-        let upstream = Upstream::new(self.name, reach).map_err(wrong)?;
-        cx.state::<Upstreams>()?.admits(&upstream).map_err(wrong)?;
+        let upstream = ServerConfig::new(self.name, reach).map_err(wrong)?;
+        cx.state::<ServerManager>()?.check_name(&upstream).map_err(wrong)?;
         match self.command.map(|command| (command, Program::of(command))) {
             Some((command, Program::Missing)) => {
                 Err(ToolError::unavailable(format_args!("there is no program `{command}`"))
@@ -156,12 +158,13 @@ impl<'a> Plan<'a> {
 
     /// Returns the launch configuration. The program gets only the variables of every child process
     /// and those that are validated as harmless.
-    fn launch(&self, command: &str, cx: &Context) -> Result<Reach, ToolError> {
+    fn launch(&self, command: &str, cx: &Context) -> Result<TransportConfig, ToolError> {
         let program = Program::of(command);
         let policy = self.policy(cx)?;
         confinement::is_held(&policy)?;
-        let launch = Launch::new(program.or(command), self.args.iter().cloned()).sandbox(policy);
-        let add = |launch: Launch, (name, value)| launch.env(name, value);
+        let launch =
+            ServerCommand::new(program.or(command), self.args.iter().cloned()).sandbox(policy);
+        let add = |launch: ServerCommand, (name, value)| launch.env(name, value);
         Ok(variables::checked(self.env)?.into_iter().fold(launch, add).into())
     }
 
@@ -174,7 +177,7 @@ impl<'a> Plan<'a> {
     /// Returns the address without the values of the query, which may be secrets.
     fn address(&self) -> Option<String> {
         let url = self.url?;
-        Some(Address::new(url).map_or_else(|wrong| wrong.given, |address| address.to_string()))
+        Some(HttpEndpoint::new(url).map_or_else(|wrong| wrong.value, |address| address.to_string()))
     }
 }
 
@@ -189,14 +192,14 @@ enum Program {
 impl Program {
     /// Looks the program up in the `PATH` of child processes; no requested variable can change it.
     fn of(command: &str) -> Self {
-        let env = ChildEnv::inherited();
-        if !cfg!(unix) || env.find("sh").is_none() {
+        let env = ChildEnv::from_host();
+        if !cfg!(unix) || env.find_program("sh").is_none() {
             return Self::Unknown;
         }
         if command.contains('/') && !command.starts_with('/') {
             return Self::Unknown;
         }
-        match env.find(command).map(std::path::PathBuf::into_os_string) {
+        match env.find_program(command).map(std::path::PathBuf::into_os_string) {
             Some(file) => file.into_string().map_or(Self::Unknown, Self::Found),
             None => Self::Missing,
         }
@@ -276,7 +279,7 @@ mod tests {
     use super::*;
 
     fn harness() -> Harness {
-        let upstreams = Upstreams::of(&Pipeline::new(Registry::default()));
+        let upstreams = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
         Harness::new(tools![register_mcp_server]).lend(upstreams)
     }
 
@@ -294,9 +297,9 @@ mod tests {
 
     // F126
     #[tokio::test]
-    async fn the_tools_are_there_from_now_on_and_it_is_told() {
+    async fn adds_the_tools_and_emits_an_event() {
         let harness = Harness::new(tools![register_mcp_server]);
-        let upstreams = Upstreams::of(harness.pipeline());
+        let upstreams = ServerManager::for_pipeline(harness.pipeline());
         let mut events = harness.pipeline().subscribe();
         let harness = harness.lend(upstreams);
         let args = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
@@ -315,7 +318,7 @@ mod tests {
 
     // F126
     #[tokio::test]
-    async fn what_does_not_start_is_not_kept() {
+    async fn removes_a_server_that_does_not_start() {
         let harness = harness();
         let ends = json!({ "name": "gone", "command": "sh", "args": ["-c", "exit 3"] });
         let missing = json!({ "name": "gone", "command": "/no/such/program" });
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_an_address_is_no_secret() {
+    fn masks_secrets_in_an_address() {
         for (url, expected) in [
             ("https://a.example/mcp?key=s3cret", "https://a.example/mcp?key=[hidden]"),
             ("https://ada:s3cret@a.example/", "https://a.example/"),
@@ -339,7 +342,7 @@ mod tests {
 
     // F126: models put secrets where they do not belong; the approval prompt must not show them.
     #[test]
-    fn values_of_variables_and_whole_addresses_are_not_shown() {
+    fn masks_variables_and_addresses_in_the_display() {
         let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
         let display = &registry.get("register_mcp_server").unwrap().definition().display;
         let arguments = json!({
@@ -365,7 +368,7 @@ mod tests {
     // 4.2.4: the preview shows what runs.
     #[cfg(unix)]
     #[test]
-    fn whoever_is_asked_sees_which_program_it_is_and_what_it_is_told() {
+    fn preview_shows_the_program_and_its_variables() {
         let env = ["RUST_LOG=debug", "PATH=/tmp/evil"].map(str::to_owned).to_vec();
         let command = Some("sh".to_owned());
         let args = RegisterMcpServerArgs { command, env: Some(env), ..nothing() };
@@ -378,7 +381,7 @@ mod tests {
     // What is shown is what confines it.
     #[cfg(unix)]
     #[test]
-    fn whoever_is_asked_sees_what_confines_it() {
+    fn preview_shows_the_sandbox() {
         let cx = tool_sdk::testing::context();
         let asked = |mode: Option<&str>, level: Option<&str>| {
             let owned = |word: Option<&str>| word.map(str::to_owned);
@@ -402,7 +405,7 @@ mod tests {
 
     // No helper can be started here, so nothing is held.
     #[tokio::test]
-    async fn a_server_starts_as_far_confined_as_was_asked_for() {
+    async fn starts_a_server_in_the_requested_sandbox() {
         let server = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
         let with = |more: Value| {
             let mut args = server.clone();
@@ -436,13 +439,13 @@ mod tests {
 
     // An invalid server is denied before approval is requested.
     #[tokio::test]
-    async fn nobody_is_asked_about_what_is_no_server() {
+    async fn denies_an_invalid_server_without_approval() {
         use tool_sdk::{Action, Call, Session};
 
         let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
         let pipeline = Pipeline::new(registry);
-        let upstreams = Upstreams::of(&pipeline);
-        upstreams.add(Upstream::new("a-b", Launch::new("sh", ["x"])).unwrap()).unwrap();
+        let upstreams = ServerManager::for_pipeline(&pipeline);
+        upstreams.add(ServerConfig::new("a-b", ServerCommand::new("sh", ["x"])).unwrap()).unwrap();
         let session = Session::new("test").lend(upstreams);
         for (args, expected) in [
             (json!({ "name": "x", "command": "sh" }), Action::Ask),
@@ -474,7 +477,7 @@ mod tests {
     // F72, CH2: a server is not started when the rules for commands deny its command line.
     #[cfg(all(unix, feature = "exec"))]
     #[tokio::test]
-    async fn rules_about_commands_hold() {
+    async fn command_rules_apply_to_servers() {
         use tool_sdk::Action::{self, Allow, Deny};
         use tool_sdk::{Call, Mode, Rule, Session};
 
@@ -482,7 +485,7 @@ mod tests {
             let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
             let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
             let pipeline = Pipeline::new(registry).mode(Mode::Bypass).rules(rules);
-            let session = Session::new("test").lend(Upstreams::of(&pipeline));
+            let session = Session::new("test").lend(ServerManager::for_pipeline(&pipeline));
             let args = json!({ "name": "x", "command": args[0], "args": args[1..] });
             let call = Call::new("register_mcp_server", args.to_string());
             pipeline.check(&session, call).await.unwrap().decision.action
@@ -506,7 +509,7 @@ mod tests {
 
     // CH2
     #[tokio::test]
-    async fn what_is_no_server_is_refused() {
+    async fn rejects_invalid_servers() {
         for args in [
             json!({ "name": "x" }),
             json!({ "name": "x", "command": "a", "url": "https://a/" }),

@@ -150,7 +150,7 @@ fn one(variable: &str) -> Result<(&str, &str), ToolError> {
         .ok_or_else(|| ToolError::invalid("env", "each variable is written as NAME=VALUE"))?;
     let by_user = |error: ToolError| error.hint("the user may set it in the configuration");
     ChildEnv::default()
-        .with_untrusted(name, value)
+        .with_untrusted_var(name, value)
         .map_err(|error| by_user(ToolError::invalid("env", error)))?;
     if variable.contains('\0') {
         return Err(ToolError::invalid(
@@ -183,7 +183,7 @@ mod tests {
 
     // CH1, 4.2.4: what was shown is what runs.
     #[test]
-    fn no_variable_makes_another_program_of_a_command() {
+    fn rejects_variables_that_redirect_a_program() {
         for name in [
             "PATH",
             "Path",
@@ -231,7 +231,7 @@ mod tests {
 
     // F126: models put secrets where they do not belong.
     #[test]
-    fn what_looks_like_a_secret_is_neither_taken_nor_shown() {
+    fn rejects_and_hides_secrets() {
         for variable in ["LOGIN=ghp_0123456789abcdefghijklmnopqrstuvwxyz", "API_TOKEN=hunter2"] {
             let variable = [variable.to_owned()];
             assert!(checked(&variable).is_err(), "{variable:?}");

@@ -107,9 +107,9 @@ fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Hunk;
-    use super::super::grammar::hunk;
     use super::*;
+    use crate::patch::Hunk;
+    use crate::patch::grammar::hunk;
 
     #[track_caller]
     fn check(old: &str, body: &str, expected: Option<&str>) {
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_as_it_is_is_found() {
+    fn fast_path_applies_exact_quotes() {
         check("a\nb\nc\nb\nd", "@@ c\n-b\n+x", Some("a\nb\nc\nx\nd"));
         check("a\nb\na\nc\n", "@@\n a\n-c\n+x\n+y", Some("a\nb\na\nx\ny\n"));
         check("\u{feff}a\n\nb\n", "@@\n \n-b", Some("\u{feff}a\n\n"));
     }
 
     #[test]
-    fn what_needs_a_closer_look_is_not() {
+    fn fast_path_rejects_inexact_quotes() {
         // CRLF, no line ending, a line that is not in the file, and no quoted line.
         check("a\r\nb\r\n", "@@\n-b", None);
         check("a\nb", "@@\n-b", None);

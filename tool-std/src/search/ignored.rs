@@ -147,7 +147,7 @@ mod tests {
 
     // F145
     #[test]
-    fn patterns_mean_what_they_mean_to_git() {
+    fn ignore_patterns_match_as_in_git() {
         let top = level(None, "", "", "\u{feff}*.log\n/build/\n# no\n\n!keep.log\n[\nlogs/\n");
         check(
             &top,
@@ -158,7 +158,7 @@ mod tests {
 
     // The folder may come from an untrusted source, so the cost of its ignore files is limited.
     #[test]
-    fn what_is_too_long_counts_as_far_as_it_goes() {
+    fn truncates_long_ignore_files() {
         let lines = |count: usize, line: &str| format!("first\n{}", line.repeat(count));
         let long = "x".repeat(MAX_LINE + 1);
         let costly = "*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?\n";
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_begins_anew() {
+    fn a_nested_repository_ignores_the_outer_gitignore() {
         let top = Arc::new(level(None, "", "*.txt\n", "*.rs\n"));
         let texts = Files { exclude: "*.md\n".to_owned(), ..Files::default() };
         let repository = Ignored::new(Some(top), Path::new("sub"), &texts, true);

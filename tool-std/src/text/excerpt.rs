@@ -45,13 +45,13 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_stays() {
+    fn keeps_a_short_line() {
         check("0123456789", 9, "0123456789");
         check("äöüäöüäöüä", 0, "äöüäöüäöüä");
     }
 
     #[test]
-    fn the_match_stays_in_sight() {
+    fn keeps_the_match_in_the_excerpt() {
         check("0123456789abcdefghijklmnopqrstuvwxyz", 0, "0123456789…");
         check("0123456789abcdefghijklmnopqrstuvwxyz", 20, "…ijklmnopqr…");
         check("0123456789abcdefghijklmnopqrstuvwxyz", 35, "…qrstuvwxyz");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_from_the_mark_before_it() {
+    fn finds_the_checkpoint_before_a_line() {
         let mut marks = Marks::default();
         for at in 1..=3 {
             marks.set(mark(at * GAP, at * 100));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_grow_sparse_and_not_many() {
+    fn limits_the_number_of_checkpoints() {
         let mut marks = Marks::default();
         for at in 1..=20 * MAX_MARKS as u64 {
             marks.set(mark(at * GAP, at));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_that_were_read_last_are_remembered() {
+    fn evicts_the_least_recently_read_file() {
         let index = LineIndex::default();
         let mut marks = Marks::default();
         marks.set(mark(GAP, 7));

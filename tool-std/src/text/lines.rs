@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_has_its_own_end() {
+    fn splits_lines_with_their_endings() {
         check("", &[]);
         check("a", &[("a", "")]);
         check("a\r\n\nb\rc", &[("a", "\r\n"), ("", "\n"), ("b", "\r"), ("c", "")]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_end_is_what_new_lines_get() {
+    fn detects_the_default_line_ending() {
         assert_eq!(new_line_end("a\r\nb\n"), "\r\n");
         assert_eq!(new_line_end("\nb\r\n"), "\n");
         assert_eq!(new_line_end("50%\r100%\nb"), "\n");
@@ -212,7 +212,7 @@ mod tests {
 
     // F142, F143: the written text is what the call sent, except for line endings.
     #[test]
-    fn a_cr_by_itself_is_what_was_sent() {
+    fn keeps_a_single_cr() {
         for (old, text, expected) in [
             ("a\rb\nc\n", "a\nb\nc\n", "a\nb\nc\n"),
             ("10%\r20%\r100%\ndone\n", "10%\n20%\n100%\ndone\n", "10%\n20%\n100%\ndone\n"),
@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_is_set_apart() {
+    fn splits_off_the_byte_order_mark() {
         assert_eq!(split_bom("\u{feff}a"), ("\u{feff}", "a"));
         assert_eq!(split_bom("a\u{feff}"), ("", "a\u{feff}"));
     }
 
     proptest! {
         #[test]
-        fn only_how_lines_end_is_not_what_was_sent(old in "[ab\r\n]{0,12}", text in "[ab\r\n]{0,12}") {
+        fn changes_only_line_endings(old in "[ab\r\n]{0,12}", text in "[ab\r\n]{0,12}") {
             let folded = |text: &str| text.replace("\r\n", "\n");
             let end = new_line_end(&old);
             let made = with_ends_of(&text, &old, end);
@@ -248,12 +248,12 @@ mod tests {
         }
 
         #[test]
-        fn the_first_lf_is_found(text in "[\n\u{b}\u{8a}a]{0,5}a{0,80}[\n\u{b}a]{0,20}") {
+        fn finds_the_first_lf(text in "[\n\u{b}\u{8a}a]{0,5}a{0,80}[\n\u{b}a]{0,20}") {
             prop_assert_eq!(find_lf(text.as_bytes()), text.find('\n'));
         }
 
         #[test]
-        fn lines_are_the_text(text in prop_oneof!["[a\r\n]{0,20}", "[a\n]{0,20}"]) {
+        fn lines_joined_are_the_text(text in prop_oneof!["[a\r\n]{0,20}", "[a\n]{0,20}"]) {
             prop_assert_eq!(all_lines(&text), lines(&text).collect::<Vec<_>>());
             prop_assert_eq!(is_one(&text), lines(&text).count() == 1);
             prop_assert_eq!(lines(&text).map(|line| line.whole).collect::<String>(), text);

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_recognised() {
+    fn recognizes_typos() {
         check("mian.rs", &["main.rs", "lib.rs", "mod.rs"], &["main.rs"]);
         check("Readme.md", &["README.md", "build.rs"], &["README.md"]);
         check("config", &["config.toml", "x"], &["config.toml"]);
@@ -53,12 +53,12 @@ mod tests {
     }
 
     #[test]
-    fn three_are_enough() {
+    fn suggests_at_most_three_names() {
         check("a1.rs", &["a2.rs", "a4.rs", "a3.rs", "a5.rs"], &["a2.rs", "a3.rs", "a4.rs"]);
     }
 
     #[test]
-    fn strangers_are_not_offered() {
+    fn skips_dissimilar_names() {
         check("main.rs", &["Cargo.toml", "x", ""], &[]);
     }
 }

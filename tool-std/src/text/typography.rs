@@ -28,12 +28,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dashes_quotes_and_spaces_become_plain() {
+    fn maps_typographic_characters_to_ascii() {
         assert_eq!(plain_text("\u{201c}a\u{201d}\u{a0}\u{2014} b\u{2019}s"), "\"a\" - b's");
     }
 
     #[test]
-    fn other_characters_stay() {
+    fn keeps_other_characters() {
         assert!(matches!(plain_text("grün … ½"), Cow::Borrowed("grün … ½")));
     }
 }

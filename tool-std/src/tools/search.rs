@@ -92,7 +92,7 @@ mod tests {
 
     // F107
     #[tokio::test]
-    async fn a_tool_is_found_with_all_that_it_takes_to_call_it() {
+    async fn shows_description_and_parameters() {
         let output = harness().ok("tool_search", json!({"query": "water"})).await;
         assert_eq!(
             output.as_text(),
@@ -104,7 +104,7 @@ mod tests {
 
     // F107
     #[tokio::test]
-    async fn without_a_query_the_tools_are_listed_by_name() {
+    async fn lists_tools_by_name_without_a_query() {
         let harness = harness();
         assert_eq!(names(&harness, json!({})).await, ["burn", "look", "water"]);
         assert_eq!(names(&harness, json!({"query": "plants", "limit": 1})).await, ["burn"]);
@@ -116,7 +116,7 @@ mod tests {
 
     // F107: tools that the session may not call are not listed.
     #[tokio::test]
-    async fn only_what_is_visible_is_found() {
+    async fn finds_only_visible_tools() {
         let harness = harness();
         let rules = ["deny burn".parse::<Rule>().unwrap()];
         harness.pipeline().set_rules(rules.into_iter().collect());
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_found_is_no_failure() {
+    async fn no_matching_tool_is_not_an_error() {
         let text = harness().ok("tool_search", json!({"query": "submarine"})).await.into_text();
         assert_eq!(text, "(No tool fits. Try other words, or no query at all.)");
         assert_eq!(tool_search("", 8, &context()).as_text(), text);
     }
 
     #[tokio::test]
-    async fn the_limits_hold() {
+    async fn rejects_arguments_out_of_range() {
         for arguments in [json!({"limit": 0}), json!({"limit": 51}), json!({"query": 7})] {
             let error = harness().error("tool_search", arguments).await;
             assert_eq!(error.kind(), ErrorKind::InvalidArgs);

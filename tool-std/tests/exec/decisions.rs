@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::Action::{self, Allow, Ask, Deny};
-use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
-use tool_sdk::process::{Processes, Spawn};
+use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{Call, ErrorKind, Mode, Reply, RiskClass, Scripted};
 
 use crate::support::{Host, check, decide};
@@ -193,16 +193,17 @@ async fn commands_in_variables_are_found() {
 
 /// Starts a program on a terminal, and waits until it is the one that reads there.
 async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
-    let spawn = Spawn::exec(program, args.iter().copied()).terminal(true);
-    let process = Processes::of(&host.session).start(&spawn).unwrap();
+    let spawn = BackgroundCommand::new(program, args.iter().copied()).terminal(true);
+    let process = BackgroundProcesses::of_session(&host.session).spawn(&spawn).unwrap();
     for _ in 0..100 {
-        let name = process.reader().and_then(|file| file.file_name().map(|it| it.to_owned()));
+        let name =
+            process.foreground_file().and_then(|file| file.file_name().map(|it| it.to_owned()));
         // It may not wait at its prompt yet.
-        let is_ready = program != "bash" || process.hands_on_keys();
+        let is_ready = program != "bash" || process.is_noncanonical();
         if is_ready && name.is_some_and(|name| name.to_string_lossy().starts_with(program)) {
             return process.id();
         }
-        process.look(Duration::from_millis(50), |_| {}).await;
+        process.read_output(Duration::from_millis(50), |_| {}).await;
     }
     panic!("{program} does not read");
 }
@@ -248,13 +249,13 @@ async fn typed_text_is_checked_by_its_reader() {
     // The shell reads, until it runs what reads instead.
     let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
     assert_eq!(typed(&host, bash, "git push\n").await, Allow);
-    let process = Processes::of(&host.session).get(bash).unwrap();
-    process.type_in("cat\n").await.unwrap();
+    let process = BackgroundProcesses::of_session(&host.session).get(bash).unwrap();
+    process.type_text("cat\n").await.unwrap();
     for _ in 0..100 {
-        if process.reader().is_some_and(|file| file.ends_with("cat")) {
+        if process.foreground_file().is_some_and(|file| file.ends_with("cat")) {
             break;
         }
-        process.look(Duration::from_millis(50), |_| {}).await;
+        process.read_output(Duration::from_millis(50), |_| {}).await;
     }
     sessions.push(bash);
     for session in sessions {
@@ -436,12 +437,12 @@ async fn confined_commands_run_within_writable_roots_as_they_did() {
     let root = host.folder.path().canonicalize().unwrap();
     let limited = host.pipeline.clone().writable_roots([root.clone()]);
     let narrower = host.pipeline.clone().writable_roots([root.join("in")]);
-    for level in [Level::WorkspaceWrite, Level::ReadOnly, Level::Full] {
-        let policy = Policy::new(SandboxMode::BestEffort, level).helper(PROGRAM);
+    for level in [SandboxLevel::WorkspaceWrite, SandboxLevel::ReadOnly, SandboxLevel::Full] {
+        let policy = SandboxPolicy::new(SandboxMode::BestEffort, level).with_helper(PROGRAM);
         let session = host.session.clone().lend(policy.clone());
         let is_held = policy.enforced_roots().is_some();
         let allows = |is_held: bool| if is_held { Allow } else { Ask };
-        let is_read_only = level == Level::ReadOnly;
+        let is_read_only = level == SandboxLevel::ReadOnly;
         for (pipeline, expected) in [
             (&host.pipeline, Allow),
             (&limited, allows(is_held)),
@@ -558,18 +559,18 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
 #[tokio::test]
 async fn reader_is_known_only_if_alone_on_terminal() {
     let host = Host::new(Mode::Auto, &["allow exec_command(git *)"]);
-    let spawn = Spawn::exec("bash", ["-c", "cat; true"]).terminal(true);
-    let process = Processes::of(&host.session).start(&spawn).unwrap();
+    let spawn = BackgroundCommand::new("bash", ["-c", "cat; true"]).terminal(true);
+    let process = BackgroundProcesses::of_session(&host.session).spawn(&spawn).unwrap();
     // It answers, so it runs.
-    process.type_in("x\n").await.unwrap();
+    process.type_text("x\n").await.unwrap();
     let mut seen = String::new();
     for _ in 0..100 {
-        seen += &process.look(Duration::from_millis(50), |_| {}).await.output.text();
+        seen += &process.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
         if seen.matches('x').count() == 2 {
             break;
         }
     }
-    assert_eq!(process.reader(), None);
+    assert_eq!(process.foreground_file(), None);
     assert_eq!(typed(&host, process.id(), "git push\n").await, Ask);
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tool_sdk::Call;
-use tool_sdk::process::{Processes, Spawn};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 
 use crate::support::Host;
 
@@ -72,7 +72,7 @@ async fn a_command_that_is_dropped_anywhere_ends() {
         let held = Held::new(&host);
         let arguments = json!({ "cmd": held.script(), "yield_time_ms": 250 });
         let is_done = dropped(&host, "exec_command", &arguments, count).await;
-        let processes = Processes::of(&host.session);
+        let processes = BackgroundProcesses::of_session(&host.session);
         // One that was told of goes on until its conversation ends.
         assert_eq!(processes.list().len(), usize::from(is_done));
         drop((processes, host.session, host.pipeline));
@@ -90,9 +90,9 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_the_process_in_order(
         for count in 1.. {
             let host = Host::open();
             let held = Held::new(&host);
-            let processes = Processes::of(&host.session);
-            let spawn = Spawn::exec("sh", ["-c", &held.script()]).terminal(true);
-            let id = processes.start(&spawn).unwrap().id();
+            let processes = BackgroundProcesses::of_session(&host.session);
+            let spawn = BackgroundCommand::new("sh", ["-c", &held.script()]).terminal(true);
+            let id = processes.spawn(&spawn).unwrap().id();
             // More than an unread terminal accepts.
             let chars = "x".repeat(20_000);
             let arguments = match tool {

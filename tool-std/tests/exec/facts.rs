@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
+use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use tool_sdk::{
     Approver, Ask, Audit, AuditRecord, Call, ErrorKind, Mode, Pipeline, Reply, Scripted, Session,
     Workspace,
@@ -138,11 +138,11 @@ async fn folder_and_environment_are_bound() {
     let of = async |session: &Session, arguments: &Value| {
         fingerprint(&host.pipeline, session, arguments).await
     };
-    let lent = |policy: Policy| host.session.clone().lend(policy);
+    let lent = |policy: SandboxPolicy| host.session.clone().lend(policy);
     let elsewhere = tempfile::tempdir().unwrap();
     let other_root = host.session.clone().lend(Workspace::open([elsewhere.path()]).unwrap());
-    let confined = lent(Policy::new(SandboxMode::Required, Level::WorkspaceWrite));
-    let narrower = lent(Policy::new(SandboxMode::Required, Level::ReadOnly));
+    let confined = lent(SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite));
+    let narrower = lent(SandboxPolicy::new(SandboxMode::Required, SandboxLevel::ReadOnly));
 
     let first = of(&host.session, &make).await;
     assert_eq!(of(&host.session, &make).await, first);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::process::{Processes, Spawn};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{LoopGuard, Mode, Session, Workspace};
 
 use crate::support::{Host, field, output, session_of};
@@ -88,8 +88,8 @@ async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
     let cmd = json!({ "cmd": "sleep 3; echo last", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
-    let process = Processes::of(&host.session).get(session).unwrap();
-    tokio::time::timeout(Duration::from_secs(30), process.ended(|_| {})).await.unwrap();
+    let process = BackgroundProcesses::of_session(&host.session).get(session).unwrap();
+    tokio::time::timeout(Duration::from_secs(30), process.wait_for_exit(|_| {})).await.unwrap();
     let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
     host.error("write_stdin", json!({ "session_id": session })).await;
@@ -142,22 +142,24 @@ async fn a_line_that_outlives_an_interrupt_is_judged_as_one() {
     for (start, is_kept) in [(":", false), ("trap '' INT", true), ("stty intr ^X", true)] {
         let host = Host::new(Mode::Bypass, &["deny exec_command(touch *)"]);
         let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
-        let bash = Spawn::exec("env", words).terminal(true).folder(host.folder.path());
-        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        let bash =
+            BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
+        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
         // The echo of what is typed is no answer; that of a part says that bash has read it.
         for (chars, answer) in
             [(format!("{start}; echo rea''dy\n"), "ready"), ("tou".into(), "tou")]
         {
-            bash.type_in(&chars).await.unwrap();
+            bash.type_text(&chars).await.unwrap();
             let mut heard = String::new();
             for _ in 0..600 {
-                heard += &bash.look(Duration::from_millis(50), |_| {}).await.output.text();
+                heard +=
+                    &bash.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
                 if heard.contains(answer) {
                     break;
                 }
             }
         }
-        bash.type_in("\u{3}").await.unwrap();
+        bash.type_text("\u{3}").await.unwrap();
         let typed = |chars: &str| json!({ "session_id": bash.id(), "chars": chars });
         let outcome = host.outcome("write_stdin", &typed("ch victim\n")).await;
         assert_eq!(outcome.result.is_err(), is_kept, "{start}: {}", outcome.text());

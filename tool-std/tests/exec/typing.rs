@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::process::{Process, Processes, Spawn};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcess, BackgroundProcesses};
 use tool_sdk::{Action, Approver, Mode, Reply, Scripted, ToolError};
 
 use crate::support::{Host, check, session_of};
@@ -37,8 +37,9 @@ async fn preview_says_that_no_shell_reads_the_text() {
             eprintln!("not tried with dash: this system has none");
             continue;
         }
-        let process = Spawn::exec(program, [""; 0]).terminal(true).folder(host.folder.path());
-        let process = Processes::of(&host.session).start(&process).unwrap();
+        let process =
+            BackgroundCommand::new(program, [""; 0]).terminal(true).current_dir(host.folder.path());
+        let process = BackgroundProcesses::of_session(&host.session).spawn(&process).unwrap();
         let typed = json!({ "session_id": process.id(), "chars": "x\n" });
         let mut reason = String::new();
         for _ in 0..100 {
@@ -56,7 +57,7 @@ async fn preview_says_that_no_shell_reads_the_text() {
 /// A bash session of a host whose approver accepts everything, and where only `touch` is denied.
 struct Typist {
     host: Host,
-    bash: Arc<Process>,
+    bash: Arc<BackgroundProcess>,
 }
 
 impl Typist {
@@ -65,17 +66,19 @@ impl Typist {
         let yes: Arc<dyn Approver> = Arc::new(Scripted::always(Reply::Once));
         let host = Host { session: host.session.clone().with_shared_approver(yes), ..host };
         let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
-        let bash = Spawn::exec("env", words).terminal(true).folder(host.folder.path());
-        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        let bash =
+            BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
+        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
         Self { host, bash }
     }
 
     /// Types behind everybody's back, and waits until that was read.
     async fn prepare(&self, line: &str) {
-        self.bash.type_in(&format!("{line}; echo rea''dy\n")).await.unwrap();
+        self.bash.type_text(&format!("{line}; echo rea''dy\n")).await.unwrap();
         let mut heard = String::new();
         for _ in 0..600 {
-            heard += &self.bash.look(Duration::from_millis(50), |_| {}).await.output.text();
+            heard +=
+                &self.bash.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
             if heard.contains("ready\r") {
                 return;
             }
@@ -86,10 +89,10 @@ impl Typist {
     /// Waits until the shell is at its prompt.
     async fn waits(&self) {
         for _ in 0..600 {
-            if self.bash.hands_on_keys() {
+            if self.bash.is_noncanonical() {
                 return;
             }
-            self.bash.look(Duration::from_millis(50), |_| {}).await;
+            self.bash.read_output(Duration::from_millis(50), |_| {}).await;
         }
         panic!("it never waits");
     }
@@ -223,24 +226,24 @@ async fn unread_input_means_not_at_prompt() {
     typist.waits().await;
     assert_eq!(typist.becomes("echo a\n").await, Action::Allow);
     // It reads nothing while it stands still.
-    typist.bash.type_in("stty raw; echo rea''dy; kill -STOP $$\n").await.unwrap();
+    typist.bash.type_text("stty raw; echo rea''dy; kill -STOP $$\n").await.unwrap();
     let mut heard = String::new();
     for _ in 0..600 {
-        heard += &typist.bash.look(Duration::from_millis(50), |_| {}).await.output.text();
+        heard += &typist.bash.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
         if heard.contains("ready") {
             break;
         }
     }
-    assert!(heard.contains("ready") && typist.bash.hands_on_keys(), "{heard}");
-    typist.bash.type_in("head -c 5\n").await.unwrap();
+    assert!(heard.contains("ready") && typist.bash.is_noncanonical(), "{heard}");
+    typist.bash.type_text("head -c 5\n").await.unwrap();
     // The system takes a moment to hand it on.
     for _ in 0..600 {
-        if typist.bash.has_unread() {
+        if typist.bash.has_unread_input() {
             break;
         }
-        typist.bash.look(Duration::from_millis(50), |_| {}).await;
+        typist.bash.read_output(Duration::from_millis(50), |_| {}).await;
     }
-    assert!(typist.bash.has_unread() && typist.bash.hands_on_keys());
+    assert!(typist.bash.has_unread_input() && typist.bash.is_noncanonical());
     assert_eq!(typist.becomes("echo a\n").await, Action::Ask);
 }
 
@@ -250,8 +253,8 @@ async fn unread_input_means_not_at_prompt() {
 async fn a_bash_with_other_options_is_another_shell() {
     let host = Host::new(Mode::Bypass, DENIED);
     let words = ["--noprofile", "--norc", "+O", "interactive_comments", "-i"];
-    let bash = Spawn::exec("bash", words).terminal(true).folder(host.folder.path());
-    let bash = Processes::of(&host.session).start(&bash).unwrap();
+    let bash = BackgroundCommand::new("bash", words).terminal(true).current_dir(host.folder.path());
+    let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
     let typist = Typist { host, bash };
     typist.waits().await;
     assert_eq!(typist.becomes("# it's\n").await, Action::Ask);
@@ -262,13 +265,13 @@ async fn a_bash_with_other_options_is_another_shell() {
 async fn a_rule_covers_no_text_that_goes_on() {
     let host = Host::new(Mode::Auto, &["allow exec_command(echo *)"]);
     let words = ["--noprofile", "--norc", "-i"];
-    let bash = Spawn::exec("bash", words).terminal(true).folder(host.folder.path());
-    let bash = Processes::of(&host.session).start(&bash).unwrap();
+    let bash = BackgroundCommand::new("bash", words).terminal(true).current_dir(host.folder.path());
+    let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
     let typist = Typist { host, bash };
     typist.waits().await;
     typist.types("echo a\n").await.unwrap();
     let open = |typed: &str| typed.find('\'').map_or(typed.len(), |at| at.saturating_sub(5));
-    typist.bash.type_from("echo '\n", None, open).await.unwrap();
+    typist.bash.type_checked("echo '\n", None, open).await.unwrap();
     typist.is_refused(&["echo '; touch victim #'\n"], "touch").await;
 }
 
@@ -304,8 +307,8 @@ async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
 async fn rebinding_words_or_keys_needs_approval() {
     for text in ["alias x='tou''ch'\n", "bind x:accept-line\n", "stty lnext x\n", "stty $X\n"] {
         let host = Host::new(Mode::Bypass, DENIED);
-        let bash = Spawn::exec("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
-        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        let bash = BackgroundCommand::new("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
+        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
         let typist = Typist { host, bash };
         typist.waits().await;
         typist.is_refused(&[text], "").await;
@@ -319,11 +322,16 @@ async fn rebinding_words_or_keys_needs_approval() {
 async fn keys_that_edit_are_refused_while_something_stands_before_a_shell() {
     for text in ["q\u{7f}touch victim\n", "echo hi\u{15}touch victim\n", "\u{10}\n"] {
         let typist = Typist::new(Mode::Bypass, DENIED);
-        typist.bash.type_in("echo rea''dy; exec 3<> /dev/null; tail -f /dev/null\n").await.unwrap();
+        typist
+            .bash
+            .type_text("echo rea''dy; exec 3<> /dev/null; tail -f /dev/null\n")
+            .await
+            .unwrap();
         let mut is_in_front = false;
         for _ in 0..600 {
-            typist.bash.look(Duration::from_millis(50), |_| {}).await;
-            is_in_front = typist.bash.reader().is_some_and(|reader| reader.ends_with("tail"));
+            typist.bash.read_output(Duration::from_millis(50), |_| {}).await;
+            is_in_front =
+                typist.bash.foreground_file().is_some_and(|reader| reader.ends_with("tail"));
             if is_in_front {
                 break;
             }
@@ -360,7 +368,7 @@ async fn lines_that_belong_together_may_be_typed_one_by_one() {
         if std::fs::read_to_string(&text).is_ok_and(|text| text == "it's\n") {
             return;
         }
-        typist.bash.look(Duration::from_millis(50), |_| {}).await;
+        typist.bash.read_output(Duration::from_millis(50), |_| {}).await;
     }
     panic!("it was not written");
 }

@@ -135,8 +135,8 @@ fn tree(folder: &Path) -> Vec<(String, String)> {
 
 // PA8: a walk stays on its device when requested.
 #[test]
-fn a_second_disk_below_the_first() {
-    on_disk("a_second_disk_below_the_first", "beside", |disk| {
+fn stays_on_the_first_disk() {
+    on_disk("stays_on_the_first_disk", "beside", |disk| {
         let look = |one_device: bool, path: &str| {
             let session = Session::new("faults")
                 .lend(Workspace::open([disk]).unwrap().one_device(one_device));
@@ -175,30 +175,30 @@ fn a_second_disk_below_the_first() {
 }
 
 #[test]
-fn a_full_disk() {
-    on_disk("a_full_disk", "full", |disk| {
+fn changes_fail_on_a_full_disk() {
+    on_disk("changes_fail_on_a_full_disk", "full", |disk| {
         nothing_changes(disk, ErrorKind::Failed, "No space left on device");
     });
 }
 
 // A write over the file size limit kills the program with a signal, unless it checks before.
 #[test]
-fn files_that_may_only_be_small() {
-    on_disk("files_that_may_only_be_small", "limited", |disk| {
+fn changes_fail_at_the_file_size_limit() {
+    on_disk("changes_fail_at_the_file_size_limit", "limited", |disk| {
         nothing_changes(disk, ErrorKind::Failed, "File too large");
     });
 }
 
 #[test]
-fn a_disk_that_is_read_only() {
-    on_disk("a_disk_that_is_read_only", "read-only", |disk| {
+fn changes_fail_on_a_read_only_disk() {
+    on_disk("changes_fail_on_a_read_only_disk", "read-only", |disk| {
         nothing_changes(disk, ErrorKind::Failed, "Read-only file system");
     });
 }
 
 #[test]
-fn folders_that_may_not_be_written() {
-    on_disk("folders_that_may_not_be_written", "denied", |disk| {
+fn changes_fail_in_read_only_folders() {
+    on_disk("changes_fail_in_read_only_folders", "denied", |disk| {
         nothing_changes(disk, ErrorKind::Denied, "` is closed to this user");
     });
 }

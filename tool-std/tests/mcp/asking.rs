@@ -31,7 +31,7 @@ fn check(result: &Value, allowed: bool) {
 }
 
 #[test]
-fn an_old_peer_is_asked_and_its_answer_counts() {
+fn requests_approval_by_elicitation() {
     for (answer, allowed) in [
         (answered("accept", "once"), true),
         (answered("accept", "reject"), false),
@@ -51,7 +51,7 @@ fn an_old_peer_is_asked_and_its_answer_counts() {
 
 // A client that fails to ask its user has not approved.
 #[test]
-fn a_peer_that_fails_to_ask_is_no_user_who_says_no() {
+fn a_failed_elicitation_is_not_a_rejection() {
     for (answer, words) in [
         (json!({ "result": answered("decline", "once") }), "the user rejected it"),
         (json!({ "error": { "code": -32603, "message": "x" } }), "the client did not answer"),
@@ -71,7 +71,7 @@ fn a_peer_that_fails_to_ask_is_no_user_who_says_no() {
 }
 
 #[test]
-fn a_new_peer_is_told_that_input_is_required() {
+fn requests_approval_as_required_input() {
     let read = |more: Value| {
         let mut read = read();
         for (key, value) in more.as_object().expect("an object") {
@@ -102,7 +102,7 @@ fn a_new_peer_is_told_that_input_is_required() {
 }
 
 #[test]
-fn nobody_is_asked_where_the_answer_is_known() {
+fn does_not_request_approval_for_a_known_decision() {
     for (options, allowed) in [
         (&["--no-input"][..], false),
         (&["--yes"], true),
@@ -117,7 +117,7 @@ fn nobody_is_asked_where_the_answer_is_known() {
 
 // A call that cannot be approved is denied, and the denial names the rule that would help.
 #[test]
-fn a_peer_that_cannot_ask_is_denied() {
+fn denies_without_an_approver() {
     let mut peer = Peer::greet(asking(&[]), json!({}));
     let denied = peer.ask(&read());
     check(&denied, false);
@@ -128,7 +128,7 @@ fn a_peer_that_cannot_ask_is_denied() {
 // An approver command of the user decides calls of every surface.
 #[cfg(unix)]
 #[test]
-fn commands_as_hooks_judge_the_calls() {
+fn hook_commands_decide_calls() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
     let hook = r#"{ type = "command", command = "echo not today >&2; exit 2" }"#;

@@ -102,7 +102,7 @@ fn message(answer: &str) -> Value {
 
 // RS2, RS3
 #[test]
-fn http_is_for_those_who_may_enter() {
+fn http_requires_a_token() {
     let server = Http::start();
     let bearer = format!("Bearer {TOKEN}");
     let token = ("Authorization", bearer.as_str());
@@ -121,7 +121,7 @@ fn http_is_for_those_who_may_enter() {
 }
 
 #[test]
-fn tools_are_called_over_http() {
+fn calls_tools_over_http() {
     let server = Http::start();
     let bearer = format!("Bearer {TOKEN}");
     let token = ("Authorization", bearer.as_str());
@@ -140,7 +140,7 @@ fn tools_are_called_over_http() {
 
 // F130: the configuration names the clients, but not their tokens.
 #[test]
-fn the_configuration_names_who_may_come_in() {
+fn the_configuration_names_the_clients() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (config, secret) = (folder.join("principals.toml"), folder.join("principals.token"));
     let bob = "bob-0123456789abcdef0123456789abcdef";
@@ -171,7 +171,7 @@ fn the_configuration_names_who_may_come_in() {
 
 // A request of protocol 2026-07-28 needs no session.
 #[test]
-fn requests_stand_for_themselves() {
+fn serves_requests_without_a_session() {
     let server = Http::start();
     let read = call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
     let answer = server.ask(TOKEN, read);
@@ -181,7 +181,7 @@ fn requests_stand_for_themselves() {
 // A background command is available to the next request of the same principal only.
 #[cfg(unix)]
 #[test]
-fn a_command_outlives_the_request_that_started_it() {
+fn background_commands_outlive_their_request() {
     let args = ["--yes", "serve", "mcp", "--http", "127.0.0.1:0"];
     let server = Http::run(program(&args).env("TOOL_SDK_TOKEN", TOKEN));
     let started =
@@ -198,7 +198,7 @@ fn a_command_outlives_the_request_that_started_it() {
 // RS2: a generated token is stored readable by the user only, and nowhere else.
 #[cfg(unix)]
 #[test]
-fn a_token_that_is_made_is_kept_in_a_private_file() {
+fn stores_the_token_in_a_private_file() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let state = tempfile::tempdir().expect("a folder");
@@ -216,7 +216,7 @@ fn a_token_that_is_made_is_kept_in_a_private_file() {
 
 // Remote clients must be configured.
 #[test]
-fn others_reach_the_server_under_the_names_that_it_has() {
+fn remote_clients_use_configured_host_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
     let entry =

@@ -8,7 +8,7 @@ use crate::peer::{Peer, call, program, text};
 
 // F97
 #[test]
-fn what_was_cut_may_be_read_in_the_same_session_only() {
+fn truncated_results_are_readable_in_the_same_session_only() {
     let peer = || Peer::greet(program(&["--allow", "execute", "serve", "mcp"]), json!({}));
     let mut first = peer();
     let list = first.ask(&call(1, "exec_command", json!({ "cmd": "seq 1 30000" })));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::peer::{Peer, call, hello, program, text};
 
 #[test]
-fn tools_are_listed_and_called_over_standard_input_and_output() {
+fn lists_and_calls_tools_over_stdio() {
     let mut peer = Peer::start();
     let list = peer.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
     let tools = list["result"]["tools"].as_array().expect("a list");
@@ -36,7 +36,7 @@ fn tools_are_listed_and_called_over_standard_input_and_output() {
 }
 
 #[test]
-fn calls_at_the_same_time_are_all_answered() {
+fn answers_concurrent_calls() {
     let mut peer = Peer::start();
     for id in 1..=10 {
         peer.send(&call(
@@ -59,7 +59,7 @@ fn calls_at_the_same_time_are_all_answered() {
 
 // The loop guard detects repeated calls.
 #[test]
-fn a_peer_that_repeats_itself_is_told_so() {
+fn detects_repeated_calls() {
     let mut peer = Peer::start();
     let answers: Vec<Value> =
         (1..=5).map(|id| peer.ask(&call(id, "list_dir", json!({ "path": "src" })))).collect();
@@ -69,7 +69,7 @@ fn a_peer_that_repeats_itself_is_told_so() {
 }
 
 #[test]
-fn everything_that_was_asked_before_hanging_up_is_answered() {
+fn answers_all_requests_before_end_of_input() {
     let mut child = program(&["serve", "mcp"]).spawn().expect("the program runs");
     let mut stdin = child.stdin.take().expect("it is piped");
     let read = call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
@@ -85,7 +85,7 @@ fn everything_that_was_asked_before_hanging_up_is_answered() {
 }
 
 #[test]
-fn a_peer_that_says_nothing_is_no_failure() {
+fn ends_without_error_on_empty_input() {
     let output = program(&["serve", "mcp"]).stdin(Stdio::null()).output().expect("it runs");
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]));
 }

@@ -77,7 +77,7 @@ fn mode(path: &Path) -> u32 {
 
 // RS1
 #[test]
-fn a_socket_is_there_for_whoever_has_the_token() {
+fn a_socket_serves_clients_with_the_token() {
     let outer = tempfile::tempdir().expect("a folder");
     let outer = outer.path().canonicalize().expect("it is there");
     let path = outer.join("run/mcp.sock");
@@ -108,7 +108,7 @@ fn a_socket_is_there_for_whoever_has_the_token() {
 
 // RS2: the same rules as at a loopback address.
 #[test]
-fn a_token_that_is_made_for_a_socket_is_kept_in_a_private_file() {
+fn stores_the_socket_token_in_a_private_file() {
     let outer = tempfile::tempdir().expect("a folder");
     let outer = outer.path().canonicalize().expect("it is there");
     let mut server = Server::start(&outer.join("run/mcp.sock"), None);
@@ -122,7 +122,7 @@ fn a_token_that_is_made_for_a_socket_is_kept_in_a_private_file() {
 }
 
 #[test]
-fn what_a_dead_server_left_is_replaced() {
+fn replaces_a_stale_socket() {
     let outer = tempfile::tempdir().expect("a folder");
     let path = outer.path().canonicalize().expect("it is there").join("run/mcp.sock");
     drop(Server::start(&path, Some(TOKEN)));
@@ -145,7 +145,7 @@ fn refused(path: &str) -> String {
 }
 
 #[test]
-fn a_place_that_is_not_the_users_alone_is_refused() {
+fn rejects_a_shared_socket_folder() {
     let outer = tempfile::tempdir().expect("a folder");
     let outer = outer.path();
     let at = |name: &str| outer.join(name).to_str().expect("a plain path").to_owned();

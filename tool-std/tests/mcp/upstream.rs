@@ -95,7 +95,7 @@ fn config(folder: &tempfile::TempDir, server: &str) -> String {
 
 // F122: Ctrl-C cancels the call at the server, and ends its session.
 #[test]
-fn an_interrupted_call_is_taken_back() {
+fn an_interrupted_call_is_cancelled() {
     let (url, heard) = hanging();
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(&folder, &format!("url = {url:?}"));
@@ -111,7 +111,7 @@ fn an_interrupted_call_is_taken_back() {
 
 // A hanging server delays nothing, and a late one is announced.
 #[test]
-fn a_server_that_hangs_does_not_delay_the_start() {
+fn a_hanging_server_does_not_delay_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(&folder, "command = \"sleep\"\nargs = [\"100\"]");
     let begun = Instant::now();
@@ -123,7 +123,7 @@ fn a_server_that_hangs_does_not_delay_the_start() {
 }
 
 #[test]
-fn tools_that_come_late_are_told_of() {
+fn late_tools_are_announced() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = r#"until [ -e "$1" ]; do sleep 0.05; done
 while read -r line; do

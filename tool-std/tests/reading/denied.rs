@@ -37,7 +37,7 @@ const SECRETS: &[(&str, &str)] = &[
 // F145, F146: a denied file is found by no search and counted in no number, neither its content nor
 // its existence.
 #[tokio::test]
-async fn what_is_denied_is_not_found() {
+async fn searches_skip_denied_files() {
     let folder = folder(SECRETS);
     let deny = &["deny read(.env)"][..];
     let grep = |args| under(&folder, deny, "grep_files", args);
@@ -61,7 +61,7 @@ async fn what_is_denied_is_not_found() {
 
 // F146: a higher limit would not help when the paths are too long.
 #[tokio::test]
-async fn what_is_cut_for_its_length_says_so() {
+async fn reports_truncated_lists() {
     let names: Vec<String> = (0..400).map(|n| format!("{}{n:03}", "x".repeat(150))).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let args = json!({ "pattern": "*", "limit": 2000 });
@@ -72,7 +72,7 @@ async fn what_is_cut_for_its_length_says_so() {
 
 // F141, F144: a denied file is not suggested for a similar name.
 #[tokio::test]
-async fn what_is_denied_is_not_offered() {
+async fn does_not_suggest_denied_files() {
     let folder = folder(SECRETS);
     for (tool, path) in
         [("read_file", ".en"), ("list_dir", ".env."), ("grep_files", ".en"), ("glob_files", ".en")]
@@ -92,7 +92,7 @@ async fn what_is_denied_is_not_offered() {
 // PA6, F145, F146: a rule that denies a file to one reading tool denies it to the others. A rule
 // that denies a whole tool, or always asks for approval, says nothing about files.
 #[tokio::test]
-async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
+async fn files_denied_to_read_file_are_denied_to_searches() {
     let folder = folder(SECRETS);
     let all = ".env\nmain.rs\nsub/.env\nsub/a.rs";
     let open = "main.rs\nsub/a.rs";
@@ -130,7 +130,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
 
 // PA6, F145: nor is it found by a search of that file, which requests no approval.
 #[tokio::test]
-async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
+async fn files_denied_to_read_file_cannot_be_searched_by_name() {
     let folder = folder(SECRETS);
     let args = || json!({ "pattern": "key", "path": ".env" });
     for (rules, is_found) in [
@@ -149,7 +149,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
 
 // PA6: nor by a search that starts above the folder with an approval.
 #[tokio::test]
-async fn what_is_denied_is_not_found_from_above() {
+async fn searches_from_a_parent_folder_skip_denied_files() {
     let above = folder(&[("root/sub/.env", "key = 2\n"), ("root/a.rs", "key = 3\n")]);
     let inside = TempDir::new_in(above.path()).unwrap();
     fs::create_dir(inside.path().join("sub")).unwrap();
@@ -171,7 +171,7 @@ async fn what_is_denied_is_not_found_from_above() {
 
 // F145, F146: files that need approval are counted.
 #[tokio::test]
-async fn what_may_be_asked_for_is_counted() {
+async fn counts_files_that_need_approval() {
     let folder = folder(SECRETS);
     let ask = &["ask read(.env)"][..];
     let note = "(2 files left out by the rules; name one as `path` to ask for it.)";
@@ -188,7 +188,7 @@ async fn what_may_be_asked_for_is_counted() {
 
 // F141, F144, F145, F146: rules on reading apply to every tool that reads.
 #[tokio::test]
-async fn what_is_denied_cannot_be_named_either() {
+async fn denied_files_cannot_be_read_by_name() {
     let folder = folder(SECRETS);
     for path in [".env", "./.env", "sub/../.env", "sub//.env"] {
         let read = under(&folder, &["deny read(.env)"], "read_file", json!({ "path": path }));
@@ -208,7 +208,7 @@ async fn what_is_denied_cannot_be_named_either() {
 }
 
 #[tokio::test]
-async fn rules_speak_of_absolute_paths_and_of_tools_as_well() {
+async fn rules_match_absolute_paths_and_tool_names() {
     let folder = folder(SECRETS);
     let root = fs::canonicalize(folder.path()).unwrap();
     let absolute = format!("deny read({}/sub/*)", root.display());
@@ -238,7 +238,7 @@ fn outside(path: &Path) -> [(&'static str, serde_json::Value); 4] {
 
 // PA2: paths outside need approval as reads; no mode that only reads forbids them.
 #[tokio::test]
-async fn what_is_outside_is_asked_about() {
+async fn paths_outside_need_approval() {
     let (inside, other) = (folder(&[]), folder(&[("a", "needle\n"), (".gitignore", "nothing\n")]));
     let place = other.path().canonicalize().unwrap();
     let allow = format!("allow external_directory({}*)", place.display());
@@ -264,7 +264,7 @@ async fn what_is_outside_is_asked_about() {
 
 // An approval of a file does not extend to its neighbours.
 #[tokio::test]
-async fn outside_nothing_is_shown_but_what_was_asked_about() {
+async fn outside_searches_show_only_approved_paths() {
     let (inside, other) =
         (folder(&[]), folder(&[("secret.txt", "x"), ("a/b", "x"), (".ignore", "b")]));
     let place = other.path().canonicalize().unwrap();
@@ -284,7 +284,7 @@ async fn outside_nothing_is_shown_but_what_was_asked_about() {
 
 // PA6, F145: when everything needs approval, a rule for one folder allows no more than that folder.
 #[tokio::test]
-async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
+async fn files_that_need_approval_stay_hidden_in_an_allowed_folder() {
     let folder = folder(SECRETS);
     let registry = Registry::builder().add(tools![read_file, glob_files]).build().unwrap();
     let found = async |mode: Mode, rules: &[&str], reply: Option<Reply>| {
@@ -313,7 +313,7 @@ async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
 
 // A file that needs approval is not shown without it.
 #[tokio::test]
-async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
+async fn files_that_need_approval_stay_hidden_until_approved() {
     let folder = folder(SECRETS);
     let registry = Registry::builder().add(tools![grep_files]).build().unwrap();
     let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
@@ -336,7 +336,7 @@ async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
 
 // PA6: a search that a rule allowed had no approval, so files that need one are not shown.
 #[tokio::test]
-async fn what_asks_about_everything_is_not_answered_by_a_rule() {
+async fn an_allow_rule_does_not_replace_approvals() {
     let folder = folder(SECRETS);
     let note = "(3 files left out by the rules; name one as `path` to ask for it.)";
     let some = &["ask read", "allow read(.)", "allow read(main.rs)"][..];
@@ -369,7 +369,7 @@ async fn what_asks_about_everything_is_not_answered_by_a_rule() {
 
 // PA2, PA6: files outside that rules deny, or that need approval, are not found by a search there.
 #[tokio::test]
-async fn what_is_denied_outside_is_not_found_there() {
+async fn outside_searches_skip_denied_files() {
     let (inside, other) = (folder(&[]), folder(&[("pub/p", "key\n"), ("private/k", "key\n")]));
     let place = other.path().canonicalize().unwrap();
     let rule = |action: &str, below: &str| {
@@ -406,7 +406,7 @@ async fn what_is_denied_outside_is_not_found_there() {
 // PA6: a rule on the path through a symbolic link applies to what is below it.
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_denied_through_a_link_is_not_found_through_it() {
+async fn rules_on_link_paths_apply_through_the_link() {
     let folder = folder(&[("secret/key", "key\n"), ("pub/a", "key\n")]);
     std::os::unix::fs::symlink("../secret", folder.path().join("pub/link")).unwrap();
     for (tool, args) in [

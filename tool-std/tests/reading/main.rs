@@ -50,7 +50,7 @@ async fn text(harness: &Harness, tool: &str, args: serde_json::Value) -> String 
 // F97: the hint for the rest of a long result names the tool that reads files, not the one for
 // folders.
 #[tokio::test]
-async fn what_was_left_out_is_in_a_file() {
+async fn truncated_output_is_saved_to_a_file() {
     let (folder, outputs) = (folder(&[("a", &"line\n".repeat(100))]), TempDir::new().unwrap());
     let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
     let pipeline = Pipeline::new(registry.build().unwrap()).output_dir(outputs.path());
@@ -114,7 +114,7 @@ async fn files_are_found_by_name_the_newest_first() {
 
 // F146: with any number of files the same ones are shown every time, whichever thread finds them.
 #[tokio::test]
-async fn the_newest_of_many_are_shown() {
+async fn shows_the_newest_of_many_files() {
     let names: Vec<_> = (0..3000).map(|n| format!("d{}/e{}/f{n:04}", n % 61, n % 7)).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x\n")).collect();
     let folder = folder(&files);
@@ -214,7 +214,7 @@ async fn size_and_encoding_do_not_matter() {
 
 // F145: unused ignore rules are reported.
 #[tokio::test]
-async fn an_ignore_file_that_is_too_long_is_told_of() {
+async fn reports_truncated_ignore_files() {
     let many = format!("*.log\n{}", "x\n".repeat(20_000));
     let folder = folder(&[("a.log", "needle"), ("a", "needle"), ("sub/.gitignore", &many)]);
     fs::write(folder.path().join(".gitignore"), &many).unwrap();
@@ -232,7 +232,7 @@ async fn an_ignore_file_that_is_too_long_is_told_of() {
 // F141: a page deep in a large file is the same from the cached line index, and a changed file is
 // read again.
 #[tokio::test]
-async fn a_remembered_place_is_forgotten_with_the_file() {
+async fn a_changed_file_invalidates_its_line_index() {
     let folder = folder(&[]);
     let path = folder.path().join("long");
     let lines = |word: &str| (1..=60_000).map(|n| format!("{word} {n:>40}\n")).collect::<String>();
@@ -258,7 +258,7 @@ async fn a_remembered_place_is_forgotten_with_the_file() {
 // instead.
 #[cfg(unix)]
 #[tokio::test]
-async fn pipes_and_folders_are_refused_at_once() {
+async fn rejects_pipes_and_folders() {
     let folder = folder(&[("src/a.rs", "x")]);
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
     assert!(made.unwrap().success());
@@ -286,7 +286,7 @@ proptest! {
 
     // F141: the pages of a file joined are the file.
     #[test]
-    fn pages_are_the_file(
+    fn pages_joined_are_the_file(
         lines in proptest::collection::vec("[a-zäß ]{0,30}", 1..80), limit in 1_u32..20,
     ) {
         let folder = folder(&[("file", &(lines.join("\n") + "\n"))]);
@@ -309,7 +309,7 @@ proptest! {
 
 // A host sets the format of line numbers.
 #[tokio::test]
-async fn lines_are_numbered_as_the_host_wants() {
+async fn the_host_sets_the_line_number_format() {
     let folder = folder(&[("a", "one\ntwo\nthree\n")]);
     let marked = harness(&folder).lend(Numbering::Marked);
     for (args, expected) in [

@@ -3,14 +3,14 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command as StdCommand, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
-use tool_sdk::mcp::{Launch, Upstream, Upstreams};
-use tool_sdk::process::sandbox::{Enforced, Level, Mode, Policy};
-use tool_sdk::process::{self, Exit, Processes, Run, Spawn};
+use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
+use tool_sdk::process::sandbox::{EnforcementLevel, SandboxLevel, SandboxMode, SandboxPolicy};
+use tool_sdk::process::{self, BackgroundCommand, BackgroundProcesses, Command, ExitOutcome};
 use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session};
 
 use super::{Machine, PROGRAM, confined};
@@ -28,8 +28,10 @@ const ORPHANS: &[&str] = &[
     "(env -i PATH=$PATH setsid sh -c '(sleep 300 &); (setsid sleep 300 &)' &)",
 ];
 
-fn policy(root: &Path) -> Policy {
-    Policy::new(Mode::Required, Level::WorkspaceWrite).helper(PROGRAM).writable(root)
+fn policy(root: &Path) -> SandboxPolicy {
+    SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
+        .with_helper(PROGRAM)
+        .with_writable(root)
 }
 
 /// A folder with a pipe that a process tree holds open until its last process ends.
@@ -44,7 +46,7 @@ impl Held {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("it is there");
         let pipe = root.join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().expect("it runs").success());
+        assert!(StdCommand::new("mkfifo").arg(&pipe).status().expect("it runs").success());
         // Both ends are opened at once, so that neither open blocks.
         let both = File::options().read(true).write(true).open(pipe).expect("it opens");
         Self { folder, root, both }
@@ -77,14 +79,14 @@ async fn no_orphan_outlives_its_call() {
     }
     let soon = Duration::from_secs(5);
     for (rest, exit, limit) in
-        [("exit 3", Exit::Code(3), HANGS), ("sleep 300", Exit::TimedOut, soon)]
+        [("exit 3", ExitOutcome::Code(3), HANGS), ("sleep 300", ExitOutcome::TimedOut, soon)]
     {
         let held = Held::new();
         let script = format!("{}; {rest}", held.script(50));
-        let limited = Run::exec("sh", ["-c", &script]).timeout(limit).grace(GRACE);
+        let limited = Command::new("sh", ["-c", &script]).timeout(limit).grace_period(GRACE);
         let started = Instant::now();
         let finished = process::run(limited.sandbox(policy(&held.root))).await.expect("it starts");
-        assert_eq!(finished.exit, exit, "{}", finished.stderr.text());
+        assert_eq!(finished.exit, exit, "{}", finished.stderr.to_text());
         assert!(!held.root.join(".git").exists(), "what stood in for it is gone");
         held.let_go().await;
         println!("50 orphans after {exit:?}: gone {:?} after the start", started.elapsed());
@@ -92,7 +94,7 @@ async fn no_orphan_outlives_its_call() {
 
     let held = Held::new();
     let script = format!("{}; touch ready; sleep 300", held.script(50));
-    let confined = Run::exec("sh", ["-c", &script]).folder(&held.root).grace(GRACE);
+    let confined = Command::new("sh", ["-c", &script]).current_dir(&held.root).grace_period(GRACE);
     let call = tokio::spawn(process::run(confined.sandbox(policy(&held.root))));
     while !held.root.join("ready").exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -104,24 +106,26 @@ async fn no_orphan_outlives_its_call() {
 
 // fault 6: the same for background commands.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_orphan_outlives_a_kept_program() {
+async fn no_orphan_outlives_a_background_command() {
     if !Machine::new().is_whole() {
         return;
     }
     for terminal in [false, true] {
         let held = Held::new();
-        let processes = Processes::default();
+        let processes = BackgroundProcesses::default();
         let script = held.script(5);
-        let ends = Spawn::exec("sh", ["-c", &script]).terminal(terminal).grace(GRACE);
-        let ended = processes.start(&ends.sandbox(policy(&held.root))).expect("it starts");
-        assert_eq!(ended.look(HANGS, |_| {}).await.exit, Some(Exit::Code(0)));
+        let ends =
+            BackgroundCommand::new("sh", ["-c", &script]).terminal(terminal).grace_period(GRACE);
+        let ended = processes.spawn(&ends.sandbox(policy(&held.root))).expect("it starts");
+        assert_eq!(ended.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Code(0)));
         held.let_go().await;
 
         let held = Held::new();
         let script = format!("{}; sleep 300", held.script(5));
-        let stays = Spawn::exec("sh", ["-c", &script]).terminal(terminal).grace(GRACE);
-        let stays = processes.start(&stays.sandbox(policy(&held.root))).expect("it starts");
-        stays.look(GRACE, |_| {}).await;
+        let stays =
+            BackgroundCommand::new("sh", ["-c", &script]).terminal(terminal).grace_period(GRACE);
+        let stays = processes.spawn(&stays.sandbox(policy(&held.root))).expect("it starts");
+        stays.read_output(GRACE, |_| {}).await;
         stays.kill().await;
         held.let_go().await;
     }
@@ -129,28 +133,28 @@ async fn no_orphan_outlives_a_kept_program() {
 
 // F59: a sandboxed program is ended like any other.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confined_program_ends_as_it_ended() {
+async fn reports_the_exit_of_a_sandboxed_program() {
     if !Machine::new().is_whole() {
         return;
     }
     let root = tempfile::tempdir().expect("a folder");
     for (script, expected) in [
-        ("exit 7", Exit::Code(7)),
-        ("kill -TERM $$", Exit::Signal(15)),
-        ("kill -KILL $$", Exit::Signal(9)),
-        ("ulimit -c 0; kill -SEGV $$", Exit::Signal(11)),
-        ("exit 137", Exit::Code(137)),
+        ("exit 7", ExitOutcome::Code(7)),
+        ("kill -TERM $$", ExitOutcome::Signal(15)),
+        ("kill -KILL $$", ExitOutcome::Signal(9)),
+        ("ulimit -c 0; kill -SEGV $$", ExitOutcome::Signal(11)),
+        ("exit 137", ExitOutcome::Code(137)),
     ] {
-        let run = Run::exec("bash", ["-c", script]).sandbox(policy(root.path()));
+        let run = Command::new("bash", ["-c", script]).sandbox(policy(root.path()));
         assert_eq!(process::run(run).await.expect("it starts").exit, expected, "{script}");
     }
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let words = ["--default-signal=INT", "sh", "-c", "echo ready; exec sleep 300"];
-    let spawn = Spawn::exec("env", words).sandbox(policy(root.path()));
-    let sleeps = processes.start(&spawn).expect("it starts");
-    while sleeps.look(Duration::from_millis(20), |_| {}).await.output.text().is_empty() {}
+    let spawn = BackgroundCommand::new("env", words).sandbox(policy(root.path()));
+    let sleeps = processes.spawn(&spawn).expect("it starts");
+    while sleeps.read_output(Duration::from_millis(20), |_| {}).await.output.to_text().is_empty() {}
     sleeps.interrupt();
-    assert_eq!(sleeps.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
+    assert_eq!(sleeps.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Signal(2)));
 }
 
 // CH5: a sandboxed program can only open its own terminal and new ones.
@@ -169,17 +173,18 @@ async fn no_other_terminal_can_be_written_to() {
         "echo x > {name} && echo reached; echo own > /dev/tty; \
          script -qc 'test -t 0 && echo new' /dev/null </dev/null"
     );
-    let spawn = Spawn::exec("bash", ["-c", &script]).terminal(true).sandbox(policy(root.path()));
-    let processes = Processes::default();
-    let process = processes.start(&spawn).expect("it starts");
-    let text = process.look(HANGS, |_| {}).await.output.text();
+    let spawn =
+        BackgroundCommand::new("bash", ["-c", &script]).terminal(true).sandbox(policy(root.path()));
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&spawn).expect("it starts");
+    let text = process.read_output(HANGS, |_| {}).await.output.to_text();
     assert!(!text.contains("reached") && text.contains("own"), "{text}");
     assert!(text.contains("new") || text.contains("not found"), "{text}");
 }
 
 // SB3: existing protected files cannot be changed, also in subfolders; new ones are reported.
 #[test]
-fn protected_names_are_held_or_told() {
+fn protected_files_cannot_be_changed_and_new_ones_are_reported() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -218,7 +223,7 @@ fn protected_names_are_held_or_told() {
 
 // SB2, MC5: an external server is sandboxed as well, and its leftovers end with it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_over_pipes_is_confined() {
+async fn a_stdio_server_is_sandboxed() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -234,9 +239,9 @@ async fn a_server_over_pipes_is_confined() {
     let allow = |rule| Rule::parse(Action::Allow, rule).expect("a rule");
     let pipeline = Pipeline::new(Registry::default())
         .rules([allow("mcp(held/*)"), allow("mcp_definition(held/*)")]);
-    let upstreams = Upstreams::of(&pipeline);
-    let launch = Launch::new("bash", ["-c", &script]).sandbox(policy(&held.root));
-    upstreams.add(Upstream::new("held", launch).expect("a name")).expect("it is new");
+    let upstreams = ServerManager::for_pipeline(&pipeline);
+    let launch = ServerCommand::new("bash", ["-c", &script]).sandbox(policy(&held.root));
+    upstreams.add(ServerConfig::new("held", launch).expect("a name")).expect("it is new");
     upstreams.connect("held").await.expect("it answers");
 
     let file = outside.path().join("reached");
@@ -251,24 +256,25 @@ async fn a_server_over_pipes_is_confined() {
     held.let_go().await;
 
     // Where the policy cannot be enforced, nothing is started.
-    let policy = Policy::new(Mode::Required, Level::WorkspaceWrite).helper("/bin/true");
-    assert_eq!(policy.status().processes, Enforced::None);
-    let launch = Launch::new("touch", [file.display().to_string()]).sandbox(policy);
-    upstreams.add(Upstream::new("refused", launch).expect("a name")).expect("it is new");
+    let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
+        .with_helper("/bin/true");
+    assert_eq!(policy.status().processes, EnforcementLevel::None);
+    let launch = ServerCommand::new("touch", [file.display().to_string()]).sandbox(policy);
+    upstreams.add(ServerConfig::new("refused", launch).expect("a name")).expect("it is new");
     assert!(upstreams.connect("refused").await.is_err());
     assert!(!file.exists());
 }
 
 // SB2: without namespaces `required` rejects the command, and says what is missing.
 #[test]
-fn without_namespaces_nothing_is_required_in_vain() {
+fn required_fails_without_namespaces() {
     if !Machine::new().is_whole() {
         return;
     }
     let root = tempfile::tempdir().expect("a folder");
     let limited = |sandbox: &str, file: &Path| {
         let script = "echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"";
-        Command::new("unshare")
+        StdCommand::new("unshare")
             .args(["-Ur", "sh", "-c", script, "sh", PROGRAM, "--root"])
             .arg(root.path())
             .args(["--sandbox", sandbox, "--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes"])

@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
+use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use tool_sdk::{Call, Mode, Pipeline, Registry, Reply, Scripted, Session, Workspace, tools};
 use tool_std::exec::{exec_command, write_stdin};
 
@@ -101,7 +101,7 @@ fn run_behind_a_masked_proc(args: &[&str]) -> Option<Output> {
 
 // SB1, SB8: when processes outside are visible, the report says so, and `required` runs nothing.
 #[test]
-fn a_proc_that_is_not_new_is_told() {
+fn reports_visible_processes_of_the_host() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -121,7 +121,7 @@ fn a_proc_that_is_not_new_is_told() {
 
 // SB6: every access to the outside fails, and other work is possible.
 #[test]
-fn a_confined_child_does_not_get_out() {
+fn a_sandboxed_child_cannot_escape() {
     let machine = Machine::new();
     let output = run(Path::new("."), &["doctor", "--self-test", "--json"]);
     if machine.0["landlock"].is_null() && machine.0["user_namespaces"] == false {
@@ -149,7 +149,7 @@ fn a_confined_child_does_not_get_out() {
 
 // SB3: also when the workspace is in a folder for temporary files, which is writable.
 #[test]
-fn what_is_protected_stays_in_a_folder_that_may_be_written() {
+fn protected_files_in_a_writable_folder_are_kept() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -189,7 +189,7 @@ fn what_is_protected_stays_in_a_folder_that_may_be_written() {
 // SB3: a protected file that does not exist is not created, even by a process that a command left
 // behind.
 #[test]
-fn a_repository_cannot_be_planted() {
+fn a_repository_cannot_be_created() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -212,7 +212,7 @@ fn a_repository_cannot_be_planted() {
 }
 
 #[test]
-fn a_level_says_what_may_be_written() {
+fn the_level_limits_writes() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -236,7 +236,7 @@ fn a_level_says_what_may_be_written() {
 
 // SB2: every report says what the sandbox may have prevented.
 #[test]
-fn results_say_how_far_the_sandbox_held() {
+fn results_report_sandbox_restrictions() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -264,7 +264,7 @@ fn results_say_how_far_the_sandbox_held() {
 
 // SB4: the network is unreachable unless the configuration allows it.
 #[test]
-fn a_network_is_reached_when_that_is_allowed() {
+fn the_network_is_reachable_only_when_allowed() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -284,7 +284,7 @@ fn a_network_is_reached_when_that_is_allowed() {
 
 // SB5: neither the environment of the child nor a second helper weakens the sandbox.
 #[test]
-fn nothing_that_a_model_sends_switches_it_off() {
+fn a_model_cannot_disable_the_sandbox() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -312,7 +312,7 @@ fn nothing_that_a_model_sends_switches_it_off() {
 // SB2, fault 16: when a feature is missing, as inside another sandbox, `required` rejects the
 // command, `best_effort` runs it and says what is missing, and `doctor` reports it.
 #[test]
-fn less_than_required_runs_nothing() {
+fn required_fails_on_a_partial_sandbox() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -339,7 +339,7 @@ fn less_than_required_runs_nothing() {
 
 // Plan mode changes nothing, at any sandbox level.
 #[test]
-fn plans_are_made_read_only() {
+fn plan_mode_is_read_only() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -354,7 +354,7 @@ fn plans_are_made_read_only() {
 // PR1: the approval prompt says how far the command is confined. A host with its own `main` names
 // the program as the helper.
 #[tokio::test]
-async fn a_host_may_name_the_helper() {
+async fn a_host_can_set_the_helper() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -364,7 +364,8 @@ async fn a_host_may_name_the_helper() {
     let approver = Arc::new(Scripted::always(Reply::Once));
     let pipeline =
         Pipeline::new(registry).mode(Mode::Auto).shared_approver(Arc::clone(&approver) as _);
-    let policy = Policy::new(SandboxMode::Required, Level::WorkspaceWrite).helper(PROGRAM);
+    let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
+        .with_helper(PROGRAM);
     let session = Session::new("test")
         .lend(Workspace::open([folder.path()]).expect("it is there"))
         .lend(policy);

@@ -65,7 +65,7 @@ fn text(bytes: &[u8]) -> String {
 
 // MC5
 #[test]
-fn a_server_writes_where_its_sandbox_lets_it() {
+fn the_sandbox_limits_the_writes_of_a_server() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -102,7 +102,7 @@ fn a_server_writes_where_its_sandbox_lets_it() {
 
 // MC5: what a server does at its start counts as well, and it starts before its pins are stored.
 #[test]
-fn a_server_is_confined_when_it_is_looked_at_first() {
+fn a_server_is_sandboxed_at_its_first_start() {
     if !Machine::new().is_whole() {
         return;
     }
@@ -155,7 +155,7 @@ fn a_server_is_confined_when_it_is_looked_at_first() {
 
 // The server cannot change its own configuration.
 #[test]
-fn a_server_cannot_lift_its_sandbox() {
+fn a_server_cannot_change_its_own_sandbox() {
     if !Machine::new().is_whole() {
         return;
     }

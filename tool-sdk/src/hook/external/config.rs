@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::event::{ELSEWHERE, Event, is_like};
 use super::matcher::Matcher;
 use crate::hook::OnError;
-use crate::process::Run;
+use crate::process;
 
 /// The keys of a group of commands.
 const GROUP: &[&str] = &["matcher", "hooks"];
@@ -55,10 +55,12 @@ pub(super) enum Command {
 }
 
 impl Command {
-    pub(super) fn to_run(&self) -> Run {
+    pub(super) fn to_run(&self) -> process::Command {
         match self {
-            Self::Line(line) => Run::shell(line),
-            Self::Exec(program, args) => Run::exec(program, args.iter().map(OsString::from)),
+            Self::Line(line) => process::Command::shell(line),
+            Self::Exec(program, args) => {
+                process::Command::new(program, args.iter().map(OsString::from))
+            }
         }
     }
 

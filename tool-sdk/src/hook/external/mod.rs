@@ -122,7 +122,7 @@ impl ExternalHooks {
         Self {
             entries,
             folder: None,
-            env: ChildEnv::inherited(),
+            env: ChildEnv::from_host(),
             background: TaskTracker::new(),
             requests_told: Arc::default(),
         }
@@ -136,7 +136,7 @@ impl ExternalHooks {
         self
     }
 
-    /// Sets the environment of commands; [`ChildEnv::inherited`] by default.
+    /// Sets the environment of commands; [`ChildEnv::from_host`] by default.
     #[must_use]
     pub fn with_env(mut self, env: ChildEnv) -> Self {
         self.env = env;
@@ -269,11 +269,11 @@ impl ExternalHooks {
         let run = entry
             .command
             .to_run()
-            .folder(self.folder())
-            .env(self.env.clone().with("CLAUDE_PROJECT_DIR", self.folder().as_os_str()))
+            .current_dir(self.folder())
+            .env(self.env.clone().with_var("CLAUDE_PROJECT_DIR", self.folder().as_os_str()))
             .stdin(input)
             .timeout(entry.timeout)
-            .keep(KEEP);
+            .output_limit(KEEP);
         if entry.background {
             self.background.spawn(process::run(run));
             return Ok(Said::default());

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::event::Event;
 use crate::hook::Verdict;
-use crate::process::{Exit, Finished, RunError};
+use crate::process::{CommandOutput, ExitOutcome, RunError};
 
 /// The limit in bytes of a hook's text for the model.
 const MAX_TEXT: usize = 10 << 10;
@@ -68,7 +68,7 @@ pub(super) fn meaning(
     event: Event,
     label: &str,
     limit: Duration,
-    ended: Result<&Finished, &RunError>,
+    ended: Result<&CommandOutput, &RunError>,
 ) -> Result<Said, Failure> {
     let failed = |what: String, detail: String| {
         Err(Failure { what: format!("the hook `{label}` {what}"), detail })
@@ -80,25 +80,27 @@ pub(super) fn meaning(
             return failed("could not be run".to_owned(), cause.unwrap_or_default());
         }
     };
-    let complaint = finished.stderr.text();
+    let complaint = finished.stderr.to_text();
     match finished.exit {
         // The decision may be in the part of the output that was dropped.
-        Exit::Code(0) if !finished.stdout.is_whole() => {
+        ExitOutcome::Code(0) if !finished.stdout.is_whole() => {
             let error = "it is longer than 64 KiB".to_owned();
             failed("gave an answer that cannot be read".to_owned(), error)
         }
-        Exit::Code(0) if !is_text(&finished.stdout.head) => {
+        ExitOutcome::Code(0) if !is_text(&finished.stdout.head) => {
             failed("gave an answer that cannot be read".to_owned(), "it is not UTF-8".to_owned())
         }
-        Exit::Code(0) => match answer(event, &finished.stdout.text()) {
+        ExitOutcome::Code(0) => match answer(event, &finished.stdout.to_text()) {
             Ok(said) => Ok(said),
             Err(error) => failed("gave an answer that cannot be read".to_owned(), error),
         },
-        Exit::Code(2) => Ok(Said { reason: worded(complaint), ..Said::deny("") }),
-        Exit::Code(code) => failed(format!("failed with exit code {code}"), complaint),
-        Exit::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
-        Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
-        Exit::Unknown => failed("ended with an unknown status".to_owned(), complaint),
+        ExitOutcome::Code(2) => Ok(Said { reason: worded(complaint), ..Said::deny("") }),
+        ExitOutcome::Code(code) => failed(format!("failed with exit code {code}"), complaint),
+        ExitOutcome::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
+        ExitOutcome::TimedOut => {
+            failed(format!("timed out after {} s", limit.as_secs_f64()), complaint)
+        }
+        ExitOutcome::Unknown => failed("ended with an unknown status".to_owned(), complaint),
     }
 }
 

@@ -19,30 +19,30 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::live::{Attached, Look, Process, TypeError};
-pub use self::spawn::Spawn;
+pub use self::live::{AttachedProgram, BackgroundProcess, ProcessOutput, PtyInputError};
+pub use self::spawn::BackgroundCommand;
 use super::RunError;
-use super::mark::Mark;
-use super::sandbox::{Policy, StandIns};
+use super::mark::ProcessTag;
+use super::sandbox::{PlaceholderDirs, SandboxPolicy};
 use crate::context::Session;
 
 /// How many processes are kept, including exited ones.
-const MOST: usize = 64;
+const MAX_PROCESSES: usize = 64;
 
 /// How many processes that end with their call run at the same time.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// How many of the most recently used processes are never evicted.
-const PROTECTED: usize = 8;
+const NEVER_EVICTED: usize = 8;
 
 /// The ids that models see: short, and random so that they are not guessed.
-const IDS: std::ops::Range<u32> = 1_000..100_000;
+const ID_RANGE: std::ops::Range<u32> = 1_000..100_000;
 
 /// The time between `SIGTERM` and `SIGKILL` for leftover processes at the end of the session.
-const GRACE: Duration = Duration::from_secs(2);
+const FINAL_GRACE: Duration = Duration::from_secs(2);
 
 /// The key of these processes in the session; no pipeline has this number.
-const KEPT: usize = usize::MAX;
+const SESSION_SLOT: usize = usize::MAX;
 
 /// The background processes of a session.
 ///
@@ -68,41 +68,41 @@ const KEPT: usize = usize::MAX;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Processes(Arc<Inner>);
+pub struct BackgroundProcesses(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    table: Mutex<Table>,
-    turns: Arc<Semaphore>,
+    table: Mutex<ProcessTable>,
+    slots: Arc<Semaphore>,
 }
 
 /// A slot for running one process, released when it is dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct ProcessSlot {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ProcessTable {
     /// Least recently used first.
-    processes: Vec<Arc<Process>>,
+    processes: Vec<Arc<BackgroundProcess>>,
     /// The parent tag of all processes; created with the first process.
-    mark: Option<Mark>,
+    tag: Option<ProcessTag>,
     started: u64,
     /// The sandbox placeholders, which descendants of exited processes need as well.
-    stand_ins: HashMap<Policy, StandIns>,
+    placeholders: HashMap<SandboxPolicy, PlaceholderDirs>,
 }
 
-impl Processes {
+impl BackgroundProcesses {
     /// Returns those of `session`: the ones that the host attached, or its own, which end with its
     /// last clone.
     ///
     /// Sessions of different users or agents never share processes.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub fn of_session(session: &Session) -> Self {
         match session.lent().get::<Self>() {
             Some(lent) => (*lent).clone(),
-            None => session.kept::<Self>(KEPT).clone(),
+            None => session.kept::<Self>(SESSION_SLOT).clone(),
         }
     }
 
@@ -110,9 +110,9 @@ impl Processes {
     ///
     /// For processes that end with their call; those that keep running are limited by
     /// [`MAX_PROCESSES`].
-    pub async fn turn(&self) -> Turn {
+    pub async fn acquire_slot(&self) -> ProcessSlot {
         // Cannot fail: the semaphore is never closed.
-        Turn { _permit: Arc::clone(&self.0.turns).acquire_owned().await.ok() }
+        ProcessSlot { _permit: Arc::clone(&self.0.slots).acquire_owned().await.ok() }
     }
 
     /// Starts a process and keeps it. At the limit, an exited or the least recently used process
@@ -125,15 +125,15 @@ impl Processes {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub fn start(&self, spawn: &Spawn) -> Result<Arc<Process>, RunError> {
-        let cannot = |source| spawn.failed(source);
-        let mut table = self.0.table();
-        let removed = table.make_room().map_err(cannot)?;
-        let id = table.free_id().map_err(cannot)?;
-        let mark = table.next_mark().map_err(cannot)?;
-        let process = Arc::new(Process::start(id, spawn, mark)?);
-        if let Some(stand_ins) = process.stand_ins() {
-            table.stand_ins.insert(spawn.program.sandbox.clone(), stand_ins);
+    pub fn spawn(&self, spawn: &BackgroundCommand) -> Result<Arc<BackgroundProcess>, RunError> {
+        let cannot = |source| spawn.spawn_error(source);
+        let mut table = self.0.lock_table();
+        let removed = table.evict_one().map_err(cannot)?;
+        let id = table.allocate_id().map_err(cannot)?;
+        let mark = table.next_tag().map_err(cannot)?;
+        let process = Arc::new(BackgroundProcess::spawn(id, spawn, mark)?);
+        if let Some(stand_ins) = process.placeholders() {
+            table.placeholders.insert(spawn.spec.sandbox.clone(), stand_ins);
         }
         table.processes.push(Arc::clone(&process));
         drop(table);
@@ -144,8 +144,8 @@ impl Processes {
 
     /// Returns the process with this id and marks it as recently used.
     #[must_use]
-    pub fn get(&self, id: u32) -> Option<Arc<Process>> {
-        let mut table = self.0.table();
+    pub fn get(&self, id: u32) -> Option<Arc<BackgroundProcess>> {
+        let mut table = self.0.lock_table();
         let at = table.processes.iter().position(|process| process.id() == id)?;
         let process = table.processes.remove(at);
         table.processes.push(Arc::clone(&process));
@@ -153,69 +153,69 @@ impl Processes {
     }
 
     /// Removes a process; it is terminated with its last handle.
-    pub fn forget(&self, id: u32) -> Option<Arc<Process>> {
-        let mut table = self.0.table();
+    pub fn remove(&self, id: u32) -> Option<Arc<BackgroundProcess>> {
+        let mut table = self.0.lock_table();
         let at = table.processes.iter().position(|process| process.id() == id)?;
         Some(table.processes.remove(at))
     }
 
     /// Terminates all processes and their descendants, as dropping the last handle does.
     pub fn end_all(&self) {
-        let table = std::mem::take(&mut *self.0.table());
+        let table = std::mem::take(&mut *self.0.lock_table());
         drop(table);
     }
 
     /// Returns all processes, least recently used first.
     #[must_use]
-    pub fn list(&self) -> Vec<Arc<Process>> {
-        self.0.table().processes.clone()
+    pub fn list(&self) -> Vec<Arc<BackgroundProcess>> {
+        self.0.lock_table().processes.clone()
     }
 }
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { table: Mutex::default(), turns: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { table: Mutex::default(), slots: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
     }
 }
 
 impl Inner {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn lock_table(&self) -> MutexGuard<'_, ProcessTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
-    fn free_id(&self) -> io::Result<u32> {
+impl ProcessTable {
+    fn allocate_id(&self) -> io::Result<u32> {
         loop {
             let mut bytes = [0; 4];
             getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-            let id = IDS.start + u32::from_ne_bytes(bytes) % (IDS.end - IDS.start);
+            let id = ID_RANGE.start + u32::from_ne_bytes(bytes) % (ID_RANGE.end - ID_RANGE.start);
             if self.processes.iter().all(|process| process.id() != id) {
                 return Ok(id);
             }
         }
     }
 
-    fn next_mark(&mut self) -> io::Result<Mark> {
-        let mark = match self.mark.take() {
+    fn next_tag(&mut self) -> io::Result<ProcessTag> {
+        let mark = match self.tag.take() {
             Some(mark) => mark,
-            None => Mark::fresh()?,
+            None => ProcessTag::new_unique()?,
         };
         self.started += 1;
-        let next = mark.below(self.started);
-        self.mark = Some(mark);
+        let next = mark.derive_child(self.started);
+        self.tag = Some(mark);
         Ok(next)
     }
 
     /// Removes a process if there is no room for one more.
-    fn make_room(&mut self) -> io::Result<Option<Arc<Process>>> {
-        if self.processes.len() < MOST {
+    fn evict_one(&mut self) -> io::Result<Option<Arc<BackgroundProcess>>> {
+        if self.processes.len() < MAX_PROCESSES {
             return Ok(None);
         }
-        let idle = &self.processes[..self.processes.len().saturating_sub(PROTECTED)];
+        let idle = &self.processes[..self.processes.len().saturating_sub(NEVER_EVICTED)];
         // A call that waits for a process has a handle of its own.
-        let free = |process: &Arc<Process>| Arc::strong_count(process) == 1;
-        let ended = |process: &Arc<Process>| free(process) && process.exit().is_some();
+        let free = |process: &Arc<BackgroundProcess>| Arc::strong_count(process) == 1;
+        let ended = |process: &Arc<BackgroundProcess>| free(process) && process.exit().is_some();
         match idle.iter().position(ended).or_else(|| idle.iter().position(free)) {
             Some(place) => Ok(Some(self.processes.remove(place))),
             None => Err(io::Error::other("too many background processes are in use")),
@@ -223,20 +223,20 @@ impl Table {
     }
 }
 
-impl Drop for Table {
+impl Drop for ProcessTable {
     fn drop(&mut self) {
         // Each gets SIGTERM, and SIGKILL after its grace period.
         self.processes.clear();
-        let Some(mut mark) = self.mark.take() else { return };
-        if !self.stand_ins.is_empty() {
+        let Some(mut mark) = self.tag.take() else { return };
+        if !self.placeholders.is_empty() {
             // The placeholders are removed now, so sandboxed processes must be killed before.
             return mark.kill();
         }
         mark.terminate(None);
-        let left = Left(mark);
+        let left = RemainingProcesses(mark);
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                tokio::time::sleep(GRACE).await;
+                tokio::time::sleep(FINAL_GRACE).await;
                 drop(left);
             });
         }
@@ -244,9 +244,9 @@ impl Drop for Table {
 }
 
 /// The tag of leftover processes; dropping it kills them.
-struct Left(Mark);
+struct RemainingProcesses(ProcessTag);
 
-impl Drop for Left {
+impl Drop for RemainingProcesses {
     fn drop(&mut self) {
         self.0.kill();
     }

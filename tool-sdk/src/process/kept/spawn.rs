@@ -8,54 +8,54 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::program::Program;
-use super::super::sandbox::Policy;
-use super::super::start::Wiring;
-use super::super::{ChildEnv, Limits, RunError};
+use super::super::program::CommandSpec;
+use super::super::sandbox::SandboxPolicy;
+use super::super::start::StdioMode;
+use super::super::{ChildEnv, ResourceLimits, RunError};
 
 /// A command to start as a background process: program, arguments, terminal and limits.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Spawn {
-    pub(super) program: Program,
+pub struct BackgroundCommand {
+    pub(super) spec: CommandSpec,
     pub(super) terminal: bool,
     pub(super) title: String,
-    pub(super) keep: usize,
-    pub(super) grace: Duration,
-    pub(super) until: CancellationToken,
+    pub(super) output_limit: usize,
+    pub(super) grace_period: Duration,
+    pub(super) cancel_token: CancellationToken,
 }
 
-impl Spawn {
+impl BackgroundCommand {
     /// Creates a command from a program and its arguments, without a shell.
-    pub fn exec<A: Into<OsString>>(
+    pub fn new<A: Into<OsString>>(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         Self {
-            program: Program::new(program, args),
+            spec: CommandSpec::new(program, args),
             terminal: false,
             title: String::new(),
-            keep: 1 << 20,
-            grace: Duration::from_secs(2),
-            until: CancellationToken::new(),
+            output_limit: 1 << 20,
+            grace_period: Duration::from_secs(2),
+            cancel_token: CancellationToken::new(),
         }
     }
 
     /// Sets the working directory. Default: that of the host.
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.program.folder = Some(folder.into());
+    pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.spec.current_dir = Some(folder.into());
         self
     }
 
     /// Sets the environment. Default: [`ChildEnv::from_host`].
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = Some(env);
+        self.spec.env = Some(env);
         self
     }
 
     /// Sets the resource limits. Default: those of the host.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.program.limits = limits;
+    pub fn limits(mut self, limits: ResourceLimits) -> Self {
+        self.spec.limits = limits;
         self
     }
 
@@ -69,15 +69,15 @@ impl Spawn {
     /// Returns the command for audit records: program and arguments, working directory, and the
     /// names of the environment variables.
     #[must_use]
-    pub fn record(&self) -> [(&'static str, Value); 3] {
+    pub fn to_record(&self) -> [(&'static str, Value); 3] {
         let text = |text: &OsStr| Value::from(text.to_string_lossy());
-        let Program { name, args, folder, .. } = &self.program;
+        let CommandSpec { program: name, args, current_dir: folder, .. } = &self.spec;
         let argv = std::iter::once(name).chain(args).map(|word| text(word)).collect();
         let folder = folder.as_ref().map_or(Value::Null, |folder| text(folder.as_os_str()));
         [
             ("argv", Value::Array(argv)),
             ("folder", folder),
-            ("variables", self.program.env().names().map(text).collect()),
+            ("variables", self.spec.effective_env().var_names().map(text).collect()),
         ]
     }
 
@@ -89,36 +89,36 @@ impl Spawn {
 
     /// Sets how many bytes of output are buffered between two reads, half of them from the start.
     /// Default: 1 MiB.
-    pub fn keep(mut self, bytes: usize) -> Self {
-        self.keep = bytes;
+    pub fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
         self
     }
 
     /// Sets the time between `SIGTERM` and `SIGKILL` when it is terminated. Default: two seconds.
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+    pub fn grace_period(mut self, grace: Duration) -> Self {
+        self.grace_period = grace;
         self
     }
 
     /// Sets the sandbox policy. Default: no sandbox.
-    pub fn sandbox(mut self, policy: Policy) -> Self {
-        self.program.sandbox = policy;
+    pub fn sandbox(mut self, policy: SandboxPolicy) -> Self {
+        self.spec.sandbox = policy;
         self
     }
 
     /// Sets a token whose cancellation terminates it, for example
     /// [`Context::closed`](crate::Context::closed).
-    pub fn until(mut self, token: CancellationToken) -> Self {
-        self.until = token;
+    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
+        self.cancel_token = token;
         self
     }
 
-    pub(super) fn wiring(&self) -> Wiring {
-        if self.terminal { Wiring::Terminal } else { Wiring::Together }
+    pub(super) fn stdio_mode(&self) -> StdioMode {
+        if self.terminal { StdioMode::Terminal } else { StdioMode::MergedOutput }
     }
 
     /// Converts an I/O error of the start, for `map_err`.
-    pub(super) fn failed(&self, source: io::Error) -> RunError {
-        RunError::Spawn { program: self.program.name.to_string_lossy().into_owned(), source }
+    pub(super) fn spawn_error(&self, source: io::Error) -> RunError {
+        RunError::Spawn { program: self.spec.program.to_string_lossy().into_owned(), source }
     }
 }

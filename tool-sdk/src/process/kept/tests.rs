@@ -13,24 +13,25 @@ use tokio::time::timeout;
 
 use super::*;
 #[cfg(target_os = "linux")]
-use crate::process::finds_what_hides;
-use crate::process::{Exit, Limits};
+use crate::process::has_rlimit_tags;
+use crate::process::{ExitOutcome, ResourceLimits};
 
 /// A timeout that only a hanging test reaches.
 const HANGS: Duration = Duration::from_secs(30);
 
-fn bash(script: &str) -> Spawn {
-    Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
+fn bash(script: &str) -> BackgroundCommand {
+    BackgroundCommand::new("bash", ["--noprofile", "--norc", "-c", script]).title(script)
 }
 
 /// A command that reacts to `SIGINT`, also where the test runner ignores that signal.
-fn interruptible<const N: usize>(words: [&str; N]) -> Spawn {
+fn interruptible<const N: usize>(words: [&str; N]) -> BackgroundCommand {
     let words = std::iter::once("--default-signal=INT").chain(words);
-    Spawn::exec("env", words)
+    BackgroundCommand::new("env", words)
 }
 
-async fn finished(spawn: &Spawn) -> Look {
-    let look = Processes::default().start(spawn).unwrap().look(HANGS, |_| {}).await;
+async fn finished(spawn: &BackgroundCommand) -> ProcessOutput {
+    let look =
+        BackgroundProcesses::default().spawn(spawn).unwrap().read_output(HANGS, |_| {}).await;
     assert!(look.exit.is_some(), "{spawn:?}");
     look
 }
@@ -51,9 +52,9 @@ impl Held {
         self.folder.path().join("pipe")
     }
 
-    fn by(&self, script: &str) -> Spawn {
+    fn by(&self, script: &str) -> BackgroundCommand {
         let script = format!("exec 3>'{}'; {script}", self.path().display());
-        bash(&script).grace(Duration::from_millis(100))
+        bash(&script).grace_period(Duration::from_millis(100))
     }
 
     /// Waits until the tree has opened it.
@@ -95,8 +96,8 @@ async fn nothing_survives_the_end_of_its_tree() {
     for terminal in [false, true] {
         for script in ESCAPES.iter().chain(hidden()) {
             let held = Held::new();
-            let processes = Processes::default();
-            let process = processes.start(&held.by(script).terminal(terminal)).unwrap();
+            let processes = BackgroundProcesses::default();
+            let process = processes.spawn(&held.by(script).terminal(terminal)).unwrap();
             let pipe = held.open().await;
             heard(&process, "ready").await;
             timeout(HANGS, process.kill()).await.expect("it is back");
@@ -108,7 +109,7 @@ async fn nothing_survives_the_end_of_its_tree() {
 /// The trees that drop everything, where they can be tracked.
 #[cfg(target_os = "linux")]
 fn hidden() -> &'static [&'static str] {
-    if finds_what_hides() {
+    if has_rlimit_tags() {
         return HIDDEN;
     }
     eprintln!("skipped hidden trees: the rlimit for process tags cannot be set");
@@ -122,10 +123,10 @@ fn hide() -> &'static str {
 }
 
 /// Waits until the process has written `text`.
-async fn heard(process: &Process, text: &str) {
+async fn heard(process: &BackgroundProcess, text: &str) {
     let mut seen = String::new();
     for _ in 0..100 {
-        seen += &process.look(Duration::from_millis(50), |_| {}).await.output.text();
+        seen += &process.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
         if seen.contains(text) {
             return;
         }
@@ -138,19 +139,19 @@ async fn heard(process: &Process, text: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outlives_the_store() {
     let held = Held::new();
-    let processes = Processes::default();
-    let running = processes.start(&held.by("sleep 300 & wait")).unwrap();
-    let ended = processes.start(&held.by(&format!("setsid sleep 300 & {}", hide()))).unwrap();
+    let processes = BackgroundProcesses::default();
+    let running = processes.spawn(&held.by("sleep 300 & wait")).unwrap();
+    let ended = processes.spawn(&held.by(&format!("setsid sleep 300 & {}", hide()))).unwrap();
     let pipe = held.open().await;
-    assert_eq!(ended.look(HANGS, |_| {}).await.exit, Some(Exit::Code(0)));
+    assert_eq!(ended.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Code(0)));
     drop((running, ended));
     drop(processes);
     let_go(pipe).await;
 
     // A host may also terminate them and go on.
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let script = format!("setsid sleep 300 & {}; sleep 300", hide());
-    processes.start(&held.by(&script)).unwrap();
+    processes.spawn(&held.by(&script)).unwrap();
     let pipe = held.open().await;
     processes.end_all();
     assert!(processes.list().is_empty());
@@ -164,8 +165,8 @@ fn nothing_outlives_the_runtime() {
     let script = format!("trap '' TERM; setsid sleep 300 & {}; wait; sleep 300", hide());
     let spawn = held.by(&script);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let processes = Processes::default();
-    let _process = runtime.block_on(async { processes.start(&spawn) }).unwrap();
+    let processes = BackgroundProcesses::default();
+    let _process = runtime.block_on(async { processes.spawn(&spawn) }).unwrap();
     let mut pipe = runtime.block_on(held.open());
     drop(runtime);
     pipe.read_to_end(&mut Vec::new()).unwrap();
@@ -174,15 +175,18 @@ fn nothing_outlives_the_runtime() {
 // fault 5: dropping a read loses no output and kills nothing.
 #[tokio::test]
 async fn a_wait_that_is_dropped_takes_nothing() {
-    let processes = Processes::default();
-    let process = processes.start(&bash("echo one; sleep 1; echo two")).unwrap();
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&bash("echo one; sleep 1; echo two")).unwrap();
     for _ in 0..3 {
-        let _ = timeout(Duration::from_millis(50), process.look(HANGS, |_| {})).await;
+        let _ = timeout(Duration::from_millis(50), process.read_output(HANGS, |_| {})).await;
     }
-    let look = process.look(HANGS, |_| {}).await;
-    assert_eq!((look.output.text().as_str(), look.exit), ("one\ntwo\n", Some(Exit::Code(0))));
-    let again = process.look(HANGS, |_| {}).await;
-    assert_eq!((again.output.text().as_str(), again.exit), ("", Some(Exit::Code(0))));
+    let look = process.read_output(HANGS, |_| {}).await;
+    assert_eq!(
+        (look.output.to_text().as_str(), look.exit),
+        ("one\ntwo\n", Some(ExitOutcome::Code(0)))
+    );
+    let again = process.read_output(HANGS, |_| {}).await;
+    assert_eq!((again.output.to_text().as_str(), again.exit), ("", Some(ExitOutcome::Code(0))));
 }
 
 // fault 7, CH8: omitted output is counted, and the buffer does not grow.
@@ -197,7 +201,7 @@ async fn floods_are_counted_and_not_kept() {
     ] {
         let output = finished(&bash(script)).await.output;
         assert_eq!((output.head.len(), output.tail.len()), (512 << 10, 512 << 10), "{script}");
-        assert_eq!(output.omitted, total - (1 << 20), "{script}");
+        assert_eq!(output.omitted_bytes, total - (1 << 20), "{script}");
         let kept = output.head.iter().chain(&output.tail).filter(|&&byte| byte == b'\n').count();
         assert_eq!(output.omitted_lines, lines - kept as u64, "{script}");
     }
@@ -205,28 +209,29 @@ async fn floods_are_counted_and_not_kept() {
 
 #[tokio::test]
 async fn slow_output_comes_as_it_is_written() {
-    let processes = Processes::default();
-    let process = processes.start(&bash("for i in a b c; do printf $i; sleep 2; done")).unwrap();
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&bash("for i in a b c; do printf $i; sleep 2; done")).unwrap();
     let parts = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&parts);
-    let look = process.look(HANGS, move |part| heard.lock().unwrap().push(part.to_vec())).await;
-    assert_eq!(look.output.text(), "abc");
+    let look =
+        process.read_output(HANGS, move |part| heard.lock().unwrap().push(part.to_vec())).await;
+    assert_eq!(look.output.to_text(), "abc");
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
 
 // F138: a new listener first receives the unread output.
 #[tokio::test]
 async fn what_waits_is_heard_first() {
-    let processes = Processes::default();
-    let process = processes.start(&bash("echo one; exec sleep 300")).unwrap();
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&bash("echo one; exec sleep 300")).unwrap();
     for _ in 0..2 {
         let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
         tokio::select! {
-            () = process.ended(move |part| said.send(part.to_vec()).unwrap()) => panic!("it sleeps"),
+            () = process.wait_for_exit(move |part| said.send(part.to_vec()).unwrap()) => panic!("it sleeps"),
             part = timeout(HANGS, heard.recv()) => assert_eq!(part.unwrap().unwrap(), b"one\n"),
         }
     }
-    assert_eq!(process.look(Duration::ZERO, |_| {}).await.output.text(), "one\n");
+    assert_eq!(process.read_output(Duration::ZERO, |_| {}).await.output.to_text(), "one\n");
 }
 
 // F138: an incomplete sequence is passed on with its end.
@@ -234,36 +239,42 @@ async fn what_waits_is_heard_first() {
 async fn what_has_begun_is_heard_with_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let script = r"printf 'a\033[3'; until [ -e go ]; do sleep 0.05; done; printf '1mb\303'";
-    let processes = Processes::default();
-    let process = processes.start(&bash(script).folder(folder.path())).unwrap();
+    let processes = BackgroundProcesses::default();
+    let process = processes.spawn(&bash(script).current_dir(folder.path())).unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = || {
         let heard = Arc::clone(&heard);
         move |part: &[u8]| heard.lock().unwrap().push(part.to_vec())
     };
-    let first = process.look(Duration::from_secs(1), listener()).await;
+    let first = process.read_output(Duration::from_secs(1), listener()).await;
     assert_eq!((&first.output.head[..], first.exit), (&b"a"[..], None));
     std::fs::write(folder.path().join("go"), "").unwrap();
-    let last = process.look(HANGS, listener()).await;
-    assert_eq!((&last.output.head[..], last.exit), (&b"\x1b[31mb\xc3"[..], Some(Exit::Code(0))));
+    let last = process.read_output(HANGS, listener()).await;
+    assert_eq!(
+        (&last.output.head[..], last.exit),
+        (&b"\x1b[31mb\xc3"[..], Some(ExitOutcome::Code(0)))
+    );
     assert_eq!(*heard.lock().unwrap(), [&b"a"[..], b"\x1b[31mb", b"\xc3"]);
 }
 
 // A listener that panics does not affect the process or its output.
 #[tokio::test]
 async fn a_listener_that_panics_ends_nothing() {
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let script = "echo one; sleep 0.3; echo two; sleep 0.3; exit 3";
-    let process = processes.start(&bash(script)).unwrap();
-    let look = process.look(HANGS, |_| panic!("at once")).await;
-    assert_eq!((look.output.text().as_str(), look.exit), ("one\ntwo\n", Some(Exit::Code(3))));
+    let process = processes.spawn(&bash(script)).unwrap();
+    let look = process.read_output(HANGS, |_| panic!("at once")).await;
+    assert_eq!(
+        (look.output.to_text().as_str(), look.exit),
+        ("one\ntwo\n", Some(ExitOutcome::Code(3)))
+    );
 }
 
 // Standard output and standard error keep their order.
 #[tokio::test]
 async fn output_and_complaints_keep_their_order() {
     let look = finished(&bash("for i in 1 2 3; do echo o$i; echo e$i >&2; done")).await;
-    assert_eq!(look.output.text(), "o1\ne1\no2\ne2\no3\ne3\n");
+    assert_eq!(look.output.to_text(), "o1\ne1\no2\ne2\no3\ne3\n");
 }
 
 // CH7
@@ -271,32 +282,35 @@ async fn output_and_complaints_keep_their_order() {
 #[tokio::test]
 async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
     let look = finished(&bash("sleep 300 & echo started")).await;
-    assert_eq!((look.output.text().as_str(), look.exit), ("started\n", Some(Exit::Code(0))));
+    assert_eq!(
+        (look.output.to_text().as_str(), look.exit),
+        ("started\n", Some(ExitOutcome::Code(0)))
+    );
 }
 
 // F138: a terminal echoes its input, and Ctrl-C interrupts.
 #[tokio::test]
 async fn a_terminal_can_be_typed_into() {
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let cat = interruptible(["cat", "-"]).terminal(true);
-    let cat = processes.start(&cat).unwrap();
-    cat.type_in("hel").await.unwrap();
-    assert_eq!(cat.typed(), "hel");
-    cat.type_in("lo\n").await.unwrap();
-    assert_eq!(cat.typed(), "");
+    let cat = processes.spawn(&cat).unwrap();
+    cat.type_text("hel").await.unwrap();
+    assert_eq!(cat.pending_input(), "hel");
+    cat.type_text("lo\n").await.unwrap();
+    assert_eq!(cat.pending_input(), "");
     heard(&cat, "hello\r\nhello").await;
     // The pending input is still the start of a line.
     for (text, expected) in
         [("a \\\n", "a \\\n"), ("b\n", ""), ("c\u{4}", "c\u{4}"), ("\nd\n\ne", "e")]
     {
-        cat.type_in(text).await.unwrap();
-        assert_eq!(cat.typed(), expected, "{text:?}");
+        cat.type_text(text).await.unwrap();
+        assert_eq!(cat.pending_input(), expected, "{text:?}");
     }
-    cat.type_in("\u{3}").await.unwrap();
-    assert_eq!(cat.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
+    cat.type_text("\u{3}").await.unwrap();
+    assert_eq!(cat.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Signal(2)));
 
     let terminal = bash("tty && stty size").terminal(true);
-    let told = finished(&terminal).await.output.text();
+    let told = finished(&terminal).await.output.to_text();
     assert!(told.contains("/dev/") && told.contains("40 200"), "{told}");
 }
 
@@ -305,19 +319,19 @@ async fn a_terminal_can_be_typed_into() {
 async fn a_terminal_that_is_opened_again_is_heard() {
     let script = "exec <&- >&- 2>&-; sleep 0.3; seq 20000 > /dev/tty";
     let look = finished(&bash(script).terminal(true)).await;
-    assert_eq!(look.exit, Some(Exit::Code(0)));
-    assert!(look.output.text().ends_with("\r\n20000\r\n"));
+    assert_eq!(look.exit, Some(ExitOutcome::Code(0)));
+    assert!(look.output.to_text().ends_with("\r\n20000\r\n"));
 }
 
 // CH3: typing into a program that does not read times out, and the part it got is recorded.
 #[tokio::test]
 async fn typing_has_an_end() {
-    let processes = Processes::default();
-    let sleep = processes.start(&Spawn::exec("sleep", ["300"]).terminal(true)).unwrap();
+    let processes = BackgroundProcesses::default();
+    let sleep = processes.spawn(&BackgroundCommand::new("sleep", ["300"]).terminal(true)).unwrap();
     let lines = format!("{}\n", "x".repeat(500)).repeat(60) + "end";
-    let typed = timeout(HANGS, sleep.type_in(&lines)).await.expect("it comes back");
-    assert!(matches!(typed, Err(TypeError::Stuck)), "{typed:?}");
-    assert!("x".repeat(500).starts_with(&sleep.typed()));
+    let typed = timeout(HANGS, sleep.type_text(&lines)).await.expect("it comes back");
+    assert!(matches!(typed, Err(PtyInputError::NotReading)), "{typed:?}");
+    assert!("x".repeat(500).starts_with(&sleep.pending_input()));
     sleep.kill().await;
 }
 
@@ -330,15 +344,19 @@ async fn an_interrupt_reaches_a_full_terminal() {
         for modes in ["icanon", "-icanon"] {
             let script = format!("stty {modes}; echo ready; exec sleep 300");
             let sleep = interruptible(["bash", "-c", &script]).terminal(true);
-            let processes = Processes::default();
-            let sleep = processes.start(&sleep).unwrap();
+            let processes = BackgroundProcesses::default();
+            let sleep = processes.spawn(&sleep).unwrap();
             heard(&sleep, "ready").await;
             for text in &typed {
-                let typed = timeout(HANGS, sleep.type_in(text)).await.expect("it comes back");
+                let typed = timeout(HANGS, sleep.type_text(text)).await.expect("it comes back");
                 assert!(typed.is_ok() || !text.contains('\u{3}'), "{typed:?}");
             }
-            assert_eq!(sleep.typed(), "");
-            assert_eq!(sleep.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)), "{modes}");
+            assert_eq!(sleep.pending_input(), "");
+            assert_eq!(
+                sleep.read_output(HANGS, |_| {}).await.exit,
+                Some(ExitOutcome::Signal(2)),
+                "{modes}"
+            );
         }
     }
 }
@@ -346,46 +364,49 @@ async fn an_interrupt_reaches_a_full_terminal() {
 // F138: a program in raw mode receives Ctrl-C as a character, after all earlier input.
 #[tokio::test]
 async fn a_program_that_reads_keys_gets_ctrl_c() {
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let script = "stty raw -echo; echo ready; sleep 0.3; head -c 7 | od -An -c";
-    let keys = processes.start(&bash(script).terminal(true)).unwrap();
+    let keys = processes.spawn(&bash(script).terminal(true)).unwrap();
     heard(&keys, "ready").await;
-    keys.type_in("abc\u{3}def").await.unwrap();
+    keys.type_text("abc\u{3}def").await.unwrap();
     // Nothing was discarded.
-    assert_eq!(keys.typed(), "abcdef");
-    let look = keys.look(HANGS, |_| {}).await;
-    assert_eq!(look.exit, Some(Exit::Code(0)));
-    let words = look.output.text();
+    assert_eq!(keys.pending_input(), "abcdef");
+    let look = keys.read_output(HANGS, |_| {}).await;
+    assert_eq!(look.exit, Some(ExitOutcome::Code(0)));
+    let words = look.output.to_text();
     assert_eq!(words.split_whitespace().collect::<String>(), "abc003def");
 }
 
 // F138: text after Ctrl-C is typed after the interrupt.
 #[tokio::test]
 async fn text_goes_on_behind_an_interrupt() {
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let script = "trap 'hit=1; echo interrupted' INT; echo ready
         until [[ $hit ]]; do sleep 0.05; done; head -n 1";
     let script = interruptible(["bash", "--noprofile", "--norc", "-c", script]);
-    let bash = processes.start(&script.terminal(true)).unwrap();
+    let bash = processes.spawn(&script.terminal(true)).unwrap();
     heard(&bash, "ready").await;
-    bash.type_in("before\n\u{3}after\n").await.unwrap();
-    let look = bash.look(HANGS, |_| {}).await;
-    let text = look.output.text();
+    bash.type_text("before\n\u{3}after\n").await.unwrap();
+    let look = bash.read_output(HANGS, |_| {}).await;
+    let text = look.output.to_text();
     assert!(text.contains("interrupted") && text.ends_with("after\r\n"), "{text}");
     // It may be echoed but is never read.
-    assert!(look.exit == Some(Exit::Code(0)) && text.matches("before").count() < 2, "{text}");
+    assert!(
+        look.exit == Some(ExitOutcome::Code(0)) && text.matches("before").count() < 2,
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn without_a_terminal_there_is_nothing_to_read() {
-    let processes = Processes::default();
+    let processes = BackgroundProcesses::default();
     let script = "cat; echo end; exec sleep 300";
     let script = interruptible(["bash", "--noprofile", "--norc", "-c", script]);
-    let process = processes.start(&script).unwrap();
+    let process = processes.spawn(&script).unwrap();
     heard(&process, "end").await;
-    assert!(matches!(process.type_in("x").await, Err(TypeError::Closed)));
+    assert!(matches!(process.type_text("x").await, Err(PtyInputError::NoTerminal)));
     process.interrupt();
-    assert_eq!(process.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
+    assert_eq!(process.read_output(HANGS, |_| {}).await.exit, Some(ExitOutcome::Signal(2)));
     // Interrupting an exited process does nothing.
     process.interrupt();
 }
@@ -400,12 +421,12 @@ async fn a_child_gets_its_three_descriptors_only() {
     assert!(!rustix::io::fcntl_getfd(&handed_down).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     for terminal in [false, true] {
         // The listing itself opens one.
-        let listing = Spawn::exec("ls", ["/proc/self/fd"]).terminal(terminal);
-        let listed = finished(&listing).await.output.text();
+        let listing = BackgroundCommand::new("ls", ["/proc/self/fd"]).terminal(terminal);
+        let listed = finished(&listing).await.output.to_text();
         assert_eq!(listed.split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
 
         let told = finished(&bash("echo $$; ps -o pgid=,sid= -p $$").terminal(terminal)).await;
-        let told = told.output.text();
+        let told = told.output.to_text();
         let numbers: Vec<_> = told.split_whitespace().collect();
         assert!(numbers.len() == 3 && numbers.iter().all(|it| *it == numbers[0]), "{told}");
     }
@@ -417,7 +438,7 @@ async fn a_child_gets_its_three_descriptors_only() {
 async fn the_terminal_of_the_host_is_out_of_reach() {
     let tells = "if : 2>/dev/null </dev/tty; then echo one; else echo none; fi";
     for (terminal, expected) in [(false, "none"), (true, "one")] {
-        let told = finished(&bash(tells).terminal(terminal)).await.output.text();
+        let told = finished(&bash(tells).terminal(terminal)).await.output.to_text();
         assert_eq!(told.trim(), expected);
     }
 }
@@ -426,74 +447,77 @@ async fn the_terminal_of_the_host_is_out_of_reach() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn limits_hold_for_the_child_and_not_for_the_host() {
-    let limits = Limits::default()
+    let limits = ResourceLimits::default()
         .open_files(30)
         .processes(5_000)
         .file_bytes(1 << 20)
         .memory_bytes(1 << 30)
         .niceness(7);
     let tells = "ulimit -n; ulimit -u; ulimit -f; ulimit -v; nice";
-    let own = finished(&bash(tells)).await.output.text();
-    let told = finished(&bash(tells).limits(limits)).await.output.text();
+    let own = finished(&bash(tells)).await.output.to_text();
+    let told = finished(&bash(tells).limits(limits)).await.output.to_text();
     assert_eq!(told, "30\n5000\n1024\n1048576\n7\n");
-    assert_eq!(finished(&bash(tells)).await.output.text(), own);
+    assert_eq!(finished(&bash(tells)).await.output.to_text(), own);
 
     // A lower limit is not raised.
-    let again =
-        bash("ulimit -n 20; exec bash -c 'ulimit -n'").limits(Limits::default().open_files(30));
-    assert_eq!(finished(&again).await.output.text(), "20\n");
+    let again = bash("ulimit -n 20; exec bash -c 'ulimit -n'")
+        .limits(ResourceLimits::default().open_files(30));
+    assert_eq!(finished(&again).await.output.to_text(), "20\n");
     let full = bash("head -c 2000000 /dev/zero > big; echo $?; wc -c < big");
     let folder = tempfile::tempdir().unwrap();
-    let told = finished(&full.folder(folder.path()).limits(limits)).await.output.text();
+    let told = finished(&full.current_dir(folder.path()).limits(limits)).await.output.to_text();
     assert!(told.ends_with("1048576\n") && !told.starts_with("0\n"), "{told}");
 }
 
 // CH9: at the limit, exited and least recently used processes are evicted first.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_least_used_make_room() {
-    let processes = Processes::default();
-    let sleep = Spawn::exec("sleep", ["300"]);
-    let first: Vec<u32> = (0..MOST).map(|_| processes.start(&sleep).unwrap().id()).collect();
-    assert!(first.iter().all(|id| IDS.contains(id)));
+    let processes = BackgroundProcesses::default();
+    let sleep = BackgroundCommand::new("sleep", ["300"]);
+    let first: Vec<u32> =
+        (0..MAX_PROCESSES).map(|_| processes.spawn(&sleep).unwrap().id()).collect();
+    assert!(first.iter().all(|id| ID_RANGE.contains(id)));
 
     // The fourth has exited, and the first was used again.
     processes.list()[3].clone().kill().await;
     processes.get(first[0]).unwrap();
-    let ids = |processes: &Processes| -> Vec<u32> {
+    let ids = |processes: &BackgroundProcesses| -> Vec<u32> {
         processes.list().iter().map(|process| process.id()).collect()
     };
-    processes.start(&sleep).unwrap();
+    processes.spawn(&sleep).unwrap();
     assert!(!ids(&processes).contains(&first[3]));
-    processes.start(&sleep).unwrap();
+    processes.spawn(&sleep).unwrap();
     assert!(ids(&processes).contains(&first[0]) && !ids(&processes).contains(&first[1]));
 
     // A recently used process is not evicted, even if it has exited.
     let last = processes.list().pop().unwrap().id();
     processes.get(last).unwrap().kill().await;
-    processes.start(&sleep).unwrap();
-    assert_eq!(processes.list().len(), MOST);
+    processes.spawn(&sleep).unwrap();
+    assert_eq!(processes.list().len(), MAX_PROCESSES);
     assert!(processes.get(last).is_some());
 
     // A process with another handle is not evicted.
     let waited_for = processes.list();
-    assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));
+    assert!(matches!(processes.spawn(&sleep), Err(RunError::Spawn { .. })));
     drop(waited_for);
-    processes.start(&sleep).unwrap();
+    processes.spawn(&sleep).unwrap();
 
     // The most recently used stay, even if all others are in use.
     let mut waited_for = processes.list();
-    waited_for.truncate(MOST - PROTECTED);
-    assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));
+    waited_for.truncate(MAX_PROCESSES - NEVER_EVICTED);
+    assert!(matches!(processes.spawn(&sleep), Err(RunError::Spawn { .. })));
 }
 
 #[test]
 fn each_session_has_its_own() {
     let session = Session::new("s");
-    let same = |a: &Session, b: &Session| Arc::ptr_eq(&Processes::of(a).0, &Processes::of(b).0);
+    let same = |a: &Session, b: &Session| {
+        Arc::ptr_eq(&BackgroundProcesses::of_session(a).0, &BackgroundProcesses::of_session(b).0)
+    };
     assert!(same(&session, &session.clone()));
     assert!(!same(&session, &Session::new("s")));
     assert!(!same(&session, &session.clone().with_user("ada")));
-    let shared = Processes::default();
+    let shared = BackgroundProcesses::default();
     let lent = |id| Session::new(id).lend(shared.clone());
     assert!(same(&lent("a"), &lent("b")));
 }
@@ -502,10 +526,10 @@ fn each_session_has_its_own() {
 async fn what_cannot_be_started_is_an_error() {
     for terminal in [false, true] {
         for spawn in [
-            Spawn::exec("no-such-program-anywhere", ["x"]),
-            Spawn::exec("true", ["x"]).folder(Path::new("/no/such/folder")),
+            BackgroundCommand::new("no-such-program-anywhere", ["x"]),
+            BackgroundCommand::new("true", ["x"]).current_dir(Path::new("/no/such/folder")),
         ] {
-            let started = Processes::default().start(&spawn.terminal(terminal));
+            let started = BackgroundProcesses::default().spawn(&spawn.terminal(terminal));
             assert!(matches!(started, Err(RunError::Spawn { .. })));
         }
     }
@@ -514,6 +538,6 @@ async fn what_cannot_be_started_is_an_error() {
 #[test]
 fn handles_can_be_sent() {
     fn is_send<T: Send + Sync>() {}
-    is_send::<Process>();
-    is_send::<Processes>();
+    is_send::<BackgroundProcess>();
+    is_send::<BackgroundProcesses>();
 }

@@ -14,46 +14,46 @@ use rustix::process::{
     setrlimit, test_kill_process,
 };
 
-use super::super::kept::Attached;
-use super::super::start::{group_of, limit_of, session_of};
-use super::{Ending, Mark, NAME, Row};
+use super::super::kept::AttachedProgram;
+use super::super::start::{pgid_of_pid, rlimit_of_pid, sid_of_pid};
+use super::{MemberSignal, ProcessTag, RlimitTag, TAG_VARIABLE};
 
 /// The rlimit that holds the tag.
-pub(in crate::process) const MARKED: Resource = Resource::Locks;
+pub(in crate::process) const TAG_RLIMIT: Resource = Resource::Locks;
 
 /// How much of an environment is searched, in bytes.
-const MOST_ENVIRONMENT: u64 = 4 << 20;
+const MAX_ENVIRON_BYTES: u64 = 4 << 20;
 
 /// Signals every process with `mark` or a tag derived from it; returns their number.
-pub(super) fn sweep(mark: &mut Mark, ending: Ending) -> usize {
-    let (signal, spared) = match ending {
-        Ending::Gently { group } => (Signal::TERM, group),
-        Ending::AtOnce => (Signal::KILL, None),
+pub(super) fn signal_tagged(mark: &mut ProcessTag, ending: MemberSignal) -> usize {
+    let (signal, except_group) = match ending {
+        MemberSignal::Terminate { except_group: group } => (Signal::TERM, group),
+        MemberSignal::Kill => (Signal::KILL, None),
     };
-    let members = members(mark);
-    mark.found.extend(members.iter().map(|(pid, process)| (*pid, process.start)));
+    let members = find_tagged(mark);
+    mark.known_members.extend(members.iter().map(|(pid, process)| (*pid, process.start)));
     members
         .into_iter()
-        .filter(|(_, process)| Some(process.group) != spared)
-        .filter(|(pid, process)| send(*pid, process.start, signal))
+        .filter(|(_, process)| Some(process.group) != except_group)
+        .filter(|(pid, process)| send_if_same(*pid, process.start, signal))
         .count()
 }
 
 /// Returns whether the leader of a process group is its only running member.
-pub(in crate::process) fn is_alone(group: i32) -> bool {
+pub(in crate::process) fn is_only_member(group: i32) -> bool {
     // `getpgid` takes a tenth of the time of reading `/proc/<pid>/stat`.
-    let of_group = numbers().into_iter().filter(|pid| group_of(*pid) == Some(group));
-    of_group.filter(|pid| Process::of(*pid).is_some()).eq([group])
+    let of_group = list_pids().into_iter().filter(|pid| pgid_of_pid(*pid) == Some(group));
+    of_group.filter(|pid| ProcStat::read(*pid).is_some()).eq([group])
 }
 
 /// Returns the programs of a session.
-pub(in crate::process) fn of_session(session: i32) -> Option<Vec<Attached>> {
-    let of_session = numbers().into_iter().filter(|pid| session_of(*pid) == Some(session));
-    Some(of_session.filter_map(attached).collect())
+pub(in crate::process) fn programs_of_session(session: i32) -> Option<Vec<AttachedProgram>> {
+    let of_session = list_pids().into_iter().filter(|pid| sid_of_pid(*pid) == Some(session));
+    Some(of_session.filter_map(program_of_pid).collect())
 }
 
 /// Returns the program that runs as `pid`; `None` if it has exited.
-pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
+pub(in crate::process) fn program_of_pid(pid: i32) -> Option<AttachedProgram> {
     let program = match fs::read_link(format!("/proc/{pid}/exe")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         program => program.ok(),
@@ -62,13 +62,13 @@ pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     let words = line.split(|&byte| byte == 0);
     let words = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
-    Some(Attached { program, words })
+    Some(AttachedProgram { program, argv: words })
 }
 
 /// Returns whether any member of a process group ignores `SIGINT`.
-pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
-    let mut ignored = numbers().into_iter().filter_map(|pid| {
-        Process::of(pid).filter(|it| it.group == group)?;
+pub(in crate::process) fn group_ignores_sigint(group: i32) -> bool {
+    let mut ignored = list_pids().into_iter().filter_map(|pid| {
+        ProcStat::read(pid).filter(|it| it.group == group)?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
         u64::from_str_radix(signals.trim(), 16).ok()
@@ -77,23 +77,25 @@ pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
 }
 
 /// Signals the process `pid`, if it is still the one that started at `start`.
-fn send(pid: i32, start: u64, signal: Signal) -> bool {
+fn send_if_same(pid: i32, start: u64, signal: Signal) -> bool {
     let Some(id) = Pid::from_raw(pid) else { return false };
     let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else { return false };
-    Process::of(pid).is_some_and(|now| now.start == start)
+    ProcStat::read(pid).is_some_and(|now| now.start == start)
         && pidfd_send_signal(handle, signal).is_ok()
 }
 
 /// Finds all processes with `mark` or a tag derived from it, and their descendants.
-fn members(mark: &Mark) -> Vec<(i32, Process)> {
-    let all: HashMap<i32, Process> = numbers()
+fn find_tagged(mark: &ProcessTag) -> Vec<(i32, ProcStat)> {
+    let all: HashMap<i32, ProcStat> = list_pids()
         .into_iter()
         .filter(|&pid| pid != getpid().as_raw_nonzero().get())
-        .filter_map(|pid| Some((pid, Process::of(pid)?)))
+        .filter_map(|pid| Some((pid, ProcStat::read(pid)?)))
         .collect();
     let mut known: HashMap<i32, bool> = all
         .iter()
-        .map(|(&pid, it)| (pid, mark.found.contains(&(pid, it.start)) || carries(pid, mark)))
+        .map(|(&pid, it)| {
+            (pid, mark.known_members.contains(&(pid, it.start)) || has_tag(pid, mark))
+        })
         .collect();
     loop {
         let more: Vec<i32> = all
@@ -109,7 +111,7 @@ fn members(mark: &Mark) -> Vec<(i32, Process)> {
     all.into_iter().filter(|(pid, _)| known[pid]).collect()
 }
 
-fn numbers() -> Vec<i32> {
+fn list_pids() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     entries.flatten().filter_map(number).collect()
@@ -117,31 +119,32 @@ fn numbers() -> Vec<i32> {
 
 /// Returns the tag in the rlimit of this process; `None` when the limit was set for another
 /// purpose or cannot be changed.
-pub(super) fn own_row() -> Option<Row> {
-    let limit = getrlimit(MARKED);
-    let row = Row::of(&limit)?;
-    setrlimit(MARKED, limit).is_ok().then_some(row)
+pub(super) fn own_rlimit_tag() -> Option<RlimitTag> {
+    let limit = getrlimit(TAG_RLIMIT);
+    let row = RlimitTag::from_rlimit(&limit)?;
+    setrlimit(TAG_RLIMIT, limit).is_ok().then_some(row)
 }
 
 /// Returns whether `pid` has `mark` or a tag derived from it.
-fn carries(pid: i32, mark: &Mark) -> bool {
-    let is_below = |row: &Row| row_of(pid).is_some_and(|other| other.is_below(row));
-    mark.row.as_ref().is_some_and(is_below) || environment_holds(pid, mark)
+fn has_tag(pid: i32, mark: &ProcessTag) -> bool {
+    let is_below =
+        |row: &RlimitTag| rlimit_tag_of(pid).is_some_and(|other| other.is_same_or_below(row));
+    mark.rlimit_tag.as_ref().is_some_and(is_below) || environ_has_tag(pid, mark)
 }
 
-fn row_of(pid: i32) -> Option<Row> {
-    match limit_of(pid, MARKED) {
-        Ok(limit) => Row::of(&limit),
+fn rlimit_tag_of(pid: i32) -> Option<RlimitTag> {
+    match rlimit_of_pid(pid, TAG_RLIMIT) {
+        Ok(limit) => RlimitTag::from_rlimit(&limit),
         // `prlimit` needs more than the same user (set-uid programs); the file does not.
         Err(Errno::PERM) if test_kill_process(Pid::from_raw(pid)?).is_ok() => {
-            Row::of(&told_limit(pid)?)
+            RlimitTag::from_rlimit(&read_proc_limit(pid)?)
         }
         Err(_) => None,
     }
 }
 
 /// Reads the same limit from `/proc/<pid>/limits`.
-fn told_limit(pid: i32) -> Option<Rlimit> {
+fn read_proc_limit(pid: i32) -> Option<Rlimit> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     let told = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
     let mut numbers = told.split_whitespace().map(|number| number.parse().ok());
@@ -149,14 +152,14 @@ fn told_limit(pid: i32) -> Option<Rlimit> {
 }
 
 /// Returns whether the environment of `pid` contains `mark` or a tag derived from it.
-fn environment_holds(pid: i32, mark: &Mark) -> bool {
+fn environ_has_tag(pid: i32, mark: &ProcessTag) -> bool {
     let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
     let mut environment = Vec::new();
     // The environment of another user's process cannot be read.
-    let _ = file.take(MOST_ENVIRONMENT).read_to_end(&mut environment);
+    let _ = file.take(MAX_ENVIRON_BYTES).read_to_end(&mut environment);
     environment.split(|&byte| byte == 0).any(|variable| {
         let value = variable
-            .strip_prefix(NAME.as_bytes())
+            .strip_prefix(TAG_VARIABLE.as_bytes())
             .and_then(|rest| rest.strip_prefix(b"="))
             .and_then(|value| value.strip_prefix(mark.as_str().as_bytes()));
         value.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
@@ -164,14 +167,14 @@ fn environment_holds(pid: i32, mark: &Mark) -> bool {
 }
 
 /// The fields of `/proc/<pid>/stat` of a running process.
-struct Process {
+struct ProcStat {
     parent: i32,
     group: i32,
     start: u64,
 }
 
-impl Process {
-    fn of(pid: i32) -> Option<Self> {
+impl ProcStat {
+    fn read(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name may contain blanks and brackets, the fields after it do not.
         let (_, fields) = stat.rsplit_once(") ")?;
@@ -186,15 +189,15 @@ impl Process {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{ChildEnv, Run, finds_what_hides, run};
+    use super::super::super::{ChildEnv, Command, has_rlimit_tags, run};
     use super::*;
 
     #[test]
     fn a_limit_is_read_as_it_is_written() {
         let own = getpid().as_raw_nonzero().get();
-        assert_eq!(limit_of(own, MARKED), Ok(getrlimit(MARKED)));
-        assert_eq!(told_limit(own), Some(getrlimit(MARKED)));
-        assert_eq!(limit_of(i32::MAX, MARKED), Err(Errno::SRCH));
+        assert_eq!(rlimit_of_pid(own, TAG_RLIMIT), Ok(getrlimit(TAG_RLIMIT)));
+        assert_eq!(read_proc_limit(own), Some(getrlimit(TAG_RLIMIT)));
+        assert_eq!(rlimit_of_pid(i32::MAX, TAG_RLIMIT), Err(Errno::SRCH));
     }
 
     const OUTER: &str = "TOOL_SDK_OUTER";
@@ -202,18 +205,18 @@ mod tests {
     // F15: the tags of a nested host are derived from those of the outer host, in both forms.
     #[tokio::test]
     async fn a_host_in_a_command_has_marks_below_it() {
-        let mark = Mark::of_host().unwrap();
-        let row = format!("{:?}", mark.row());
+        let mark = ProcessTag::of_host_process().unwrap();
+        let row = format!("{:?}", mark.rlimit_tag());
         if std::env::var_os(OUTER).is_some() {
             return println!("inner {} {row}", mark.as_str());
         }
         let name = "process::mark::linux::tests::a_host_in_a_command_has_marks_below_it";
         let program = std::env::current_exe().unwrap();
-        let inner = Run::exec(program, ["--exact", name, "--nocapture"])
-            .env(ChildEnv::inherited().with(OUTER, "1"));
-        let told = run(inner).await.unwrap().stdout.text();
+        let inner = Command::new(program, ["--exact", name, "--nocapture"])
+            .env(ChildEnv::from_host().with_var(OUTER, "1"));
+        let told = run(inner).await.unwrap().stdout.to_text();
         assert!(told.contains(&format!("inner {}.", mark.as_str())), "{told}");
-        if finds_what_hides() {
+        if has_rlimit_tags() {
             assert!(told.contains(row.trim_end_matches("\"))")), "{told} is not below {row}");
         }
     }

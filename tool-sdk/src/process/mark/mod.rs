@@ -26,39 +26,41 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::process::Rlimit;
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{MARKED, attached, ignores_interrupts, is_alone, of_session};
+pub(super) use self::linux::{
+    TAG_RLIMIT, group_ignores_sigint, is_only_member, program_of_pid, programs_of_session,
+};
 #[cfg(target_os = "linux")]
-pub(super) use self::row::Row;
+pub(super) use self::row::RlimitTag;
 
 /// The environment variable that holds the tag.
-pub(super) const NAME: &str = "TOOL_SDK_PROCESS";
+pub(super) const TAG_VARIABLE: &str = "TOOL_SDK_PROCESS";
 
 /// A tag that a child and its descendants inherit.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct ProcessTag {
     text: String,
     /// `None` where the rlimit cannot be used.
     #[cfg(target_os = "linux")]
-    row: Option<Row>,
+    rlimit_tag: Option<RlimitTag>,
     /// The rlimit to set; that of the parent tag when the digits are used up.
     #[cfg(target_os = "linux")]
-    limit: Option<Rlimit>,
+    rlimit: Option<Rlimit>,
     /// Descendants found so far, as pid and start time: their parents may exit before them.
     #[cfg(target_os = "linux")]
-    found: HashSet<(i32, u64)>,
+    known_members: HashSet<(i32, u64)>,
 }
 
-impl Mark {
+impl ProcessTag {
     /// Creates a tag that no other child has.
-    pub(super) fn fresh() -> io::Result<Self> {
+    pub(super) fn new_unique() -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Ok(Self::of_host()?.below(COUNT.fetch_add(1, Ordering::Relaxed)))
+        Ok(Self::of_host_process()?.derive_child(COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Returns the tag of the host, the parent of all tags that it creates. If the host is itself
     /// a tagged child, its tag is derived from the inherited one.
-    pub(super) fn of_host() -> io::Result<&'static Self> {
-        static HOST: OnceLock<Mark> = OnceLock::new();
+    pub(super) fn of_host_process() -> io::Result<&'static Self> {
+        static HOST: OnceLock<ProcessTag> = OnceLock::new();
         if let Some(host) = HOST.get() {
             return Ok(host);
         }
@@ -66,33 +68,33 @@ impl Mark {
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let random = u128::from_ne_bytes(bytes);
         let own = format!("{random:032x}");
-        let outer = inherited().and_then(|outer| outer.into_string().ok());
-        let host = outer.filter(|outer| is_mark(outer)).map(|outer| format!("{outer}.{own}"));
+        let outer = inherited_tag().and_then(|outer| outer.into_string().ok());
+        let host = outer.filter(|outer| is_valid_tag(outer)).map(|outer| format!("{outer}.{own}"));
         #[cfg(target_os = "linux")]
-        let row = linux::own_row().and_then(|outer| outer.host(random));
+        let row = linux::own_rlimit_tag().and_then(|outer| outer.derive_host(random));
         Ok(HOST.get_or_init(|| Self {
             text: host.unwrap_or(own),
             #[cfg(target_os = "linux")]
-            limit: row.as_ref().map(Row::limit),
+            rlimit: row.as_ref().map(RlimitTag::to_rlimit),
             #[cfg(target_os = "linux")]
-            row,
+            rlimit_tag: row,
             #[cfg(target_os = "linux")]
-            found: HashSet::new(),
+            known_members: HashSet::new(),
         }))
     }
 
     /// Derives a child tag. Killing the parent tag also kills processes with the child tag.
-    pub(super) fn below(&self, number: u64) -> Self {
+    pub(super) fn derive_child(&self, number: u64) -> Self {
         #[cfg(target_os = "linux")]
-        let row = self.row.as_ref().and_then(|row| row.below(number));
+        let row = self.rlimit_tag.as_ref().and_then(|row| row.derive_child(number));
         Self {
             text: format!("{}.{number}", self.text),
             #[cfg(target_os = "linux")]
-            limit: row.as_ref().map(Row::limit).or(self.limit),
+            rlimit: row.as_ref().map(RlimitTag::to_rlimit).or(self.rlimit),
             #[cfg(target_os = "linux")]
-            row,
+            rlimit_tag: row,
             #[cfg(target_os = "linux")]
-            found: HashSet::new(),
+            known_members: HashSet::new(),
         }
     }
 
@@ -102,52 +104,52 @@ impl Mark {
 
     /// Returns the tag as an rlimit, if that is available.
     #[cfg(target_os = "linux")]
-    pub(super) fn row(&self) -> Option<&Row> {
-        self.row.as_ref()
+    pub(super) fn rlimit_tag(&self) -> Option<&RlimitTag> {
+        self.rlimit_tag.as_ref()
     }
 
     /// Returns the rlimit to set in a child with this tag.
     #[cfg(target_os = "linux")]
-    pub(super) fn limit(&self) -> Option<Rlimit> {
-        self.limit
+    pub(super) fn rlimit(&self) -> Option<Rlimit> {
+        self.rlimit
     }
 
     /// Sends `SIGTERM` to all tagged processes, except those in `group`, which the caller signals
     /// as a group.
     pub(super) fn terminate(&mut self, group: Option<i32>) {
-        self.sweep(Ending::Gently { group });
+        self.signal_members(MemberSignal::Terminate { except_group: group });
     }
 
     /// Sends `SIGKILL` to all tagged processes, also to those that they start meanwhile.
     pub(super) fn kill(&mut self) {
         // Repeat: a process may fork between the scan of `/proc` and the signal.
-        for _ in 0..ROUNDS {
-            if self.sweep(Ending::AtOnce) == 0 {
+        for _ in 0..KILL_ROUNDS {
+            if self.signal_members(MemberSignal::Kill) == 0 {
                 break;
             }
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn sweep(&mut self, ending: Ending) -> usize {
-        linux::sweep(self, ending)
+    fn signal_members(&mut self, ending: MemberSignal) -> usize {
+        linux::signal_tagged(self, ending)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn sweep(&mut self, _: Ending) -> usize {
+    fn sweep(&mut self, _: MemberSignal) -> usize {
         0
     }
 }
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
+pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::AttachedProgram>> {
     None
 }
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn attached(_pid: i32) -> Option<super::kept::Attached> {
+pub(super) fn attached(_pid: i32) -> Option<super::kept::AttachedProgram> {
     None
 }
 
@@ -164,26 +166,26 @@ pub(super) fn ignores_interrupts(_group: i32) -> bool {
 }
 
 /// Returns the tag that this process inherited.
-pub(super) fn inherited() -> Option<OsString> {
-    std::env::var_os(NAME)
+pub(super) fn inherited_tag() -> Option<OsString> {
+    std::env::var_os(TAG_VARIABLE)
 }
 
 /// Returns whether `text` is short and has no characters that are special to `grep`.
-fn is_mark(text: &str) -> bool {
+fn is_valid_tag(text: &str) -> bool {
     text.len() < 256 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }
 
 /// How often `/proc` is scanned again for processes started meanwhile.
-const ROUNDS: usize = 32;
+const KILL_ROUNDS: usize = 32;
 
 #[derive(Clone, Copy)]
-enum Ending {
-    Gently {
+enum MemberSignal {
+    Terminate {
         #[cfg_attr(
             not(target_os = "linux"),
             expect(dead_code, reason = "only the process group is signalled")
         )]
-        group: Option<i32>,
+        except_group: Option<i32>,
     },
-    AtOnce,
+    Kill,
 }

@@ -12,43 +12,43 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::order::{ASKED, Protected};
-use super::status::{Enforced, Status, Support};
-use super::{Order, Policy, system};
+use super::order::{HELPER_ARG, ProtectedPaths};
+use super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
+use super::{HelperRequest, SandboxPolicy, system};
 
 /// The command that starts a program in its sandbox.
 #[derive(Debug)]
-pub(in crate::process) struct Confined {
+pub(in crate::process) struct ConfinedCommand {
     /// The helper and its arguments; `None` when nothing can be enforced.
-    pub(in crate::process) start: Option<(OsString, Vec<OsString>)>,
-    pub(in crate::process) status: Status,
+    pub(in crate::process) command: Option<(OsString, Vec<OsString>)>,
+    pub(in crate::process) status: SandboxStatus,
     /// Kept while the child runs.
-    pub(in crate::process) stand_ins: StandIns,
-    pub(in crate::process) planted: Planted,
+    pub(in crate::process) placeholders: PlaceholderDirs,
+    pub(in crate::process) protected_baseline: ProtectedBaseline,
 }
 
 /// The protected files at the start of a child, to detect those that appear during the run.
 #[derive(Clone, Debug, Default)]
-pub(in crate::process) struct Planted(Option<Arc<(Policy, Protected)>>);
+pub(in crate::process) struct ProtectedBaseline(Option<Arc<(SandboxPolicy, ProtectedPaths)>>);
 
-impl Planted {
+impl ProtectedBaseline {
     /// Returns the protected files that appeared since, within the limits of the search.
-    pub(in crate::process) fn found(&self) -> Vec<PathBuf> {
+    pub(in crate::process) fn find_new(&self) -> Vec<PathBuf> {
         let Some((policy, before)) = self.0.as_deref() else { return Vec::new() };
         // A folder that cannot be read any more yields nothing.
-        Protected::of(policy).map(|now| before.missing(now)).unwrap_or_default()
+        ProtectedPaths::for_policy(policy).map(|now| before.new_in(now)).unwrap_or_default()
     }
 }
 
 /// Empty folders in place of protected files that do not exist; removed with the last clone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::process) struct StandIns(
+pub(in crate::process) struct PlaceholderDirs(
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are no background processes"))]
-    Arc<[system::StandIn]>,
+    Arc<[system::PlaceholderDir]>,
 );
 
 #[cfg(unix)]
-impl StandIns {
+impl PlaceholderDirs {
     pub(in crate::process) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -59,11 +59,11 @@ impl StandIns {
 /// # Errors
 ///
 /// Fails with the status when it does not meet a required policy.
-pub(in crate::process) fn confine(
-    policy: &Policy,
+pub(in crate::process) fn confine_command(
+    policy: &SandboxPolicy,
     program: &OsStr,
     args: &[OsString],
-) -> Result<Option<Confined>, Status> {
+) -> Result<Option<ConfinedCommand>, SandboxStatus> {
     if policy.is_off() {
         return Ok(None);
     }
@@ -71,45 +71,59 @@ pub(in crate::process) fn confine(
     if !policy.is_met_by(&status) {
         return Err(status);
     }
-    if (status.filesystem, status.network) == (Enforced::None, Enforced::None) {
+    if (status.filesystem, status.network) == (EnforcementLevel::None, EnforcementLevel::None) {
         let (stand_ins, planted) = Default::default();
-        return Ok(Some(Confined { start: None, status, stand_ins, planted }));
+        return Ok(Some(ConfinedCommand {
+            command: None,
+            status,
+            placeholders: stand_ins,
+            protected_baseline: planted,
+        }));
     }
     // The status was reported by a helper, so there is one.
-    let helper = system::helper(policy).map_err(Status::none)?;
-    let order = Order::of(policy, Some(status.clone())).map_err(unknown).map_err(Status::none)?;
-    let told = written(&order).map_err(Status::none)?;
+    let helper = system::helper_program(policy).map_err(SandboxStatus::unenforced)?;
+    let order = HelperRequest::for_policy(policy, Some(status.clone()))
+        .map_err(protected_error)
+        .map_err(SandboxStatus::unenforced)?;
+    let told = encode_request(&order).map_err(SandboxStatus::unenforced)?;
     let protected = policy.always_protected();
-    let stand_ins = protected.iter().filter_map(|path| system::StandIn::at(path));
-    let stand_ins = StandIns(stand_ins.collect());
-    let mut all = vec![ASKED.into(), told, program.to_owned()];
+    let stand_ins = protected.iter().filter_map(|path| system::PlaceholderDir::create(path));
+    let stand_ins = PlaceholderDirs(stand_ins.collect());
+    let mut all = vec![HELPER_ARG.into(), told, program.to_owned()];
     all.extend_from_slice(args);
-    let planted = Planted(Some(Arc::new((policy.clone(), order.protected))));
-    Ok(Some(Confined { start: Some((helper, all)), status, stand_ins, planted }))
+    let planted = ProtectedBaseline(Some(Arc::new((policy.clone(), order.protected))));
+    Ok(Some(ConfinedCommand {
+        command: Some((helper, all)),
+        status,
+        placeholders: stand_ins,
+        protected_baseline: planted,
+    }))
 }
 
 /// Returns what this machine can enforce for `policy`, from a cache of probes.
-pub(super) fn support(policy: &Policy) -> Support {
-    static KNOWN: Mutex<Option<HashMap<Policy, Support>>> = Mutex::new(None);
+pub(super) fn cached_support(policy: &SandboxPolicy) -> SandboxSupport {
+    static KNOWN: Mutex<Option<HashMap<SandboxPolicy, SandboxSupport>>> = Mutex::new(None);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(support) = known().get_or_insert_default().get(policy) {
         return support.clone();
     }
-    let found = tried(policy)
-        .unwrap_or_else(|why| Support { status: Status::none(why), ..Support::default() });
+    let found = probe_helper(policy).unwrap_or_else(|why| SandboxSupport {
+        status: SandboxStatus::unenforced(why),
+        ..SandboxSupport::default()
+    });
     known().get_or_insert_default().insert(policy.clone(), found.clone());
     found
 }
 
 /// Starts a helper that applies `policy` to itself and reports the result.
-fn tried(policy: &Policy) -> Result<Support, String> {
+fn probe_helper(policy: &SandboxPolicy) -> Result<SandboxSupport, String> {
     if policy.is_off() {
         return Err("the sandbox is off".to_owned());
     }
     let cannot = |error: io::Error| format!("cannot start the sandbox helper: {error}");
-    let output = Command::new(system::helper(policy)?)
-        .arg(ASKED)
-        .arg(written(&Order::of(policy, None).map_err(unknown)?)?)
+    let output = Command::new(system::helper_program(policy)?)
+        .arg(HELPER_ARG)
+        .arg(encode_request(&HelperRequest::for_policy(policy, None).map_err(protected_error)?)?)
         .env_clear()
         .stdin(Stdio::null())
         .output()
@@ -121,11 +135,11 @@ fn tried(policy: &Policy) -> Result<Support, String> {
 }
 
 /// Converts an error of the search for protected files, for `map_err`.
-fn unknown(error: io::Error) -> String {
+fn protected_error(error: io::Error) -> String {
     format!("cannot search a writable folder for protected files: {error}")
 }
 
-fn written(order: &Order) -> Result<OsString, String> {
+fn encode_request(order: &HelperRequest) -> Result<OsString, String> {
     serde_json::to_string(order)
         .map(OsString::from)
         .map_err(|error| format!("cannot encode a path for the sandbox helper: {error}"))

@@ -30,14 +30,18 @@ mod linux;
 #[cfg(not(all(feature = "sandbox", target_os = "linux")))]
 mod none;
 
-pub(super) use self::confine::{Confined, Planted, StandIns, confine};
+pub(super) use self::confine::{
+    ConfinedCommand, PlaceholderDirs, ProtectedBaseline, confine_command,
+};
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 use self::linux as system;
 #[cfg(not(all(feature = "sandbox", target_os = "linux")))]
 use self::none as system;
-use self::order::Order;
-pub use self::policy::{InvalidName, Level, Mode, Policy};
-pub use self::status::{Attempt, Enforced, SelfTest, Status, Support};
+use self::order::HelperRequest;
+pub use self::policy::{InvalidSandboxName, SandboxLevel, SandboxMode, SandboxPolicy};
+pub use self::status::{
+    EnforcementLevel, SandboxStatus, SandboxSupport, SelfTestAttempt, SelfTestReport,
+};
 
 /// Runs the sandbox helper if this process was started as one; returns otherwise.
 ///
@@ -73,8 +77,11 @@ pub fn run_helper_if_asked() {
 /// assert!(status.filesystem == EnforcementLevel::Full || !status.reasons.is_empty());
 /// ```
 #[must_use]
-pub fn probe() -> Support {
-    confine::support(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite))
+pub fn probe() -> SandboxSupport {
+    confine::cached_support(&SandboxPolicy::new(
+        SandboxMode::BestEffort,
+        SandboxLevel::WorkspaceWrite,
+    ))
 }
 
 /// Runs the self-test: a sandboxed child tries to escape, and to do ordinary work.
@@ -82,8 +89,8 @@ pub fn probe() -> Support {
 /// # Errors
 ///
 /// Fails when the test cannot run: there is no sandbox, or no folder to run it in.
-pub fn self_test() -> std::io::Result<SelfTest> {
-    system::self_test()
+pub fn self_test() -> std::io::Result<SelfTestReport> {
+    system::run_self_test()
 }
 
 #[cfg(test)]

@@ -9,32 +9,33 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::status::Status;
-use super::{Level, Policy, system};
+use super::status::SandboxStatus;
+use super::{SandboxLevel, SandboxPolicy, system};
 
 /// The first argument of a program that is started as the helper.
-pub(super) const ASKED: &str = "__tool-sdk-sandbox";
+pub(super) const HELPER_ARG: &str = "__tool-sdk-sandbox";
 
 /// The restrictions that the helper applies to itself.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
-    pub(super) level: Level,
+pub(super) struct HelperRequest {
+    pub(super) level: SandboxLevel,
     pub(super) network: bool,
     pub(super) unix_sockets: bool,
     /// The writable folders.
     pub(super) writable: Vec<PathBuf>,
     /// The protected paths in the writable folders.
-    pub(super) protected: Protected,
+    pub(super) protected: ProtectedPaths,
     /// The status that must be reached, or the program is not started. `None` for a probe: the
     /// helper only reports its status.
-    pub(super) floor: Option<Status>,
+    #[serde(rename = "floor")]
+    pub(super) required_status: Option<SandboxStatus>,
 }
 
 /// Paths in writable folders that must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Protected {
+pub(super) struct ProtectedPaths {
     /// Paths near the root, which cannot be moved; neither can the folders around them.
     pub(super) near: BTreeSet<PathBuf>,
     /// Paths further down, which may be moved together with a folder around them, so that work on
@@ -42,31 +43,34 @@ pub(super) struct Protected {
     pub(super) deep: BTreeSet<PathBuf>,
 }
 
-impl Order {
+impl HelperRequest {
     /// Builds the request for a child with `policy`.
     ///
     /// # Errors
     ///
     /// Fails when a writable root cannot be read.
-    pub(super) fn of(policy: &Policy, floor: Option<Status>) -> io::Result<Self> {
+    pub(super) fn for_policy(
+        policy: &SandboxPolicy,
+        floor: Option<SandboxStatus>,
+    ) -> io::Result<Self> {
         Ok(Self {
             level: policy.level,
             network: policy.network,
             unix_sockets: policy.unix_sockets,
             writable: policy.writable_folders(),
-            protected: Protected::of(policy)?,
-            floor,
+            protected: ProtectedPaths::for_policy(policy)?,
+            required_status: floor,
         })
     }
 }
 
-impl Protected {
+impl ProtectedPaths {
     /// Returns the protected paths for a child with `policy`, existing or not.
-    pub(super) fn of(policy: &Policy) -> io::Result<Self> {
+    pub(super) fn for_policy(policy: &SandboxPolicy) -> io::Result<Self> {
         let mut all = Self { near: policy.always_protected(), ..Self::default() };
-        if policy.level == Level::WorkspaceWrite {
-            for root in &policy.roots {
-                let found = system::protected_in(root)?;
+        if policy.level == SandboxLevel::WorkspaceWrite {
+            for root in &policy.writable_roots {
+                let found = system::find_protected(root)?;
                 all.near.extend(found.near);
                 all.deep.extend(found.deep);
             }
@@ -81,7 +85,7 @@ impl Protected {
     }
 
     /// Returns the paths of `later` that are not in `self`.
-    pub(super) fn missing(&self, later: Self) -> Vec<PathBuf> {
+    pub(super) fn new_in(&self, later: Self) -> Vec<PathBuf> {
         let all = later.near.into_iter().chain(later.deep);
         all.filter(|path| !self.contains(path)).collect()
     }

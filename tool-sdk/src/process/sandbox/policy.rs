@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::status::{Enforced, Status, Support};
+use super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
 use super::{confine, system};
 use crate::context::Session;
 
@@ -17,7 +17,7 @@ use crate::context::Session;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Level {
+pub enum SandboxLevel {
     /// Read files, but write nothing and use no network.
     ReadOnly,
     /// Also write to the workspace and to folders for temporary files.
@@ -31,7 +31,7 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Mode {
+pub enum SandboxMode {
     /// There is no sandbox.
     #[default]
     Off,
@@ -63,11 +63,11 @@ macro_rules! words {
         }
 
         impl FromStr for $type {
-            type Err = InvalidName;
+            type Err = InvalidSandboxName;
 
-            fn from_str(text: &str) -> Result<Self, InvalidName> {
+            fn from_str(text: &str) -> Result<Self, InvalidSandboxName> {
                 let found = Self::ALL.iter().copied().find(|one| one.as_str() == text);
-                found.ok_or_else(|| InvalidName {
+                found.ok_or_else(|| InvalidSandboxName {
                     name: text.to_owned(),
                     expected: concat!($what, ":", $(" ", $word),*),
                 })
@@ -77,11 +77,11 @@ macro_rules! words {
 }
 
 words!(
-    Level, "a sandbox level",
+    SandboxLevel, "a sandbox level",
     ReadOnly => "read_only", WorkspaceWrite => "workspace_write", Full => "full"
 );
 words!(
-    Mode, "a sandbox mode",
+    SandboxMode, "a sandbox mode",
     Off => "off", BestEffort => "best_effort", Required => "required"
 );
 
@@ -89,7 +89,7 @@ words!(
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not {expected}")]
 #[non_exhaustive]
-pub struct InvalidName {
+pub struct InvalidSandboxName {
     /// The text.
     pub name: String,
     /// The kind of name and the valid names.
@@ -114,46 +114,46 @@ pub struct InvalidName {
 /// assert!(SandboxPolicy::of_session(&Session::new("s2")).is_off());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Policy {
-    mode: Mode,
-    pub(super) level: Level,
+pub struct SandboxPolicy {
+    mode: SandboxMode,
+    pub(super) level: SandboxLevel,
     pub(super) network: bool,
     pub(super) unix_sockets: bool,
-    pub(super) roots: BTreeSet<PathBuf>,
+    pub(super) writable_roots: BTreeSet<PathBuf>,
     pub(super) protected: BTreeSet<PathBuf>,
     pub(super) helper: Option<PathBuf>,
 }
 
-impl Policy {
+impl SandboxPolicy {
     /// Creates a policy without network access and without writable folders.
     #[must_use]
-    pub fn new(mode: Mode, level: Level) -> Self {
+    pub fn new(mode: SandboxMode, level: SandboxLevel) -> Self {
         Self { mode, level, ..Self::default() }
     }
 
     /// Returns the policy that the host attached to `session`; off by default.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub fn of_session(session: &Session) -> Self {
         session.lent().get::<Self>().map(|lent| (*lent).clone()).unwrap_or_default()
     }
 
     /// Sets what happens when the policy cannot be enforced.
     #[must_use]
-    pub fn with_mode(mut self, mode: Mode) -> Self {
+    pub fn with_mode(mut self, mode: SandboxMode) -> Self {
         self.mode = mode;
         self
     }
 
     /// Sets the level.
     #[must_use]
-    pub fn with_level(mut self, level: Level) -> Self {
+    pub fn with_level(mut self, level: SandboxLevel) -> Self {
         self.level = level;
         self
     }
 
     /// Sets whether the child may use networks. Default: no.
     #[must_use]
-    pub fn network(mut self, network: bool) -> Self {
+    pub fn with_network(mut self, network: bool) -> Self {
         self.network = network;
         self
     }
@@ -163,7 +163,7 @@ impl Policy {
     /// Some of them belong to daemons that execute requests, such as container engines and key
     /// agents. `socketpair`, which connects to nothing else, is always allowed.
     #[must_use]
-    pub fn unix_sockets(mut self, unix_sockets: bool) -> Self {
+    pub fn with_unix_sockets(mut self, unix_sockets: bool) -> Self {
         self.unix_sockets = unix_sockets;
         self
     }
@@ -175,14 +175,14 @@ impl Policy {
     /// that exist when the child starts. Other protected files can be created, and are reported
     /// when the child has exited.
     #[must_use]
-    pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.roots.insert(folder.into());
+    pub fn with_writable(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.writable_roots.insert(folder.into());
         self
     }
 
     /// Adds a protected path in a writable folder.
     #[must_use]
-    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+    pub fn with_protected(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.insert(path.into());
         self
     }
@@ -190,86 +190,89 @@ impl Policy {
     /// Sets the helper, a program that calls [`run_helper_if_asked`](super::run_helper_if_asked).
     /// For hosts whose own program does not.
     #[must_use]
-    pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
+    pub fn with_helper(mut self, program: impl Into<PathBuf>) -> Self {
         self.helper = Some(program.into());
         self
     }
 
     /// Returns what happens when the policy cannot be enforced.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
+    pub const fn mode(&self) -> SandboxMode {
         self.mode
     }
 
     /// Returns how much the child may do.
     #[must_use]
-    pub const fn level(&self) -> Level {
+    pub const fn level(&self) -> SandboxLevel {
         self.level
     }
 
     /// Returns whether the child may use networks.
     #[must_use]
     pub const fn has_network(&self) -> bool {
-        self.network || matches!(self.level, Level::Full)
+        self.network || matches!(self.level, SandboxLevel::Full)
     }
 
     /// Returns whether the policy restricts nothing.
     #[must_use]
     pub const fn is_off(&self) -> bool {
-        matches!(self.mode, Mode::Off) || matches!(self.level, Level::Full)
+        matches!(self.mode, SandboxMode::Off) || matches!(self.level, SandboxLevel::Full)
     }
 
     /// Returns what would be enforced for a child; probed once per policy and cached.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> SandboxStatus {
         self.support().status
     }
 
     /// Returns what this machine supports; probed once per policy and cached.
     #[must_use]
-    pub fn support(&self) -> Support {
-        confine::support(self)
+    pub fn support(&self) -> SandboxSupport {
+        confine::cached_support(self)
     }
 
     /// Returns whether a child with this status may run.
     #[must_use]
-    pub fn is_met_by(&self, status: &Status) -> bool {
-        self.mode != Mode::Required || self.is_off() || self.is_whole(status)
+    pub fn is_met_by(&self, status: &SandboxStatus) -> bool {
+        self.mode != SandboxMode::Required || self.is_off() || self.is_fully_enforced(status)
     }
 
     /// Returns whether `status` enforces this policy completely.
-    fn is_whole(&self, status: &Status) -> bool {
-        status.filesystem == Enforced::Full
-            && status.processes == Enforced::Full
-            && (self.network || status.network == Enforced::Full)
+    fn is_fully_enforced(&self, status: &SandboxStatus) -> bool {
+        status.filesystem == EnforcementLevel::Full
+            && status.processes == EnforcementLevel::Full
+            && (self.network || status.network == EnforcementLevel::Full)
     }
 
     /// Returns the status if it enforces less than this policy.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "used for MCP servers only"))]
-    pub(in crate::process) fn shortfall(&self, status: Option<&Status>) -> Option<Status> {
-        status.filter(|status| !self.is_whole(status)).cloned()
+    pub(in crate::process) fn find_shortfall(
+        &self,
+        status: Option<&SandboxStatus>,
+    ) -> Option<SandboxStatus> {
+        status.filter(|status| !self.is_fully_enforced(status)).cloned()
     }
 
     /// Returns the writable folders, without those for temporary files; `None` when the kernel does
     /// not fully confine writes to them.
     #[must_use]
     pub fn enforced_roots(&self) -> Option<Vec<PathBuf>> {
-        if self.is_off() || self.status().filesystem != Enforced::Full {
+        if self.is_off() || self.status().filesystem != EnforcementLevel::Full {
             return None;
         }
         Some(match self.level {
-            Level::WorkspaceWrite => self.roots.iter().cloned().collect(),
-            Level::ReadOnly | Level::Full => Vec::new(),
+            SandboxLevel::WorkspaceWrite => self.writable_roots.iter().cloned().collect(),
+            SandboxLevel::ReadOnly | SandboxLevel::Full => Vec::new(),
         })
     }
 
     /// Returns all writable folders, without those inside of another one.
     pub(super) fn writable_folders(&self) -> Vec<PathBuf> {
-        if self.level != Level::WorkspaceWrite {
+        if self.level != SandboxLevel::WorkspaceWrite {
             return Vec::new();
         }
-        let temporary = system::temporary().into_iter();
-        let all: BTreeSet<PathBuf> = self.roots.iter().cloned().chain(temporary).collect();
+        let temporary = system::temporary_folders().into_iter();
+        let all: BTreeSet<PathBuf> = self.writable_roots.iter().cloned().chain(temporary).collect();
         // In path order, a folder comes before its subfolders.
         let mut outermost: Vec<PathBuf> = Vec::new();
         for folder in all {
@@ -283,11 +286,11 @@ impl Policy {
     /// Returns the protected paths that need not exist: a placeholder is created and removed with
     /// the child.
     pub(super) fn always_protected(&self) -> BTreeSet<PathBuf> {
-        if self.level != Level::WorkspaceWrite {
+        if self.level != SandboxLevel::WorkspaceWrite {
             return BTreeSet::new();
         }
         let writable = self.writable_folders();
-        let repositories = self.roots.iter().map(|root| root.join(".git"));
+        let repositories = self.writable_roots.iter().map(|root| root.join(".git"));
         let all = repositories.chain(self.protected.iter().cloned());
         // Paths outside of the writable folders are read-only anyway.
         all.filter(|path| writable.iter().any(|folder| path.starts_with(folder))).collect()

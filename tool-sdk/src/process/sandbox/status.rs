@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Enforced {
+pub enum EnforcementLevel {
     /// Not at all.
     #[default]
     None,
@@ -22,7 +22,7 @@ pub enum Enforced {
     Full,
 }
 
-impl Enforced {
+impl EnforcementLevel {
     /// Returns `none`, `partial` or `full`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -34,7 +34,7 @@ impl Enforced {
     }
 }
 
-impl fmt::Display for Enforced {
+impl fmt::Display for EnforcementLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -43,20 +43,20 @@ impl fmt::Display for Enforced {
 /// What is enforced for a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Status {
+pub struct SandboxStatus {
     /// Whether only writable folders can be written, without the protected files in them.
-    pub filesystem: Enforced,
+    pub filesystem: EnforcementLevel,
     /// Whether networks are blocked.
-    pub network: Enforced,
+    pub network: EnforcementLevel,
     /// Whether all descendants end with the child, and other processes are hidden from it.
-    pub processes: Enforced,
+    pub processes: EnforcementLevel,
     /// The gaps and their causes.
     pub reasons: Vec<String>,
 }
 
-impl Status {
+impl SandboxStatus {
     /// Returns a status in which nothing is enforced, for `reason`.
-    pub(super) fn none(reason: impl fmt::Display) -> Self {
+    pub(super) fn unenforced(reason: impl fmt::Display) -> Self {
         Self { reasons: vec![reason.to_string()], ..Self::default() }
     }
 
@@ -65,7 +65,7 @@ impl Status {
     /// It never does when writes to files are not restricted, even if other restrictions are.
     #[must_use]
     pub fn is_confined(&self) -> bool {
-        self.filesystem != Enforced::None
+        self.filesystem != EnforcementLevel::None
     }
 
     /// Returns whether this enforces at least as much as `floor`.
@@ -73,7 +73,7 @@ impl Status {
         not(all(feature = "sandbox", target_os = "linux")),
         expect(dead_code, reason = "only a helper compares")
     )]
-    pub(super) fn reaches(&self, floor: &Self) -> bool {
+    pub(super) fn is_at_least(&self, floor: &Self) -> bool {
         self.filesystem >= floor.filesystem
             && self.network >= floor.network
             && self.processes >= floor.processes
@@ -81,7 +81,7 @@ impl Status {
 }
 
 /// `filesystem full, network none, processes full (why)`.
-impl fmt::Display for Status {
+impl fmt::Display for SandboxStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { filesystem, network, processes, .. } = self;
         write!(f, "filesystem {filesystem}, network {network}, processes {processes}")?;
@@ -95,9 +95,9 @@ impl fmt::Display for Status {
 /// What a machine supports for a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Support {
+pub struct SandboxSupport {
     /// What would be enforced for a child.
-    pub status: Status,
+    pub status: SandboxStatus,
     /// The Landlock ABI version, if the kernel has Landlock.
     pub landlock: Option<i32>,
     /// Whether user and mount namespaces are available.
@@ -109,7 +109,7 @@ pub struct Support {
 /// The result of one attempt of the self-test to escape the sandbox, or to work inside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Attempt {
+pub struct SelfTestAttempt {
     /// What was attempted.
     pub name: String,
     /// Whether it is expected to succeed.
@@ -123,23 +123,23 @@ pub struct Attempt {
 /// The result of the self-test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct SelfTest {
+pub struct SelfTestReport {
     /// What was enforced for the child.
-    pub status: Status,
+    pub status: SandboxStatus,
     /// The attempts.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<SelfTestAttempt>,
 }
 
-impl SelfTest {
+impl SelfTestReport {
     /// Returns whether no attempt had an unexpected result.
     #[must_use]
-    pub fn passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         self.attempts.iter().all(|attempt| attempt.passed != Some(false))
     }
 
     /// Returns the number of attempts that were not skipped.
     #[must_use]
-    pub fn tried(&self) -> usize {
+    pub fn attempted_count(&self) -> usize {
         self.attempts.iter().filter(|attempt| attempt.passed.is_some()).count()
     }
 }

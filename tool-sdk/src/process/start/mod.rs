@@ -20,32 +20,32 @@ pub(super) mod wires;
 use std::io;
 
 #[cfg(unix)]
-pub(super) use self::terminal::{INTERRUPT, Terminal};
+pub(super) use self::terminal::{INTERRUPT_CHAR, PtyMaster};
 #[cfg(target_os = "linux")]
-pub(super) use self::terminal::{group_of, session_of};
+pub(super) use self::terminal::{pgid_of_pid, sid_of_pid};
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 
 #[cfg(not(unix))]
 use self::elsewhere::start_wired;
 #[cfg(target_os = "linux")]
-use self::linux::start_wired;
+use self::linux::spawn_with_stdio;
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{Child, limit_of};
+pub(super) use self::linux::{ChildProcess, rlimit_of_pid};
 #[cfg(all(unix, not(target_os = "linux")))]
 use self::unix::start_wired;
-use super::mark::Mark;
-use super::program::Program;
+use super::mark::ProcessTag;
+use super::program::CommandSpec;
 
 /// The read end of a child's output.
-pub(super) type Reader = Box<dyn tokio::io::AsyncRead + Send + Unpin>;
+pub(super) type OutputReader = Box<dyn tokio::io::AsyncRead + Send + Unpin>;
 
 /// The write end of a child's input.
-pub(super) type Writer = Box<dyn tokio::io::AsyncWrite + Send + Sync + Unpin>;
+pub(super) type InputWriter = Box<dyn tokio::io::AsyncWrite + Send + Sync + Unpin>;
 
 /// A file descriptor of the child that the host keeps open while the child runs.
 #[cfg(unix)]
-pub(super) type Held = std::os::fd::OwnedFd;
+pub(super) type HeldFd = std::os::fd::OwnedFd;
 
 /// Without Unix there is none.
 #[cfg(not(unix))]
@@ -53,43 +53,47 @@ pub(super) type Held = std::convert::Infallible;
 
 /// How the stdio of a child is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wiring {
+pub(super) enum StdioMode {
     /// A pipe for standard input, and separate pipes for standard output and standard error.
-    Fed,
+    PipedStdin,
     /// No standard input, and separate pipes for standard output and standard error.
-    Apart,
+    NullStdin,
     /// No standard input, and one pipe for standard output and standard error, which keeps the
     /// order in which they were written.
     #[cfg(unix)]
-    Together,
+    MergedOutput,
     /// A pseudoterminal of its own.
     #[cfg(unix)]
     Terminal,
 }
 
 /// A running child and the host's ends of its stdio.
-pub(super) struct Started {
-    pub(super) child: Child,
-    pub(super) streams: Streams,
+pub(super) struct SpawnedChild {
+    pub(super) child: ChildProcess,
+    pub(super) streams: HostStdio,
 }
 
 /// The host's ends of a child's stdio.
-pub(super) struct Streams {
-    pub(super) input: Option<Writer>,
-    pub(super) output: Reader,
-    pub(super) complaints: Option<Reader>,
+pub(super) struct HostStdio {
+    pub(super) stdin: Option<InputWriter>,
+    pub(super) stdout: OutputReader,
+    pub(super) stderr: Option<OutputReader>,
     /// The master side, if the child has a pseudoterminal.
     #[cfg(unix)]
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<PtyMaster>,
     /// The child's output descriptors, to be dropped when it has exited. An open terminal keeps
     /// the output readable for a child that closes it and opens `/dev/tty` again. An open pipe
     /// avoids a wake-up for end of file just before the one for the exit.
-    pub(super) held: Vec<Held>,
+    pub(super) child_fds: Vec<HeldFd>,
 }
 
-/// Starts `program` with the tag `mark`.
-pub(super) fn start(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
+/// Starts `spec` with the tag `tag`.
+pub(super) fn spawn_child(
+    spec: &CommandSpec,
+    tag: &ProcessTag,
+    wiring: StdioMode,
+) -> io::Result<SpawnedChild> {
     #[cfg(target_os = "linux")]
-    super::guardian::watch()?;
-    start_wired(program, mark, wiring)
+    super::guardian::ensure_running()?;
+    spawn_with_stdio(spec, tag, wiring)
 }

@@ -8,72 +8,72 @@ use std::os::fd::OwnedFd;
 
 use tokio::net::unix::pipe;
 
-use super::{Reader, Streams, Wiring, Writer, terminal};
+use super::{HostStdio, InputWriter, OutputReader, StdioMode, terminal};
 
 /// The child's ends of its stdio.
-pub(in crate::process) struct Ends {
-    pub(in crate::process) input: OwnedFd,
-    pub(in crate::process) output: OwnedFd,
+pub(in crate::process) struct ChildStdio {
+    pub(in crate::process) stdin: OwnedFd,
+    pub(in crate::process) stdout: OwnedFd,
     /// `None` when standard error is merged into standard output.
-    pub(in crate::process) complaints: Option<OwnedFd>,
+    pub(in crate::process) stderr: Option<OwnedFd>,
     /// Whether they are a terminal, which becomes the controlling terminal of the child.
     pub(in crate::process) is_terminal: bool,
 }
 
 /// Opens both ends.
-pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
-    if wiring == Wiring::Terminal {
-        return on_terminal();
+pub(super) fn open_stdio(wiring: StdioMode) -> io::Result<(ChildStdio, HostStdio)> {
+    if wiring == StdioMode::Terminal {
+        return open_pty_stdio();
     }
     let (input, writer) = match wiring {
-        Wiring::Fed => fed().map(|(input, writer)| (input, Some(writer)))?,
+        StdioMode::PipedStdin => open_stdin_pipe().map(|(input, writer)| (input, Some(writer)))?,
         _ => (OwnedFd::from(File::open("/dev/null")?), None),
     };
-    let (reader, output) = read()?;
+    let (reader, output) = open_output_pipe()?;
     let (errors, complaints) = match wiring {
-        Wiring::Together => (None, None),
-        _ => read().map(|(errors, complaints)| (Some(errors), Some(complaints)))?,
+        StdioMode::MergedOutput => (None, None),
+        _ => open_output_pipe().map(|(errors, complaints)| (Some(errors), Some(complaints)))?,
     };
-    let ends = Ends { input, output, complaints, is_terminal: false };
-    let streams = Streams {
-        input: writer,
-        output: reader,
-        complaints: errors,
+    let ends = ChildStdio { stdin: input, stdout: output, stderr: complaints, is_terminal: false };
+    let streams = HostStdio {
+        stdin: writer,
+        stdout: reader,
+        stderr: errors,
         terminal: None,
-        held: Vec::new(),
+        child_fds: Vec::new(),
     };
     Ok((ends, streams))
 }
 
-impl Ends {
+impl ChildStdio {
     /// Returns the descriptors that the child writes to.
     #[cfg(target_os = "linux")]
-    pub(super) fn written(self) -> Vec<OwnedFd> {
-        std::iter::once(self.output).chain(self.complaints).collect()
+    pub(super) fn into_output_fds(self) -> Vec<OwnedFd> {
+        std::iter::once(self.stdout).chain(self.stderr).collect()
     }
 }
 
-fn fed() -> io::Result<(OwnedFd, Writer)> {
+fn open_stdin_pipe() -> io::Result<(OwnedFd, InputWriter)> {
     let (reader, writer) = io::pipe()?;
     Ok((reader.into(), Box::new(pipe::Sender::from_owned_fd(writer.into())?)))
 }
 
-fn read() -> io::Result<(Reader, OwnedFd)> {
+fn open_output_pipe() -> io::Result<(OutputReader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     // `from_owned_fd` would check that it is a pipe and non-blocking.
     rustix::io::ioctl_fionbio(&reader, true)?;
     Ok((Box::new(pipe::Receiver::from_owned_fd_unchecked(reader.into())?), writer.into()))
 }
 
-fn on_terminal() -> io::Result<(Ends, Streams)> {
-    let (terminal, end) = terminal::open()?;
-    let ends = Ends { output: end.try_clone()?, complaints: None, input: end, is_terminal: true };
-    let streams = Streams {
-        input: Some(Box::new(terminal.clone())),
-        output: Box::new(terminal.clone()),
-        complaints: None,
+fn open_pty_stdio() -> io::Result<(ChildStdio, HostStdio)> {
+    let (terminal, end) = terminal::open_pty()?;
+    let ends = ChildStdio { stdout: end.try_clone()?, stderr: None, stdin: end, is_terminal: true };
+    let streams = HostStdio {
+        stdin: Some(Box::new(terminal.clone())),
+        stdout: Box::new(terminal.clone()),
+        stderr: None,
         terminal: Some(terminal),
-        held: Vec::new(),
+        child_fds: Vec::new(),
     };
     Ok((ends, streams))
 }

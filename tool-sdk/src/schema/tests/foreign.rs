@@ -9,7 +9,7 @@ fn refused(schema: Value, path: &str, problem: &str) {
 }
 
 #[test]
-fn foreign_schemas_are_checked() {
+fn rejects_invalid_external_schemas() {
     refused(json!([]), "", "a schema of parameters must be a JSON object");
     refused(
         json!({ "type": "string" }),
@@ -55,7 +55,7 @@ fn foreign_schemas_are_checked() {
 }
 
 #[test]
-fn earlier_drafts_are_brought_up_to_date() {
+fn upgrades_earlier_drafts() {
     let schema = Schema::from_value(json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Args",

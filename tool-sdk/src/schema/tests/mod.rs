@@ -257,7 +257,7 @@ fn one_generator_serves_all_properties() {
 }
 
 #[test]
-fn types_that_depend_on_what_is_around_them_take_the_long_way() {
+fn context_dependent_types_take_the_slow_path() {
     assert!(short_way_is_as_long::<String>());
     assert!(short_way_is_as_long::<Option<Vec<u8>>>());
     assert!(short_way_is_as_long::<Point>());
@@ -271,7 +271,7 @@ fn types_that_depend_on_what_is_around_them_take_the_long_way() {
 }
 
 #[test]
-fn maps_tuples_and_values_stay_what_they_are() {
+fn keeps_maps_tuples_and_values() {
     check_property::<HashMap<String, u8>>(
         true,
         json!({
@@ -298,7 +298,7 @@ fn maps_tuples_and_values_stay_what_they_are() {
 }
 
 #[test]
-fn null_stays_where_it_means_something() {
+fn keeps_null_in_items_and_outputs() {
     check_property::<Vec<Option<String>>>(
         true,
         json!({ "type": "array", "items": { "type": ["string", "null"] } }),
@@ -373,7 +373,7 @@ fn a_definition_in_a_conjunction_is_not_closed() {
 }
 
 #[test]
-fn words_as_names_of_properties_survive() {
+fn keeps_properties_named_like_keywords() {
     #[derive(Deserialize, JsonSchema)]
     #[expect(non_snake_case, reason = "the names of keywords")]
     struct Words {
@@ -406,7 +406,7 @@ impl JsonSchema for Instant {
 }
 
 #[test]
-fn standard_formats_stay() {
+fn keeps_standard_formats_only() {
     check_property::<Option<Instant>>(false, json!({ "type": "string", "format": "date-time" }));
     struct Odd;
     impl JsonSchema for Odd {
@@ -445,7 +445,7 @@ fn serde_defaults_are_kept_and_null_is_none() {
 }
 
 #[test]
-fn an_empty_struct_takes_nothing() {
+fn an_empty_struct_has_no_properties() {
     #[derive(Deserialize, JsonSchema)]
     struct Empty {}
     assert_eq!(Schema::of::<Empty>(), Schema::default());
@@ -457,7 +457,7 @@ fn an_empty_struct_takes_nothing() {
 }
 
 #[test]
-fn parameters_are_put_together_in_order() {
+fn keeps_the_order_of_parameters() {
     let mut path = property::<String>("path", true);
     path.description = "Where.";
     path.length(1, 200);
@@ -504,7 +504,7 @@ fn parameters_are_put_together_in_order() {
 }
 
 #[test]
-fn refinements_leave_required_parameters_alone() {
+fn keeps_required_parameters_in_refinements() {
     let mut schema =
         object([property::<String>("a", true), property::<String>("b", false)].into_iter());
     schema.describe("a", "New.");

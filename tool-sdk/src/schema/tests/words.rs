@@ -33,7 +33,7 @@ fn signatures_are_one_line() {
 }
 
 #[test]
-fn signatures_end() {
+fn truncates_long_signatures() {
     let properties: Map<String, Value> = (0..500)
         .map(|at| (format!("ein_langer_parameter_{at}"), json!({ "type": "string" })))
         .collect();
@@ -62,7 +62,7 @@ fn signatures_end() {
 const MAX_LINE: usize = 1510;
 
 #[test]
-fn types_in_words() {
+fn describes_types() {
     let check = |schema: Value, expected: &str| assert_eq!(type_words(&schema), expected);
     check(
         json!({ "type": "integer", "minimum": 1, "maximum": 5000 }),

@@ -106,9 +106,9 @@ impl App {
         #[cfg(unix)]
         let _ = process::harden_process();
         #[cfg(unix)]
-        process::raise_open_files();
-        process::hear_of_children();
-        process::keep_memory();
+        process::raise_open_files_limit();
+        process::restore_sigchld();
+        process::deny_memory_access();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {
@@ -242,7 +242,7 @@ impl App {
     }
 }
 
-/// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
+/// Rewrites `help call TAG_VARIABLE` to `call TAG_VARIABLE --help`, because the parameters of a tool are not part
 /// of the program's own clap command. Program options may come before and after it.
 fn asked_for_help(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let mut at = 0;

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::exit::{self, Failure, Result};
 use super::{Io, grammar, place, style};
 use crate::process;
-use crate::process::sandbox::{self, Attempt, Policy, SelfTest, Support};
+use crate::process::sandbox::{
+    self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
+};
 
 /// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
@@ -40,19 +42,19 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
 
 /// The content of the report.
 struct Report {
-    policy: Policy,
-    support: Support,
+    policy: SandboxPolicy,
+    support: SandboxSupport,
     openat2: bool,
     shells: Vec<(&'static str, PathBuf)>,
     state: Option<State>,
     /// Requirements of the configuration that the machine does not meet.
     missing: Vec<String>,
-    tested: Option<SelfTest>,
+    tested: Option<SelfTestReport>,
 }
 
 impl Report {
     fn is_ok(&self) -> bool {
-        self.missing.is_empty() && self.tested.as_ref().is_none_or(SelfTest::passed)
+        self.missing.is_empty() && self.tested.as_ref().is_none_or(SelfTestReport::has_passed)
     }
 
     fn json(&self) -> Value {
@@ -83,7 +85,7 @@ impl Report {
     }
 
     fn lines(&self) -> Vec<String> {
-        let Support { status, landlock, namespaces, seccomp, .. } = &self.support;
+        let SandboxSupport { status, landlock, namespaces, seccomp, .. } = &self.support;
         let landlock = landlock.map_or("no".to_owned(), |version| format!("version {version}"));
         let shells: Vec<&str> = self.shells.iter().map(|(name, _)| *name).collect();
         let mut lines = vec![
@@ -135,12 +137,12 @@ impl Report {
             weaker
                 .push("path rules are case-sensitive, even on case-insensitive mounts".to_owned());
         }
-        if !process::hears_of_children() {
+        if !process::receives_sigchld() {
             weaker.push("no command can run: SIGCHLD is ignored, so exit codes are lost".into());
         }
         if !cfg!(target_os = "linux") {
             weaker.push("ending a command may leave processes that it started".to_owned());
-        } else if !process::finds_what_hides() {
+        } else if !process::has_rlimit_tags() {
             weaker.push(
                 "without a sandbox, a process that changes its parent, session and environment \
                  at once outlives its command: the limit that would identify it (RLIMIT_LOCKS) \
@@ -165,8 +167,8 @@ fn yes(it_is: bool) -> &'static str {
 }
 
 /// Returns the requirements of `policy` that the sandbox does not meet.
-fn missing(policy: &Policy) -> Vec<String> {
-    if policy.mode() != sandbox::Mode::Required || policy.is_off() {
+fn missing(policy: &SandboxPolicy) -> Vec<String> {
+    if policy.mode() != sandbox::SandboxMode::Required || policy.is_off() {
         return Vec::new();
     }
     let status = policy.status();
@@ -174,7 +176,7 @@ fn missing(policy: &Policy) -> Vec<String> {
     if met { Vec::new() } else { vec![format!("the sandbox is required: {status}")] }
 }
 
-fn tested(matches: &ArgMatches) -> Result<Option<SelfTest>> {
+fn tested(matches: &ArgMatches) -> Result<Option<SelfTestReport>> {
     if !matches.get_flag(grammar::SELF_TEST) {
         return Ok(None);
     }
@@ -185,16 +187,16 @@ fn tested(matches: &ArgMatches) -> Result<Option<SelfTest>> {
     Ok(Some(tested))
 }
 
-fn tested_json(tested: &SelfTest) -> Value {
+fn tested_json(tested: &SelfTestReport) -> Value {
     json!({
-        "passed": tested.passed(),
-        "tried": tested.tried(),
-        "skipped": tested.attempts.len() - tested.tried(),
+        "passed": tested.has_passed(),
+        "tried": tested.attempted_count(),
+        "skipped": tested.attempts.len() - tested.attempted_count(),
         "attempts": tested.attempts,
     })
 }
 
-fn attempt_line(attempt: &Attempt) -> String {
+fn attempt_line(attempt: &SelfTestAttempt) -> String {
     let verdict = match attempt.passed {
         Some(true) => "ok",
         Some(false) => "FAILED",
@@ -204,13 +206,13 @@ fn attempt_line(attempt: &Attempt) -> String {
     format!("{verdict:<11} {wanted} {}: {}", attempt.name, attempt.detail)
 }
 
-fn summary(tested: &SelfTest) -> String {
+fn summary(tested: &SelfTestReport) -> String {
     let skipped = tested.attempts.iter().filter(|attempt| attempt.passed.is_none());
     let mut reasons: Vec<&str> = skipped.map(|attempt| attempt.detail.as_str()).collect();
     let count = reasons.len();
     reasons.dedup();
     let why = if count == 0 { String::new() } else { format!(" ({})", reasons.join("; ")) };
-    format!("sandbox tests: {} run, {count} skipped{why}", tested.tried())
+    format!("sandbox tests: {} run, {count} skipped{why}", tested.attempted_count())
 }
 
 /// Finds the shells in `PATH`.
@@ -377,12 +379,12 @@ mod tests {
     #[test]
     fn counts_skipped_attempts_with_reasons() {
         let attempt = |passed, detail: &str| json!({"name": "x", "allowed": false, "passed": passed, "detail": detail});
-        let test: SelfTest = serde_json::from_value(json!({
+        let test: SelfTestReport = serde_json::from_value(json!({
             "status": {"filesystem": "full", "network": "none", "processes": "full", "reasons": []},
             "attempts": [attempt(Some(true), "a"), attempt(None, "b"), attempt(None, "b")],
         }))
         .unwrap();
-        assert!(test.passed());
+        assert!(test.has_passed());
         assert_eq!(summary(&test), "sandbox tests: 1 run, 2 skipped (b)");
     }
 }

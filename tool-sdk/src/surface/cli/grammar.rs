@@ -47,7 +47,7 @@ pub(super) const YES: &str = "yes";
 /// Replaces a blank where help must not be wrapped, as in an example command.
 pub(super) const UNBREAKABLE: &str = "\u{a0}";
 
-/// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
+/// Names of program options. A tool parameter of such a name gets the flag `--arg-TAG_VARIABLE`.
 pub(super) const RESERVED: &[&str] = &[
     "allow",
     "ask",
@@ -91,7 +91,7 @@ pub(super) fn command(program: &str) -> Command {
     )
 }
 
-/// Builds `call NAME …` or `check NAME …` with the parameters of the tool as flags.
+/// Builds `call TAG_VARIABLE …` or `check TAG_VARIABLE …` with the parameters of the tool as flags.
 pub(super) fn tool(
     program: &str,
     verb: Verb,
@@ -287,11 +287,12 @@ pub(super) fn with_globals(command: Command) -> Command {
         |name, help| value(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
     let modes =
         PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).try_map(|mode| mode.parse::<Mode>());
-    let sandbox_modes = sandbox::Mode::ALL.iter().map(|mode| mode.as_str());
-    let sandbox_modes =
-        PossibleValuesParser::new(sandbox_modes).try_map(|mode| mode.parse::<sandbox::Mode>());
-    let levels = sandbox::Level::ALL.iter().map(|level| level.as_str());
-    let levels = PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::Level>());
+    let sandbox_modes = sandbox::SandboxMode::ALL.iter().map(|mode| mode.as_str());
+    let sandbox_modes = PossibleValuesParser::new(sandbox_modes)
+        .try_map(|mode| mode.parse::<sandbox::SandboxMode>());
+    let levels = sandbox::SandboxLevel::ALL.iter().map(|level| level.as_str());
+    let levels =
+        PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
     command.args([
         folder(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)

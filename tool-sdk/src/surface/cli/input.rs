@@ -13,7 +13,7 @@ use super::exit::{Failure, Result};
 /// error message.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads the arguments of a call from `JSON`, `-` or `@FILE`.
+/// Reads the arguments of a call from `JSON_TYPE`, `-` or `@FILE`.
 pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     if given == "-" {
         return text(&mut *io.stdin, "standard input", MAX_BYTES);

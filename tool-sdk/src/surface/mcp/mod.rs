@@ -54,9 +54,10 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 pub use self::client::{
-    Address, Answers, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Questions, Reach, Remote,
-    RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream,
-    Upstreams, talk,
+    ClientFeatures, ConnectFn, ErrorClass, HttpEndpoint, InvalidServerConfig, ProgressCallback,
+    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemoteResult, RemoteTool,
+    ServerCommand, ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins,
+    TransportConfig, connect_streams,
 };
 use self::connection::Connection;
 pub use self::http::{Http, InvalidToken, Listener, Principal, Socket, Token};

@@ -11,7 +11,7 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::client::BLOCKS;
+use super::client::BLOCKS_KEY;
 use super::listing::Era;
 use super::page::Shows;
 use crate::call::Outcome;
@@ -92,7 +92,9 @@ pub(super) fn says_of_blocks(output: &Output, source: &Source) -> bool {
 /// What another server says of its blocks.
 fn said<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
     let blocks = match source {
-        Source::Mcp { .. } => output.metadata_map().and_then(|facts| facts.get(BLOCKS)?.as_array()),
+        Source::Mcp { .. } => {
+            output.metadata_map().and_then(|facts| facts.get(BLOCKS_KEY)?.as_array())
+        }
         _ => None,
     };
     blocks.into_iter().flatten().collect()
@@ -308,7 +310,7 @@ mod tests {
         ]);
         let output = |text: &str| {
             Output::text(text)
-                .metadata(BLOCKS, blocks.clone())
+                .metadata(BLOCKS_KEY, blocks.clone())
                 .attach(Attachment::uri("application/octet-stream", "a:b").named("n"))
         };
         let source = Source::Mcp { server: "s".to_owned() };

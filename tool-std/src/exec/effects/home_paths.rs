@@ -20,8 +20,8 @@ pub(super) fn strip_home(word: &str) -> Option<&str> {
 /// Returns the path of such a word in the home directory of commands.
 pub(super) fn home_path(word: &str) -> Option<PathBuf> {
     let rest = strip_home(word)?;
-    let env = ChildEnv::inherited();
-    let home = env.home().filter(|home| home.is_absolute())?;
+    let env = ChildEnv::from_host();
+    let home = env.home_dir().filter(|home| home.is_absolute())?;
     Some(home.join(rest))
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn is_program_below(program: &str, env: &ChildEnv, roots: &[&Path]) -
     if program.contains('/') || !path_leads_below(env, roots) {
         return false;
     }
-    let Some(file) = env.find(program) else { return false };
+    let Some(file) = env.find_program(program) else { return false };
     file.parent().is_some_and(|folder| is_folder_in(folder, roots))
 }
 
@@ -31,7 +31,7 @@ const GIT_EXEC_PATHS: &[&str] = &[
 pub(crate) fn is_external_git_command(command: &SimpleCommand) -> bool {
     let Some(program) = shell::external_git_program(&command.argv) else { return false };
     GIT_EXEC_PATHS.iter().any(|folder| Path::new(folder).join(&program).is_file())
-        || ChildEnv::path_only().find(&program).is_some()
+        || ChildEnv::path_only().find_program(&program).is_some()
 }
 
 /// A cached check of the search path.
@@ -51,11 +51,11 @@ thread_local! {
 /// Changing this later needs a change outside of the roots.
 fn path_leads_below(env: &ChildEnv, roots: &[&Path]) -> bool {
     let is_of =
-        |known: &&mut SearchPathCache| env.folders().eq(&known.folders) && roots == known.roots;
+        |known: &&mut SearchPathCache| env.path_dirs().eq(&known.folders) && roots == known.roots;
     LAST.with_borrow_mut(|last| match last.as_mut().filter(is_of) {
         Some(known) => known.leads_below,
         None => {
-            let folders: Vec<PathBuf> = env.folders().map(Path::to_owned).collect();
+            let folders: Vec<PathBuf> = env.path_dirs().map(Path::to_owned).collect();
             let roots_of = roots.iter().map(|root| root.to_path_buf()).collect();
             let leads_below = folders.iter().any(|folder| is_folder_in(folder, roots));
             *last = Some(SearchPathCache { folders, roots: roots_of, leads_below });
@@ -100,7 +100,7 @@ mod tests {
             ("cat", [system, system], false),
         ] {
             let path = format!("{}:{}", folders[0].display(), folders[1].display());
-            let env = ChildEnv::of([("PATH", path)]);
+            let env = ChildEnv::from_parent([("PATH", path)]);
             assert_eq!(is_program_below(program, &env, &[own]), expected, "{program} {folders:?}");
         }
     }

@@ -89,7 +89,7 @@ mod tests {
 
     // F141
     #[test]
-    fn colours_do_not_make_a_text_binary() {
+    fn ansi_colors_do_not_make_a_text_binary() {
         assert!(!looks_binary(b"\x1b[31mred\x1b[0m and plain\n"));
         assert!(!looks_binary(b""));
         assert!(looks_binary(b"\x01\x02text"));
@@ -97,7 +97,7 @@ mod tests {
 
     // F141
     #[test]
-    fn media_is_told_by_content() {
+    fn detects_media_types_by_content() {
         assert_eq!(media_type(b"\xff\xd8\xff\xe0rest"), Some("image/jpeg"));
         assert_eq!(media_type(b"GIF89a..."), Some("image/gif"));
         assert_eq!(media_type(b"RIFF\x01\x02\x03\x04WEBPVP8 "), Some("image/webp"));

@@ -41,7 +41,7 @@ impl Folder {
 
 // F141
 #[tokio::test]
-async fn lines_are_numbered_and_the_end_is_told() {
+async fn numbers_lines_and_reports_the_end() {
     let folder = Folder::with(&[("a.txt", b"one\r\ntwo\nthree")]);
     let output = folder.read("a.txt", 1, 10).await.unwrap();
     assert_eq!(output.as_text(), "1: one\n2: two\n3: three\n\n(End of file, 3 lines in all.)");
@@ -58,7 +58,7 @@ async fn lines_are_numbered_and_the_end_is_told() {
 
 // F141
 #[tokio::test]
-async fn a_page_says_how_to_continue() {
+async fn a_page_names_the_next_offset() {
     let folder = Folder::with(&[("a.txt", b"one\ntwo\nthree\nfour\n")]);
     assert_eq!(
         folder.text("a.txt", 2, 2).await,
@@ -69,7 +69,7 @@ async fn a_page_says_how_to_continue() {
 
 // F141
 #[tokio::test]
-async fn a_large_file_is_not_counted_and_not_shown_whole() {
+async fn pages_a_large_file_without_counting_its_lines() {
     let line = format!("{}\n", "x".repeat(99)).repeat(10_000);
     let folder = Folder::with(&[("big", line.as_bytes())]);
     let text = folder.text("big", 1, 5).await;
@@ -107,7 +107,7 @@ async fn an_offset_past_the_end_names_the_number_of_lines() {
 
 // F141
 #[tokio::test]
-async fn a_slip_in_the_name_is_answered() {
+async fn suggests_similar_names_for_a_missing_file() {
     let folder = Folder::with(&[("src/main.rs", b""), ("src/lib.rs", b"")]);
     let error = folder.error("src/mian.rs", 1).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -118,7 +118,7 @@ async fn a_slip_in_the_name_is_answered() {
 
 // F141
 #[tokio::test]
-async fn a_folder_is_no_file() {
+async fn rejects_a_folder() {
     let folder = Folder::with(&[("src/main.rs", b"")]);
     let error = folder.error("src", 1).await;
     assert_eq!(error.kind(), ErrorKind::Failed);
@@ -127,7 +127,7 @@ async fn a_folder_is_no_file() {
 
 // F141
 #[tokio::test]
-async fn outside_is_denied() {
+async fn denies_paths_outside_of_the_workspace() {
     let folder = Folder::with(&[]);
     for path in ["/etc/passwd", "../x"] {
         assert_eq!(folder.error(path, 1).await.kind(), ErrorKind::Denied, "{path}");
@@ -136,7 +136,7 @@ async fn outside_is_denied() {
 
 // F141
 #[tokio::test]
-async fn binary_files_are_refused() {
+async fn rejects_binary_files() {
     let folder =
         Folder::with(&[("a", b"text\0"), ("b", &[1; 100]), ("c.docx", b"looks like text")]);
     for path in ["a", "b", "c.docx"] {
@@ -149,7 +149,7 @@ async fn binary_files_are_refused() {
 // F141: such a displayed name leads to no file, and the hint says so.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_name_that_cannot_be_sent_is_explained() {
+async fn explains_a_name_that_is_not_utf8() {
     use std::os::unix::ffi::OsStrExt as _;
 
     let folder = Folder::with(&[("grin", b"x")]);
@@ -162,7 +162,7 @@ async fn a_name_that_cannot_be_sent_is_explained() {
 
 // F141
 #[tokio::test]
-async fn bad_bytes_are_shown_as_such() {
+async fn shows_invalid_utf8_as_replacement_characters() {
     let folder = Folder::with(&[("latin1", b"gr\xfcn\n")]);
     assert!(folder.text("latin1", 1, 1).await.starts_with("1: gr\u{fffd}n\n"));
 }
@@ -179,7 +179,7 @@ async fn images_are_attached() {
 
 // F141
 #[tokio::test]
-async fn an_attachment_has_a_limit() {
+async fn rejects_attachments_above_the_limit() {
     let file = [b"%PDF-1.7\n".to_vec(), vec![b'x'; 10 * 1024 * 1024]].concat();
     let folder = Folder::with(&[("a.pdf", &file)]);
     assert_eq!(
@@ -190,7 +190,7 @@ async fn an_attachment_has_a_limit() {
 
 // F141
 #[tokio::test]
-async fn nothing_is_read_when_the_time_is_up() {
+async fn read_file_fails_after_the_timeout() {
     let folder = Folder::with(&[("a.txt", b"one")]);
     let workspace = Workspace::open([folder.0.path()]).unwrap();
     let cx = context().with_timeout(Some(Duration::ZERO));
@@ -200,7 +200,7 @@ async fn nothing_is_read_when_the_time_is_up() {
 
 // F141: a path with a trailing separator names a folder for every tool.
 #[tokio::test]
-async fn a_file_is_not_read_under_the_path_of_a_folder() {
+async fn rejects_a_file_path_with_a_trailing_separator() {
     let folder = Folder::with(&[("e", b"text\n")]);
     for offset in [1, 2] {
         let error = folder.error("e/", offset).await;
@@ -212,7 +212,7 @@ async fn a_file_is_not_read_under_the_path_of_a_folder() {
 
 // F141: the same name in another Unicode normalization form is suggested.
 #[tokio::test]
-async fn a_name_that_is_composed_otherwise_is_offered() {
+async fn suggests_names_in_another_unicode_normalization() {
     let folder = Folder::with(&[("\u{fc}n\u{ef}", b"text\n")]);
     let error = folder.error("u\u{308}ni\u{308}", 1).await;
     assert_eq!(error.suggestion(), Some("did you mean `\u{fc}n\u{ef}`?"));

@@ -1,7 +1,7 @@
 //! Cases that the fixtures of other implementations leave open.
 
-use super::super::{ApplyError, Effort, Section, VerifyError, parse, update};
 use super::{apply, check, chunks, patch};
+use crate::patch::{ApplyError, Effort, Section, VerifyError, parse, update};
 
 #[track_caller]
 fn check_pass(old: &str, body: &str, expected: &str) {
@@ -10,7 +10,7 @@ fn check_pass(old: &str, body: &str, expected: &str) {
 
 // F142, F143: line endings and byte order mark are kept.
 #[test]
-fn each_line_keeps_its_end() {
+fn keeps_line_endings() {
     check("a\r\nb\r\n", "@@\n a\n-b\n+B\n+C", "a\r\nB\r\nC\r\n");
     check("a\r\nb\nc\r", "@@\n a\n b\n c\n+d", "a\r\nb\nc\rd\r\n");
     check("a\rb\rc", "@@\n-b\n+B", "a\rB\rc");
@@ -19,7 +19,7 @@ fn each_line_keeps_its_end() {
 }
 
 #[test]
-fn a_missing_last_end_stays_until_the_patch_writes_there() {
+fn keeps_a_missing_last_line_ending_until_it_is_patched() {
     check("a\nb", "@@\n-a\n+A\n b", "A\nb");
     check("a\nb", "@@\n-b\n+B", "a\nB\n");
     check("a\nb", "@@\n b\n+c", "a\nb\nc\n");
@@ -30,12 +30,12 @@ fn a_missing_last_end_stays_until_the_patch_writes_there() {
 }
 
 #[test]
-fn what_stays_keeps_its_bytes_however_it_was_found() {
+fn context_lines_keep_their_bytes_in_every_pass() {
     check("\u{201c}a\u{201d}  \n\tb\n", "@@\n \"a\"\n-b\n+c", "\u{201c}a\u{201d}  \nc\n");
 }
 
 #[test]
-fn each_pass_is_told() {
+fn reports_the_match_pass() {
     check_pass("a\n", "@@\n-a\n+b", "exact");
     check_pass("a \n", "@@\n-a\n+b", "trailing_blanks");
     check_pass("\ta\n", "@@\n-a\n+b", "blanks");
@@ -46,7 +46,7 @@ fn each_pass_is_told() {
 }
 
 #[test]
-fn an_exact_place_below_wins_over_a_loose_one_above() {
+fn exact_match_below_wins_over_loose_match_above() {
     check("  a\na\n", "@@\n-a\n+b", "  a\nb\n");
 }
 
@@ -59,7 +59,7 @@ fn chunks_go_from_top_to_bottom() {
 }
 
 #[test]
-fn several_lines_above_lead_to_the_place() {
+fn several_context_lines_locate_a_chunk() {
     let old = "class A\n fn f\n  x\nclass B\n fn f\n  x\n";
     let new = "class A\n fn f\n  x\nclass B\n fn f\n  y\n";
     for body in [
@@ -77,7 +77,7 @@ fn several_lines_above_lead_to_the_place() {
 }
 
 #[test]
-fn the_end_of_the_file_is_the_only_place_there() {
+fn end_of_file_chunks_match_only_at_the_end() {
     check("a\nb\na\n", "@@\n-a\n+z\n*** End of File", "a\nb\nz\n");
     assert!(apply("a\nb\n", "@@\n-a\n+z\n*** End of File").is_err());
     // The cursor is below the line.
@@ -85,7 +85,7 @@ fn the_end_of_the_file_is_the_only_place_there() {
 }
 
 #[test]
-fn an_empty_line_at_the_end_of_a_chunk_need_not_be_there() {
+fn ignores_a_trailing_empty_line_of_a_chunk() {
     check("a\nb\n", "@@\n-b\n+c\n", "a\nc\n");
     check("a\n", "@@\n a\n \n+b", "a\n\nb\n");
     check("a\n", "@@\n-a\n-\n+b\n+", "b\n");
@@ -93,14 +93,14 @@ fn an_empty_line_at_the_end_of_a_chunk_need_not_be_there() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_the_missing_lines() {
     let error = |old, body| apply(old, body).unwrap_err().to_string();
     assert_eq!(error("a\n", "@@ fn b\n-x"), "Failed to find context 'fn b' in f");
     assert_eq!(error("a\n", "@@\n-x\n y\n+z"), "Failed to find expected lines in f:\nx\ny");
 }
 
 #[test]
-fn errors_of_the_grammar_name_their_line() {
+fn parse_errors_name_their_line() {
     let error = parse(&patch("@@\n-a\nb")).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -126,7 +126,7 @@ fn check_verify(hunks: &str, expected: Result<(), VerifyError>) {
 }
 
 #[test]
-fn a_file_is_touched_once() {
+fn rejects_two_sections_of_one_file() {
     let twice = |path: &str| Err(VerifyError::Twice(path.to_owned()));
     check_verify("*** Add File: a\n+x\n*** Delete File: b\n", Ok(()));
     check_verify("*** Add File: a\n+x\n*** Delete File: a\n", twice("a"));
@@ -136,7 +136,7 @@ fn a_file_is_touched_once() {
 }
 
 #[test]
-fn a_file_that_moves_to_itself_stays() {
+fn keeps_a_file_that_moves_to_itself() {
     let text = "*** Begin Patch\n*** Update File: a\n*** Move to: ./a\n@@\n-x\n*** End Patch";
     let patch = parse(text).unwrap();
     assert!(matches!(patch.sections[..], [Section { moves_to: None, goes: false, .. }]));
@@ -144,7 +144,7 @@ fn a_file_that_moves_to_itself_stays() {
 }
 
 #[test]
-fn wrappers_are_taken_away() {
+fn strips_shell_wrappers() {
     let bare = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
     for (head, tail) in [
         ("<<EOF\n", "\nEOF"),
@@ -158,7 +158,7 @@ fn wrappers_are_taken_away() {
 }
 
 #[test]
-fn a_script_that_does_more_is_no_patch() {
+fn rejects_a_script_with_other_commands() {
     let text = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
     for (head, tail) in [
         ("apply_patch <<E | tee log\n", "\nE"),
@@ -175,7 +175,7 @@ fn a_script_that_does_more_is_no_patch() {
 
 // A text that repeats itself, with a quote that almost matches everywhere.
 #[test]
-fn nobody_waits_for_what_repeats_too_often() {
+fn limits_the_work_for_repetitive_text() {
     let (old, text) = ("a\n".repeat(10_000), patch(&format!("@@\n{}-b", " a\n".repeat(1000))));
     let after = |effort| update(&old, &chunks(&text), "f", &Effort::of(effort)).map(|_| ());
     let error = after(1_000_000).unwrap_err();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::seek::Haystack;
-use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
 use super::{Files, hunks, parse, run};
+use crate::patch::seek::Haystack;
+use crate::patch::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
 use crate::text::lines::Line;
 
 /// Cases with another result here: the reason, and the text that is written. The error texts of the
@@ -57,7 +57,7 @@ fn hunk_json(hunk: &Hunk<'_>) -> Value {
 }
 
 #[test]
-fn patches_are_read_as_the_cases_say() {
+fn parses_the_fixtures() {
     let cases = cases(include_str!("../../../tests/fixtures/codex-apply-patch-parser/cases.json"));
     assert_eq!(cases.len(), 40);
     for case in cases {
@@ -86,7 +86,7 @@ fn patches_are_read_as_the_cases_say() {
 }
 
 #[test]
-fn lines_are_found_where_the_cases_say() {
+fn finds_lines_as_in_the_fixtures() {
     let cases = cases(include_str!("../../../tests/fixtures/codex-apply-patch-seek/cases.json"));
     for case in cases {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
@@ -102,7 +102,7 @@ fn lines_are_found_where_the_cases_say() {
 /// The other tool strips the whole command line; this one strips only the heredoc and its command,
 /// without a `cd`.
 #[test]
-fn what_stands_around_a_patch_is_taken_away() {
+fn strips_wrappers_as_in_the_fixtures() {
     let text = include_str!("../../../tests/fixtures/codex-apply-patch-invocation/cases.json");
     let fixture: Value = serde_json::from_str(text).unwrap();
     let mut taken = 0;
@@ -125,7 +125,7 @@ fn what_stands_around_a_patch_is_taken_away() {
 }
 
 #[test]
-fn files_become_what_the_cases_say() {
+fn applies_the_fixtures() {
     let cases = cases(include_str!("../../../tests/fixtures/opencode-apply-patch/cases.json"));
     assert_eq!(cases.len(), 28);
     for case in cases {

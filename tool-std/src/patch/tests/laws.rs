@@ -6,10 +6,10 @@ use std::time::Instant;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-use super::super::apply::in_lines;
-use super::super::exact::exactly;
-use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar};
 use super::{Files, chunks, hunks, parse, patch, run, update};
+use crate::patch::apply::in_lines;
+use crate::patch::exact::exactly;
+use crate::patch::{Chunk, ChunkLine, Effort, Hunk, grammar};
 
 /// The body of a patch that quotes three lines around each change.
 fn narrow(old: &str, new: &str) -> String {
@@ -113,7 +113,7 @@ fn between(old: &Files, new: &Files, moves: bool) -> String {
 proptest! {
     // F140
     #[test]
-    fn a_patch_from_one_tree_to_another_makes_the_other(
+    fn a_patch_between_two_trees_produces_the_second(
         old in tree(), new in tree(), moves in any::<bool>(),
     ) {
         prop_assume!(old != new);
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_diff_as_a_patch_makes_the_new_text_and_its_reverse_the_old(
+    fn a_diff_round_trips_as_a_patch(
         (old, new) in distinct(), end in prop::sample::select(vec!["\n", "\r\n"]),
     ) {
         prop_assume!(!old.is_empty() && !new.is_empty() && old != new);
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quote_of_the_whole_file_is_never_misplaced(
+    fn a_quote_of_the_whole_file_is_located_correctly(
         old in repeating(), new in repeating(), end in prop::sample::select(vec!["\n", "\r\n"]),
     ) {
         let (old, new) = (ended(&old, end), ended(&new, end));
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_that_only_stay_change_nothing(old in "\u{feff}?[ab \r\n]{0,20}", at in 0_usize..9) {
+    fn context_lines_change_nothing(old in "\u{feff}?[ab \r\n]{0,20}", at in 0_usize..9) {
         let lines: Vec<_> = old.trim_start_matches('\u{feff}').lines().collect();
         if let Some(line) = lines.get(at) && !line.contains('\r') {
             let text = patch(&format!("@@\n {line}"));
@@ -157,7 +157,7 @@ proptest! {
 
     // F142: the fast path finds the same position.
     #[test]
-    fn what_is_found_at_once_is_found_line_by_line(
+    fn fast_path_agrees_with_slow_path(
         old in "\u{feff}?([ab]{0,2}\n){0,12}[ab\r]{0,2}",
         body in prop::collection::vec(prop::sample::select(vec![
             "@@", "@@ a", "@@ b", " a", "-a", " b", "-b", " ab", "-ab", "", "-", "+x", "+", "+x\ry",
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_a_panic(
+    fn parsing_never_panics(
         lines in prop::collection::vec(prop::sample::select(vec![
             "*** Begin Patch", "*** End Patch", "*** Add File: a", "*** Delete File: b",
             "*** Update File: c", "*** Move to: d", "*** End of File", "@@", "@@ x", "+a", "-b",

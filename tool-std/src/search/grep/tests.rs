@@ -104,13 +104,13 @@ async fn the_file_changed_last_comes_first() {
 }
 
 #[tokio::test]
-async fn nothing_found_is_no_error() {
+async fn no_match_is_not_an_error() {
     let folder = folder(&[("a", b"x")]);
     assert_eq!(text(&folder, ask("y")).await, "No matches found.");
 }
 
 #[tokio::test]
-async fn files_and_counts_are_enough_sometimes() {
+async fn supports_the_modes_files_and_count() {
     let folder = folder(&[("a", b"x\nx\n"), ("b", b"x\n"), ("c", b"")]);
     assert_eq!(text(&folder, Ask { mode: "files", ..ask("x") }).await, "Found 2 files.\na\nb");
     assert_eq!(
@@ -120,7 +120,7 @@ async fn files_and_counts_are_enough_sometimes() {
 }
 
 #[tokio::test]
-async fn the_limit_is_told_only_when_there_is_more() {
+async fn reports_the_limit_only_when_it_is_exceeded() {
     let folder = folder(&[("a", b"x1\nx2\nx3\n")]);
     assert_eq!(
         text(&folder, Ask { limit: 2, ..ask("x") }).await,
@@ -134,7 +134,7 @@ async fn the_limit_is_told_only_when_there_is_more() {
 // The newest files come first even when there are more than the limit, and the number of omitted
 // ones is known.
 #[tokio::test]
-async fn the_newest_are_shown_and_the_rest_is_counted() {
+async fn shows_the_newest_files_and_counts_the_rest() {
     let names: Vec<String> = (0..300).map(|n| format!("{}/{n:03}", n % 7)).collect();
     let folder = folder(&names.iter().map(|n| (n.as_str(), &b"x\nx\n"[..])).collect::<Vec<_>>());
     for _ in 0..3 {
@@ -240,7 +240,7 @@ async fn ignored_hidden_and_binary_files() {
 
 // A file that only begins like text is reported, and can be searched by name.
 #[tokio::test]
-async fn a_text_with_a_nul_in_it_is_told_of() {
+async fn reports_text_files_with_nul_bytes() {
     let pad = "some line\n".repeat(1000);
     let log = format!("{pad}x1\n\0\nx2\n");
     // More than one buffer, so that the end is not inspected.
@@ -267,7 +267,7 @@ async fn a_text_with_a_nul_in_it_is_told_of() {
 }
 
 #[tokio::test]
-async fn a_line_without_an_end_is_explained() {
+async fn explains_a_line_that_is_too_long() {
     let folder = folder(&[("holes", "some line\n".repeat(1000).as_bytes())]);
     let file = File::options().write(true).open(folder.path().join("holes")).unwrap();
     file.set_len(2 * MAX_LINE as u64).unwrap();
@@ -277,7 +277,7 @@ async fn a_line_without_an_end_is_explained() {
 
 // RX1: the size of a multiline search is limited, and omitted files are reported.
 #[tokio::test]
-async fn a_large_file_is_not_searched_for_matches_that_span_lines() {
+async fn skips_large_files_in_multiline_searches() {
     let most = "some line\n".repeat(MAX_MULTILINE / 10);
     let over = format!("begin\nend\n{most}");
     let folder =
@@ -297,7 +297,7 @@ async fn a_large_file_is_not_searched_for_matches_that_span_lines() {
 }
 
 #[tokio::test]
-async fn a_binary_file_that_is_named_is_refused() {
+async fn rejects_a_named_binary_file() {
     let folder = folder(&[("binary", b"x\0")]);
     let error = error(&folder, Ask { path: "binary", ..ask("x") }).await;
     assert_eq!(error.kind(), ErrorKind::Failed);
@@ -306,7 +306,7 @@ async fn a_binary_file_that_is_named_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_may_be_named() {
+async fn searches_a_single_file() {
     let folder = folder(&[(".gitignore", b"*.log\n"), ("logs/a.log", b"x\n"), ("b", b"x\n")]);
     assert_eq!(
         text(&folder, Ask { path: "logs/a.log", ..ask("x") }).await,
@@ -315,7 +315,7 @@ async fn a_file_may_be_named() {
 }
 
 #[tokio::test]
-async fn globs_choose_files() {
+async fn globs_select_files() {
     let folder = folder(&[("a.rs", b"x"), ("src/b.rs", b"x"), ("src/c.ts", b"x"), ("d.tsx", b"x")]);
     for (include, expected) in [
         ("*.rs", &["a.rs", "src/b.rs"][..]),
@@ -383,7 +383,7 @@ async fn a_match_may_span_lines() {
 }
 
 #[tokio::test]
-async fn a_bad_pattern_is_explained() {
+async fn explains_an_invalid_pattern() {
     let folder = folder(&[("a", b"x")]);
     let error = error(&folder, ask("fn main(")).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
@@ -392,7 +392,7 @@ async fn a_bad_pattern_is_explained() {
 }
 
 #[tokio::test]
-async fn a_refused_pattern_comes_with_what_to_send_instead() {
+async fn hints_at_a_replacement_for_a_rejected_pattern() {
     let folder = folder(&[("a", b"x")]);
     let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
     for (pattern, says) in [
@@ -410,7 +410,7 @@ async fn a_refused_pattern_comes_with_what_to_send_instead() {
 }
 
 #[tokio::test]
-async fn an_expensive_pattern_is_refused() {
+async fn rejects_an_expensive_pattern() {
     let folder = folder(&[("a", b"x")]);
     let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
     let long = "ä".repeat(MAX_PATTERN / 2 + 1);
@@ -430,7 +430,7 @@ async fn long_lines_show_the_match() {
 }
 
 #[tokio::test]
-async fn output_has_a_limit_in_bytes() {
+async fn truncates_the_output_at_max_bytes() {
     let line = format!("x{}\n", "y".repeat(398));
     let folder = folder(&[("a", line.repeat(1000).as_bytes()), ("b", b"x\n")]);
     let text = text(&folder, Ask { limit: 2000, ..ask("x") }).await;
@@ -442,7 +442,7 @@ async fn output_has_a_limit_in_bytes() {
 }
 
 #[tokio::test]
-async fn outside_is_denied_and_nowhere_is_not_found() {
+async fn denies_outside_paths_and_reports_missing_ones() {
     let folder = folder(&[]);
     for (path, kind) in [
         ("/etc", ErrorKind::Denied),
@@ -457,7 +457,7 @@ async fn outside_is_denied_and_nowhere_is_not_found() {
 }
 
 #[tokio::test]
-async fn nothing_is_searched_when_the_time_is_up() {
+async fn grep_files_fails_after_the_timeout() {
     let folder = folder(&[("a", b"x")]);
     let cx = context().with_timeout(Some(Duration::ZERO));
     let result = output(&folder, ask("x"), &cx).await;

@@ -26,7 +26,7 @@ fn check_past_end(text: &str, first: u64, expected: u64) {
 
 // F141
 #[test]
-fn the_last_line_may_be_open() {
+fn reads_a_last_line_without_line_ending() {
     check("a\nb\n", 1, 9, "1: a\n2: b\n", End::Source);
     check("a\nb", 1, 9, "1: a\n2: b\n", End::Source);
     check("a\n\n", 1, 9, "1: a\n2: \n", End::Source);
@@ -34,7 +34,7 @@ fn the_last_line_may_be_open() {
 
 // F141
 #[test]
-fn a_page_says_what_follows() {
+fn reports_why_a_page_ends() {
     check("a\nb\nc", 1, 2, "1: a\n2: b\n", End::Lines { total: Some(3) });
     check("a\nb\nc\n", 2, 1, "2: b\n", End::Lines { total: Some(3) });
     check("a\nb\n", 1, 2, "1: a\n2: b\n", End::Source);
@@ -43,13 +43,13 @@ fn a_page_says_what_follows() {
 
 // F141
 #[test]
-fn nothing_is_an_empty_page() {
+fn an_empty_source_is_an_empty_page() {
     check("", 1, 5, "", End::Source);
 }
 
 // F141
 #[test]
-fn past_the_end_says_how_many_lines_there_are() {
+fn an_offset_past_the_end_reports_the_line_count() {
     check_past_end("", 2, 0);
     check_past_end("a", 2, 1);
     check_past_end("a\n", 2, 1);
@@ -59,7 +59,7 @@ fn past_the_end_says_how_many_lines_there_are() {
 
 // F141
 #[test]
-fn line_ends_and_marks_are_not_text() {
+fn strips_line_endings_and_byte_order_mark() {
     check("\u{feff}a\r\nb\r\n", 1, 5, "1: a\n2: b\n", End::Source);
     check("a\rb\n", 1, 5, "1: a\rb\n", End::Source);
     check("a\u{feff}\n", 1, 5, "1: a\u{feff}\n", End::Source);
@@ -67,7 +67,7 @@ fn line_ends_and_marks_are_not_text() {
 
 // F141
 #[test]
-fn long_lines_are_cut_between_characters() {
+fn truncates_long_lines_between_characters() {
     let fits = "ä".repeat(2000);
     check(&format!("{fits}\r\n"), 1, 1, &format!("1: {fits}\n"), End::Source);
     for chars in [2001, 300_000] {
@@ -78,7 +78,7 @@ fn long_lines_are_cut_between_characters() {
 
 // F141
 #[test]
-fn a_page_has_a_limit_in_bytes() {
+fn truncates_a_page_at_max_bytes() {
     let text = format!("{}\n", "x".repeat(999)).repeat(100);
     let page = read(&text, 1, 1000).unwrap();
     assert_eq!(page.end, End::Bytes);
@@ -100,7 +100,7 @@ impl Read for Slow<'_> {
 
 // F141
 #[test]
-fn where_blocks_end_does_not_matter() {
+fn block_boundaries_do_not_matter() {
     let text = "first\r\n\r\nthird ä\nfourth";
     for step in 1..text.len() {
         for first in 1..=4 {
@@ -113,7 +113,7 @@ fn where_blocks_end_does_not_matter() {
 
 // F141
 #[test]
-fn what_follows_the_page_is_not_read() {
+fn does_not_read_past_the_page() {
     let mut endless = Blocks::new(io::repeat(b'\n'), || false);
     let page = page(&mut endless, 1_000_000, 10, u64::MAX, &mut Marks::default()).unwrap();
     assert_eq!((page.lines, page.end), (10, End::Lines { total: None }));
@@ -122,7 +122,7 @@ fn what_follows_the_page_is_not_read() {
 
 // S2
 #[test]
-fn a_page_is_the_same_from_every_mark() {
+fn a_page_is_the_same_from_every_checkpoint() {
     let text: String = (1..=60_000).map(|n| format!("line {n:>60}\n")).collect();
     let mut marks = Marks::default();
     let len = text.len() as u64;
@@ -153,7 +153,7 @@ fn a_page_is_the_same_from_every_mark() {
 
 // F141
 #[test]
-fn a_hint_may_be_wrong() {
+fn tolerates_a_wrong_length_hint() {
     let mut endless = Blocks::new(io::repeat(b'\n'), || false);
     let page = page(&mut endless, 1, 10, 0, &mut Marks::default()).unwrap();
     assert_eq!(page.end, End::Lines { total: None });
@@ -161,7 +161,7 @@ fn a_hint_may_be_wrong() {
 
 // F141
 #[test]
-fn reading_stops_when_nobody_waits() {
+fn reading_stops_on_cancellation() {
     let mut blocks = Blocks::new(io::repeat(b'x'), || true);
     assert!(matches!(page(&mut blocks, 2, 1, 0, &mut Marks::default()), Err(Fault::Stopped)));
 }

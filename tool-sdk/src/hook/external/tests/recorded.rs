@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::matcher::Matcher;
 use super::*;
 use crate::hook::OnError;
-use crate::process::{Captured, Exit, Finished};
+use crate::process::{CapturedOutput, CommandOutput, ExitOutcome};
 
 const INPUTS: [(Event, &str); 3] = [
     (
@@ -37,21 +37,21 @@ struct Came {
     changes: Value,
 }
 
-fn captured(text: &str) -> Captured {
-    let mut captured = Captured::default();
+fn captured(text: &str) -> CapturedOutput {
+    let mut captured = CapturedOutput::default();
     captured.head.extend_from_slice(text.as_bytes());
     captured
 }
 
 fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, Failure> {
-    let finished = Finished {
-        exit: Exit::Code(code),
+    let finished = CommandOutput {
+        exit: ExitOutcome::Code(code),
         stdout: captured(stdout),
         stderr: captured(stderr),
         elapsed: Duration::ZERO,
-        held: false,
+        output_left_open: false,
         sandbox: None,
-        planted: Vec::new(),
+        new_protected_files: Vec::new(),
     };
     protocol::meaning(event, "x", Duration::from_secs(10), Ok(&finished))
 }

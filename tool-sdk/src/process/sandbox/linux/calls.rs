@@ -11,13 +11,13 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::super::Order;
+use super::super::HelperRequest;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// System calls that are always blocked.
-const REFUSED: &[libc::c_long] = &[
+const REFUSED_CALLS: &[libc::c_long] = &[
     // io_uring executes operations without system calls, so no filter sees them.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -63,46 +63,49 @@ const REFUSED: &[libc::c_long] = &[
 ];
 
 /// `ioctl` requests that inject input into a terminal.
-const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
+const TTY_INPUT_REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
 /// The flag for a new user namespace.
-const USERS: u64 = libc::CLONE_NEWUSER.unsigned_abs() as u64;
+const NEW_USER_NAMESPACE: u64 = libc::CLONE_NEWUSER.unsigned_abs() as u64;
 
 /// Installs the filters for this process and its descendants.
-pub(super) fn confine(order: &Order) -> std::result::Result<(), String> {
-    load(order).map_err(|error| error.to_string())
+pub(super) fn install_filters(order: &HelperRequest) -> std::result::Result<(), String> {
+    try_install_filters(order).map_err(|error| error.to_string())
 }
 
-fn load(order: &Order) -> Result<()> {
+fn try_install_filters(order: &HelperRequest) -> Result<()> {
     let arch = TargetArch::try_from(ARCH)?;
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     // A system call of another architecture kills the process.
-    let filter = SeccompFilter::new(rules(order)?, SeccompAction::Allow, refuse, arch)?;
+    let filter = SeccompFilter::new(build_rules(order)?, SeccompAction::Allow, refuse, arch)?;
     apply_filter(&BpfProgram::try_from(filter)?)?;
-    apply_filter(&BpfProgram::try_from(without_clone3(arch)?)?)?;
+    apply_filter(&BpfProgram::try_from(clone3_filter(arch)?)?)?;
     if matches!(arch, TargetArch::x86_64) {
-        apply_filter(&not_x32())?;
+        apply_filter(&x32_filter())?;
     }
     Ok(())
 }
 
-fn rules(order: &Order) -> Result<Rules> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn build_rules(order: &HelperRequest) -> Result<Rules> {
+    let mut rules: Rules = REFUSED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     let is = |index, operator, value| {
         let condition = SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)?;
         SeccompRule::new(vec![condition])
     };
     let typing: std::result::Result<_, _> =
-        TYPING.iter().map(|request| is(1, SeccompCmpOp::Eq, *request)).collect();
+        TTY_INPUT_REQUESTS.iter().map(|request| is(1, SeccompCmpOp::Eq, *request)).collect();
     rules.insert(libc::SYS_ioctl, typing?);
     // Setting the limits of other processes could kill or block them.
     rules.insert(libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?]);
     // A new user namespace would grant all capabilities over further namespaces.
     for call in [libc::SYS_clone, libc::SYS_unshare] {
-        rules.insert(call, vec![is(0, SeccompCmpOp::MaskedEq(USERS), USERS)?]);
+        rules.insert(
+            call,
+            vec![is(0, SeccompCmpOp::MaskedEq(NEW_USER_NAMESPACE), NEW_USER_NAMESPACE)?],
+        );
     }
     if !order.unix_sockets {
-        rules.insert(libc::SYS_socketpair, pairs_that_reach_out()?);
+        rules.insert(libc::SYS_socketpair, datagram_pair_rules()?);
     }
     let unix = u64::from(libc::AF_UNIX.unsigned_abs());
     match (order.network, order.unix_sockets) {
@@ -122,14 +125,14 @@ fn rules(order: &Order) -> Result<Rules> {
 
 /// Blocks `clone3` with `ENOSYS`: its flags are in memory, which a filter cannot read. Programs
 /// then fall back to `clone`.
-fn without_clone3(arch: TargetArch) -> Result<SeccompFilter> {
+fn clone3_filter(arch: TargetArch) -> Result<SeccompFilter> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?)
 }
 
 /// Blocks datagram socket pairs: each end could send to any named socket.
-fn pairs_that_reach_out() -> Result<Vec<SeccompRule>> {
+fn datagram_pair_rules() -> Result<Vec<SeccompRule>> {
     // The other bits of the argument are flags.
     const TYPE: u64 = 0xf;
     let mut rules = Vec::new();
@@ -145,7 +148,7 @@ fn pairs_that_reach_out() -> Result<Vec<SeccompRule>> {
 
 /// Blocks system calls of the x32 ABI: they have the same architecture, and their numbers differ
 /// by one bit.
-fn not_x32() -> BpfProgram {
+fn x32_filter() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let step = |code: u32, jt, jf, k| seccompiler::sock_filter {
         // All codes are below 256.

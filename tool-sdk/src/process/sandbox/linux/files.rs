@@ -15,14 +15,14 @@ use landlock::{
     PathBeneath, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope,
 };
 
-use super::super::Order;
-use super::{opened, writable};
+use super::super::HelperRequest;
+use super::{open_without_links, open_writable_folders};
 
 /// The requested ABI; older kernels enforce the part that they support.
-const WANTED: ABI = ABI::V7;
+const REQUESTED_ABI: ABI = ABI::V7;
 
 /// Devices that store no data and stay writable.
-const DEVICES: &[&str] = &[
+const WRITABLE_DEVICES: &[&str] = &[
     "/dev/full",
     "/dev/null",
     "/dev/ptmx",
@@ -33,12 +33,12 @@ const DEVICES: &[&str] = &[
 ];
 
 /// The folder of the pseudoterminals.
-const TERMINALS: &str = "/dev/pts";
+const PTS_FOLDER: &str = "/dev/pts";
 
 /// Restricts writes of this process to the writable folders; returns the Landlock ABI version.
 /// With `terminals`, `/dev/pts` contains only terminals of the sandbox and becomes writable.
-pub(super) fn confine(order: &Order, terminals: bool) -> Result<i32, String> {
-    let status = restrict(order, terminals).map_err(|error| error.to_string())?;
+pub(super) fn restrict_writes(order: &HelperRequest, terminals: bool) -> Result<i32, String> {
+    let status = apply_ruleset(order, terminals).map_err(|error| error.to_string())?;
     match status {
         LandlockStatus::Available { effective_abi, kernel_abi } => {
             Ok(kernel_abi.unwrap_or(effective_abi as i32))
@@ -48,24 +48,24 @@ pub(super) fn confine(order: &Order, terminals: bool) -> Result<i32, String> {
     }
 }
 
-fn restrict(order: &Order, terminals: bool) -> Result<LandlockStatus, RulesetError> {
-    let write = AccessFs::from_write(WANTED);
-    let device = write & AccessFs::from_file(WANTED);
+fn apply_ruleset(order: &HelperRequest, terminals: bool) -> Result<LandlockStatus, RulesetError> {
+    let write = AccessFs::from_write(REQUESTED_ABI);
+    let device = write & AccessFs::from_file(REQUESTED_ABI);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(write)?
-        .scope(Scope::from_all(WANTED))?;
+        .scope(Scope::from_all(REQUESTED_ABI))?;
     if !order.network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(WANTED))?;
+        ruleset = ruleset.handle_access(AccessNet::from_all(REQUESTED_ABI))?;
     }
     let mut created = ruleset.create()?;
-    for (_, folder) in writable(order) {
-        created = created.add_rule(below(&folder, write))?;
+    for (_, folder) in open_writable_folders(order) {
+        created = created.add_rule(allow_beneath(&folder, write))?;
     }
-    let terminals = if terminals { Some(PathBuf::from(TERMINALS)) } else { own_terminal() };
-    for path in DEVICES.iter().map(Path::new).chain(terminals.as_deref()) {
-        if let Ok(found) = opened(path) {
-            created = created.add_rule(below(&found, device))?;
+    let terminals = if terminals { Some(PathBuf::from(PTS_FOLDER)) } else { own_terminal() };
+    for path in WRITABLE_DEVICES.iter().map(Path::new).chain(terminals.as_deref()) {
+        if let Ok(found) = open_without_links(path) {
+            created = created.add_rule(allow_beneath(&found, device))?;
         }
     }
     Ok(created.restrict_self()?.landlock)
@@ -77,6 +77,6 @@ fn own_terminal() -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name.as_bytes())))
 }
 
-fn below(folder: &OwnedFd, access: BitFlags<AccessFs>) -> PathBeneath<&OwnedFd> {
+fn allow_beneath(folder: &OwnedFd, access: BitFlags<AccessFs>) -> PathBeneath<&OwnedFd> {
     PathBeneath::new(folder, access)
 }

@@ -26,51 +26,55 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 /// The init process of a PID namespace.
 #[derive(Debug)]
-pub(super) struct Init {
+pub(super) struct InitProcess {
     /// Whether the terminal on standard input becomes the program's controlling terminal.
     terminal: bool,
     /// The pipe on which it reports the exit status of the program to the keeper.
-    told: PipeWriter,
+    status_writer: PipeWriter,
 }
 
 /// Forks the init process and returns in it. The calling process becomes the keeper and never
 /// returns.
-pub(super) fn begin() -> io::Result<Init> {
-    let terminal = leave_terminal();
+pub(super) fn fork_init() -> io::Result<InitProcess> {
+    let terminal = detach_terminal();
     let (hears, told) = io::pipe()?;
-    default(Signal::CHILD);
-    hold_back_signals();
+    reset_signal(Signal::CHILD);
+    block_signals();
     match fork()? {
         Some(first) => {
             drop(told);
-            keep(first, hears)
+            run_keeper(first, hears)
         }
         None => {
             drop(hears);
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            if !is_heard(&told)? {
+            if !is_keeper_alive(&told)? {
                 return Err(io::Error::other("the keeper process has exited"));
             }
             // Leave the keeper's process group, so that its signals do not reach this process.
             setsid()?;
-            Ok(Init { terminal, told })
+            Ok(InitProcess { terminal, status_writer: told })
         }
     }
 }
 
-impl Init {
+impl InitProcess {
     /// Starts the program and reaps processes until it exits; returns the exit code.
-    pub(super) fn run(mut self, program: &OsStr, args: impl Iterator<Item = OsString>) -> i32 {
+    pub(super) fn run_program(
+        mut self,
+        program: &OsStr,
+        args: impl Iterator<Item = OsString>,
+    ) -> i32 {
         let child = match fork() {
             Ok(Some(child)) => child,
-            Ok(None) => return self.become_program(program, args),
-            Err(error) => return super::not_started(program, &error),
+            Ok(None) => return self.exec_program(program, args),
+            Err(error) => return super::report_start_error(program, &error),
         };
-        close_streams();
+        redirect_to_null();
         // Deny the program access to the memory of this process.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         loop {
-            if next_signal() == libc::SIGINT {
+            if wait_for_signal() == libc::SIGINT {
                 // Fails only before the program leads its group.
                 let _ = kill_process_group(child, Signal::INT);
             }
@@ -78,71 +82,71 @@ impl Init {
                 if ended == child {
                     let status = status.as_raw();
                     // If this fails, the keeper uses the exit code.
-                    let _ = self.told.write_all(&status.to_ne_bytes());
-                    return code(ExitStatus::from_raw(status));
+                    let _ = self.status_writer.write_all(&status.to_ne_bytes());
+                    return shell_exit_code(ExitStatus::from_raw(status));
                 }
             }
         }
     }
 
-    fn become_program(&self, program: &OsStr, args: impl Iterator<Item = OsString>) -> i32 {
+    fn exec_program(&self, program: &OsStr, args: impl Iterator<Item = OsString>) -> i32 {
         let ready = setsid().and_then(|_| match self.terminal {
             true => ioctl_tiocsctty(stdin()),
             false => Ok(()),
         });
         if let Err(error) = ready {
-            return super::not_started(program, &error.into());
+            return super::report_start_error(program, &error.into());
         }
-        let_signals_come();
-        super::not_started(program, &Command::new(program).args(args).exec())
+        unblock_signals();
+        super::report_start_error(program, &Command::new(program).args(args).exec())
     }
 }
 
 /// Waits for the init process and exits with the status of the program.
-fn keep(first: Pid, mut hears: PipeReader) -> ! {
-    close_streams();
-    let _ = super::drop_rights();
+fn run_keeper(first: Pid, mut hears: PipeReader) -> ! {
+    redirect_to_null();
+    let _ = super::drop_capabilities();
     for signal in [libc::SIGTERM, libc::SIGHUP] {
         // The program receives these signals itself.
-        act(signal, libc::SIG_IGN);
+        set_signal_action(signal, libc::SIG_IGN);
     }
     loop {
-        if next_signal() == libc::SIGINT {
+        if wait_for_signal() == libc::SIGINT {
             let _ = kill_process(first, Signal::INT);
         }
         // No other thread waits for it.
         if let Ok(Some((_, status))) = waitpid(Some(first), WaitOptions::NOHANG) {
             let mut told = [0; size_of::<i32>()];
             let is_told = hears.read_exact(&mut told).is_ok();
-            end_like(if is_told { i32::from_ne_bytes(told) } else { status.as_raw() });
+            exit_like(if is_told { i32::from_ne_bytes(told) } else { status.as_raw() });
         }
     }
 }
 
-fn end_like(status: i32) -> ! {
+fn exit_like(status: i32) -> ! {
     let status = ExitStatus::from_raw(status);
     if let Some(signal) = status.signal() {
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         // The program has already dumped core, if that is enabled.
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
-        act(signal, libc::SIG_DFL);
-        let_signals_come();
+        set_signal_action(signal, libc::SIG_DFL);
+        unblock_signals();
         #[expect(unsafe_code, reason = "no safe API raises real-time signals")]
         // SAFETY: takes an integer only.
         unsafe {
             libc::raise(signal);
         }
     }
-    std::process::exit(code(status));
+    std::process::exit(shell_exit_code(status));
 }
 
 /// Returns the exit code as in shells: 128 plus the number of a signal.
-fn code(status: ExitStatus) -> i32 {
+fn shell_exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(128 + status.signal().unwrap_or_default())
 }
 
 /// Returns whether the keeper is running: it holds the only read end of the pipe.
-fn is_heard(told: &PipeWriter) -> io::Result<bool> {
+fn is_keeper_alive(told: &PipeWriter) -> io::Result<bool> {
     let mut end = [PollFd::new(told, PollFlags::OUT)];
     poll(&mut end, Some(&Timespec::default()))?;
     Ok(!end[0].revents().contains(PollFlags::ERR))
@@ -150,19 +154,19 @@ fn is_heard(told: &PipeWriter) -> io::Result<bool> {
 
 /// Detaches the controlling terminal, so that another session can have it; returns whether there
 /// was one.
-fn leave_terminal() -> bool {
+fn detach_terminal() -> bool {
     // The kernel sends SIGHUP to the foreground group, which includes this process.
-    act(libc::SIGHUP, libc::SIG_IGN);
+    set_signal_action(libc::SIGHUP, libc::SIG_IGN);
     #[expect(unsafe_code, reason = "no safe API has this request")]
     // SAFETY: the request takes no argument.
     let left = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::TIOCNOTTY) } == 0;
-    default(Signal::HUP);
+    reset_signal(Signal::HUP);
     left
 }
 
 /// Replaces the stdio of this process by `/dev/null`: readers of the program's output wait until
 /// the last holder has closed it.
-fn close_streams() {
+fn redirect_to_null() {
     // Without `/dev/null` they stay open while the program runs.
     if let Ok(none) = File::options().read(true).write(true).open("/dev/null") {
         let _ =
@@ -179,40 +183,40 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// The signals that the keeper and the init process wait for.
-const AWAITED: [i32; 2] = [libc::SIGCHLD, libc::SIGINT];
+const AWAITED_SIGNALS: [i32; 2] = [libc::SIGCHLD, libc::SIGINT];
 
-fn awaited() -> libc::sigset_t {
+fn awaited_set() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
     // SAFETY: the set is filled before it is read.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in AWAITED {
+        for signal in AWAITED_SIGNALS {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         set.assume_init()
     }
 }
 
-fn hold_back_signals() {
-    mask(libc::SIG_BLOCK);
+fn block_signals() {
+    set_signal_mask(libc::SIG_BLOCK);
 }
 
-fn let_signals_come() {
-    mask(libc::SIG_UNBLOCK);
+fn unblock_signals() {
+    set_signal_mask(libc::SIG_UNBLOCK);
 }
 
 #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
-fn mask(how: i32) {
-    let set = awaited();
+fn set_signal_mask(how: i32) {
+    let set = awaited_set();
     // SAFETY: the set is filled.
     unsafe {
         libc::sigprocmask(how, &raw const set, std::ptr::null_mut());
     }
 }
 
-fn next_signal() -> i32 {
-    let (set, mut signal) = (awaited(), 0);
+fn wait_for_signal() -> i32 {
+    let (set, mut signal) = (awaited_set(), 0);
     #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
     // SAFETY: the set is filled, and the number is read after the call.
     unsafe {
@@ -221,12 +225,12 @@ fn next_signal() -> i32 {
     signal
 }
 
-fn default(signal: Signal) {
-    act(signal.as_raw(), libc::SIG_DFL);
+fn reset_signal(signal: Signal) {
+    set_signal_action(signal.as_raw(), libc::SIG_DFL);
 }
 
 #[expect(unsafe_code, reason = "no safe API for signal masks and actions")]
-fn act(signal: i32, action: libc::sighandler_t) {
+fn set_signal_action(signal: i32, action: libc::sighandler_t) {
     // SAFETY: callers pass `SIG_DFL` or `SIG_IGN`; no handler of this process is installed.
     unsafe {
         libc::signal(signal, action);

@@ -31,49 +31,51 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 
-use self::init::Init;
-use self::namespaces::Namespaces;
-pub(super) use self::protected::protected_in;
-pub(super) use self::self_test::self_test;
-pub(super) use self::stand_in::StandIn;
-use self::steps::Steps;
-use super::order::ASKED;
-use super::status::Support;
-use super::{Order, Policy};
+use self::init::InitProcess;
+use self::namespaces::NamespaceReport;
+pub(super) use self::protected::find_protected;
+pub(super) use self::self_test::run_self_test;
+pub(super) use self::stand_in::PlaceholderDir;
+use self::steps::ConfinementSteps;
+use super::order::HELPER_ARG;
+use super::status::SandboxSupport;
+use super::{HelperRequest, SandboxPolicy};
 
 /// This program, even if its file was replaced or removed meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Exit codes as in shells: invalid request, not executable, not found.
-const WRONG_ORDER: i32 = 125;
-const REFUSED: i32 = 126;
-const NOT_STARTED: i32 = 127;
+const EXIT_BAD_REQUEST: i32 = 125;
+const EXIT_REFUSED: i32 = 126;
+const EXIT_NOT_STARTED: i32 = 127;
 
 /// Whether this program called `run_helper_if_asked`, so that it acts as the helper when it is
 /// started again.
-static READY: AtomicBool = AtomicBool::new(false);
+static IS_HELPER_READY: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn run_helper_if_asked() {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
-        Some(first) if first == ASKED => std::process::exit(serve(args)),
-        Some(first) if first == self_test::ASKED => std::process::exit(self_test::attempt(args)),
-        _ => READY.store(true, Ordering::Relaxed),
+        Some(first) if first == HELPER_ARG => std::process::exit(run_helper(args)),
+        Some(first) if first == self_test::SELF_TEST_ARG => {
+            std::process::exit(self_test::run_attempts(args))
+        }
+        _ => IS_HELPER_READY.store(true, Ordering::Relaxed),
     }
 }
 
 /// Returns the program to start as the helper.
-pub(super) fn helper(policy: &Policy) -> Result<OsString, &'static str> {
+pub(super) fn helper_program(policy: &SandboxPolicy) -> Result<OsString, &'static str> {
     match &policy.helper {
         Some(program) => Ok(program.clone().into()),
-        None if READY.load(Ordering::Relaxed) => Ok(OWN_PROGRAM.into()),
+        None if IS_HELPER_READY.load(Ordering::Relaxed) => Ok(OWN_PROGRAM.into()),
         None => Err("the program has no sandbox helper: its `main` must call \
                          `run_helper_if_asked` first"),
     }
 }
 
 /// Returns the folders for temporary files.
-pub(super) fn temporary() -> Vec<PathBuf> {
+pub(super) fn temporary_folders() -> Vec<PathBuf> {
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let own = std::env::temp_dir().canonicalize().ok();
     let own = own.filter(|folder| is_temporary(folder, home.as_deref()));
@@ -110,88 +112,91 @@ fn is_hidden_in(folder: &Path, home: &Path) -> bool {
 }
 
 /// Runs the helper; returns the exit code when no program was executed.
-fn serve(mut args: impl Iterator<Item = OsString>) -> i32 {
+fn run_helper(mut args: impl Iterator<Item = OsString>) -> i32 {
     let order = args.next().and_then(|order| serde_json::from_str(order.to_str()?).ok());
-    let Some(order): Option<Order> = order else {
-        return complain(WRONG_ORDER, "the request to the sandbox helper is invalid");
+    let Some(order): Option<HelperRequest> = order else {
+        return report_error(EXIT_BAD_REQUEST, "the request to the sandbox helper is invalid");
     };
     // Set-uid programs gain no privileges from here on.
     if let Err(error) = set_no_new_privs(true) {
-        return complain(REFUSED, format_args!("cannot set `no_new_privs`: {error}"));
+        return report_error(EXIT_REFUSED, format_args!("cannot set `no_new_privs`: {error}"));
     }
-    let namespaces = namespaces::own();
+    let namespaces = namespaces::unshare_all();
     let init = match namespaces.processes {
         // Only children started from now on are in the PID namespace.
-        Ok(()) => match init::begin() {
+        Ok(()) => match init::fork_init() {
             Ok(init) => Some(init),
-            Err(error) => return complain(NOT_STARTED, error),
+            Err(error) => return report_error(EXIT_NOT_STARTED, error),
         },
         Err(_) => None,
     };
-    let support = apply(&order, namespaces);
+    let support = confine_self(&order, namespaces);
     let Some(program) = args.next() else {
         let report = serde_json::to_vec(&support).unwrap_or_default();
         return i32::from(io::stdout().write_all(&report).is_err());
     };
-    match &order.floor {
-        Some(floor) if support.status.reaches(floor) => become_program(init, &program, args),
+    match &order.required_status {
+        Some(floor) if support.status.is_at_least(floor) => start_program(init, &program, args),
         _ => {
             let status = &support.status;
-            complain(REFUSED, format_args!("the sandbox is not enforced as required: {status}"))
+            report_error(
+                EXIT_REFUSED,
+                format_args!("the sandbox is not enforced as required: {status}"),
+            )
         }
     }
 }
 
-fn become_program(
-    init: Option<Init>,
+fn start_program(
+    init: Option<InitProcess>,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> i32 {
     match init {
-        Some(init) => init.run(program, args),
-        None => not_started(program, &Command::new(program).args(args).exec()),
+        Some(init) => init.run_program(program, args),
+        None => report_start_error(program, &Command::new(program).args(args).exec()),
     }
 }
 
-fn not_started(program: &OsStr, error: &io::Error) -> i32 {
-    complain(NOT_STARTED, format_args!("{}: {error}", program.display()))
+fn report_start_error(program: &OsStr, error: &io::Error) -> i32 {
+    report_error(EXIT_NOT_STARTED, format_args!("{}: {error}", program.display()))
 }
 
-fn complain(code: i32, what: impl std::fmt::Display) -> i32 {
+fn report_error(code: i32, what: impl std::fmt::Display) -> i32 {
     // Standard error is the only channel to report to.
     let _ = writeln!(io::stderr(), "not started: {what}");
     code
 }
 
 /// Applies all restrictions to this process, as far as possible.
-fn apply(order: &Order, namespaces: Namespaces) -> Support {
-    let mounts = namespaces.mounts.and_then(|()| mounts::confine(order));
-    let terminals = mounts.as_ref().is_ok_and(|mounts| mounts.terminals);
-    let steps = Steps {
+fn confine_self(order: &HelperRequest, namespaces: NamespaceReport) -> SandboxSupport {
+    let mounts = namespaces.mounts.and_then(|()| mounts::apply_mounts(order));
+    let terminals = mounts.as_ref().is_ok_and(|mounts| mounts.has_own_terminals);
+    let steps = ConfinementSteps {
         mounts,
         processes: namespaces.processes,
-        rights: drop_rights(),
-        landlock: files::confine(order, terminals),
-        calls: calls::confine(order),
+        capabilities: drop_capabilities(),
+        landlock: files::restrict_writes(order, terminals),
+        seccomp: calls::install_filters(order),
     };
-    steps.support(order)
+    steps.to_support(order)
 }
 
 /// Opens the writable folders that exist.
-fn writable(order: &Order) -> Vec<(&Path, OwnedFd)> {
+fn open_writable_folders(order: &HelperRequest) -> Vec<(&Path, OwnedFd)> {
     let folders = order.writable.iter().map(PathBuf::as_path);
-    folders.filter_map(|folder| Some((folder, opened(folder).ok()?))).collect()
+    folders.filter_map(|folder| Some((folder, open_without_links(folder).ok()?))).collect()
 }
 
 /// Opens a path without following symlinks: the host has resolved them before.
-fn opened(path: &Path) -> io::Result<OwnedFd> {
+fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat2(CWD, path, flags, Mode::empty(), resolve)?)
 }
 
 /// Drops every capability; `no_new_privs` keeps them from coming back.
-fn drop_rights() -> io::Result<()> {
+fn drop_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     clear_ambient_capability_set()?;
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;

@@ -23,83 +23,89 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::super::Order;
-use super::{opened, writable};
+use super::super::HelperRequest;
+use super::{open_without_links, open_writable_folders};
 
 /// `/proc` is read-only, without devices, set-uid programs and executables.
-const PROCESSES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
+const PROC_ATTRIBUTES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
     .union(MountAttrFlags::MOUNT_ATTR_NOSUID)
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
 /// `/dev/pts` has devices, but no set-uid programs and executables.
-const TERMINALS: MountAttrFlags =
+const PTS_ATTRIBUTES: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
 /// New pseudoterminals can be opened.
-const TERMINAL_MODES: &[(&CStr, &CStr)] = &[(c"mode", c"620"), (c"ptmxmode", c"666")];
+const PTS_OPTIONS: &[(&CStr, &CStr)] = &[(c"mode", c"620"), (c"ptmxmode", c"666")];
 
 /// The result of mounting.
 #[derive(Debug, Default)]
-pub(super) struct Mounts {
+pub(super) struct MountReport {
     /// Protected paths that could not be made read-only, with the error.
-    pub(super) open: Vec<String>,
+    pub(super) unprotected: Vec<String>,
     /// Why `/proc` could not be mounted, so that it shows processes outside.
-    pub(super) processes: Option<io::Error>,
+    pub(super) proc_error: Option<io::Error>,
     /// Whether `/dev/pts` contains only terminals of the sandbox.
-    pub(super) terminals: bool,
+    pub(super) has_own_terminals: bool,
 }
 
 /// Applies the mounts in the namespace of this process.
-pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
+pub(super) fn apply_mounts(order: &HelperRequest) -> io::Result<MountReport> {
     let folder = std::env::current_dir();
     // Open them here: descriptors from before refer to the mounts of the host.
-    let writable = writable(order);
+    let writable = open_writable_folders(order);
     let trees: Vec<OwnedFd> =
-        writable.iter().map(|(_, place)| tree(place)).collect::<io::Result<_>>()?;
-    read_only(opened(Path::new("/"))?.as_fd())?;
+        writable.iter().map(|(_, place)| clone_mount_tree(place)).collect::<io::Result<_>>()?;
+    set_read_only(open_without_links(Path::new("/"))?.as_fd())?;
     for ((_, place), tree) in writable.iter().zip(&trees) {
-        attach(tree, place)?;
+        attach_mount(tree, place)?;
     }
     let mut pinned = Vec::new();
     let mut open = Vec::new();
     // In path order, outer paths come before inner ones.
     for path in &order.protected.near {
-        match pin(path, &writable, &mut pinned).and_then(|()| hold(path, &writable)) {
+        match pin_parents(path, &writable, &mut pinned).and_then(|()| protect_path(path, &writable))
+        {
             Ok(()) => {}
-            Err(error) if is_missing(&error) && cannot_come(order, path) => {}
+            Err(error) if is_missing(&error) && cannot_be_created(order, path) => {}
             Err(error) => open.push(format!("`{}` ({error})", path.display())),
         }
     }
     for path in &order.protected.deep {
-        match hold(path, &writable) {
+        match protect_path(path, &writable) {
             Err(error) if !is_missing(&error) => {
                 open.push(format!("`{}` ({error})", path.display()));
             }
             _ => {}
         }
     }
-    let processes = fresh(c"proc", &[], Path::new("/proc"), PROCESSES).err();
-    let terminals = fresh(c"devpts", TERMINAL_MODES, Path::new("/dev/pts"), TERMINALS).is_ok();
+    let processes = mount_new(c"proc", &[], Path::new("/proc"), PROC_ATTRIBUTES).err();
+    let terminals =
+        mount_new(c"devpts", PTS_OPTIONS, Path::new("/dev/pts"), PTS_ATTRIBUTES).is_ok();
     // The old working directory refers to the mounts of the host.
     match folder {
         Ok(folder) => std::env::set_current_dir(folder)?,
         Err(_) => std::env::set_current_dir("/")?,
     }
-    Ok(Mounts { open, processes, terminals })
+    Ok(MountReport { unprotected: open, proc_error: processes, has_own_terminals: terminals })
 }
 
 /// Turns every folder between a writable folder and `path` into a mount point, so that it cannot
 /// be moved.
-fn pin(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) -> io::Result<()> {
-    let Some(outer) = outer(path, writable) else { return Ok(()) };
+fn pin_parents(
+    path: &Path,
+    writable: &[(&Path, OwnedFd)],
+    pinned: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    let Some(outer) = find_writable_parent(path, writable) else { return Ok(()) };
     let between = path.ancestors().skip(1).take_while(|folder| *folder != outer);
     let mut between: Vec<&Path> = between.collect();
     between.reverse();
     for folder in between {
         if !pinned.iter().any(|done| done == folder) {
-            let place = opened(folder)?;
-            attach(&tree(&place)?, &place)?;
+            let place = open_without_links(folder)?;
+            attach_mount(&clone_mount_tree(&place)?, &place)?;
             pinned.push(folder.to_owned());
         }
     }
@@ -107,27 +113,27 @@ fn pin(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) ->
 }
 
 /// Mounts `path` read-only.
-fn hold(path: &Path, writable: &[(&Path, OwnedFd)]) -> io::Result<()> {
-    if outer(path, writable).is_none() {
+fn protect_path(path: &Path, writable: &[(&Path, OwnedFd)]) -> io::Result<()> {
+    if find_writable_parent(path, writable).is_none() {
         // It is read-only already.
         return Ok(());
     }
-    let place = opened(path)?;
-    let tree = tree(&place)?;
-    read_only(tree.as_fd())?;
-    attach(&tree, &place)
+    let place = open_without_links(path)?;
+    let tree = clone_mount_tree(&place)?;
+    set_read_only(tree.as_fd())?;
+    attach_mount(&tree, &place)
 }
 
 /// Returns the writable folder that contains `path`.
-fn outer<'a>(path: &Path, writable: &[(&'a Path, OwnedFd)]) -> Option<&'a Path> {
+fn find_writable_parent<'a>(path: &Path, writable: &[(&'a Path, OwnedFd)]) -> Option<&'a Path> {
     writable.iter().map(|(folder, _)| *folder).find(|folder| path.starts_with(folder))
 }
 
 /// Returns whether a missing path cannot be created: it will have a placeholder, or its folder is
 /// not writable.
-fn cannot_come(order: &Order, path: &Path) -> bool {
+fn cannot_be_created(order: &HelperRequest, path: &Path) -> bool {
     let Some(folder) = path.parent().filter(|folder| folder.is_dir()) else { return false };
-    order.floor.is_none() || access(folder, Access::WRITE_OK).is_err()
+    order.required_status.is_none() || access(folder, Access::WRITE_OK).is_err()
 }
 
 fn is_missing(error: &io::Error) -> bool {
@@ -135,7 +141,7 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 /// Mounts a new file system over `place`.
-fn fresh(
+fn mount_new(
     kind: &CStr,
     options: &[(&CStr, &CStr)],
     place: &Path,
@@ -147,11 +153,11 @@ fn fresh(
     }
     fsconfig_create(&new)?;
     let mount = fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    attach(&mount, &opened(place)?)
+    attach_mount(&mount, &open_without_links(place)?)
 }
 
 /// Clones the mount tree at `place`.
-fn tree(place: &OwnedFd) -> io::Result<OwnedFd> {
+fn clone_mount_tree(place: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
@@ -159,13 +165,13 @@ fn tree(place: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(open_tree(place, c"", flags)?)
 }
 
-fn attach(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+fn attach_mount(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(tree, c"", place, c"", flags)?)
 }
 
 /// Makes all mounts at and below `place` read-only.
-fn read_only(place: BorrowedFd<'_>) -> io::Result<()> {
+fn set_read_only(place: BorrowedFd<'_>) -> io::Result<()> {
     let change = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_RDONLY,
         attr_clr: 0,

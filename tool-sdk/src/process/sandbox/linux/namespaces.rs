@@ -10,7 +10,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Which namespaces could be created.
 #[derive(Debug)]
-pub(super) struct Namespaces {
+pub(super) struct NamespaceReport {
     /// User, mount and IPC namespaces.
     pub(super) mounts: io::Result<()>,
     /// A PID namespace, of which the next child of this process becomes the init process.
@@ -18,22 +18,22 @@ pub(super) struct Namespaces {
 }
 
 /// Creates all namespaces; without a PID namespace at least the others.
-pub(super) fn own() -> Namespaces {
+pub(super) fn unshare_all() -> NamespaceReport {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let most = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
-    let processes = leave(most | UnshareFlags::NEWPID);
+    let processes = unshare_flags(most | UnshareFlags::NEWPID);
     // `unshare` creates all or none.
-    let others = if processes.is_ok() { Ok(()) } else { leave(most) };
-    Namespaces { mounts: others.and_then(|()| be_the_same(user, group)), processes }
+    let others = if processes.is_ok() { Ok(()) } else { unshare_flags(most) };
+    NamespaceReport { mounts: others.and_then(|()| map_own_ids(user, group)), processes }
 }
 
-fn leave(flags: UnshareFlags) -> io::Result<()> {
+fn unshare_flags(flags: UnshareFlags) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the call is unsafe because of one flag")]
     // SAFETY: without `UnshareFlags::FILES` the descriptors do not change.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
-fn be_the_same(user: u32, group: u32) -> io::Result<()> {
+fn map_own_ids(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))

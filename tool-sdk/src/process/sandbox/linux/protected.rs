@@ -14,32 +14,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 
-use super::super::order::Protected;
+use super::super::order::ProtectedPaths;
 use crate::workspace::is_protected;
 
 /// How many folders are read, and how many names.
-const MOST_FOLDERS: usize = 256;
-const MOST_NAMES: usize = 4_096;
+const MAX_FOLDERS: usize = 256;
+const MAX_NAMES: usize = 4_096;
 
 /// How many path components a protected name has at most.
-const MOST_PARTS: usize = 3;
+const MAX_NAME_PARTS: usize = 3;
 
 /// Large folders of generated or third-party files, which are not searched.
-const SKIPPED: &[&str] = &["node_modules", "target"];
+const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target"];
 
 /// Returns the protected paths in `root`, within the limits of the search.
-pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
-    let mut found = Protected::default();
+pub(in super::super) fn find_protected(root: &Path) -> io::Result<ProtectedPaths> {
+    let mut found = ProtectedPaths::default();
     if is_protected(Path::new(""), root) {
         found.near.insert(root.to_owned());
         return Ok(found);
     }
-    let mut left = MOST_NAMES;
+    let mut left = MAX_NAMES;
     // Breadth first.
     let mut folders = VecDeque::from([PathBuf::new()]);
-    for _ in 0..MOST_FOLDERS {
+    for _ in 0..MAX_FOLDERS {
         let Some(folder) = folders.pop_front() else { break };
-        let names = match names(&root.join(&folder), left) {
+        let names = match list_names(&root.join(&folder), left) {
             Ok(names) => names,
             Err(error) if folder.as_os_str().is_empty() => return Err(error),
             // Not a folder, or not readable for this user.
@@ -49,7 +49,7 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
         for (name, kind) in names {
             let below_root = folder.join(name);
             let path = root.join(&below_root);
-            if is_protected(end(&below_root), end(&path)) {
+            if is_protected(path_suffix(&below_root), path_suffix(&path)) {
                 if is_near(&folder) {
                     found.near.insert(path)
                 } else {
@@ -65,10 +65,10 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
 
 /// Returns the last components of a path, which decide whether it is protected if the folders
 /// around it are not.
-fn end(path: &Path) -> &Path {
+fn path_suffix(path: &Path) -> &Path {
     let text = path.as_os_str().as_bytes();
     let slashes = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
-    let start = slashes.map(|(at, _)| at + 1).nth(MOST_PARTS - 1).unwrap_or_default();
+    let start = slashes.map(|(at, _)| at + 1).nth(MAX_NAME_PARTS - 1).unwrap_or_default();
     Path::new(OsStr::from_bytes(&text[start..]))
 }
 
@@ -85,10 +85,10 @@ fn may_be_folder(kind: FileType) -> bool {
 }
 
 fn is_skipped(folder: &Path) -> bool {
-    folder.file_name().is_some_and(|name| SKIPPED.iter().any(|skipped| name == *skipped))
+    folder.file_name().is_some_and(|name| SKIPPED_FOLDERS.iter().any(|skipped| name == *skipped))
 }
 
-fn names(folder: &Path, most: usize) -> io::Result<Vec<(PathBuf, FileType)>> {
+fn list_names(folder: &Path, most: usize) -> io::Result<Vec<(PathBuf, FileType)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let mut names = Vec::new();
@@ -124,34 +124,37 @@ mod tests {
             fs::write(root.join(path), "").unwrap();
         }
         std::os::unix::fs::symlink(root.join("a"), root.join("link")).unwrap();
-        let found = protected_in(&root).unwrap();
+        let found = find_protected(&root).unwrap();
         let paths = |paths: &[&str]| paths.iter().map(|path| root.join(path)).collect();
         assert_eq!(found.near, paths(&[".git", ".github/workflows", "AGENTS.md"]));
         assert_eq!(found.deep, paths(&["a/.vscode", "a/b/.envrc", "a/b/.git"]));
-        assert!(protected_in(&root.join("none")).is_err());
+        assert!(find_protected(&root.join("none")).is_err());
     }
 
     #[test]
     fn the_end_of_a_path_tells() {
         for (path, expected) in [("a", "a"), ("a/b/c", "a/b/c"), ("/a/b/c/d", "b/c/d"), ("", "")] {
-            assert_eq!(end(Path::new(path)), Path::new(expected));
+            assert_eq!(path_suffix(Path::new(path)), Path::new(expected));
         }
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join(".config/tool-sdk/inner");
         fs::create_dir_all(root.join("a")).unwrap();
-        assert_eq!(protected_in(&root).unwrap().near, [root].into());
+        assert_eq!(find_protected(&root).unwrap().near, [root].into());
     }
 
     #[test]
     fn the_search_has_an_end() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for number in 0..MOST_FOLDERS + 10 {
+        for number in 0..MAX_FOLDERS + 10 {
             fs::create_dir_all(root.join(format!("{number}/sub"))).unwrap();
         }
         fs::create_dir(root.join("0/sub/.git")).unwrap();
         fs::create_dir(root.join(".git")).unwrap();
-        let found = protected_in(&root).unwrap();
-        assert_eq!(found, Protected { near: [root.join(".git")].into(), ..Protected::default() });
+        let found = find_protected(&root).unwrap();
+        assert_eq!(
+            found,
+            ProtectedPaths { near: [root.join(".git")].into(), ..ProtectedPaths::default() }
+        );
     }
 }

@@ -18,30 +18,30 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, lstat, openat};
 
 /// The mode of a placeholder: sticky and private, which ordinary folders are not.
-const MODE: u32 = 0o1700;
+const PLACEHOLDER_MODE: u32 = 0o1700;
 
 /// The bits of a mode that can be set.
-const SETTABLE: u32 = 0o7777;
+const MODE_BITS: u32 = 0o7777;
 
 /// An empty folder that is removed with its last user.
 #[derive(Debug)]
-pub(in super::super) struct StandIn {
+pub(in super::super) struct PlaceholderDir {
     path: PathBuf,
     folder: OwnedFd,
 }
 
-impl StandIn {
+impl PlaceholderDir {
     /// Creates or shares a placeholder. Returns `None` if `path` exists otherwise, or cannot be
     /// created.
-    pub(in super::super) fn at(path: &Path) -> Option<Self> {
+    pub(in super::super) fn create(path: &Path) -> Option<Self> {
         if fs::symlink_metadata(path).is_err() {
             // If this process cannot create it, its child cannot either.
-            fs::DirBuilder::new().mode(MODE).create(path).ok()?;
+            fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(path).ok()?;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = openat(CWD, path, flags, Mode::empty()).ok()?;
         // An existing folder needs no placeholder.
-        let is_own = fstat(&folder).ok()?.st_mode & SETTABLE == MODE;
+        let is_own = fstat(&folder).ok()?.st_mode & MODE_BITS == PLACEHOLDER_MODE;
         if !is_own || fs::read_dir(path).ok()?.next().is_some() {
             return None;
         }
@@ -50,20 +50,20 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for PlaceholderDir {
     fn drop(&mut self) {
         // Fails while another placeholder of this path is in use.
         let unused = flock(&self.folder, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if unused && self.is_there().unwrap_or_default() {
+        if unused && self.is_same_folder().unwrap_or_default() {
             // Fails if the folder is not empty any more.
             let _ = fs::remove_dir(&self.path);
         }
     }
 }
 
-impl StandIn {
+impl PlaceholderDir {
     /// Returns whether the path still refers to this folder, not to a later one.
-    fn is_there(&self) -> io::Result<bool> {
+    fn is_same_folder(&self) -> io::Result<bool> {
         let (own, found) = (fstat(&self.folder)?, lstat(&self.path)?);
         Ok((own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
     }
@@ -78,8 +78,8 @@ mod tests {
     fn the_last_one_clears_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".git");
-        let first = StandIn::at(&path).unwrap();
-        let second = StandIn::at(&path).unwrap();
+        let first = PlaceholderDir::create(&path).unwrap();
+        let second = PlaceholderDir::create(&path).unwrap();
         drop(first);
         assert!(path.exists());
         drop(second);
@@ -90,8 +90,8 @@ mod tests {
     fn one_that_was_left_is_cleared_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".git");
-        fs::DirBuilder::new().mode(MODE).create(&path).unwrap();
-        drop(StandIn::at(&path).unwrap());
+        fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(&path).unwrap();
+        drop(PlaceholderDir::create(&path).unwrap());
         assert!(!path.exists());
     }
 
@@ -100,29 +100,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".git");
         fs::create_dir_all(path.join("hooks")).unwrap();
-        assert!(StandIn::at(&path).is_none());
+        assert!(PlaceholderDir::create(&path).is_none());
         assert!(path.join("hooks").exists());
 
         // An empty folder with another mode is not removed.
         let own = folder.path().join("own");
         fs::create_dir(&own).unwrap();
-        assert!(StandIn::at(&own).is_none());
+        assert!(PlaceholderDir::create(&own).is_none());
         assert!(own.exists());
 
         // A placeholder that was filled meanwhile is not removed.
         let other = folder.path().join("other");
-        let stand_in = StandIn::at(&other).unwrap();
+        let stand_in = PlaceholderDir::create(&other).unwrap();
         fs::write(other.join("kept"), "x").unwrap();
         drop(stand_in);
         assert!(other.join("kept").exists());
 
         // A later folder of the same name is not removed.
         let third = folder.path().join("third");
-        let stand_in = StandIn::at(&third).unwrap();
+        let stand_in = PlaceholderDir::create(&third).unwrap();
         fs::remove_dir(&third).unwrap();
         fs::create_dir(&third).unwrap();
         drop(stand_in);
         assert!(third.exists());
-        assert!(StandIn::at(&folder.path().join("no/such")).is_none());
+        assert!(PlaceholderDir::create(&folder.path().join("no/such")).is_none());
     }
 }

@@ -5,91 +5,93 @@
 
 use std::io;
 
-use super::super::status::{Enforced, Status, Support};
-use super::super::{Level, Order};
-use super::mounts::Mounts;
+use super::super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
+use super::super::{HelperRequest, SandboxLevel};
+use super::mounts::MountReport;
 
 /// The Landlock ABI versions since which it restricts truncation, TCP and signals.
-pub(super) const TRUNCATE: i32 = 3;
-const TCP: i32 = 4;
-pub(super) const SIGNALS: i32 = 6;
+pub(super) const TRUNCATE_ABI: i32 = 3;
+const TCP_ABI: i32 = 4;
+pub(super) const SIGNALS_ABI: i32 = 6;
 
 /// The gap that remains with mounts: files that do not exist yet or that the search did not reach.
-const UNHELD: &str = "protected files that do not exist yet, or are deeply nested, can be \
+const UNPROTECTED_NOTE: &str = "protected files that do not exist yet, or are deeply nested, can be \
                       created; created ones are reported with the result";
 
 /// The result of each step.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(super) struct ConfinementSteps {
     /// The result of the mounts, if there is a mount namespace.
-    pub(super) mounts: io::Result<Mounts>,
+    pub(super) mounts: io::Result<MountReport>,
     /// Whether there is a PID namespace.
     pub(super) processes: io::Result<()>,
-    pub(super) rights: io::Result<()>,
+    pub(super) capabilities: io::Result<()>,
     /// The Landlock ABI version.
     pub(super) landlock: Result<i32, String>,
-    pub(super) calls: Result<(), String>,
+    pub(super) seccomp: Result<(), String>,
 }
 
-impl Steps {
-    pub(super) fn support(&self, order: &Order) -> Support {
-        let status = Status {
-            filesystem: self.filesystem(order.level),
-            network: self.network(order.network),
-            processes: self.processes(),
+impl ConfinementSteps {
+    pub(super) fn to_support(&self, order: &HelperRequest) -> SandboxSupport {
+        let status = SandboxStatus {
+            filesystem: self.filesystem_level(order.level),
+            network: self.network_level(order.network),
+            processes: self.processes_level(),
             reasons: self.reasons(order.level),
         };
-        Support {
+        SandboxSupport {
             status,
             landlock: self.landlock.as_ref().ok().copied(),
             namespaces: self.mounts.is_ok(),
-            seccomp: self.calls.is_ok(),
+            seccomp: self.seccomp.is_ok(),
         }
     }
 
-    fn filesystem(&self, level: Level) -> Enforced {
-        let held = self.mounts.as_ref().is_ok_and(|mounts| mounts.open.is_empty());
+    fn filesystem_level(&self, level: SandboxLevel) -> EnforcementLevel {
+        let held = self.mounts.as_ref().is_ok_and(|mounts| mounts.unprotected.is_empty());
         // With capabilities the child could undo the mounts. On the read-only level there are no
         // writable folders with protected files.
-        let is_whole = self.rights.is_ok() && (held || level == Level::ReadOnly);
+        let is_whole = self.capabilities.is_ok() && (held || level == SandboxLevel::ReadOnly);
         match (&self.mounts, &self.landlock) {
             // A read-only mount does not prevent writes to devices and FIFOs; Landlock does.
-            (Ok(_), Ok(_)) if is_whole => Enforced::Full,
-            (Err(_), Ok(TRUNCATE..)) if is_whole => Enforced::Full,
-            (Err(_), Err(_)) => Enforced::None,
-            _ => Enforced::Partial,
+            (Ok(_), Ok(_)) if is_whole => EnforcementLevel::Full,
+            (Err(_), Ok(TRUNCATE_ABI..)) if is_whole => EnforcementLevel::Full,
+            (Err(_), Err(_)) => EnforcementLevel::None,
+            _ => EnforcementLevel::Partial,
         }
     }
 
-    fn network(&self, is_open: bool) -> Enforced {
-        match (&self.calls, &self.landlock) {
-            _ if is_open => Enforced::None,
-            (Ok(()), _) => Enforced::Full,
+    fn network_level(&self, is_open: bool) -> EnforcementLevel {
+        match (&self.seccomp, &self.landlock) {
+            _ if is_open => EnforcementLevel::None,
+            (Ok(()), _) => EnforcementLevel::Full,
             // Landlock restricts TCP only.
-            (Err(_), Ok(TCP..)) => Enforced::Partial,
-            (Err(_), _) => Enforced::None,
+            (Err(_), Ok(TCP_ABI..)) => EnforcementLevel::Partial,
+            (Err(_), _) => EnforcementLevel::None,
         }
     }
 
-    fn processes(&self) -> Enforced {
-        let hidden = self.mounts.as_ref().is_ok_and(|mounts| mounts.processes.is_none());
+    fn processes_level(&self) -> EnforcementLevel {
+        let hidden = self.mounts.as_ref().is_ok_and(|mounts| mounts.proc_error.is_none());
         match (&self.processes, &self.landlock) {
-            (Ok(()), _) if hidden => Enforced::Full,
+            (Ok(()), _) if hidden => EnforcementLevel::Full,
             // Processes outside are visible only.
-            (Ok(()), Ok(_)) => Enforced::Partial,
+            (Ok(()), Ok(_)) => EnforcementLevel::Partial,
             // Descendants may outlive the child. Processes outside are visible only.
-            (Err(_), Ok(SIGNALS..)) => Enforced::Partial,
-            (_, _) => Enforced::None,
+            (Err(_), Ok(SIGNALS_ABI..)) => EnforcementLevel::Partial,
+            (_, _) => EnforcementLevel::None,
         }
     }
 
-    fn reasons(&self, level: Level) -> Vec<String> {
+    fn reasons(&self, level: SandboxLevel) -> Vec<String> {
         let mut reasons = Vec::new();
         match &self.mounts {
-            Ok(Mounts { open, .. }) if !open.is_empty() => {
+            Ok(MountReport { unprotected: open, .. }) if !open.is_empty() => {
                 reasons.push(format!("not protected: {}", open.join(", ")));
             }
-            Ok(_) if level == Level::WorkspaceWrite => reasons.push(UNHELD.to_owned()),
+            Ok(_) if level == SandboxLevel::WorkspaceWrite => {
+                reasons.push(UNPROTECTED_NOTE.to_owned())
+            }
             Ok(_) => {}
             Err(error) => reasons.push(format!("no mount namespace: {error}")),
         }
@@ -98,14 +100,15 @@ impl Steps {
                 "no PID namespace, so background processes may outlive the command: {error}"
             ));
         }
-        if let (Ok(()), Ok(Mounts { processes: Some(error), .. })) = (&self.processes, &self.mounts)
+        if let (Ok(()), Ok(MountReport { proc_error: Some(error), .. })) =
+            (&self.processes, &self.mounts)
         {
             reasons.push(format!(
                 "cannot mount `/proc`, so processes outside of the sandbox are visible: {error}"
             ));
         }
         match &self.landlock {
-            Ok(SIGNALS..) => {}
+            Ok(SIGNALS_ABI..) => {}
             Ok(_) if self.processes.is_ok() => {}
             Ok(version) => reasons.push(format!(
                 "Landlock ABI {version} does not block signals to other processes of the user"
@@ -115,10 +118,10 @@ impl Steps {
                     .push(format!("no Landlock, so devices and FIFOs can be written to: {error}"));
             }
         }
-        if let Err(error) = &self.rights {
+        if let Err(error) = &self.capabilities {
             reasons.push(format!("cannot drop capabilities: {error}"));
         }
-        if let Err(error) = &self.calls {
+        if let Err(error) = &self.seccomp {
             reasons.push(format!("no seccomp: {error}"));
         }
         reasons
@@ -127,31 +130,33 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Mode, Policy};
+    use super::super::super::{SandboxMode, SandboxPolicy};
     use super::*;
 
-    fn steps(namespaces: bool, landlock: i32, calls: bool) -> Steps {
+    fn steps(namespaces: bool, landlock: i32, calls: bool) -> ConfinementSteps {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);
-        Steps {
-            mounts: if namespaces { Ok(Mounts::default()) } else { Err(missing()) },
+        ConfinementSteps {
+            mounts: if namespaces { Ok(MountReport::default()) } else { Err(missing()) },
             processes: if namespaces { Ok(()) } else { Err(missing()) },
-            rights: Ok(()),
+            capabilities: Ok(()),
             landlock: if landlock > 0 { Ok(landlock) } else { Err("not there".to_owned()) },
-            calls: if calls { Ok(()) } else { Err("not there".to_owned()) },
+            seccomp: if calls { Ok(()) } else { Err("not there".to_owned()) },
         }
     }
 
-    fn words(steps: &Steps, level: Level) -> String {
-        let order = Order::of(&Policy::new(Mode::BestEffort, level), None).unwrap();
-        let status = steps.support(&order).status;
-        let Status { filesystem, network, processes, reasons } = status;
+    fn words(steps: &ConfinementSteps, level: SandboxLevel) -> String {
+        let order =
+            HelperRequest::for_policy(&SandboxPolicy::new(SandboxMode::BestEffort, level), None)
+                .unwrap();
+        let status = steps.to_support(&order).status;
+        let SandboxStatus { filesystem, network, processes, reasons } = status;
         format!("{filesystem} {network} {processes} {}", reasons.len())
     }
 
     // SB1, SB2, SB3, fault 16: older kernels, and those that disable a mechanism.
     #[test]
     fn what_is_missing_is_counted() {
-        use Level::{ReadOnly, WorkspaceWrite};
+        use SandboxLevel::{ReadOnly, WorkspaceWrite};
         for (mounts, landlock, calls, level, expected) in [
             // Files that do not exist yet are always a gap.
             (true, 7, true, WorkspaceWrite, "full full full 1"),
@@ -182,18 +187,20 @@ mod tests {
     // SB8: visible processes are reported, and do not meet a required policy.
     #[test]
     fn processes_that_are_seen_are_named() {
-        for (landlock, mounted, expected) in
-            [(7, true, Enforced::Partial), (0, true, Enforced::None), (7, false, Enforced::Partial)]
-        {
+        for (landlock, mounted, expected) in [
+            (7, true, EnforcementLevel::Partial),
+            (0, true, EnforcementLevel::None),
+            (7, false, EnforcementLevel::Partial),
+        ] {
             let mut steps = steps(true, landlock, true);
             let seen = || io::Error::from(io::ErrorKind::PermissionDenied);
             steps.mounts = match mounted {
-                true => Ok(Mounts { processes: Some(seen()), ..Mounts::default() }),
+                true => Ok(MountReport { proc_error: Some(seen()), ..MountReport::default() }),
                 false => Err(seen()),
             };
-            let required = Policy::new(Mode::Required, Level::ReadOnly);
-            let order = Order::of(&required, None).unwrap();
-            let status = steps.support(&order).status;
+            let required = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::ReadOnly);
+            let order = HelperRequest::for_policy(&required, None).unwrap();
+            let status = steps.to_support(&order).status;
             assert_eq!(status.processes, expected);
             assert!(!status.reasons.is_empty());
             assert!(!required.is_met_by(&status));
@@ -203,14 +210,19 @@ mod tests {
     #[test]
     fn what_is_not_held_is_named() {
         let mut steps = steps(true, 7, true);
-        steps.mounts = Ok(Mounts { open: vec!["`.git`".to_owned()], ..Mounts::default() });
-        let order = Order::of(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite), None).unwrap();
-        let status = steps.support(&order).status;
-        assert_eq!(status.filesystem, Enforced::Partial);
+        steps.mounts =
+            Ok(MountReport { unprotected: vec!["`.git`".to_owned()], ..MountReport::default() });
+        let order = HelperRequest::for_policy(
+            &SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite),
+            None,
+        )
+        .unwrap();
+        let status = steps.to_support(&order).status;
+        assert_eq!(status.filesystem, EnforcementLevel::Partial);
         assert_eq!(status.reasons, ["not protected: `.git`"]);
 
-        steps.mounts = Ok(Mounts::default());
-        steps.rights = Err(io::ErrorKind::PermissionDenied.into());
-        assert_eq!(steps.support(&order).status.filesystem, Enforced::Partial);
+        steps.mounts = Ok(MountReport::default());
+        steps.capabilities = Err(io::ErrorKind::PermissionDenied.into());
+        assert_eq!(steps.to_support(&order).status.filesystem, EnforcementLevel::Partial);
     }
 }

@@ -1,4 +1,4 @@
-//! Starts a program with `clone(CLONE_VM | CLONE_VFORK)` and `execve`.
+//! Starts a program with `clone_process(CLONE_VM | CLONE_VFORK)` and `execve`.
 //!
 //! The child shares the memory of the host until `execve`, while the calling thread is suspended.
 //! Nothing is copied, so the cost does not depend on the memory of the host. The child therefore
@@ -18,80 +18,80 @@ use rustix::io::Errno;
 use rustix::process::{Rlimit, WaitIdOptions, chdir, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
-use super::super::super::Limits;
-use super::super::super::mark::MARKED;
-use super::super::wires::Ends;
-use super::Handle;
+use super::super::super::ResourceLimits;
+use super::super::super::mark::TAG_RLIMIT;
+use super::super::wires::ChildStdio;
+use super::PidFd;
 
 /// The size of the child's stack: enough for a few system calls.
-const STACK: usize = 32 << 10;
+const STACK_BYTES: usize = 32 << 10;
 
 /// The highest signal number.
-const SIGNALS: c_int = 64;
+const MAX_SIGNAL: c_int = 64;
 
 /// The first descriptor that is closed in the child.
-const FIRST_CLOSED: c_int = 3;
+const FIRST_CLOSED_FD: c_int = 3;
 
 /// The end of the descriptors that are closed one by one without `close_range`.
-const CLOSED_BY_HAND: c_int = 1 << 16;
+const MAX_CLOSED_FD: c_int = 1 << 16;
 
 /// Everything that the child needs to execute the program.
-pub(super) struct Plan<'a> {
+pub(super) struct ExecPlan<'a> {
     pub(super) path: &'a CStr,
-    pub(super) words: &'a [CString],
-    pub(super) vars: &'a [CString],
-    pub(super) folder: Option<&'a CStr>,
-    pub(super) ends: &'a Ends,
-    pub(super) limits: Limits,
+    pub(super) args: &'a [CString],
+    pub(super) environ: &'a [CString],
+    pub(super) current_dir: Option<&'a CStr>,
+    pub(super) stdio: &'a ChildStdio,
+    pub(super) limits: ResourceLimits,
     /// The process tag as an rlimit.
-    pub(super) marked: Option<Rlimit>,
+    pub(super) tag_rlimit: Option<Rlimit>,
 }
 
 /// An [`ExecPlan`] with the pointer arrays of `execve`.
-struct Prepared<'a> {
-    plan: &'a Plan<'a>,
-    streams: [Stream<'a>; 3],
-    words: Vec<*const c_char>,
-    vars: Vec<*const c_char>,
+struct PreparedExec<'a> {
+    plan: &'a ExecPlan<'a>,
+    stdio_fds: [StdioFd<'a>; 3],
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
     /// The error number of a failure in the child.
-    failed: AtomicI32,
+    errno: AtomicI32,
 }
 
 /// A descriptor for the stdio of the child.
-enum Stream<'a> {
-    Itself(BorrowedFd<'a>),
-    Copy(OwnedFd),
+enum StdioFd<'a> {
+    Borrowed(BorrowedFd<'a>),
+    Duplicated(OwnedFd),
 }
 
-impl AsFd for Stream<'_> {
+impl AsFd for StdioFd<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Itself(fd) => *fd,
-            Self::Copy(fd) => fd.as_fd(),
+            Self::Borrowed(fd) => *fd,
+            Self::Duplicated(fd) => fd.as_fd(),
         }
     }
 }
 
 /// Starts the child and returns when it has executed the program.
-pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
-    let ends = plan.ends;
-    let prepared = Prepared {
+pub(super) fn clone_and_exec(plan: &ExecPlan<'_>) -> io::Result<PidFd> {
+    let ends = plan.stdio;
+    let prepared = PreparedExec {
         plan,
-        streams: [
-            out_of_the_way(&ends.input)?,
-            out_of_the_way(&ends.output)?,
-            out_of_the_way(ends.complaints.as_ref().unwrap_or(&ends.output))?,
+        stdio_fds: [
+            move_above_stdio(&ends.stdin)?,
+            move_above_stdio(&ends.stdout)?,
+            move_above_stdio(ends.stderr.as_ref().unwrap_or(&ends.stdout))?,
         ],
-        words: pointers(plan.words),
-        vars: pointers(plan.vars),
-        failed: AtomicI32::new(0),
+        argv: to_pointers(plan.args),
+        envp: to_pointers(plan.environ),
+        errno: AtomicI32::new(0),
     };
-    let handle = without_signals(|| clone(&prepared))?;
-    match prepared.failed.load(Ordering::Acquire) {
+    let handle = with_signals_blocked(|| clone_process(&prepared))?;
+    match prepared.errno.load(Ordering::Acquire) {
         0 => Ok(handle),
         error => {
             // It has exited already; reap it.
-            let _ = handle.status(WaitIdOptions::empty());
+            let _ = handle.try_wait(WaitIdOptions::empty());
             Err(io::Error::from_raw_os_error(error))
         }
     }
@@ -99,20 +99,20 @@ pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
 
 /// Returns the descriptor, or a duplicate above 2, so that `dup2` to 0, 1 or 2 does not
 /// overwrite it.
-fn out_of_the_way(fd: &OwnedFd) -> io::Result<Stream<'_>> {
-    if fd.as_raw_fd() >= FIRST_CLOSED {
-        return Ok(Stream::Itself(fd.as_fd()));
+fn move_above_stdio(fd: &OwnedFd) -> io::Result<StdioFd<'_>> {
+    if fd.as_raw_fd() >= FIRST_CLOSED_FD {
+        return Ok(StdioFd::Borrowed(fd.as_fd()));
     }
-    Ok(Stream::Copy(rustix::io::fcntl_dupfd_cloexec(fd, FIRST_CLOSED)?))
+    Ok(StdioFd::Duplicated(rustix::io::fcntl_dupfd_cloexec(fd, FIRST_CLOSED_FD)?))
 }
 
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+fn to_pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
 }
 
 #[expect(unsafe_code, reason = "the standard library has no clone")]
-fn clone(prepared: &Prepared<'_>) -> io::Result<Handle> {
-    let mut stack = Box::<[u8]>::new_uninit_slice(STACK);
+fn clone_process(prepared: &PreparedExec<'_>) -> io::Result<PidFd> {
+    let mut stack = Box::<[u8]>::new_uninit_slice(STACK_BYTES);
     let top = stack.as_mut_ptr_range().end;
     // The stack grows down and is aligned to 16 bytes.
     let top = top.wrapping_byte_sub(top.addr() % 16).cast::<c_void>();
@@ -121,21 +121,21 @@ fn clone(prepared: &Prepared<'_>) -> io::Result<Handle> {
     let mut fd: c_int = -1;
     // SAFETY: this thread is suspended until the child has executed or exited, so `prepared`,
     // `stack` and `fd` outlive their use. The child only reads `prepared`, except for an atomic.
-    let number = unsafe { libc::clone(in_child, top, flags, argument, &raw mut fd) };
+    let number = unsafe { libc::clone(child_main, top, flags, argument, &raw mut fd) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just opened it, and nothing else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    Ok(Handle { fd, number })
+    Ok(PidFd { fd, pid: number })
 }
 
-extern "C" fn in_child(argument: *mut c_void) -> c_int {
+extern "C" fn child_main(argument: *mut c_void) -> c_int {
     #[expect(unsafe_code, reason = "the argument of `clone` is a raw pointer")]
-    // SAFETY: it is the pointer that was passed to `clone`, and outlives its use in the child.
-    let prepared = unsafe { &*argument.cast::<Prepared<'_>>() };
-    let Err(error) = prepared.become_program();
-    prepared.failed.store(error.raw_os_error(), Ordering::Release);
+    // SAFETY: it is the pointer that was passed to `clone_process`, and outlives its use in the child.
+    let prepared = unsafe { &*argument.cast::<PreparedExec<'_>>() };
+    let Err(error) = prepared.exec_program();
+    prepared.errno.store(error.raw_os_error(), Ordering::Release);
     #[expect(unsafe_code, reason = "no destructor of the host may run")]
     // SAFETY: it only exits the child.
     unsafe {
@@ -143,30 +143,30 @@ extern "C" fn in_child(argument: *mut c_void) -> c_int {
     }
 }
 
-impl Prepared<'_> {
-    fn become_program(&self) -> Result<Infallible, Errno> {
-        let [input, output, complaints] = &self.streams;
+impl PreparedExec<'_> {
+    fn exec_program(&self) -> Result<Infallible, Errno> {
+        let [input, output, complaints] = &self.stdio_fds;
         setsid()?;
         dup2_stdin(input)?;
         dup2_stdout(output)?;
         dup2_stderr(complaints)?;
-        if self.plan.ends.is_terminal {
+        if self.plan.stdio.is_terminal {
             ioctl_tiocsctty(stdin())?;
         }
-        if let Some(folder) = self.plan.folder {
+        if let Some(folder) = self.plan.current_dir {
             chdir(folder)?;
         }
-        self.plan.limits.apply()?;
-        if let Some(limit) = self.plan.marked {
+        self.plan.limits.apply_to_self()?;
+        if let Some(limit) = self.plan.tag_rlimit {
             // Best effort: the tag in the environment remains.
-            let _ = setrlimit(MARKED, limit);
+            let _ = setrlimit(TAG_RLIMIT, limit);
         }
-        close_others();
-        default_signals();
+        close_inherited_fds();
+        reset_signal_handlers();
         #[expect(unsafe_code, reason = "no safe API calls execve with prepared pointers")]
         // SAFETY: both arrays end in a null pointer and point to live C strings.
         unsafe {
-            libc::execve(self.plan.path.as_ptr(), self.words.as_ptr(), self.vars.as_ptr());
+            libc::execve(self.plan.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr());
         }
         Err(last_error())
     }
@@ -178,14 +178,14 @@ pub(super) fn last_error() -> Errno {
 
 /// Closes all inherited descriptors, also those without the close-on-exec flag.
 #[expect(unsafe_code, reason = "the open descriptors are not known")]
-fn close_others() {
+fn close_inherited_fds() {
     // SAFETY: without `CLONE_FILES` the child has a descriptor table of its own.
     unsafe {
-        let closed = libc::syscall(libc::SYS_close_range, FIRST_CLOSED, c_int::MAX, 0);
+        let closed = libc::syscall(libc::SYS_close_range, FIRST_CLOSED_FD, c_int::MAX, 0);
         if closed == 0 {
             return;
         }
-        for fd in FIRST_CLOSED..CLOSED_BY_HAND {
+        for fd in FIRST_CLOSED_FD..MAX_CLOSED_FD {
             libc::close(fd);
         }
     }
@@ -193,10 +193,10 @@ fn close_others() {
 
 /// Resets every signal to its default action and unblocks all signals.
 #[expect(unsafe_code, reason = "the child inherits the signal handlers of the host")]
-fn default_signals() {
+fn reset_signal_handlers() {
     // On every architecture that Rust supports, an all-zero action is the default action.
     let default = [0_u64; 16];
-    for signal in 1..=SIGNALS {
+    for signal in 1..=MAX_SIGNAL {
         // SAFETY: the buffer is longer than an action. Without `CLONE_SIGHAND` this changes only
         // the actions of the child.
         unsafe {
@@ -219,7 +219,7 @@ fn default_signals() {
 
 /// Runs `work` with all signals blocked: handlers would otherwise run in the child.
 #[expect(unsafe_code, reason = "no safe API blocks signals")]
-fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+fn with_signals_blocked<T>(work: impl FnOnce() -> T) -> T {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: `all` is filled before it is read, and `before` by the first call.
     unsafe {

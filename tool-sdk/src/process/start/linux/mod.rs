@@ -21,82 +21,87 @@ use rustix::process::{Rlimit, WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-pub(in crate::process) use self::ends::{hear_of_children, hears_of_children};
-use self::enter::{Plan, enter};
-pub(in crate::process) use self::limit::limit_of;
-use super::super::env::folders;
-use super::super::guardian::{self, Told};
-use super::super::mark::{self, Mark};
-use super::super::program::Program;
-use super::wires::{Ends, wires};
-use super::{Started, Wiring};
+pub(in crate::process) use self::ends::{receives_sigchld, restore_sigchld};
+use self::enter::{ExecPlan, clone_and_exec};
+pub(in crate::process) use self::limit::rlimit_of_pid;
+use super::super::env::split_path_dirs;
+use super::super::guardian::{self, RegisteredChild};
+use super::super::mark::{self, ProcessTag};
+use super::super::program::CommandSpec;
+use super::wires::{ChildStdio, open_stdio};
+use super::{SpawnedChild, StdioMode};
 
 /// The search path for a child without `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
 /// The interpreter of a script without `#!`.
-const SHELL: &str = "/bin/sh";
+const FALLBACK_SHELL: &str = "/bin/sh";
 
 /// A child that is reaped even if this handle is dropped.
 ///
 /// A child that has exited keeps its pid until this is dropped, so that its process group can
 /// be signalled until then.
 #[derive(Debug)]
-pub(in crate::process) struct Child {
+pub(in crate::process) struct ChildProcess {
     /// `None` only while this is dropped.
-    handle: Option<AsyncFd<Handle>>,
+    handle: Option<AsyncFd<PidFd>>,
     status: Option<ExitStatus>,
-    number: i32,
+    pid: i32,
     /// The registration with the reaper, until the child has exited.
-    told: Option<Told>,
+    registration: Option<RegisteredChild>,
 }
 
 /// A pidfd. The process keeps its pid until it is reaped.
 #[derive(Debug)]
-pub(in crate::process) struct Handle {
+pub(in crate::process) struct PidFd {
     fd: OwnedFd,
-    number: i32,
+    pid: i32,
 }
 
-pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
-    if !hears_of_children() {
+pub(super) fn spawn_with_stdio(
+    spec: &CommandSpec,
+    tag: &ProcessTag,
+    wiring: StdioMode,
+) -> io::Result<SpawnedChild> {
+    if !receives_sigchld() {
         let what = "this program ignores SIGCHLD, so the exit status of a child would be lost; \
                     call `restore_sigchld` first";
         return Err(io::Error::other(what));
     }
-    let (ends, mut streams) = wires(wiring)?;
-    let handle = launch(program, Some(mark.as_str().as_ref()), mark.limit(), &ends)?;
-    streams.held = ends.written();
-    Ok(Started { child: Child::new(handle)?, streams })
+    let (ends, mut streams) = open_stdio(wiring)?;
+    let handle = spawn_untracked(spec, Some(tag.as_str().as_ref()), tag.rlimit(), &ends)?;
+    streams.child_fds = ends.into_output_fds();
+    Ok(SpawnedChild { child: ChildProcess::new(handle)?, streams })
 }
 
-/// Starts `program` without registering it with the reaper.
-pub(in crate::process) fn launch(
-    program: &Program,
+/// Starts `spec` without registering it with the reaper.
+pub(in crate::process) fn spawn_untracked(
+    spec: &CommandSpec,
     mark: Option<&OsStr>,
-    marked: Option<Rlimit>,
-    ends: &Ends,
-) -> io::Result<Handle> {
-    let env = program.env();
-    let path = find(&program.name, env.vars().get(OsStr::new("PATH")))?;
-    let folder = program.folder.as_ref().map(|folder| text(folder.as_os_str())).transpose()?;
-    let words = std::iter::once(&program.name).chain(&program.args);
-    let words: Vec<CString> = words.map(|word| text(word)).collect::<io::Result<_>>()?;
-    let vars = variables(env.vars(), mark)?;
+    tag_rlimit: Option<Rlimit>,
+    ends: &ChildStdio,
+) -> io::Result<PidFd> {
+    let env = spec.effective_env();
+    let path = find_executable(&spec.program, env.as_map().get(OsStr::new("PATH")))?;
+    let folder =
+        spec.current_dir.as_ref().map(|folder| to_c_string(folder.as_os_str())).transpose()?;
+    let words = std::iter::once(&spec.program).chain(&spec.args);
+    let words: Vec<CString> = words.map(|word| to_c_string(word)).collect::<io::Result<_>>()?;
+    let vars = build_environ(env.as_map(), mark)?;
     let plan = |path: &CString, words: &[CString]| {
-        enter(&Plan {
+        clone_and_exec(&ExecPlan {
             path,
-            words,
-            vars: &vars,
-            folder: folder.as_deref(),
-            ends,
-            limits: program.limits,
-            marked,
+            args: words,
+            environ: &vars,
+            current_dir: folder.as_deref(),
+            stdio: ends,
+            limits: spec.limits,
+            tag_rlimit,
         })
     };
     match plan(&path, &words) {
         Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
-            let shell = text(SHELL.as_ref())?;
+            let shell = to_c_string(FALLBACK_SHELL.as_ref())?;
             let words: Vec<_> =
                 [shell.clone(), path].into_iter().chain(words.into_iter().skip(1)).collect();
             plan(&shell, &words)
@@ -105,25 +110,25 @@ pub(in crate::process) fn launch(
     }
 }
 
-fn text(text: &OsStr) -> io::Result<CString> {
+fn to_c_string(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(io::Error::from)
 }
 
-/// Builds the environment block of `vars`, with `mark` in place of an inherited tag.
-fn variables(
+/// Builds the environment block of `vars`, with `tag` in place of an inherited tag.
+fn build_environ(
     vars: &BTreeMap<OsString, OsString>,
     mark: Option<&OsStr>,
 ) -> io::Result<Vec<CString>> {
-    let marked = mark.map(|mark| variable(mark::NAME.as_ref(), mark));
-    let others = vars.iter().filter(|(name, _)| mark.is_none() || *name != mark::NAME);
+    let marked = mark.map(|mark| format_variable(mark::TAG_VARIABLE.as_ref(), mark));
+    let others = vars.iter().filter(|(name, _)| mark.is_none() || *name != mark::TAG_VARIABLE);
     let mut texts = Vec::with_capacity(vars.len() + 1);
-    for text in others.map(|(name, value)| variable(name, value)).chain(marked) {
+    for text in others.map(|(name, value)| format_variable(name, value)).chain(marked) {
         texts.push(text?);
     }
     Ok(texts)
 }
 
-fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+fn format_variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
     // One more byte for the terminating zero.
     let mut text = Vec::with_capacity(name.len() + value.len() + 2);
     text.extend_from_slice(name.as_bytes());
@@ -133,17 +138,17 @@ fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
 }
 
 /// Returns the file of a program; a name without a slash is searched in `path`.
-fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
+fn find_executable(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
     if name.as_bytes().contains(&b'/') {
-        return text(name);
+        return to_c_string(name);
     }
     let mut found = io::Error::from_raw_os_error(libc::ENOENT);
     let path = path.map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
     // A relative entry would depend on the working directory of the host.
-    for folder in folders(path).filter(|folder| folder.is_absolute()) {
+    for folder in split_path_dirs(path).filter(|folder| folder.is_absolute()) {
         let file = folder.join(name);
-        match executable(&file) {
-            Ok(()) => return text(file.as_os_str()),
+        match check_executable(&file) {
+            Ok(()) => return to_c_string(file.as_os_str()),
             // A later entry may have an executable file.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found = error,
             Err(_) => {}
@@ -152,7 +157,7 @@ fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
     Err(found)
 }
 
-fn executable(file: &Path) -> io::Result<()> {
+fn check_executable(file: &Path) -> io::Result<()> {
     access(file, Access::EXEC_OK)?;
     match file.metadata()?.is_file() {
         true => Ok(()),
@@ -160,19 +165,24 @@ fn executable(file: &Path) -> io::Result<()> {
     }
 }
 
-impl Child {
-    fn new(handle: Handle) -> io::Result<Self> {
-        let number = handle.number;
-        let told = guardian::tell(number);
+impl ChildProcess {
+    fn new(handle: PidFd) -> io::Result<Self> {
+        let number = handle.pid;
+        let told = guardian::register_child(number);
         // SAFETY: the handle owns its descriptor, which stays open and unchanged until dropped.
         #[expect(unsafe_code, reason = "the registered descriptor must not change")]
         let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
         match registered {
-            Ok(handle) => Ok(Self { handle: Some(handle), status: None, number, told: Some(told) }),
+            Ok(handle) => Ok(Self {
+                handle: Some(handle),
+                status: None,
+                pid: number,
+                registration: Some(told),
+            }),
             Err(error) => {
                 let (handle, error) = error.into_parts();
                 handle.kill();
-                wait_elsewhere(handle, Some(told));
+                reap_in_background(handle, Some(told));
                 Err(error)
             }
         }
@@ -180,7 +190,7 @@ impl Child {
 
     /// Returns the pid, until the exit was observed.
     pub(in crate::process) fn id(&self) -> Option<u32> {
-        u32::try_from(self.number).ok().filter(|_| self.status.is_none())
+        u32::try_from(self.pid).ok().filter(|_| self.status.is_none())
     }
 
     /// Waits for the exit. Cancel safe.
@@ -192,7 +202,8 @@ impl Child {
             }
             let handle = self.handle.as_ref().ok_or_else(gone)?;
             let mut ready = handle.readable().await?;
-            self.status = handle.get_ref().status(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
+            self.status =
+                handle.get_ref().try_wait(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
             if self.status.is_none() {
                 ready.clear_ready();
             }
@@ -200,23 +211,26 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take().map(AsyncFd::into_inner) else { return };
-        if let Ok(None) = handle.status(WaitIdOptions::NOHANG) {
-            wait_elsewhere(handle, self.told.take());
+        if let Ok(None) = handle.try_wait(WaitIdOptions::NOHANG) {
+            reap_in_background(handle, self.registration.take());
         }
     }
 }
 
-impl Handle {
+impl PidFd {
     fn kill(&self) {
         // An error means that it has exited already.
         let _ = rustix::process::pidfd_send_signal(&self.fd, rustix::process::Signal::KILL);
     }
 
     /// Returns the exit status; `None` while it runs.
-    pub(in crate::process) fn status(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
+    pub(in crate::process) fn try_wait(
+        &self,
+        how: WaitIdOptions,
+    ) -> io::Result<Option<ExitStatus>> {
         let ended = waitid(WaitId::PidFd(self.fd.as_fd()), how | WaitIdOptions::EXITED)?;
         Ok(ended.map(|ended| {
             let code = ended.exit_status().unwrap_or_default() << 8;
@@ -225,23 +239,23 @@ impl Handle {
     }
 }
 
-impl AsFd for Handle {
+impl AsFd for PidFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-impl std::os::fd::AsRawFd for Handle {
+impl std::os::fd::AsRawFd for PidFd {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         self.fd.as_raw_fd()
     }
 }
 
 /// Reaps a child whose handle was dropped, so that it does not stay a zombie.
-fn wait_elsewhere(handle: Handle, told: Option<Told>) {
+fn reap_in_background(handle: PidFd, told: Option<RegisteredChild>) {
     // If no thread can be started, the zombie stays until the host exits.
     let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
-        let _ = handle.status(WaitIdOptions::empty());
+        let _ = handle.try_wait(WaitIdOptions::empty());
         drop(told);
     });
 }

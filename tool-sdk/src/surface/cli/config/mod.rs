@@ -76,8 +76,8 @@ pub(super) struct Config {
     pub(super) durable: Option<Durability>,
     /// Whether directory walks stay on one file system.
     pub(super) one_device: Option<bool>,
-    pub(super) sandbox: Option<sandbox::Mode>,
-    pub(super) sandbox_level: Option<sandbox::Level>,
+    pub(super) sandbox: Option<sandbox::SandboxMode>,
+    pub(super) sandbox_level: Option<sandbox::SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,
 }
 

@@ -87,7 +87,7 @@ fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Ru
     rules.into_iter().map(placed).collect()
 }
 
-/// Reads `[agents.NAME]`, the profile of one agent.
+/// Reads `[agents.TAG_VARIABLE]`, the profile of one agent.
 fn agent((name, part): (String, Part<'_, '_>)) -> Option<AgentProfile> {
     part.with_only("name", &name)?.read()
 }

@@ -20,7 +20,7 @@ use super::{Io, grammar};
 use crate::context::Settings;
 use crate::effect::RiskClass;
 use crate::permission::{Action, Mode, Rule, Scope};
-use crate::process::sandbox::{Level, Policy};
+use crate::process::sandbox::{SandboxLevel, SandboxPolicy};
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
 use crate::workspace::Durability;
@@ -44,7 +44,7 @@ pub(super) struct Guard {
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
     /// The sandbox for commands.
-    pub(super) sandbox: Policy,
+    pub(super) sandbox: SandboxPolicy,
     /// Whether changed files are synced to disk before their call ends.
     pub(super) durability: Durability,
     /// Whether directory walks stay on one file system.
@@ -206,7 +206,7 @@ fn named<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Option
         .map_err(|(error, variable)| Failure::config(format_args!("{variable}: {error}")))
 }
 
-/// Returns the variants that the environment selects, as `GROUP=NAME`.
+/// Returns the variants that the environment selects, as `GROUP=TAG_VARIABLE`.
 fn variants(io: &Io<'_>) -> Result<Option<BTreeMap<String, String>>> {
     const VARIABLE: &str = "TOOL_SDK_VARIANTS";
     let pair = |item: String| {
@@ -230,14 +230,19 @@ fn list(io: &Io<'_>, variable: &str) -> Result<Option<Vec<String>>> {
 }
 
 /// Resolves the sandbox policy for commands.
-fn sandbox(config: &Config, mode: Mode, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Policy> {
+fn sandbox(
+    config: &Config,
+    mode: Mode,
+    levels: &[&ArgMatches],
+    io: &Io<'_>,
+) -> Result<SandboxPolicy> {
     let how = chosen(levels, grammar::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
     let level = chosen(levels, grammar::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
     let network = switch(io, "TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
     // Modes that forbid writing make the sandbox read-only.
-    let level = if mode.forbids(RiskClass::Write) { Level::ReadOnly } else { level };
-    Ok(Policy::new(how.unwrap_or_default(), level).network(network.unwrap_or(false)))
+    let level = if mode.forbids(RiskClass::Write) { SandboxLevel::ReadOnly } else { level };
+    Ok(SandboxPolicy::new(how.unwrap_or_default(), level).with_network(network.unwrap_or(false)))
 }
 
 fn answers(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Answers> {

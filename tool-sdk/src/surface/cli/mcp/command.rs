@@ -16,8 +16,8 @@ use super::{Foreign, Need, pins};
 use crate::error::ToolError;
 use crate::permission::spelt;
 use crate::registry::Registry;
-use crate::surface::mcp::Status;
-use crate::surface::mcp::client::namespace;
+use crate::surface::mcp::ServerStatus;
+use crate::surface::mcp::client::name_prefix;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
 
@@ -127,8 +127,8 @@ fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
 }
 
 /// Returns the URL or the command of a server.
-fn reached(status: &Status) -> String {
-    let reach = &status.reach;
+fn reached(status: &ServerStatus) -> String {
+    let reach = &status.transport;
     match reach.get("url").and_then(Value::as_str) {
         Some(url) => url.to_owned(),
         None => {
@@ -159,8 +159,8 @@ fn look(
     foreign: &Foreign,
     server: &str,
     io: &mut Io<'_>,
-) -> Result<(Status, Vec<Definition>)> {
-    let start = namespace(server);
+) -> Result<(ServerStatus, Vec<Definition>)> {
+    let start = name_prefix(server);
     let tools = foreign.beside(app.shaped(), Need::Tool(&format!("{start}*")), io);
     if foreign.upstreams().status(server).is_some_and(|status| status.connected) {
         foreign.meet_others(io);
@@ -188,14 +188,14 @@ fn inspect(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
-        let page = page(&status, &tools, &foreign.upstreams().shown(&status.name));
+        let page = page(&status, &tools, &foreign.upstreams().pin_texts(&status.name));
         io.stdout.write_all(page.as_bytes())?;
     }
     Ok(0)
 }
 
 /// Renders everything that a server says about its tools, since exactly this is trusted.
-fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
+fn page(status: &ServerStatus, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
     let mut lines = vec![format!("{}: {}", status.name, reached(status))];
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
@@ -223,7 +223,7 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
     let foreign = Foreign::of(&all, levels, io)?;
     let (status, tools) = look(app, &foreign, server, io)?;
-    let shown = foreign.upstreams().shown(server);
+    let shown = foreign.upstreams().pin_texts(server);
     io.say(page(&status, &tools, &shown));
     if !agreed(levels, server, io)? {
         let words = format_args!("`{server}` was not added");
@@ -232,7 +232,7 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         );
     }
     // The server may have changed its tools since they were shown.
-    if !foreign.upstreams().trust_shown(server, &shown).map_err(Failure::config)? {
+    if !foreign.upstreams().trust_reviewed(server, &shown).map_err(Failure::config)? {
         let words = format_args!("the tools of `{server}` changed after they were shown");
         return Err(
             Failure::new(FAILED, ToolError::conflict(words)).hint("add it again to review them")
@@ -294,7 +294,7 @@ fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             .hint(format_args!("{} names them", path.display())));
     }
     // Without its pins, the server must be trusted again when it is added again.
-    pins(levels, io).forget(server).map_err(|error| {
+    pins(levels, io).forget_server(server).map_err(|error| {
         let error = ToolError::unavailable(with_cause(&error));
         Failure::new(FAILED, error)
             .hint("removed from the configuration, but its stored pins could not be deleted")

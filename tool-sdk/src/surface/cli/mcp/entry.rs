@@ -1,4 +1,4 @@
-//! Parses `[mcp.servers.NAME]`, the configuration of an MCP server.
+//! Parses `[mcp.servers.TAG_VARIABLE]`, the configuration of an MCP server.
 //!
 //! ```toml
 //! [mcp.servers.time]
@@ -27,9 +27,10 @@ use super::super::Io;
 use super::super::config::Part;
 use super::super::exit::{Failure, Result};
 use super::folders::Folders;
-use crate::process::sandbox::{Level, Mode};
+use crate::process::sandbox::{SandboxLevel, SandboxMode};
 use crate::surface::mcp::{
-    Address, InvalidUpstream, Launch, Questions, Reach, RemoteError, Upstream,
+    ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
+    TransportConfig,
 };
 
 /// All servers of a configuration.
@@ -48,8 +49,8 @@ pub(in super::super) struct Entry {
     pub(super) env_from: Vec<String>,
     pub(super) cwd: Option<PathBuf>,
     /// The sandbox mode of the server process; `None` is no sandbox.
-    pub(super) sandbox: Option<Mode>,
-    pub(super) sandbox_level: Option<Level>,
+    pub(super) sandbox: Option<SandboxMode>,
+    pub(super) sandbox_level: Option<SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,
     pub(super) url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
@@ -86,12 +87,12 @@ fn seconds(time: f64) -> Option<Duration> {
 
 /// Returns a transport that fails because an environment variable is not set. The error is only
 /// reported when the server is needed, so that other servers still work.
-fn unready(variable: &str) -> Reach {
+fn unready(variable: &str) -> TransportConfig {
     let why = format!(
         "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
         variable.escape_debug()
     );
-    Reach::custom(move || {
+    TransportConfig::custom(move || {
         let error = RemoteError::connection(&why).not_run();
         async move { Err(error) }
     })
@@ -127,7 +128,7 @@ impl Entry {
 
     /// Whether the server process is sandboxed.
     pub(super) fn is_confined(&self) -> bool {
-        self.sandbox.is_some_and(|mode| mode != Mode::Off)
+        self.sandbox.is_some_and(|mode| mode != SandboxMode::Off)
     }
 
     /// Returns a key that has no effect with this kind of transport.
@@ -152,7 +153,7 @@ impl Entry {
 
     /// Builds the server configuration. `folders` are the roots that the server may ask for, and
     /// the limits of its sandbox.
-    pub(super) fn upstream(&self, folders: &Folders, io: &Io<'_>) -> Result<Upstream> {
+    pub(super) fn upstream(&self, folders: &Folders, io: &Io<'_>) -> Result<ServerConfig> {
         if self.enabled == Some(false) {
             // A disabled server needs none of its variables.
             let upstream =
@@ -162,15 +163,15 @@ impl Entry {
         let var = |name: &str| io.var(name)?.into_string().ok();
         let mut needed = self.env_from.iter().chain(&self.bearer_env);
         if let Some(missing) = needed.find(|name| var(name).is_none()) {
-            return Upstream::new(self.name.clone(), unready(missing)).map_err(Failure::config);
+            return ServerConfig::new(self.name.clone(), unready(missing)).map_err(Failure::config);
         }
         let upstream = self.described(folders, var).map_err(Failure::config)?;
-        Ok(upstream.questions(self.answered(&folders.roots)))
+        Ok(upstream.client_features(self.answered(&folders.roots)))
     }
 
-    fn answered(&self, roots: &[PathBuf]) -> Questions {
-        self.questions.iter().fold(Questions::none(), |answered, question| match question {
-            Question::Forms => answered.forms(),
+    fn answered(&self, roots: &[PathBuf]) -> ClientFeatures {
+        self.questions.iter().fold(ClientFeatures::none(), |answered, question| match question {
+            Question::Forms => answered.elicitation(),
             Question::Roots => answered.roots(roots),
         })
     }
@@ -179,12 +180,12 @@ impl Entry {
         &self,
         folders: &Folders,
         var: impl Fn(&str) -> Option<String>,
-    ) -> std::result::Result<Upstream, InvalidUpstream> {
+    ) -> std::result::Result<ServerConfig, InvalidServerConfig> {
         let reach = match (&self.url, &self.command) {
             (Some(url), _) => self.address(url, &var)?.into(),
             (None, command) => self.launch(command.as_deref().unwrap_or_default(), folders, &var),
         };
-        let mut upstream = Upstream::new(self.name.clone(), reach)?;
+        let mut upstream = ServerConfig::new(self.name.clone(), reach)?;
         if let Some(time) = self.startup_timeout.and_then(seconds) {
             upstream = upstream.startup_timeout(time);
         }
@@ -192,22 +193,22 @@ impl Entry {
             upstream = upstream.call_timeout(time);
         }
         if let Some(only) = &self.enabled_tools {
-            upstream = upstream.only(only);
+            upstream = upstream.only_tools(only);
         }
-        Ok(upstream.without(&self.disabled_tools))
+        Ok(upstream.without_tools(&self.disabled_tools))
     }
 
     fn address(
         &self,
         url: &str,
         var: &impl Fn(&str) -> Option<String>,
-    ) -> std::result::Result<Address, InvalidUpstream> {
-        let mut address = Address::new(url)?;
+    ) -> std::result::Result<HttpEndpoint, InvalidServerConfig> {
+        let mut address = HttpEndpoint::new(url)?;
         for (name, value) in &self.headers {
             address = address.header(name, value)?;
         }
         Ok(match self.bearer_env.as_deref().and_then(var) {
-            Some(token) => address.bearer(token),
+            Some(token) => address.bearer_token(token),
             None => address,
         })
     }
@@ -217,11 +218,11 @@ impl Entry {
         command: &str,
         folders: &Folders,
         var: &impl Fn(&str) -> Option<String>,
-    ) -> Reach {
-        let mut launch = Launch::new(command, &self.args);
+    ) -> TransportConfig {
+        let mut launch = ServerCommand::new(command, &self.args);
         if let Some(mode) = self.sandbox {
             let policy = folders.policy(mode, self.sandbox_level.unwrap_or_default());
-            launch = launch.sandbox(policy.network(self.sandbox_network.unwrap_or_default()));
+            launch = launch.sandbox(policy.with_network(self.sandbox_network.unwrap_or_default()));
         }
         for name in &self.env_from {
             launch = launch.env(name, var(name).unwrap_or_default());
@@ -230,7 +231,7 @@ impl Entry {
             launch = launch.env(name, value);
         }
         match &self.cwd {
-            Some(folder) => launch.folder(folder).into(),
+            Some(folder) => launch.current_dir(folder).into(),
             None => launch.into(),
         }
     }
@@ -255,8 +256,8 @@ impl Entry {
             table["cwd"] = value(folder.to_string_lossy().into_owned());
         }
         let words = [
-            ("sandbox", self.sandbox.map(Mode::as_str)),
-            ("sandbox_level", self.sandbox_level.map(Level::as_str)),
+            ("sandbox", self.sandbox.map(SandboxMode::as_str)),
+            ("sandbox_level", self.sandbox_level.map(SandboxLevel::as_str)),
         ];
         for (key, word) in words {
             if let Some(word) = word {
@@ -327,8 +328,8 @@ mod tests {
             env: BTreeMap::from([("A B".to_owned(), "1".to_owned())]),
             env_from: vec!["TOKEN".to_owned()],
             cwd: Some("/x y".into()),
-            sandbox: Some(Mode::BestEffort),
-            sandbox_level: Some(Level::ReadOnly),
+            sandbox: Some(SandboxMode::BestEffort),
+            sandbox_level: Some(SandboxLevel::ReadOnly),
             sandbox_network: Some(true),
             ..Entry::default()
         };

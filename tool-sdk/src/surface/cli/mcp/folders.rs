@@ -9,7 +9,7 @@ use super::super::exit::Result;
 use super::super::guard::Guard;
 use super::super::{Io, config, place};
 use super::entry::{Entry, Servers};
-use crate::process::sandbox::{Level, Mode, Policy};
+use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The folders for servers.
 #[derive(Debug, Default)]
@@ -51,9 +51,12 @@ impl Folders {
     }
 
     /// Returns the sandbox policy for a server.
-    pub(super) fn policy(&self, mode: Mode, level: Level) -> Policy {
-        let policy = self.writable.iter().fold(Policy::new(mode, level), Policy::writable);
-        self.protected.iter().fold(policy, Policy::protect)
+    pub(super) fn policy(&self, mode: SandboxMode, level: SandboxLevel) -> SandboxPolicy {
+        let policy = self
+            .writable
+            .iter()
+            .fold(SandboxPolicy::new(mode, level), SandboxPolicy::with_writable);
+        self.protected.iter().fold(policy, SandboxPolicy::with_protected)
     }
 }
 

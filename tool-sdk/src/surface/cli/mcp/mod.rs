@@ -32,8 +32,8 @@ use super::stage::{Spoken, Stage};
 use super::{Io, config, place, style};
 use crate::error::ToolError;
 use crate::permission::{Grantee, Rule};
-use crate::surface::mcp::client::{PERMISSIONS, namespace, server_of};
-use crate::surface::mcp::{Pins, RemoteError, Upstream, Upstreams};
+use crate::surface::mcp::client::{PERMISSIONS, name_prefix, parse_server};
+use crate::surface::mcp::{RemoteError, ServerConfig, ServerManager, ToolPins};
 use crate::toolset::Toolset;
 
 /// How long the shutdown of server processes may take.
@@ -59,7 +59,7 @@ pub(super) enum Need<'a> {
 
 /// The configured servers, and the runtime that their connections live on.
 pub(super) struct Foreign {
-    upstreams: Upstreams,
+    upstreams: ServerManager,
     names: Vec<String>,
     /// The names of all configured servers, including those that are not registered.
     configured: Vec<String>,
@@ -97,7 +97,7 @@ impl Foreign {
 
     fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let folders = Folders::of(servers, levels, io)?;
-        let upstreams: Vec<Upstream> =
+        let upstreams: Vec<ServerConfig> =
             servers.iter().map(|server| server.upstream(&folders, io)).collect::<Result<_>>()?;
         let mut known = Self::known(upstreams, names(servers), levels, io)?;
         known.runtime = (!known.names.is_empty()).then(runtime).transpose()?;
@@ -106,13 +106,13 @@ impl Foreign {
 
     /// Registers the servers without a runtime, so that none can be connected.
     fn known(
-        upstreams: Vec<Upstream>,
+        upstreams: Vec<ServerConfig>,
         configured: Vec<String>,
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Result<Self> {
         let toolset = Toolset::new(crate::registry::Registry::default());
-        let known = Upstreams::new(Arc::new(toolset), pins(levels, io));
+        let known = ServerManager::new(Arc::new(toolset), pins(levels, io));
         let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
         for upstream in upstreams {
             known.add(upstream).map_err(Failure::config)?;
@@ -126,7 +126,7 @@ impl Foreign {
             return tools;
         }
         let tools = Arc::new(tools);
-        self.upstreams.lend_to(&tools);
+        self.upstreams.attach_toolset(&tools);
         self.connect(&tools, need, io);
         (*tools).clone()
     }
@@ -153,7 +153,7 @@ impl Foreign {
     /// their servers connect.
     pub(super) fn lend_to(&self, stage: &mut Stage) {
         stage.session = stage.session.clone().lend(self.upstreams.clone());
-        self.upstreams.lend_to(&stage.pipeline.shared_toolset());
+        self.upstreams.attach_toolset(&stage.pipeline.shared_toolset());
     }
 
     /// Connects to every server as a background task; the future returns those that failed.
@@ -183,7 +183,7 @@ impl Foreign {
         let is_silent =
             |server: &&String| self.upstreams.status(server).is_none_or(|status| !status.connected);
         let of_server = |server: &String| {
-            let start = namespace(server);
+            let start = name_prefix(server);
             rule.permission.as_str().starts_with(&start) || rule.speaks_of(&(&[&*start]).into())
         };
         let of_any = !self.configured.is_empty() && rule.speaks_of(&(&PERMISSIONS).into());
@@ -191,7 +191,7 @@ impl Foreign {
     }
 
     /// Returns the server manager.
-    pub(super) fn upstreams(&self) -> &Upstreams {
+    pub(super) fn upstreams(&self) -> &ServerManager {
         &self.upstreams
     }
 
@@ -201,9 +201,9 @@ impl Foreign {
             Need::All => runtime.block_on(self.upstreams.connect_all()),
             Need::Tool(name) if tools.get(name).is_some() => return,
             Need::Tool(name) => {
-                let Some(plain) = server_of(name) else { return };
+                let Some(plain) = parse_server(name) else { return };
                 let start = format!("mcp__{plain}__");
-                let Some(server) = self.names.iter().find(|one| namespace(one) == start) else {
+                let Some(server) = self.names.iter().find(|one| name_prefix(one) == start) else {
                     return;
                 };
                 match runtime.block_on(self.upstreams.connect(server)) {
@@ -249,10 +249,10 @@ async fn last_words(runtime: &Handle) {
 }
 
 /// Opens the pinned definitions of the servers' tools.
-fn pins(levels: &[&ArgMatches], io: &Io<'_>) -> Pins {
+fn pins(levels: &[&ArgMatches], io: &Io<'_>) -> ToolPins {
     let roots = place::roots(levels, io);
-    let kept = |dir: PathBuf| Pins::in_folder(dir.join("mcp")).not_inside(&roots);
-    place::state_dir(levels, io).map_or_else(Pins::in_memory, kept)
+    let kept = |dir: PathBuf| ToolPins::in_folder(dir.join("mcp")).not_inside(&roots);
+    place::state_dir(levels, io).map_or_else(ToolPins::in_memory, kept)
 }
 
 /// Returns a predicate for grants that are void because the tool's definition has changed.
@@ -260,7 +260,7 @@ pub(super) fn voids(levels: &[&ArgMatches], io: &Io<'_>) -> impl Fn(&Grantee) ->
     let pins = pins(levels, io);
     move |to| {
         let definition = to.definition.as_deref();
-        definition.is_some_and(|definition| pins.is_void(to.tool.as_str(), definition))
+        definition.is_some_and(|definition| pins.is_approval_void(to.tool.as_str(), definition))
     }
 }
 

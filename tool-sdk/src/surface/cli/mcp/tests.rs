@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::toy::{Ran, Setting};
-use crate::surface::mcp::client::tests::web::{Reply, Web};
+use crate::surface::mcp::client::tests::http_stub::{HttpStub, StubReply};
 
 /// A server with one tool as a shell script; `cases` handle its calls.
 fn server(tool: &str, cases: &str) -> String {
@@ -271,7 +271,7 @@ fn the_sandbox_of_commands_does_not_apply_to_servers() {
     let listed = shelf.run(&["mcp", "list"]).out;
     assert!(listed.ends_with("(sandbox: best_effort, workspace_write)\n"), "{listed}");
 
-    let web = Web::start(|_| Reply::Usual);
+    let web = HttpStub::start(|_| StubReply::Usual);
     let before = ["--yes", "--sandbox", "required", "mcp", "add", "web", "--url"];
     let added = shelf.run(&[&before[..], &[&web.url()]].concat());
     assert_eq!(added.code, 0, "{}", added.err);
@@ -407,11 +407,11 @@ fn warns_of_descriptions_that_mention_other_tools() {
 
 #[test]
 fn sessions_are_deleted_when_the_program_ends() {
-    let web = Web::start(|_| Reply::Usual);
+    let web = HttpStub::start(|_| StubReply::Usual);
     let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
     let called = shelf.run(&["--yes", "call", "mcp__web__echo", r#"{"text": "hi"}"#]);
     assert_eq!((called.code, called.out.as_str()), (0, "hi\n"), "{}", called.err);
-    assert!(web.asked().iter().any(|asked| asked.method == "DELETE"), "{:?}", web.asked());
+    assert!(web.requests().iter().any(|asked| asked.method == "DELETE"), "{:?}", web.requests());
 }
 
 // F8
@@ -421,9 +421,9 @@ fn a_failed_call_keeps_attachments_and_structured_output() {
     let result = format!(
         r#"{{"content":[{{"type":"text","text":"no luck"}},{image}],"structuredContent":{{"n":1}},"isError":true}}"#
     );
-    let web = Web::start(move |asked| match asked.is("tools/call") {
-        true => Reply::Result(serde_json::from_str(&result).unwrap()),
-        false => Reply::Usual,
+    let web = HttpStub::start(move |asked| match asked.is("tools/call") {
+        true => StubReply::Result(serde_json::from_str(&result).unwrap()),
+        false => StubReply::Usual,
     });
     let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
     let call = ["--yes", "call", "mcp__web__echo", "{}"];

@@ -9,14 +9,14 @@ use clap::ArgMatches;
 
 use super::super::{Io, config, place};
 use crate::context::Session;
-use crate::process::sandbox::Policy;
+use crate::process::sandbox::SandboxPolicy;
 use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
 use crate::workspace::Workspace;
 
 /// The workspace and the sandbox policy, with the same protected paths.
 pub(super) struct Folders {
     workspace: Workspace,
-    sandbox: Policy,
+    sandbox: SandboxPolicy,
     outputs: Option<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ impl Folders {
     /// left to right.
     pub(super) fn new(
         workspace: Workspace,
-        sandbox: Policy,
+        sandbox: SandboxPolicy,
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Self {
@@ -44,7 +44,8 @@ impl Folders {
 
     /// Protects a file or folder from tools and from commands.
     pub(super) fn protect(self, path: &Path) -> Self {
-        let (workspace, sandbox) = (self.workspace.protect(path), self.sandbox.protect(path));
+        let (workspace, sandbox) =
+            (self.workspace.protect(path), self.sandbox.with_protected(path));
         Self { workspace, sandbox, ..self }
     }
 
@@ -63,7 +64,7 @@ impl Folders {
     }
 
     /// Splits into the workspace for sessions and the sandbox policy.
-    pub(super) fn split(self) -> (Readable, Policy) {
+    pub(super) fn split(self) -> (Readable, SandboxPolicy) {
         (Readable { workspace: self.workspace, outputs: self.outputs }, self.sandbox)
     }
 }

@@ -14,48 +14,51 @@
 //!
 //! **Invariant:** nothing that a server sends grants a permission.
 
-mod address;
-mod apart;
-mod arguments;
-mod cost;
-mod form;
-mod line;
-mod mentions;
-mod name;
-mod patterns;
+mod args;
+mod blocking_pool;
+mod config;
+mod connection;
+mod description_lint;
+mod elicitation;
+mod http_endpoint;
+mod manager;
+mod naming;
+mod output_validator;
 mod pins;
-mod promise;
-mod questions;
 mod remote;
 mod result;
-mod roster;
-mod secrets;
+mod schema_cost;
+mod schema_patterns;
+mod schema_repair;
+mod secret_filter;
+mod server_requests;
 mod status;
-mod suspicion;
 #[cfg(test)]
-pub(in crate::surface) mod tests;
+pub(crate) mod tests;
 mod tool;
-mod understood;
-mod upstream;
-mod upstreams;
+mod tool_index;
+mod tool_mentions;
+mod transport;
 mod validator;
-mod wire;
 
-pub use self::address::Address;
-#[cfg(feature = "cli")]
-pub(in crate::surface) use self::name::{namespace, server_of};
-pub use self::pins::Pins;
-pub use self::questions::{Answers, Questions};
-pub use self::remote::{
-    ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
+pub use self::config::{
+    ConnectFn, InvalidServerConfig, ServerCommand, ServerConfig, TransportConfig,
 };
-pub(super) use self::result::BLOCKS;
-pub use self::status::Status;
-pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
-pub use self::upstreams::Upstreams;
-pub use self::wire::talk;
+pub use self::http_endpoint::HttpEndpoint;
+pub use self::manager::ServerManager;
+#[cfg(feature = "cli")]
+pub(crate) use self::naming::{name_prefix, parse_server};
+pub use self::pins::ToolPins;
+pub use self::remote::{
+    ErrorClass, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
+    RemoteResult, RemoteTool,
+};
+pub(super) use self::result::BLOCKS_KEY;
+pub use self::server_requests::{ClientFeatures, ServerRequestHandler};
+pub use self::status::ServerStatus;
+pub use self::transport::connect_streams;
 
 /// The permissions that rules can name for foreign tools, beside the tools' own names.
 #[cfg(feature = "cli")]
-pub(in crate::surface) const PERMISSIONS: [&str; 3] =
-    [tool::PERMISSION, tool::DEFINITION, questions::SAMPLING];
+pub(crate) const PERMISSIONS: [&str; 3] =
+    [tool::PERMISSION, tool::DEFINITION_PERMISSION, server_requests::SAMPLING_PERMISSION];

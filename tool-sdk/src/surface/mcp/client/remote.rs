@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::questions::Answers;
+use super::server_requests::ServerRequestHandler;
 
 /// The future of a request to a server.
-pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>> + Send + 'a>>;
+pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>> + Send + 'a>>;
 
 /// A connection to a server.
 ///
@@ -27,33 +27,33 @@ pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>>
 ///
 /// ```
 /// use serde_json::json;
-/// use tool_sdk::mcp::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
+/// use tool_sdk::mcp::{RemoteConnection, RemoteCall, RemoteResult, RemoteTool, RemoteFuture};
 ///
 /// /// A server in this process.
 /// struct Echo;
 ///
-/// impl Remote for Echo {
-///     fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+/// impl RemoteConnection for Echo {
+///     fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
 ///         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
-///         let echo = RemoteTool::new("echo", schema).described("Returns the text.");
+///         let echo = RemoteTool::new("echo", schema).with_description("Returns the text.");
 ///         Box::pin(async { Ok(vec![echo]) })
 ///     }
 ///
-///     fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+///     fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
 ///         let text = call.arguments["text"].as_str().unwrap_or_default();
 ///         Box::pin(async move { Ok(RemoteResult::text(text)) })
 ///     }
 /// }
 /// ```
-pub trait Remote: Send + Sync + 'static {
+pub trait RemoteConnection: Send + Sync + 'static {
     /// Lists the tools of the server.
-    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>>;
+    fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>>;
 
     /// Calls a tool. An implementation must not retry: a call is sent at most once.
-    fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult>;
+    fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult>;
 
     /// Reads a resource.
-    fn read<'a>(&'a self, uri: &'a str) -> RemoteWork<'a, Value> {
+    fn read_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, Value> {
         Box::pin(async move {
             Err(RemoteError::protocol(format_args!(
                 "cannot read `{uri}`: the connection does not support resources"
@@ -62,7 +62,7 @@ pub trait Remote: Send + Sync + 'static {
     }
 
     /// Waits until the server notifies that its tools changed.
-    fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn tools_changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::pending())
     }
 
@@ -77,12 +77,12 @@ pub trait Remote: Send + Sync + 'static {
     }
 
     /// Returns warnings about the last list of tools, for people.
-    fn remarks(&self) -> Vec<String> {
+    fn listing_warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Returns the end of the server's standard error.
-    fn complaints(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 }
@@ -130,13 +130,13 @@ impl RemoteTool {
 
     /// Sets the description.
     #[must_use]
-    pub fn described(mut self, text: impl Into<String>) -> Self {
+    pub fn with_description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
     /// Whether models may see it; `_meta.ui.visibility` restricts some tools to user interfaces.
-    pub(super) fn is_for_models(&self) -> bool {
+    pub(super) fn is_visible_to_models(&self) -> bool {
         let ui = self.meta.as_ref().and_then(|meta| meta.get("ui"));
         let Some(visibility) = ui.and_then(|ui| ui.get("visibility")) else { return true };
         match visibility {
@@ -146,13 +146,13 @@ impl RemoteTool {
     }
 
     /// Returns the annotation `hint`, if it is a boolean.
-    pub(super) fn hint(&self, hint: &str) -> Option<bool> {
+    pub(super) fn risk_hint(&self, hint: &str) -> Option<bool> {
         self.annotations.as_ref()?.get(hint)?.as_bool()
     }
 }
 
 /// Receives progress: steps done, steps in total, and a message.
-pub type Report<'a> = &'a (dyn Fn(u64, Option<u64>, String) + Send + Sync);
+pub type ProgressCallback<'a> = &'a (dyn Fn(u64, Option<u64>, String) + Send + Sync);
 
 /// One call of a tool.
 #[non_exhaustive]
@@ -166,9 +166,9 @@ pub struct RemoteCall<'a> {
     /// How long the server may be silent.
     pub timeout: Duration,
     /// Receives the progress of the call.
-    pub report: Report<'a>,
+    pub on_progress: ProgressCallback<'a>,
     /// Answers the requests that the server sends during the call.
-    pub answers: &'a Answers,
+    pub request_handler: &'a ServerRequestHandler,
     /// Triggered when the caller stops waiting for the result.
     pub cancel: CancellationToken,
 }
@@ -192,7 +192,11 @@ pub struct RemoteResult {
     #[serde(default)]
     pub content: Vec<Value>,
     /// The structured result.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "deserialize_present"
+    )]
     pub structured_content: Option<Value>,
     /// Whether the tool failed.
     #[serde(default)]
@@ -203,7 +207,9 @@ pub struct RemoteResult {
 }
 
 /// Deserializes a field that is present, also when it is `null`.
-fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+fn deserialize_present<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
@@ -230,7 +236,7 @@ pub struct RemoteError {
     /// Whether it is certain that the server did not run the request.
     pub not_run: bool,
     /// The end of the server's standard error, if the server is gone.
-    pub complaints: String,
+    pub stderr: String,
 }
 
 /// The class of a failure of a server.
@@ -265,7 +271,7 @@ impl RemoteError {
     /// Returns a failure of `class` with a message for the model.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
         let message = message.to_string().into();
-        Self { class, message, source: None, not_run: false, complaints: String::new() }
+        Self { class, message, source: None, not_run: false, stderr: String::new() }
     }
 
     /// The server is not reachable, or disconnected.
@@ -297,14 +303,17 @@ impl RemoteError {
 
     /// Adds the end of the server's standard error.
     #[must_use]
-    pub fn complaining(mut self, words: impl Into<String>) -> Self {
-        self.complaints = words.into();
+    pub fn with_stderr(mut self, words: impl Into<String>) -> Self {
+        self.stderr = words.into();
         self
     }
 
     /// Adds the cause, for the host only.
     #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         self.source = Some(source.into());
         self
     }
@@ -321,7 +330,7 @@ mod tests {
         let tool = |meta: Value| {
             let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
             tool.meta = meta.as_object().cloned();
-            tool.is_for_models()
+            tool.is_visible_to_models()
         };
         assert!(tool(json!({})) && tool(json!({ "ui": { "resourceUri": "ui://x" } })));
         assert!(tool(json!({ "ui": { "visibility": ["app", "model"] } })));

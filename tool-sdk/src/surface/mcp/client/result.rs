@@ -18,53 +18,53 @@ use crate::content::{Attachment, Output};
 use crate::permission::spelt;
 
 /// The longest structured value, in bytes.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The most attachments of a result.
-const MOST_ATTACHMENTS: usize = 1000;
+const MAX_ATTACHMENTS: usize = 1000;
 
 /// Base64 that tolerates missing padding and trailing bits.
-const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
+const fn base64_engine(alphabet: &Alphabet) -> GeneralPurpose {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(alphabet, config)
 }
 
-const BASE64: GeneralPurpose = base64(&STANDARD);
-const BASE64_OF_URLS: GeneralPurpose = base64(&URL_SAFE);
+const BASE64: GeneralPurpose = base64_engine(&STANDARD);
+const BASE64_URL_SAFE: GeneralPurpose = base64_engine(&URL_SAFE);
 
 /// The MIME type of bytes without a declared type (RFC 2046, 4.5.1).
-const UNKNOWN: &str = "application/octet-stream";
+const UNKNOWN_MIME: &str = "application/octet-stream";
 
 /// Members of a block that are passed to programs beside the attachments.
-const BESIDE: [&str; 3] = ["annotations", "icons", "_meta"];
+const BLOCK_METADATA_KEYS: [&str; 3] = ["annotations", "icons", "_meta"];
 
 /// The metadata key for them.
-pub(in super::super) const BLOCKS: &str = "blocks";
+pub(crate) const BLOCKS_KEY: &str = "blocks";
 
 /// Converts a result, whether the tool failed or not. A `promised` structured value, which the
 /// output schema announces, is kept even if it is too long.
-pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
-    let mut texts = Texts::default();
+pub(super) fn convert_result(result: RemoteResult, promised: bool) -> Output {
+    let mut texts = JoinedTexts::default();
     let mut attachments = Vec::new();
     let mut left_out = 0_usize;
     let mut blocks = Vec::new();
     // Markers of attachments that the text has not named yet.
     let mut unnamed = Vec::new();
     for (at, block) in result.content.iter().enumerate() {
-        let mut said = said_of(block);
-        match attachment(block) {
-            Some(_) if attachments.len() == MOST_ATTACHMENTS => left_out += 1,
+        let mut said = block_metadata(block);
+        match parse_attachment(block) {
+            Some(_) if attachments.len() == MAX_ATTACHMENTS => left_out += 1,
             Some(attachment) => {
-                match description(block) {
+                match block_description(block) {
                     Some(words) => {
                         unnamed.drain(..).for_each(|name| texts.push(name));
                         texts.push(words);
                     }
-                    None => unnamed.push(place(attachments.len(), &attachment)),
+                    None => unnamed.push(attachment_marker(attachments.len(), &attachment)),
                 }
-                if attachment.mime == UNKNOWN && !says_type(block) {
+                if attachment.mime == UNKNOWN_MIME && !has_mime_type(block) {
                     said.insert("mimeType".to_owned(), Value::Null);
                 }
                 if !said.is_empty() {
@@ -74,9 +74,9 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
             }
             None => {
                 unnamed.drain(..).for_each(|name| texts.push(name));
-                let words = text(block);
+                let words = block_text(block);
                 if !said.is_empty() {
-                    let place = json!([texts.next(), readable(&words)]);
+                    let place = json!([texts.next_offset(), clean_text(&words)]);
                     said.insert("text".to_owned(), place);
                 }
                 texts.push(words);
@@ -91,8 +91,8 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
         texts.push(format!("[{left_out} more attachments left out]"));
     }
     let structured = result.structured_content;
-    let bytes = structured.as_ref().map_or(0, length);
-    let fits = promised || bytes <= MOST_BYTES;
+    let bytes = structured.as_ref().map_or(0, encoded_len);
+    let fits = promised || bytes <= MAX_BYTES;
     if texts.is_empty() && attachments.is_empty() {
         // A structured value without text is what the model reads.
         structured.iter().for_each(|value| texts.push(value.to_string()));
@@ -104,32 +104,32 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
         output = output.structured(value);
     }
     let meta = result.meta.filter(|meta| !meta.is_empty()).map(Value::Object);
-    if let Some(meta) = meta.filter(|meta| length(meta) <= MOST_BYTES) {
+    if let Some(meta) = meta.filter(|meta| encoded_len(meta) <= MAX_BYTES) {
         output = output.metadata("_meta", meta);
     }
     let blocks = (!blocks.is_empty()).then(|| Value::Array(blocks));
-    if let Some(blocks) = blocks.filter(|it| length(it) <= MOST_BYTES) {
-        output = output.metadata(BLOCKS, blocks);
+    if let Some(blocks) = blocks.filter(|it| encoded_len(it) <= MAX_BYTES) {
+        output = output.metadata(BLOCKS_KEY, blocks);
     }
     attachments.into_iter().fold(output, Output::attach)
 }
 
 /// The texts of a result, joined by newlines.
 #[derive(Default)]
-struct Texts(Option<String>);
+struct JoinedTexts(Option<String>);
 
-impl Texts {
+impl JoinedTexts {
     fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
     /// The offset at which the next text will start.
-    fn next(&self) -> usize {
+    fn next_offset(&self) -> usize {
         self.0.as_ref().map_or(0, |text| text.len() + "\n".len())
     }
 
     fn push(&mut self, next: impl AsRef<str>) {
-        let next = readable(next.as_ref());
+        let next = clean_text(next.as_ref());
         match &mut self.0 {
             Some(text) => {
                 text.push('\n');
@@ -141,9 +141,11 @@ impl Texts {
 }
 
 /// Returns the metadata of a block and of the resource in it, for programs.
-fn said_of(block: &Value) -> Map<String, Value> {
+fn block_metadata(block: &Value) -> Map<String, Value> {
     let said = |of: &Value| -> Map<String, Value> {
-        let said = BESIDE.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key)?.clone())));
+        let said = BLOCK_METADATA_KEYS
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), of.get(key)?.clone())));
         said.collect()
     };
     let mut all = said(block);
@@ -153,29 +155,29 @@ fn said_of(block: &Value) -> Map<String, Value> {
 }
 
 /// Whether a block declares a MIME type.
-fn says_type(block: &Value) -> bool {
+fn has_mime_type(block: &Value) -> bool {
     let mut said = ["/mimeType", "/resource/mimeType"].into_iter();
     said.any(|path| block.pointer(path).and_then(Value::as_str).is_some_and(|it| !it.is_empty()))
 }
 
 /// Returns the marker that stands in the text for an attachment.
-fn place(before: usize, attachment: &Attachment) -> String {
+fn attachment_marker(before: usize, attachment: &Attachment) -> String {
     let name = attachment.title.as_ref().or(attachment.name.as_ref()).unwrap_or(&attachment.mime);
     format!("[attachment {}: {name}]", before + 1)
 }
 
 /// The length of a value as JSON, in bytes.
-fn length(value: &Value) -> usize {
+fn encoded_len(value: &Value) -> usize {
     value.to_string().len()
 }
 
 /// Normalizes line ends and escapes invisible characters.
-fn readable(text: &str) -> String {
+fn clean_text(text: &str) -> String {
     spelt(&text.replace("\r\n", "\n")).into_owned()
 }
 
 /// Returns the text of a block; a block of an unknown type is shown as JSON.
-fn text(block: &Value) -> String {
+fn block_text(block: &Value) -> String {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
     let words = match field("/type") {
         Some("text") => field("/text").map(str::to_owned),
@@ -192,43 +194,43 @@ fn text(block: &Value) -> String {
 }
 
 /// Returns the server's description of an attachment, for the model.
-fn description(block: &Value) -> Option<String> {
+fn block_description(block: &Value) -> Option<String> {
     let words = block.get("description").and_then(Value::as_str)?;
-    Some(format!("{}: {words}", name(block)?))
+    Some(format!("{}: {words}", block_name(block)?))
 }
 
 /// Returns the title, name or URI of a block.
-fn name(block: &Value) -> Option<&str> {
+fn block_name(block: &Value) -> Option<&str> {
     ["/title", "/name", "/uri"].into_iter().find_map(|path| block.pointer(path)?.as_str())
 }
 
 /// Returns the attachment in a block; data that is not valid base64 is none.
-fn attachment(block: &Value) -> Option<Attachment> {
+fn parse_attachment(block: &Value) -> Option<Attachment> {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
     let kind_at = |path: &str| field(path).filter(|mime| !mime.is_empty());
     match field("/type")? {
         kind @ ("image" | "audio") => {
-            let (said, bytes) = bytes(field("/data")?)?;
-            let mime = kind_at("/mimeType").or(said).or_else(|| known(&bytes));
+            let (said, bytes) = decode_base64(field("/data")?)?;
+            let mime = kind_at("/mimeType").or(said).or_else(|| detect_mime(&bytes));
             let mime = mime.map_or_else(|| format!("{kind}/*"), str::to_owned);
             Some(Attachment::bytes(mime, bytes))
         }
         "resource" => {
-            let (said, bytes) = bytes(field("/resource/blob")?)?;
-            let mime = kind_at("/resource/mimeType").or(said).unwrap_or(UNKNOWN);
+            let (said, bytes) = decode_base64(field("/resource/blob")?)?;
+            let mime = kind_at("/resource/mimeType").or(said).unwrap_or(UNKNOWN_MIME);
             let copy = Attachment::bytes(mime, bytes);
             Some(match field("/resource/uri") {
-                Some(uri) => copy.copied_from(uri).named(readable(uri)),
+                Some(uri) => copy.copied_from(uri).named(clean_text(uri)),
                 None => copy,
             })
         }
         "resource_link" => {
-            let mime = kind_at("/mimeType").unwrap_or(UNKNOWN);
+            let mime = kind_at("/mimeType").unwrap_or(UNKNOWN_MIME);
             let mut link = Attachment::uri(mime, field("/uri")?);
-            link.name = field("/name").map(readable);
-            link.title = field("/title").map(readable);
-            link.description = field("/description").map(readable);
-            link.size = block.get("size").and_then(whole);
+            link.name = field("/name").map(clean_text);
+            link.title = field("/title").map(clean_text);
+            link.description = field("/description").map(clean_text);
+            link.size = block.get("size").and_then(as_whole_number);
             Some(link)
         }
         _ => None,
@@ -236,7 +238,7 @@ fn attachment(block: &Value) -> Option<Attachment> {
 }
 
 /// Decodes base64, also in a `data:` URL, whose MIME type is returned.
-fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
+fn decode_base64(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
     let (said, text) = match text.strip_prefix("data:").and_then(|it| it.split_once(";base64,")) {
         Some((said, text)) => (said.split(';').next().filter(|said| !said.is_empty()), text),
         None => (None, text),
@@ -247,12 +249,12 @@ fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
         false => text.into(),
     };
     let is_of_urls = text.contains(['-', '_']);
-    let engine = if is_of_urls { BASE64_OF_URLS } else { BASE64 };
+    let engine = if is_of_urls { BASE64_URL_SAFE } else { BASE64 };
     Some((said, engine.decode(text.as_bytes()).ok()?))
 }
 
 /// Detects the MIME type of an image or sound by its first bytes.
-fn known(bytes: &[u8]) -> Option<&'static str> {
+fn detect_mime(bytes: &[u8]) -> Option<&'static str> {
     const BEGINNINGS: [(usize, &[u8], &str); 15] = [
         (0, b"\x89PNG\r\n\x1a\n", "image/png"),
         (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -277,7 +279,7 @@ fn known(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Returns a whole number, also where it is written as `7.0`.
-fn whole(value: &Value) -> Option<u64> {
+fn as_whole_number(value: &Value) -> Option<u64> {
     /// 2^53: above it doubles skip whole numbers.
     const MOST: f64 = 9_007_199_254_740_992.0;
     let written = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..MOST).contains(it));
@@ -292,7 +294,7 @@ mod tests {
     use crate::content::Data;
 
     fn read(result: Value) -> Output {
-        output(serde_json::from_value(result).unwrap(), false)
+        convert_result(serde_json::from_value(result).unwrap(), false)
     }
 
     // F8
@@ -342,13 +344,13 @@ mod tests {
     #[test]
     fn drops_oversized_values_and_attachments() {
         let text = json!({ "type": "text", "text": "hi" });
-        let long = json!({ "x": "y".repeat(MOST_BYTES) });
+        let long = json!({ "x": "y".repeat(MAX_BYTES) });
         let output = read(json!({ "content": [text], "structuredContent": long, "_meta": long }));
-        let told = format!("hi\n[a structured value of {} bytes left out]", MOST_BYTES + 8);
+        let told = format!("hi\n[a structured value of {} bytes left out]", MAX_BYTES + 8);
         assert_eq!(output.as_text(), told);
         assert!(output.to_structured().is_none() && output.metadata_map().is_none());
         let promised = json!({ "content": [text], "structuredContent": long });
-        let promised = super::output(serde_json::from_value(promised).unwrap(), true);
+        let promised = convert_result(serde_json::from_value(promised).unwrap(), true);
         assert_eq!((promised.as_text(), promised.to_structured()), ("hi", Some(long.clone())));
         // Without other text the model reads it; the pipeline truncates it.
         let output = read(json!({ "content": [], "structuredContent": long }));
@@ -356,7 +358,7 @@ mod tests {
 
         let link = json!({ "type": "resource_link", "uri": "https://a/", "name": "a" });
         let output = read(json!({ "content": vec![link; 4000] }));
-        assert_eq!(output.attachments().len(), MOST_ATTACHMENTS);
+        assert_eq!(output.attachments().len(), MAX_ATTACHMENTS);
         assert_eq!(output.as_text(), "[3000 more attachments left out]");
     }
 
@@ -382,7 +384,7 @@ mod tests {
             (json!({ "type": "image", "data": "AAAAGGZ0eXBoZWlj" }), "image/heic"),
             (json!({ "type": "audio", "data": "T2dnUw==" }), "audio/ogg"),
             (json!({ "type": "audio", "data": "AQ==" }), "audio/*"),
-            (json!({ "type": "resource", "resource": { "blob": "AQ==" } }), UNKNOWN),
+            (json!({ "type": "resource", "resource": { "blob": "AQ==" } }), UNKNOWN_MIME),
             (
                 json!({ "type": "resource", "resource": { "mimeType": "a/b", "blob": "AQ==" } }),
                 "a/b",
@@ -413,7 +415,7 @@ mod tests {
                 { "block": 3, "resource": { "_meta": { "k": 1 } }, "text": [27, "a:b:\nx"] },
             ])
         );
-        let long = json!({ "type": "text", "text": "", "_meta": { "x": "y".repeat(MOST_BYTES) } });
+        let long = json!({ "type": "text", "text": "", "_meta": { "x": "y".repeat(MAX_BYTES) } });
         assert_eq!(read(json!({ "content": [long] })).metadata_map(), None);
     }
 

@@ -10,13 +10,14 @@ use crate::context::Session;
 /// The state of a configured server.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Status {
+pub struct ServerStatus {
     /// The name in the host's configuration.
     pub name: String,
     /// Whether the host may connect to it.
     pub enabled: bool,
     /// The transport, without any secret.
-    pub reach: Value,
+    #[serde(rename = "reach")]
+    pub transport: Value,
     /// Whether there is a connection.
     pub connected: bool,
     /// The names that models see for its tools.
@@ -29,11 +30,11 @@ pub struct Status {
     pub stderr: String,
 }
 
-impl Status {
+impl ServerStatus {
     /// Returns what this session may see. On a host that several users share, the last error and
     /// standard error are left out, because they may be about another user's call.
     #[must_use]
-    pub fn for_session(mut self, session: &Session) -> Self {
+    pub fn visible_to_session(mut self, session: &Session) -> Self {
         if session.seer().is_some() {
             self.last_error = None;
             self.stderr.clear();

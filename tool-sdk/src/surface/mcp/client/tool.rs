@@ -14,16 +14,16 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::apart::{self, Wanted};
-use super::arguments::Contract;
-use super::line::Line;
-use super::name::Called;
-use super::pins::Sight;
-use super::promise::{Promise, TOO_LONG};
-use super::questions::Answers;
+use super::args::InputValidator;
+use super::blocking_pool::{self, AbandonFlag};
+use super::connection::ServerConnection;
+use super::naming::ModelToolName;
+use super::output_validator::{OutputValidator, TOO_EXPENSIVE};
+use super::pins::DefinitionSnapshot;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
-use super::roster::Strangers;
-use super::{result, suspicion};
+use super::server_requests::ServerRequestHandler;
+use super::tool_index::OtherToolNames;
+use super::{description_lint, result};
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
@@ -37,16 +37,16 @@ use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, 
 pub(super) const PERMISSION: &str = "mcp";
 
 /// The permission to run a tool whose current definition is not pinned.
-pub(super) const DEFINITION: &str = "mcp_definition";
+pub(super) const DEFINITION_PERMISSION: &str = "mcp_definition";
 
 /// How long validating a result may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VALIDATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The timeout of the tool is this much longer than that of the call, whose error says more.
-const GRACE: Duration = Duration::from_secs(60);
+const TIMEOUT_GRACE: Duration = Duration::from_secs(60);
 
 /// How long validating arguments may block the thread.
-const STANDSTILL: Duration = Duration::from_secs(1);
+const BLOCKING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A tool of another server.
 #[derive(Clone)]
@@ -55,14 +55,14 @@ pub(super) struct ForeignTool(Arc<Inner>);
 #[derive(Clone)]
 struct Inner {
     definition: Definition,
-    schemas: Arc<Schemas>,
+    schemas: Arc<ToolSchemas>,
     /// The server's own name of the tool.
-    raw: String,
-    sight: Sight,
+    remote_name: String,
+    snapshot: DefinitionSnapshot,
     warnings: Vec<String>,
     /// Words in the server's text that may be names of tools, in lower case.
-    names: BTreeSet<String>,
-    line: Arc<Line>,
+    mentioned_names: BTreeSet<String>,
+    server: Arc<ServerConnection>,
 }
 
 impl fmt::Debug for ForeignTool {
@@ -72,30 +72,30 @@ impl fmt::Debug for ForeignTool {
 }
 
 /// The compiled schemas of a tool; reused for as long as the server sends the same schemas.
-pub(super) struct Schemas {
+pub(super) struct ToolSchemas {
     input: Value,
     output: Option<Value>,
-    contract: Contract,
+    input_validator: InputValidator,
     parameters: Schema,
     /// The validator of its results, or why there is none.
-    promise: Option<Result<Promise, String>>,
+    output_validator: Option<Result<OutputValidator, String>>,
 }
 
-impl Schemas {
+impl ToolSchemas {
     /// Compiles the schemas, which may take long.
     ///
     /// # Errors
     ///
     /// Returns why the tool cannot be called.
-    pub(super) fn of(tool: &RemoteTool) -> Result<Self, String> {
-        let (contract, parameters) = Contract::of(&tool.input_schema)?;
-        let promise = tool.output_schema.as_ref().map(Promise::of);
+    pub(super) fn compile(tool: &RemoteTool) -> Result<Self, String> {
+        let (contract, parameters) = InputValidator::compile(&tool.input_schema)?;
+        let promise = tool.output_schema.as_ref().map(OutputValidator::compile);
         let (input, output) = (tool.input_schema.clone(), tool.output_schema.clone());
-        Ok(Self { input, output, contract, parameters, promise })
+        Ok(Self { input, output, input_validator: contract, parameters, output_validator: promise })
     }
 
     /// Whether compiling is so cheap that it can run inline.
-    pub(super) fn is_quick(tool: &RemoteTool) -> bool {
+    pub(super) fn is_cheap(tool: &RemoteTool) -> bool {
         const SHORT: usize = 4 << 10;
         /// Occurs in `pattern` and in `patternProperties`.
         const PATTERN: &str = "attern";
@@ -107,125 +107,135 @@ impl Schemas {
     }
 
     /// Whether these are the schemas of this tool.
-    pub(super) fn is_of(&self, tool: &RemoteTool) -> bool {
+    pub(super) fn matches_tool(&self, tool: &RemoteTool) -> bool {
         self.input == tool.input_schema && self.output == tool.output_schema
     }
 
-    fn promise(&self) -> Option<&Promise> {
-        self.promise.as_ref()?.as_ref().ok()
+    fn output_validator(&self) -> Option<&OutputValidator> {
+        self.output_validator.as_ref()?.as_ref().ok()
     }
 }
 
 /// What the checks of a tool's text found; the text may be long.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct DescriptionLint {
     warnings: Vec<String>,
-    names: BTreeSet<String>,
+    mentioned_names: BTreeSet<String>,
 }
 
-impl Said {
-    pub(super) fn of(tool: &RemoteTool) -> Self {
-        let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
-        warnings.extend(suspicion::lookalikes(&names));
-        Self { warnings, names }
+impl DescriptionLint {
+    pub(super) fn check_tool(tool: &RemoteTool) -> Self {
+        let (mut warnings, mentioned_names) =
+            (description_lint::text_warnings(tool), description_lint::mentioned_names(tool));
+        warnings.extend(description_lint::lookalike_warnings(&mentioned_names));
+        Self { warnings, mentioned_names }
     }
 }
 
 impl ForeignTool {
     /// Returns the tool with its compiled schemas and the findings about its text.
     pub(super) fn new(
-        line: &Arc<Line>,
-        called: Called,
+        line: &Arc<ServerConnection>,
+        called: ModelToolName,
         tool: &RemoteTool,
-        schemas: Arc<Schemas>,
-        said: Said,
+        schemas: Arc<ToolSchemas>,
+        said: DescriptionLint,
     ) -> Self {
         let server = line.name();
-        let sight = Sight::of(&line.identity(), tool);
-        let description = suspicion::description(tool);
+        let sight = DefinitionSnapshot::capture(&line.transport_identity(), tool);
+        let description = description_lint::model_description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
-            .risk(risk(tool))
-            .timeout(line.longest() + GRACE);
-        definition.also = called.also;
-        definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
+            .risk(assess_risk(tool))
+            .timeout(line.max_call_duration() + TIMEOUT_GRACE);
+        definition.also = called.alternatives;
+        definition.title =
+            tool.title.as_deref().map(|title| description_lint::clean_text(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
-        let Said { mut warnings, names } = said;
-        warnings.extend(schemas.contract.oddities());
-        match &schemas.promise {
-            Some(Ok(promise)) => warnings.extend(promise.oddities()),
+        let DescriptionLint { mut warnings, mentioned_names: names } = said;
+        warnings.extend(schemas.input_validator.warnings());
+        match &schemas.output_validator {
+            Some(Ok(promise)) => warnings.extend(promise.warnings()),
             Some(Err(why)) => warnings.push(format!("its output schema is left out: {why}")),
             None => {}
         }
-        definition.output = schemas.promise().map(|it| it.told().clone());
+        definition.output = schemas.output_validator().map(|it| it.schema().clone());
         definition.source = Source::Mcp { server: server.to_owned() };
         definition.revision = Some(line.pins().revision((server, &tool.name), &sight));
         let raw = tool.name.clone();
         let line = Arc::clone(line);
-        Self(Arc::new(Inner { definition, schemas, raw, sight, warnings, names, line }))
+        Self(Arc::new(Inner {
+            definition,
+            schemas,
+            remote_name: raw,
+            snapshot: sight,
+            warnings,
+            mentioned_names: names,
+            server: line,
+        }))
     }
 
     /// The compiled schemas.
-    pub(super) fn schemas(&self) -> &Arc<Schemas> {
+    pub(super) fn schemas(&self) -> &Arc<ToolSchemas> {
         &self.0.schemas
     }
 
     /// The server's name of the tool.
-    pub(super) fn raw(&self) -> &str {
-        &self.0.raw
+    pub(super) fn remote_name(&self) -> &str {
+        &self.0.remote_name
     }
 
     /// Returns what is suspicious about the tool; `strangers` are the tools that are not the server's
     /// own.
-    pub(super) fn oddities(&self, strangers: &Strangers) -> Vec<String> {
-        let mentions = suspicion::spoken_of(&self.0.names, strangers);
+    pub(super) fn lint_warnings(&self, strangers: &OtherToolNames) -> Vec<String> {
+        let mentions = description_lint::mention_warnings(&self.0.mentioned_names, strangers);
         self.0.warnings.iter().cloned().chain(mentions).collect()
     }
 
     /// Whether both have the same name and definition.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        self.0.raw == other.0.raw && self.0.sight == other.0.sight
+    pub(super) fn is_same_tool(&self, other: &Self) -> bool {
+        self.0.remote_name == other.0.remote_name && self.0.snapshot == other.0.snapshot
     }
 
     /// Returns everything that pinning records, as readable text.
     #[cfg(feature = "cli")]
-    pub(super) fn text(&self) -> String {
-        self.0.sight.text()
+    pub(super) fn definition_text(&self) -> String {
+        self.0.snapshot.to_text()
     }
 
     /// Whether the revision is current. Another process may have recorded a change since the listing.
     fn is_current(&self) -> bool {
-        let Inner { definition, line, raw, sight, .. } = &*self.0;
+        let Inner { definition, server: line, remote_name: raw, snapshot: sight, .. } = &*self.0;
         let revision = definition.revision.as_deref().unwrap_or_default();
-        line.pins().is_revision(revision, (line.name(), raw), sight)
+        line.pins().is_cached_revision(revision, (line.name(), raw), sight)
     }
 
     /// Returns the tool with its current revision.
-    pub(super) fn renewed(&self) -> Self {
+    pub(super) fn with_current_revision(&self) -> Self {
         let mut inner = Inner::clone(&self.0);
-        let id = (inner.line.name(), inner.raw.as_str());
-        inner.definition.revision = Some(inner.line.pins().revision(id, &inner.sight));
+        let id = (inner.server.name(), inner.remote_name.as_str());
+        inner.definition.revision = Some(inner.server.pins().revision(id, &inner.snapshot));
         Self(Arc::new(inner))
     }
 
     /// Pins the definition for the host.
-    pub(super) fn pin(&self) -> Result<(), ToolError> {
-        let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().pin(None, (line.name(), raw), sight).map_err(not_written)
+    pub(super) fn pin_definition(&self) -> Result<(), ToolError> {
+        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.0;
+        line.pins().pin_tool(None, (line.name(), raw), sight).map_err(pin_write_error)
     }
 }
 
-fn not_written(error: StoreError) -> ToolError {
+fn pin_write_error(error: StoreError) -> ToolError {
     ToolError::config("cannot store the pinned tool definition, so the tool did not run")
         .hint("the state folder must be private, writable, and outside of the roots that tools may write")
         .source(error)
 }
 
 /// Returns the risk: a foreign tool can do anything, so hints can only raise it.
-fn risk(tool: &RemoteTool) -> Risk {
+fn assess_risk(tool: &RemoteTool) -> Risk {
     let risk = Risk::new(RiskClass::Execute);
-    let risk = if tool.hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
-    if tool.hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
+    let risk = if tool.risk_hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
+    if tool.risk_hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
 }
 
 impl Tool for ForeignTool {
@@ -235,23 +245,27 @@ impl Tool for ForeignTool {
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
         let (name, schemas) = (self.0.definition.name.as_str(), &self.0.schemas);
-        let (arguments, notes) = match schemas.contract.is_quick(args) {
-            true => schemas.contract.take(name, args)?,
+        let (arguments, notes) = match schemas.input_validator.is_cheap(args) {
+            true => schemas.input_validator.validate_args(name, args)?,
             false => {
                 let (schemas, args) = (Arc::clone(schemas), args.kept());
-                let (tool, contract) = (name.to_owned(), &self.0.schemas.contract);
-                let taken = move || schemas.contract.take(&tool, &args);
-                apart::stand_by(&self.0.line.places().values, STANDSTILL, taken)
-                    .unwrap_or_else(|| Err(contract.too_long(name)))?
+                let (tool, contract) = (name.to_owned(), &self.0.schemas.input_validator);
+                let taken = move || schemas.input_validator.validate_args(&tool, &args);
+                blocking_pool::block_with_timeout(
+                    &self.0.server.pools().validation,
+                    BLOCKING_TIMEOUT,
+                    taken,
+                )
+                .unwrap_or_else(|| Err(contract.too_expensive_error(name)))?
             }
         };
         let was_shown = AtomicBool::new(false);
-        Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes, was_shown }))
+        Ok(Box::new(PreparedForeignCall { tool: self.clone(), arguments, notes, was_shown }))
     }
 }
 
 /// A call whose arguments match the server's schema.
-struct PreparedCall {
+struct PreparedForeignCall {
     tool: ForeignTool,
     arguments: Map<String, Value>,
     notes: Vec<Note>,
@@ -259,34 +273,35 @@ struct PreparedCall {
     was_shown: AtomicBool,
 }
 
-impl Prepared for PreparedCall {
+impl Prepared for PreparedForeignCall {
     fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
         let was_shown = self.was_shown.into_inner();
-        Box::pin(call(self.tool, self.arguments, was_shown, approved.context()))
+        Box::pin(run_call(self.tool, self.arguments, was_shown, approved.context()))
     }
 
     fn summary(&self) -> Option<String> {
-        let Inner { line, raw, .. } = &*self.tool.0;
+        let Inner { server: line, remote_name: raw, .. } = &*self.tool.0;
         Some(format!("Calling {raw} of {}", line.name()))
     }
 
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        let Inner { line, raw, sight, .. } = &*self.tool.0;
+        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
         // Record the definition now: any decision voids the approvals of an earlier one.
-        line.pins().shown((line.name(), raw), sight);
-        let is_seen = line.pins().is_seen(cx.session().seer(), (line.name(), raw), sight);
-        let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION));
+        line.pins().record_shown((line.name(), raw), sight);
+        let is_seen = line.pins().is_pinned(cx.session().seer(), (line.name(), raw), sight);
+        let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION_PERMISSION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
-        let Inner { line, raw, sight, .. } = &*self.tool.0;
-        line.pins().shown((line.name(), raw), sight);
+        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.tool.0;
+        line.pins().record_shown((line.name(), raw), sight);
         self.was_shown.store(true, Ordering::Relaxed);
-        let difference = line.pins().difference(cx.session().seer(), (line.name(), raw), sight);
+        let difference =
+            line.pins().diff_since_pinned(cx.session().seer(), (line.name(), raw), sight);
         let Some(difference) = difference else { return Ok(None) };
-        let warnings = self.tool.oddities(&line.strangers());
+        let warnings = self.tool.lint_warnings(&line.other_tool_names());
         let about = if difference.is_first {
             "this tool was never run before; this is its whole definition"
         } else {
@@ -307,28 +322,29 @@ impl Prepared for PreparedCall {
 }
 
 /// Returns how a result violates the output schema of its tool, if it does.
-async fn broken(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
-    let Inner { schemas, line, .. } = &*tool.0;
-    let promise = schemas.promise()?;
-    let Some(value) = result.filter(|value| !promise.is_quick(value)) else {
-        return promise.broken_by(result);
+async fn find_output_violation(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
+    let Inner { schemas, server: line, .. } = &*tool.0;
+    let promise = schemas.output_validator()?;
+    let Some(value) = result.filter(|value| !promise.is_cheap(value)) else {
+        return promise.find_violation(result);
     };
     let (schemas, value) = (Arc::clone(schemas), value.clone());
-    let judged = move |_: &Wanted| schemas.promise()?.broken_by(Some(&value));
-    apart::run(&line.places().values, PATIENCE, judged)
+    let judged = move |_: &AbandonFlag| schemas.output_validator()?.find_violation(Some(&value));
+    blocking_pool::run_with_timeout(&line.pools().validation, VALIDATION_TIMEOUT, judged)
         .await
-        .unwrap_or_else(|| Some(TOO_LONG.to_owned()))
+        .unwrap_or_else(|| Some(TOO_EXPENSIVE.to_owned()))
 }
 
-async fn call(
+async fn run_call(
     tool: ForeignTool,
     arguments: Map<String, Value>,
     was_shown: bool,
     cx: Context,
 ) -> Result<Output, ToolError> {
-    let Inner { line, raw, .. } = &*tool.0;
-    let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx).hint(NOT_RUN))?;
-    if !line.offers(&tool) {
+    let Inner { server: line, remote_name: raw, .. } = &*tool.0;
+    let remote =
+        line.connect().await.map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
+    if !line.offers_tool(&tool) {
         return Err(ToolError::conflict(format_args!(
             "the server `{}` changed the definition of `{raw}`, so it was not called",
             line.name()
@@ -337,45 +353,46 @@ async fn call(
     }
     // A user who approved the call has seen the definition; a rule or a mode has not.
     let user = was_shown.then(|| cx.session().seer());
-    line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
+    line.pins().record_run(user, (line.name(), raw), &tool.0.snapshot).map_err(pin_write_error)?;
     if !tool.is_current() {
-        line.renew(&tool);
+        line.refresh_revision(&tool);
     }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message: String| {
-        cx.progress(done, total, line.secrets().told(&message));
+        cx.progress(done, total, line.secrets().clean_text(&message));
     };
-    let answers = Answers::new(line.name(), raw, line.questions().clone(), cx.clone());
+    let answers =
+        ServerRequestHandler::new(line.name(), raw, line.client_features().clone(), cx.clone());
     let called = RemoteCall {
         server: line.name(),
         tool: raw,
         arguments: &arguments,
         timeout: line.call_timeout(),
-        report: &report,
-        answers: &answers,
+        on_progress: &report,
+        request_handler: &answers,
         cancel,
     };
-    let longest = line.longest();
+    let longest = line.max_call_duration();
     let late = |_| {
         let why =
             format_args!("it was not done after {longest:?}, in spite of its progress reports");
         Err(RemoteError::timeout(why))
     };
-    let called = timeout(longest, remote.call(called)).await.unwrap_or_else(late);
+    let called = timeout(longest, remote.call_tool(called)).await.unwrap_or_else(late);
     let mut result = match called {
         Ok(result) => result,
         Err(error) => {
-            let error = line.failed(error);
-            return Err(failure(&tool, error, &cx));
+            let error = line.record_failure(error);
+            return Err(call_failure(&tool, error, &cx));
         }
     };
     let failed = result.is_error;
     if failed {
-        line.secrets().keep_back_in(&mut result);
+        line.secrets().redact_result(&mut result);
     }
-    let promise = tool.0.schemas.promise();
-    let broken = broken(&tool, result.structured_content.as_ref()).await;
+    let promise = tool.0.schemas.output_validator();
+    let broken = find_output_violation(&tool, result.structured_content.as_ref()).await;
     if failed || broken.is_some() {
         let structured = result.structured_content.clone();
         structured.into_iter().for_each(|value| cx.metadata("structured", value));
@@ -388,10 +405,10 @@ async fn call(
         // so it is passed on as text only.
         result.content.push(json!({ "type": "text", "text": value.to_string() }));
     }
-    let output = result::output(result, promise.is_some());
+    let output = result::convert_result(result, promise.is_some());
     if let Some(how) = broken.filter(|_| !failed) {
-        let error = line.failed(RemoteError::protocol(how));
-        let mut told = failure(&tool, error, &cx);
+        let error = line.record_failure(RemoteError::protocol(how));
+        let mut told = call_failure(&tool, error, &cx);
         if !output.as_text().is_empty() {
             told.append(output.as_text());
         }
@@ -406,11 +423,11 @@ async fn call(
 }
 
 /// The hint for a tool that certainly did not run.
-const NOT_RUN: &str = "it did not run; go on without it, or try again later";
+const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later";
 
 /// Returns the error for the model, and reports it to programs as metadata.
-fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
-    let Inner { line, raw, .. } = &*tool.0;
+fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
+    let Inner { server: line, remote_name: raw, .. } = &*tool.0;
     let class = error.class;
     cx.metadata(
         "mcp_error",
@@ -422,7 +439,9 @@ fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let label = class.as_str().to_ascii_uppercase();
     let message = format!("[{label}] server `{}`, tool `{raw}`: {}", line.name(), error.message);
     let told = match class {
-        ErrorClass::Connection if error.not_run => ToolError::unavailable(message).hint(NOT_RUN),
+        ErrorClass::Connection if error.not_run => {
+            ToolError::unavailable(message).hint(NOT_RUN_HINT)
+        }
         ErrorClass::Connection => ToolError::unavailable(message)
             .hint("it may or may not have run; check its effect before you call it again"),
         ErrorClass::Timeout => ToolError::timeout(message).hint("request less in one call"),
@@ -445,7 +464,7 @@ mod tests {
         let with = |annotations: Value| {
             let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
             tool.annotations = Some(annotations);
-            risk(&tool)
+            assess_risk(&tool)
         };
         let harmless = with(json!({ "readOnlyHint": true, "destructiveHint": false }));
         assert_eq!(harmless, Risk::new(RiskClass::Execute));

@@ -8,46 +8,46 @@ use std::fmt;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::cost::{self, Room};
-use super::{patterns, suspicion};
+use super::schema_cost::{self, PatternBudget};
+use super::{description_lint, schema_patterns};
 use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, localized, walk};
 
 /// The longest schema, in bytes.
-pub(super) const MOST_BYTES: usize = 256 << 10;
+pub(super) const MAX_BYTES: usize = 256 << 10;
 
 /// The most objects in a schema, each of which may be a schema.
-const MOST_PARTS: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 /// The backtracking limit of a pattern.
-const MOST_BACKTRACKING: usize = 20_000;
+const BACKTRACK_LIMIT: usize = 20_000;
 
 /// The size limit of a compiled pattern, in bytes (RX1).
-const MOST_COMPILED: usize = 1 << 20;
+const COMPILED_SIZE_LIMIT: usize = 1 << 20;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(super) struct SchemaValidator {
     validator: Validator,
     /// The schema in the current draft, for models and clients.
-    told: Schema,
+    schema: Schema,
     /// The schema for estimating the cost, if it refers to meta-schemas.
-    counted: Option<Schema>,
+    cost_schema: Option<Schema>,
     /// Patterns that are not checked here.
-    unread: Vec<String>,
+    skipped_patterns: Vec<String>,
 }
 
 /// The result of validating a value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict<T> {
+pub(super) enum ValidationOutcome<T> {
     /// The value matches the schema.
-    Fits,
+    Valid,
     /// It does not, for these reasons; empty if finding them would be too expensive.
-    Breaks(Vec<T>),
+    Invalid(Vec<T>),
     /// Validating would be too expensive.
-    TooMuch,
+    TooExpensive,
 }
 
-impl Judge {
+impl SchemaValidator {
     /// Compiles a schema; `read` converts it to the form that models and clients see.
     ///
     /// The server may refer to the meta-schemas of JSON Schema. They are validated, and left out of
@@ -56,33 +56,35 @@ impl Judge {
     /// # Errors
     ///
     /// Returns why the schema cannot be used.
-    pub(super) fn of(
+    pub(super) fn compile(
         schema: &Value,
         read: impl Fn(Value) -> Result<Schema, SchemaError>,
     ) -> Result<Self, String> {
         let length = schema.to_string().len();
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(format!("it is {length} bytes long"));
         }
-        let parts = cost::parts(schema);
-        if parts > MOST_PARTS {
+        let parts = schema_cost::count_parts(schema);
+        if parts > MAX_PARTS {
             return Err(format!("it has {parts} parts"));
         }
         let wrong = |what: &dyn fmt::Display| format!("it is not valid: {what}");
-        let readable = suspicion::readable_schema(schema);
+        let readable = description_lint::clean_schema(schema);
         let (told, counted) = match read(readable.clone()) {
             Ok(told) => (told, None),
             Err(error) => {
-                let counted = followable(cost::marked(&readable)).and_then(&read);
+                let counted =
+                    followable(schema_cost::mark_meta_schema_refs(&readable)).and_then(&read);
                 let told = followable(readable).and_then(&read).map_err(|_| wrong(&error))?;
                 (told, counted.ok())
             }
         };
-        if !cost::is_written_out_in_time(told.as_map()) {
+        if !schema_cost::is_expansion_bounded(told.as_map()) {
             return Err("its references expand to too many schemas".to_owned());
         }
-        let mut room = Room::default();
-        let has_no_room = |pattern: &str| !cost::is_known(pattern) || !room.take(pattern);
+        let mut room = PatternBudget::default();
+        let has_no_room =
+            |pattern: &str| !schema_cost::is_supported_syntax(pattern) || !room.try_take(pattern);
         let mut unread = Vec::new();
         let mut leave = |schema: &mut Cow<'_, Value>, left: Option<(Value, Vec<String>)>| {
             let Some((rest, patterns)) = left else { return false };
@@ -90,137 +92,141 @@ impl Judge {
             *schema = Cow::Owned(rest);
             true
         };
-        let mut judging = of_one_resource(schema)?;
+        let mut judging = merge_resources(schema)?;
         if let Some(encoded) = encoded(&judging) {
             judging = Cow::Owned(encoded);
         }
-        let left = patterns::without(&judging, has_no_room);
+        let left = schema_patterns::without_patterns(&judging, has_no_room);
         leave(&mut judging, left);
-        let mut validator = build(&judging);
+        let mut validator = build_validator(&judging);
         if validator.is_err() {
-            let is_unreadable = |pattern: &str| build(&json!({ "pattern": pattern })).is_err();
-            let left = patterns::without(&judging, is_unreadable);
+            let is_unreadable =
+                |pattern: &str| build_validator(&json!({ "pattern": pattern })).is_err();
+            let left = schema_patterns::without_patterns(&judging, is_unreadable);
             if leave(&mut judging, left) {
-                validator = build(&judging);
+                validator = build_validator(&judging);
             }
         }
         let validator = validator.map_err(|error| wrong(&error))?;
-        Ok(Self { validator, told, counted, unread })
+        Ok(Self { validator, schema: told, cost_schema: counted, skipped_patterns: unread })
     }
 
     /// Returns a warning for each pattern that is not checked.
-    pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
-        self.unread.iter().map(|pattern| {
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.skipped_patterns.iter().map(|pattern| {
             let pattern = pattern.escape_debug().take(80).collect::<String>();
             format!("the pattern `{pattern}` is checked by the server only")
         })
     }
 
     /// The schema that models and clients see.
-    pub(super) fn told(&self) -> &Schema {
-        &self.told
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Whether validating is so cheap that it can run inline.
-    pub(super) fn is_quick(&self, value: &Value) -> bool {
-        cost::is_little(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
+    pub(super) fn is_cheap(&self, value: &Value) -> bool {
+        schema_cost::is_cheap(self.cost_schema.as_ref().unwrap_or(&self.schema).as_map(), value)
     }
 
     /// Whether a value can be validated within the limits.
-    pub(super) fn is_bounded(&self, value: &Value) -> bool {
-        self.work(value).is_bounded()
+    pub(super) fn is_affordable(&self, value: &Value) -> bool {
+        self.estimate_cost(value).is_affordable()
     }
 
-    fn work(&self, value: &Value) -> cost::Work {
-        cost::work(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
+    fn estimate_cost(&self, value: &Value) -> schema_cost::CostEstimate {
+        schema_cost::estimate_cost(
+            self.cost_schema.as_ref().unwrap_or(&self.schema).as_map(),
+            value,
+        )
     }
 
     /// Validates a value; returns at most `most` reasons, each converted by `fault`.
-    pub(super) fn judge<T>(
+    pub(super) fn validate<T>(
         &self,
         value: &Value,
         most: usize,
         fault: impl Fn(ValidationError<'_>) -> T,
-    ) -> Verdict<T> {
-        let work = self.work(value);
+    ) -> ValidationOutcome<T> {
+        let work = self.estimate_cost(value);
         match () {
-            () if !work.is_bounded() => Verdict::TooMuch,
-            () if self.validator.is_valid(value) => Verdict::Fits,
-            () if !work.tells_faults() => Verdict::Breaks(Vec::new()),
-            () => {
-                Verdict::Breaks(self.validator.iter_errors(value).take(most).map(fault).collect())
-            }
+            () if !work.is_affordable() => ValidationOutcome::TooExpensive,
+            () if self.validator.is_valid(value) => ValidationOutcome::Valid,
+            () if !work.allows_error_listing() => ValidationOutcome::Invalid(Vec::new()),
+            () => ValidationOutcome::Invalid(
+                self.validator.iter_errors(value).take(most).map(fault).collect(),
+            ),
         }
     }
 }
 
 /// Up to this many schemas with an `$id` are compiled as they are.
-const FEW_RESOURCES: usize = 4;
+const MAX_RESOURCES: usize = 4;
 
 /// Merges the resources of a schema with many `$id`s into one: the validator would compile each
 /// part again for each path that leads to it.
-fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
+fn merge_resources(schema: &Value) -> Result<Cow<'_, Value>, String> {
     let Value::Object(root) = schema else { return Ok(Cow::Borrowed(schema)) };
-    if resources(root) <= FEW_RESOURCES {
+    if count_resources(root) <= MAX_RESOURCES {
         return Ok(Cow::Borrowed(schema));
     }
     let whole = localized(root).into_owned();
-    match resources(&whole) > 1 || depends_on_the_way(&whole) {
+    match count_resources(&whole) > 1 || has_dynamic_refs(&whole) {
         true => Err("too many of its schemas have their own `$id`".to_owned()),
         false => Ok(Cow::Owned(Value::Object(whole))),
     }
 }
 
-fn resources(schema: &Map<String, Value>) -> usize {
+fn count_resources(schema: &Map<String, Value>) -> usize {
     let mut count = usize::from(walk::has(schema, &["$id", "id"]));
     walk::each_in_any_draft(schema, &mut |inner| {
-        count += inner.as_object().map_or(0, resources);
+        count += inner.as_object().map_or(0, count_resources);
     });
     count
 }
 
-fn depends_on_the_way(schema: &Map<String, Value>) -> bool {
+fn has_dynamic_refs(schema: &Map<String, Value>) -> bool {
     let mut depends = walk::has(schema, &["$dynamicRef", "$recursiveRef"]);
     walk::each_in_any_draft(schema, &mut |inner| {
-        depends |= inner.as_object().is_some_and(depends_on_the_way);
+        depends |= inner.as_object().is_some_and(has_dynamic_refs);
     });
     depends
 }
 
 /// Builds a validator within limits. `format` is an annotation, as in the standard since 2019, and
 /// the content of texts is not checked.
-fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+fn build_validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(MOST_BACKTRACKING)
-        .size_limit(MOST_COMPILED)
-        .dfa_size_limit(8 * MOST_COMPILED);
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .size_limit(COMPILED_SIZE_LIMIT)
+        .dfa_size_limit(8 * COMPILED_SIZE_LIMIT);
     let options = jsonschema::options()
         .with_pattern_options(patterns)
         .should_validate_formats(false)
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64");
     let made = options.build(schema);
-    made.or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
+    made.or_else(|error| options.build(&without_other_drafts(schema)).map_err(|_| error))
 }
 
 /// Replaces references to meta-schemas of another draft, which the validator does not know: they
 /// describe roughly an object or a boolean.
-fn of_one_draft(schema: &Value) -> Value {
+fn without_other_drafts(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(schema) = &mut schema {
-        without_standards(schema);
+        replace_meta_schema_refs(schema);
     }
     schema
 }
 
-fn without_standards(schema: &mut Map<String, Value>) {
+fn replace_meta_schema_refs(schema: &mut Map<String, Value>) {
     if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
         schema.clear();
         schema.insert("type".to_owned(), json!(["object", "boolean"]));
     }
     walk::each_in_any_draft_mut(schema, &mut |inner| {
         if let Value::Object(inner) = inner {
-            without_standards(inner);
+            replace_meta_schema_refs(inner);
         }
     });
 }

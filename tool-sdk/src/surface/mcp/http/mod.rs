@@ -125,7 +125,7 @@ impl Http {
         !self.principals.is_empty()
     }
 
-    /// Lets in who reached the server under this name, as `HOST` or `HOST:PORT`.
+    /// Lets in who reached the server under this name, as `HOST_DIGITS` or `HOST_DIGITS:PORT`.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::client::RemoteWork;
+use super::super::client::RemoteFuture;
 use super::ResourceCache;
 use crate::content::{Data, Output};
 use crate::error::ToolError;
@@ -17,7 +17,7 @@ use crate::tool::{Definition, Source};
 const MOST: usize = 16;
 
 /// How a resource of a server is read.
-type Read = Arc<dyn Fn(String, String) -> RemoteWork<'static, Value> + Send + Sync>;
+type Read = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> + Send + Sync>;
 
 /// Fetches the resources that results of foreign tools speak of, in the background.
 ///
@@ -29,10 +29,10 @@ type Read = Arc<dyn Fn(String, String) -> RemoteWork<'static, Value> + Send + Sy
 /// use std::num::NonZeroUsize;
 /// use std::sync::Arc;
 /// use std::time::Duration;
-/// use tool_sdk::mcp::{Previews, ResourceCache, Upstreams};
+/// use tool_sdk::mcp::{Previews, ResourceCache, ServerManager};
 /// use tool_sdk::{Pipeline, Priority, Registry};
 ///
-/// let servers = Upstreams::of(&Pipeline::new(Registry::default()));
+/// let servers = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
 /// let previews = Previews::new(Arc::new(cache), move |server, uri| {
 ///     let servers = servers.clone();

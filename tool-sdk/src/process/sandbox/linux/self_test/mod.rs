@@ -25,21 +25,22 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde::{Deserialize, Serialize};
 
 use self::tries::{
-    I386, call_i386, called, clone3, have_capability, hide, i386, limits_of_parent, pipe,
-    reach_memory, see_others, seize, thread, truncate, write_temporary, x32,
+    I386_ARG, attach_ptrace, attach_shared_memory, call_i386, call_x32, have_capability,
+    read_parent_limits, run_pipeline, see_other_processes, spawn_i386_call, start_daemon,
+    start_thread, truncate_file, try_clone3, try_syscall, write_temporary,
 };
-use super::super::confine::{self, Confined};
-use super::super::status::{Attempt, Enforced, SelfTest, Support};
-use super::super::{Level, Mode, Policy};
-use super::steps::{SIGNALS, TRUNCATE};
-use super::{OWN_PROGRAM, temporary};
+use super::super::confine::{self, ConfinedCommand};
+use super::super::status::{EnforcementLevel, SandboxSupport, SelfTestAttempt, SelfTestReport};
+use super::super::{SandboxLevel, SandboxMode, SandboxPolicy};
+use super::steps::{SIGNALS_ABI, TRUNCATE_ABI};
+use super::{OWN_PROGRAM, temporary_folders};
 
 /// The first argument of a program that is started to make the attempts.
-pub(super) const ASKED: &str = "__tool-sdk-sandbox-attempts";
+pub(super) const SELF_TEST_ARG: &str = "__tool-sdk-sandbox-attempts";
 
 /// The targets of the attempts.
 #[derive(Debug, Serialize, Deserialize)]
-struct Targets {
+struct AttemptTargets {
     /// A writable folder with a repository.
     inside: PathBuf,
     /// A writable folder without a repository.
@@ -59,10 +60,10 @@ struct Targets {
 
 /// What must block an attempt.
 #[derive(Clone, Copy)]
-enum By {
+enum Barrier {
     /// Nothing: it must succeed.
-    Nobody,
-    Writes,
+    MustSucceed,
+    WriteRules,
     Truncation,
     Protection,
     Network,
@@ -71,112 +72,122 @@ enum By {
     Devices,
     Processes,
     Signals,
-    Sight,
+    ProcessVisibility,
 }
 
-type Try = fn(&Targets) -> io::Result<()>;
+type AttemptFn = fn(&AttemptTargets) -> io::Result<()>;
 
 /// Every attempt: its name, what must block it, and the function that makes it.
-const ATTEMPTS: &[(&str, By, Try)] = &[
-    ("write inside", By::Nobody, |at| fs::write(at.inside.join("new"), "x")),
-    ("write by a relative path", By::Nobody, |_| fs::write("relative", "x")),
-    ("write to a folder for temporary files", By::Nobody, write_temporary),
-    ("write to /dev/null", By::Nobody, |_| fs::write("/dev/null", "x")),
-    ("read outside", By::Nobody, |at| fs::read(at.outside.join("file")).map(drop)),
-    ("fork, exec and pipe", By::Nobody, pipe),
-    ("start a thread", By::Nobody, |_| thread()),
-    ("start what hides from its parents", By::Nobody, hide),
-    ("pair of sockets", By::Nobody, |_| UnixStream::pair().map(drop)),
-    ("write outside", By::Writes, |at| fs::write(at.outside.join("new"), "x")),
-    ("write outside through a link", By::Writes, |at| fs::write(at.inside.join("link"), "x")),
-    ("remove outside", By::Writes, |at| fs::remove_file(at.outside.join("kept"))),
-    ("rename from outside", By::Writes, |at| {
+const ATTEMPTS: &[(&str, Barrier, AttemptFn)] = &[
+    ("write inside", Barrier::MustSucceed, |at| fs::write(at.inside.join("new"), "x")),
+    ("write by a relative path", Barrier::MustSucceed, |_| fs::write("relative", "x")),
+    ("write to a folder for temporary files", Barrier::MustSucceed, write_temporary),
+    ("write to /dev/null", Barrier::MustSucceed, |_| fs::write("/dev/null", "x")),
+    ("read outside", Barrier::MustSucceed, |at| fs::read(at.outside.join("file")).map(drop)),
+    ("fork, exec and pipe", Barrier::MustSucceed, run_pipeline),
+    ("start a thread", Barrier::MustSucceed, |_| start_thread()),
+    ("start what hides from its parents", Barrier::MustSucceed, start_daemon),
+    ("pair of sockets", Barrier::MustSucceed, |_| UnixStream::pair().map(drop)),
+    ("write outside", Barrier::WriteRules, |at| fs::write(at.outside.join("new"), "x")),
+    ("write outside through a link", Barrier::WriteRules, |at| {
+        fs::write(at.inside.join("link"), "x")
+    }),
+    ("remove outside", Barrier::WriteRules, |at| fs::remove_file(at.outside.join("kept"))),
+    ("rename from outside", Barrier::WriteRules, |at| {
         fs::rename(at.outside.join("kept"), at.inside.join("kept"))
     }),
-    ("truncate outside", By::Truncation, |at| truncate(&at.outside.join("file"))),
-    ("write .git/hooks/x", By::Protection, |at| fs::write(at.inside.join(".git/hooks/x"), "x")),
-    ("write .git/hooks/x by a relative path", By::Protection, |_| fs::write(".git/hooks/y", "x")),
-    ("write .git/config", By::Protection, |at| fs::write(at.inside.join(".git/config"), "x")),
-    ("rename a protected parent", By::Protection, |at| {
+    ("truncate outside", Barrier::Truncation, |at| truncate_file(&at.outside.join("file"))),
+    ("write .git/hooks/x", Barrier::Protection, |at| {
+        fs::write(at.inside.join(".git/hooks/x"), "x")
+    }),
+    ("write .git/hooks/x by a relative path", Barrier::Protection, |_| {
+        fs::write(".git/hooks/y", "x")
+    }),
+    ("write .git/config", Barrier::Protection, |at| fs::write(at.inside.join(".git/config"), "x")),
+    ("rename a protected parent", Barrier::Protection, |at| {
         fs::rename(at.inside.join(".git"), at.inside.join("gone"))
     }),
-    ("rename the folder around it", By::Protection, |at| {
+    ("rename the folder around it", Barrier::Protection, |at| {
         fs::rename(&at.inside, at.inside.with_file_name("gone"))
     }),
-    ("replace what is protected", By::Protection, |at| {
+    ("replace what is protected", Barrier::Protection, |at| {
         fs::write(at.inside.join("agents"), "x")?;
         fs::rename(at.inside.join("agents"), at.inside.join("AGENTS.md"))
     }),
-    ("replace a protected link", By::Protection, |at| fs::remove_file(at.inside.join("CLAUDE.md"))),
-    ("write a workflow", By::Protection, |at| {
+    ("replace a protected link", Barrier::Protection, |at| {
+        fs::remove_file(at.inside.join("CLAUDE.md"))
+    }),
+    ("write a workflow", Barrier::Protection, |at| {
         fs::write(at.inside.join(".github/workflows/x.yml"), "x")
     }),
-    ("make what is protected and not there", By::Protection, |at| {
+    ("make what is protected and not there", Barrier::Protection, |at| {
         fs::create_dir_all(at.fresh.join(".git/hooks"))
     }),
-    ("write a hook further down", By::Protection, |at| {
+    ("write a hook further down", Barrier::Protection, |at| {
         fs::write(at.inside.join("sub/.git/hooks/x"), "x")
     }),
-    ("write to another terminal", By::Devices, |at| {
+    ("write to another terminal", Barrier::Devices, |at| {
         File::options().write(true).open(&at.terminal)?.write_all(b"x")
     }),
-    ("reach shared memory", By::Namespaces, |at| reach_memory(at.memory)),
-    ("connect to 127.0.0.1", By::Network, |at| TcpStream::connect(("127.0.0.1", at.tcp)).map(drop)),
-    ("send a datagram", By::Network, |at| {
+    ("reach shared memory", Barrier::Namespaces, |at| attach_shared_memory(at.memory)),
+    ("connect to 127.0.0.1", Barrier::Network, |at| {
+        TcpStream::connect(("127.0.0.1", at.tcp)).map(drop)
+    }),
+    ("send a datagram", Barrier::Network, |at| {
         UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", ("127.0.0.1", at.udp)).map(drop)
     }),
-    ("connect to a Unix socket", By::Filter, |at| UnixStream::connect(&at.unix).map(drop)),
-    ("send a datagram to a Unix socket", By::Filter, |_| UnixDatagram::pair().map(drop)),
-    ("io_uring", By::Filter, |_| called(libc::SYS_io_uring_setup)),
-    ("userfaultfd", By::Filter, |_| called(libc::SYS_userfaultfd)),
-    ("keyctl", By::Filter, |_| called(libc::SYS_keyctl)),
-    ("users of its own", By::Filter, |_| called(libc::SYS_unshare)),
-    ("a process with users of its own", By::Filter, |_| called(libc::SYS_clone)),
-    ("clone3", By::Filter, |_| clone3()),
-    ("a call of x32", By::Filter, |_| x32()),
-    ("a call of i386", By::Filter, |_| i386()),
-    ("have a capability", By::Writes, |_| have_capability()),
-    ("limits of another process", By::Filter, |_| limits_of_parent()),
-    ("ptrace the host", By::Processes, |at| seize(at.host)),
-    ("read the secrets of the host", By::Processes, |at| {
+    ("connect to a Unix socket", Barrier::Filter, |at| UnixStream::connect(&at.unix).map(drop)),
+    ("send a datagram to a Unix socket", Barrier::Filter, |_| UnixDatagram::pair().map(drop)),
+    ("io_uring", Barrier::Filter, |_| try_syscall(libc::SYS_io_uring_setup)),
+    ("userfaultfd", Barrier::Filter, |_| try_syscall(libc::SYS_userfaultfd)),
+    ("keyctl", Barrier::Filter, |_| try_syscall(libc::SYS_keyctl)),
+    ("users of its own", Barrier::Filter, |_| try_syscall(libc::SYS_unshare)),
+    ("a process with users of its own", Barrier::Filter, |_| try_syscall(libc::SYS_clone)),
+    ("clone3", Barrier::Filter, |_| try_clone3()),
+    ("a call of x32", Barrier::Filter, |_| call_x32()),
+    ("a call of i386", Barrier::Filter, |_| spawn_i386_call()),
+    ("have a capability", Barrier::WriteRules, |_| have_capability()),
+    ("limits of another process", Barrier::Filter, |_| read_parent_limits()),
+    ("ptrace the host", Barrier::Processes, |at| attach_ptrace(at.host)),
+    ("read the secrets of the host", Barrier::Processes, |at| {
         fs::read(at.host_file("environ")).map(drop)
     }),
-    ("open the root of the host", By::Processes, |at| {
+    ("open the root of the host", Barrier::Processes, |at| {
         fs::read_dir(at.host_file("root/")).map(drop)
     }),
-    ("open /proc/1/root", By::Processes, |_| fs::read_dir("/proc/1/root/").map(drop)),
-    ("see a process outside", By::Sight, |_| see_others()),
-    ("signal the host", By::Signals, |at| match Pid::from_raw(at.host) {
+    ("open /proc/1/root", Barrier::Processes, |_| fs::read_dir("/proc/1/root/").map(drop)),
+    ("see a process outside", Barrier::ProcessVisibility, |_| see_other_processes()),
+    ("signal the host", Barrier::Signals, |at| match Pid::from_raw(at.host) {
         Some(host) => Ok(test_kill_process(host)?),
         None => Err(io::ErrorKind::NotFound.into()),
     }),
 ];
 
-impl By {
+impl Barrier {
     /// Returns why the attempt is skipped: the mechanism that must block it is not available.
-    fn missing(self, support: &Support) -> Option<&'static str> {
+    fn skip_reason(self, support: &SandboxSupport) -> Option<&'static str> {
         let version = support.landlock.unwrap_or_default();
-        let full = support.status.processes == Enforced::Full;
+        let full = support.status.processes == EnforcementLevel::Full;
         let (there, why) = match self {
-            Self::Nobody => (true, ""),
-            Self::Writes => (support.status.is_confined(), "writing is not confined here"),
+            Self::MustSucceed => (true, ""),
+            Self::WriteRules => (support.status.is_confined(), "writing is not confined here"),
             Self::Truncation => {
-                (support.namespaces || version >= TRUNCATE, "truncation is not confined here")
+                (support.namespaces || version >= TRUNCATE_ABI, "truncation is not confined here")
             }
             Self::Protection => (
-                support.status.filesystem == Enforced::Full && support.namespaces,
+                support.status.filesystem == EnforcementLevel::Full && support.namespaces,
                 "there are no mounts to protect it",
             ),
             Self::Network => {
-                (support.status.network == Enforced::Full, "networks are not confined here")
+                (support.status.network == EnforcementLevel::Full, "networks are not confined here")
             }
             Self::Filter => (support.seccomp, "there is no seccomp"),
             Self::Namespaces => (support.namespaces, "there are no namespaces"),
             Self::Devices => (support.namespaces || version > 0, "devices can be written to here"),
             Self::Processes => (full || version > 0, "other processes are not out of reach here"),
-            Self::Sight => (full, "other processes can be seen here"),
+            Self::ProcessVisibility => (full, "other processes can be seen here"),
             Self::Signals => {
-                (full || version >= SIGNALS, "other processes can be sent signals here")
+                (full || version >= SIGNALS_ABI, "other processes can be sent signals here")
             }
         };
         (!there).then_some(why)
@@ -184,14 +195,14 @@ impl By {
 }
 
 /// Creates the targets, makes the attempts in a sandboxed child, and cleans up.
-pub(in super::super) fn self_test() -> io::Result<SelfTest> {
-    let place = Place::new()?;
+pub(in super::super) fn run_self_test() -> io::Result<SelfTestReport> {
+    let place = TestFolder::new()?;
     let tcp = TcpListener::bind("127.0.0.1:0")?;
     let udp = UdpSocket::bind("127.0.0.1:0")?;
     let _unix = UnixListener::bind(place.0.join("socket"))?;
-    let (terminal, name) = terminal()?;
+    let (terminal, name) = open_terminal()?;
     let memory = SharedMemory::new()?;
-    let targets = Targets {
+    let targets = AttemptTargets {
         inside: place.0.join("inside"),
         fresh: place.0.join("fresh"),
         outside: place.0.join("outside"),
@@ -204,14 +215,16 @@ pub(in super::super) fn self_test() -> io::Result<SelfTest> {
     };
     targets.set_up()?;
 
-    let policy = Policy::new(Mode::BestEffort, Level::WorkspaceWrite)
-        .writable(&targets.inside)
-        .writable(&targets.fresh);
-    let told = [OsString::from(ASKED), serde_json::to_string(&targets)?.into()];
-    let confined = confine::confine(&policy, OWN_PROGRAM.as_ref(), &told)
+    let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite)
+        .with_writable(&targets.inside)
+        .with_writable(&targets.fresh);
+    let told = [OsString::from(SELF_TEST_ARG), serde_json::to_string(&targets)?.into()];
+    let confined = confine::confine_command(&policy, OWN_PROGRAM.as_ref(), &told)
         .map_err(|status| io::Error::other(status.to_string()))?
-        .filter(|confined| confined.start.is_some());
-    let Some(Confined { start: Some((program, args)), stand_ins, .. }) = confined else {
+        .filter(|confined| confined.command.is_some());
+    let Some(ConfinedCommand { command: Some((program, args)), placeholders: stand_ins, .. }) =
+        confined
+    else {
         return Err(io::Error::other(policy.status().to_string()));
     };
     let output = Command::new(program)
@@ -225,35 +238,41 @@ pub(in super::super) fn self_test() -> io::Result<SelfTest> {
 
     let support = policy.support();
     let judged = ATTEMPTS.iter().zip(outcomes);
-    let mut attempts: Vec<Attempt> =
-        judged.map(|((name, by, _), failed)| judge(name, *by, failed, &support)).collect();
+    let mut attempts: Vec<SelfTestAttempt> = judged
+        .map(|((name, by, _), failed)| evaluate_attempt(name, *by, failed, &support))
+        .collect();
     let left = targets.fresh.join(".git").exists();
-    attempts.push(Attempt {
+    attempts.push(SelfTestAttempt {
         name: "nothing is left behind".to_owned(),
         allowed: true,
         passed: Some(!left),
         detail: if left { "a folder is".to_owned() } else { "done".to_owned() },
     });
-    Ok(SelfTest { status: support.status, attempts })
+    Ok(SelfTestReport { status: support.status, attempts })
 }
 
-fn judge(name: &str, by: By, failed: Option<String>, support: &Support) -> Attempt {
-    let allowed = matches!(by, By::Nobody);
-    let (passed, detail) = match by.missing(support) {
+fn evaluate_attempt(
+    name: &str,
+    by: Barrier,
+    failed: Option<String>,
+    support: &SandboxSupport,
+) -> SelfTestAttempt {
+    let allowed = matches!(by, Barrier::MustSucceed);
+    let (passed, detail) = match by.skip_reason(support) {
         Some(why) => (None, why.to_owned()),
         None => (Some(failed.is_none() == allowed), failed.unwrap_or_else(|| "done".to_owned())),
     };
-    Attempt { name: name.to_owned(), allowed, passed, detail }
+    SelfTestAttempt { name: name.to_owned(), allowed, passed, detail }
 }
 
 /// Makes the attempts in the child; returns the exit code.
-pub(super) fn attempt(args: impl Iterator<Item = OsString>) -> i32 {
+pub(super) fn run_attempts(args: impl Iterator<Item = OsString>) -> i32 {
     let mut args = args.peekable();
-    if args.next_if(|first| first == I386).is_some() {
+    if args.next_if(|first| first == I386_ARG).is_some() {
         return call_i386();
     }
     let targets = args.next().and_then(|text| serde_json::from_str(text.to_str()?).ok());
-    let Some(targets): Option<Targets> = targets else { return super::WRONG_ORDER };
+    let Some(targets): Option<AttemptTargets> = targets else { return super::EXIT_BAD_REQUEST };
     let outcomes: Vec<Option<String>> =
         ATTEMPTS.iter().map(|(.., go)| go(&targets).err().map(|why| why.to_string())).collect();
     let report = serde_json::to_vec(&outcomes).unwrap_or_default();
@@ -261,11 +280,11 @@ pub(super) fn attempt(args: impl Iterator<Item = OsString>) -> i32 {
 }
 
 /// A folder outside of those for temporary files; removed on drop.
-struct Place(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Place {
+impl TestFolder {
     fn new() -> io::Result<Self> {
-        let temporary = temporary();
+        let temporary = temporary_folders();
         let homes = ["/var/tmp", "/tmp", "/run/shm"].map(PathBuf::from).into_iter();
         let mut homes = homes.chain(std::env::current_dir());
         let home = homes.find(|home| {
@@ -283,7 +302,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         // Best effort.
         let _ = fs::remove_dir_all(&self.0);
@@ -291,7 +310,7 @@ impl Drop for Place {
 }
 
 /// Opens a terminal outside of the sandbox; returns it with its path.
-fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
+fn open_terminal() -> io::Result<(OwnedFd, PathBuf)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&terminal)?;
     unlockpt(&terminal)?;
@@ -321,7 +340,7 @@ impl Drop for SharedMemory {
     }
 }
 
-impl Targets {
+impl AttemptTargets {
     fn host_file(&self, name: &str) -> PathBuf {
         Path::new("/proc").join(self.host.to_string()).join(name)
     }

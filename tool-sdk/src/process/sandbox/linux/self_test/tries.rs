@@ -10,27 +10,27 @@ use std::process::Command;
 
 use rustix::process::getppid;
 
-use super::{ASKED, OWN_PROGRAM, Targets};
+use super::{AttemptTargets, OWN_PROGRAM, SELF_TEST_ARG};
 
-pub(super) fn write_temporary(_: &Targets) -> io::Result<()> {
+pub(super) fn write_temporary(_: &AttemptTargets) -> io::Result<()> {
     let file = std::env::temp_dir().join(format!("tool-sdk-self-test-{}", std::process::id()));
     File::create_new(&file)?;
     fs::remove_file(file)
 }
 
-pub(super) fn pipe(_: &Targets) -> io::Result<()> {
+pub(super) fn run_pipeline(_: &AttemptTargets) -> io::Result<()> {
     let output = Command::new("/bin/sh").args(["-c", "echo hello | cat"]).output()?;
     if output.stdout == b"hello\n" { Ok(()) } else { Err(io::Error::other(format!("{output:?}"))) }
 }
 
 /// Starts a daemon in a session of its own, which must end with the sandbox.
-pub(super) fn hide(_: &Targets) -> io::Result<()> {
+pub(super) fn start_daemon(_: &AttemptTargets) -> io::Result<()> {
     let script = "(setsid sh -c 'while :; do sleep 1; done' &) </dev/null >/dev/null 2>&1";
     let status = Command::new("/bin/sh").args(["-c", script]).env_clear().status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
 }
 
-pub(super) fn reach_memory(number: i32) -> io::Result<()> {
+pub(super) fn attach_shared_memory(number: i32) -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe API has this system call")]
     // SAFETY: the kernel chooses the address, and the memory is never accessed.
     let place = unsafe { libc::shmat(number, std::ptr::null(), libc::SHM_RDONLY) };
@@ -38,7 +38,7 @@ pub(super) fn reach_memory(number: i32) -> io::Result<()> {
 }
 
 /// Reads the limits of a process of the same sandbox, which only the filter blocks.
-pub(super) fn limits_of_parent() -> io::Result<()> {
+pub(super) fn read_parent_limits() -> io::Result<()> {
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
     #[expect(unsafe_code, reason = "no safe API reads without writing")]
     // SAFETY: with null pointers it reads and writes nothing.
@@ -57,7 +57,7 @@ pub(super) fn have_capability() -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn truncate(file: &Path) -> io::Result<()> {
+pub(super) fn truncate_file(file: &Path) -> io::Result<()> {
     let path = std::ffi::CString::new(file.as_os_str().as_bytes())?;
     #[expect(unsafe_code, reason = "the standard library only truncates open files")]
     // SAFETY: the path is a C string and outlives the call.
@@ -66,14 +66,14 @@ pub(super) fn truncate(file: &Path) -> io::Result<()> {
 }
 
 /// Checks whether `/proc` shows another PID namespace, in which this process has another pid.
-pub(super) fn see_others() -> io::Result<()> {
+pub(super) fn see_other_processes() -> io::Result<()> {
     let seen_as = fs::read_link("/proc/self")?;
     let own = std::process::id().to_string();
     if seen_as == Path::new(&own) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
 }
 
 /// Attaches to a process with `PTRACE_SEIZE`, which does not stop it.
-pub(super) fn seize(number: i32) -> io::Result<()> {
+pub(super) fn attach_ptrace(number: i32) -> io::Result<()> {
     const PTRACE_SEIZE: libc::c_long = 0x4206;
     #[expect(unsafe_code, reason = "no safe API has this system call")]
     // SAFETY: takes integers only.
@@ -82,7 +82,7 @@ pub(super) fn seize(number: i32) -> io::Result<()> {
 }
 
 /// Makes a system call with invalid arguments; fails only if the filter blocks it.
-pub(super) fn called(call: libc::c_long) -> io::Result<()> {
+pub(super) fn try_syscall(call: libc::c_long) -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe API makes a call that must fail")]
     // SAFETY: with these arguments none of the calls has an effect.
     let done = unsafe { libc::syscall(call, -1, 0, 0, 0, 0, 0) };
@@ -92,8 +92,8 @@ pub(super) fn called(call: libc::c_long) -> io::Result<()> {
     }
 }
 
-/// Calls `clone3`, whose arguments a filter cannot read.
-pub(super) fn clone3() -> io::Result<()> {
+/// Calls `try_clone3`, whose arguments a filter cannot read.
+pub(super) fn try_clone3() -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe API makes a call that must fail")]
     // SAFETY: arguments of size zero start nothing.
     let done = unsafe { libc::syscall(libc::SYS_clone3, std::ptr::null::<u8>(), 0) };
@@ -104,26 +104,26 @@ pub(super) fn clone3() -> io::Result<()> {
 }
 
 /// Starts a thread, which must stay possible.
-pub(super) fn thread() -> io::Result<()> {
+pub(super) fn start_thread() -> io::Result<()> {
     let thread = std::thread::Builder::new().spawn(|| ())?;
     thread.join().map_err(|_| io::Error::other("it did not run"))
 }
 
 /// Calls `getpid` of the x32 ABI.
-pub(super) fn x32() -> io::Result<()> {
+pub(super) fn call_x32() -> io::Result<()> {
     match std::env::consts::ARCH {
-        "x86_64" => called(0x4000_0000 | libc::SYS_getpid),
+        "x86_64" => try_syscall(0x4000_0000 | libc::SYS_getpid),
         _ => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
 /// Makes an i386 system call in a child, because the filter kills the process.
-pub(super) fn i386() -> io::Result<()> {
-    let status = Command::new(OWN_PROGRAM).args([ASKED, I386]).status()?;
+pub(super) fn spawn_i386_call() -> io::Result<()> {
+    let status = Command::new(OWN_PROGRAM).args([SELF_TEST_ARG, I386_ARG]).status()?;
     if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
 }
 
-pub(super) const I386: &str = "i386";
+pub(super) const I386_ARG: &str = "i386";
 
 /// Calls `getpid` of the i386 ABI.
 #[cfg(target_arch = "x86_64")]

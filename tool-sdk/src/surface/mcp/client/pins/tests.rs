@@ -2,23 +2,23 @@
 
 use super::*;
 
-fn sight(description: &str, command: &str) -> Sight {
-    let tool = RemoteTool::new("t", json!({ "type": "object" })).described(description);
-    Sight::of(&json!({ "command": command }), &tool)
+fn sight(description: &str, command: &str) -> DefinitionSnapshot {
+    let tool = RemoteTool::new("t", json!({ "type": "object" })).with_description(description);
+    DefinitionSnapshot::capture(&json!({ "command": command }), &tool)
 }
 
-fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
-    pins.difference(None, ("s", "t"), now)
+fn diff_of(pins: &ToolPins, now: &DefinitionSnapshot) -> Option<DefinitionDiff> {
+    pins.diff_since_pinned(None, ("s", "t"), now)
 }
 
 // MC2
 #[test]
 fn diff_is_shown_until_the_definition_is_pinned() {
-    let pins = Pins::in_memory();
+    let pins = ToolPins::in_memory();
     let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
     assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
 
-    pins.pin(None, ("s", "t"), &sight("Reads.", "a")).unwrap();
+    pins.pin_tool(None, ("s", "t"), &sight("Reads.", "a")).unwrap();
     assert_eq!(diff_of(&pins, &sight("Reads.", "a")), None);
     let changed = diff_of(&pins, &sight("Reads all.", "a")).unwrap();
     assert!(!changed.is_first);
@@ -26,7 +26,7 @@ fn diff_is_shown_until_the_definition_is_pinned() {
     assert!(changed.diff.contains("+  \"description\": \"Reads all.\""), "{}", changed.diff);
     assert!(diff_of(&pins, &sight("Reads.", "b")).unwrap().diff.contains("\"command\": \"b\""));
 
-    pins.forget("s").unwrap();
+    pins.forget_server("s").unwrap();
     assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
 }
 
@@ -35,18 +35,18 @@ fn diff_is_shown_until_the_definition_is_pinned() {
 fn forgotten_tool_has_a_new_revision() {
     for user in [None, Some("ada")] {
         let folder = tempfile::tempdir().unwrap();
-        let of = || Pins::in_folder(folder.path().join("mcp"));
+        let of = || ToolPins::in_folder(folder.path().join("mcp"));
         let (pins, tool, now) = (of(), ("s", "t"), sight("Reads.", "a"));
         let mut revisions = Vec::new();
         for _ in 0..3 {
             let revision = pins.revision(tool, &now);
             assert!(!revisions.contains(&revision), "{revisions:?}");
-            pins.shown(tool, &now);
-            pins.let_run(Some(user), tool, &now).unwrap();
+            pins.record_shown(tool, &now);
+            pins.record_run(Some(user), tool, &now).unwrap();
             assert_eq!(pins.revision(tool, &now), revision, "it was let run as it was listed");
             assert_eq!(of().revision(tool, &now), revision);
             revisions.push(revision);
-            of().forget("s").unwrap();
+            of().forget_server("s").unwrap();
         }
     }
 }
@@ -55,38 +55,43 @@ fn forgotten_tool_has_a_new_revision() {
 #[test]
 fn long_diff_is_truncated() {
     let long = sight(&"ä".repeat(1 << 20), "a");
-    let shown = diff_of(&Pins::in_memory(), &long).unwrap().diff;
+    let shown = diff_of(&ToolPins::in_memory(), &long).unwrap().diff;
     assert!(shown.len() < 20_000, "{}", shown.len());
     assert!(shown.contains("\n[2080791 more bytes of this line are left out]\n"), "{shown:.99}");
     assert!(shown.contains("+  \"name\": \"t\""), "what comes after it is there");
 
     let mut tool = RemoteTool::new("t", json!({ "enum": vec!["some words"; 50_000] }));
     tool.title = Some("T".to_owned());
-    let shown = diff_of(&Pins::in_memory(), &Sight::of(&json!({}), &tool)).unwrap().diff;
+    let shown = diff_of(&ToolPins::in_memory(), &DefinitionSnapshot::capture(&json!({}), &tool))
+        .unwrap()
+        .diff;
     assert!(
-        shown.len() < MOST_SHOWN + 100 && shown.ends_with(" more bytes of this are left out]\n")
+        shown.len() < MAX_DIFF_BYTES + 100
+            && shown.ends_with(" more bytes of this are left out]\n")
     );
 }
 
 // F130
 #[test]
 fn pin_of_a_user_applies_to_that_user() {
-    let pins = Pins::in_memory();
+    let pins = ToolPins::in_memory();
     let (first, second) = (sight("Reads.", "a"), sight("Reads all.", "a"));
     let tool = ("s", "t");
-    let is_new = |user, now: &Sight| pins.difference(user, tool, now).map(|it| it.is_first);
-    pins.pin(Some("ada"), tool, &first).unwrap();
+    let is_new = |user, now: &DefinitionSnapshot| {
+        pins.diff_since_pinned(user, tool, now).map(|it| it.is_first)
+    };
+    pins.pin_tool(Some("ada"), tool, &first).unwrap();
     assert_eq!(is_new(Some("ada"), &first), None);
     assert_eq!((is_new(Some("bob"), &first), is_new(None, &first)), (Some(true), Some(true)));
     assert_eq!(is_new(Some("ada"), &second), Some(false));
 
-    pins.pin(None, tool, &second).unwrap();
+    pins.pin_tool(None, tool, &second).unwrap();
     assert_eq!(is_new(Some("bob"), &second), None, "the host has seen it for everybody");
     assert_eq!(is_new(Some("ada"), &second), Some(false), "ada saw something else last");
-    let shown = pins.difference(Some("ada"), tool, &second).unwrap().diff;
+    let shown = pins.diff_since_pinned(Some("ada"), tool, &second).unwrap().diff;
     assert!(shown.contains("-  \"description\": \"Reads.\""), "what ada saw: {shown}");
 
-    pins.forget("s").unwrap();
+    pins.forget_server("s").unwrap();
     assert_eq!(is_new(Some("ada"), &first), Some(true));
 }
 
@@ -94,20 +99,20 @@ fn pin_of_a_user_applies_to_that_user() {
 #[test]
 fn changing_back_is_a_new_revision() {
     let folder = tempfile::tempdir().unwrap();
-    let pins = Pins::in_folder(folder.path().join("mcp"));
+    let pins = ToolPins::in_folder(folder.path().join("mcp"));
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
     let before = pins.revision(tool, &first);
-    pins.pin(None, tool, &first).unwrap();
+    pins.pin_tool(None, tool, &first).unwrap();
     assert_eq!(pins.revision(tool, &first), before, "it was let run as it was listed");
     let listed = pins.revision(tool, &second);
-    pins.pin(None, tool, &second).unwrap();
+    pins.pin_tool(None, tool, &second).unwrap();
     assert_eq!(pins.revision(tool, &second), listed);
-    let again = Pins::in_folder(folder.path().join("mcp"));
+    let again = ToolPins::in_folder(folder.path().join("mcp"));
     let back = again.revision(tool, &first);
     assert_ne!(back, before);
-    again.pin(Some("ada"), tool, &first).unwrap();
+    again.pin_tool(Some("ada"), tool, &first).unwrap();
     assert_eq!(again.revision(tool, &first), back);
-    again.forget("s").unwrap();
+    again.forget_server("s").unwrap();
     assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
 }
 
@@ -115,23 +120,23 @@ fn changing_back_is_a_new_revision() {
 #[test]
 fn pins_of_others_do_not_undo_a_change() {
     for others in [&[None][..], &[Some("bob")], &[None, Some("bob")]] {
-        let pins = Pins::in_memory();
+        let pins = ToolPins::in_memory();
         let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
         for user in others {
-            pins.pin(*user, tool, &first).unwrap();
+            pins.pin_tool(*user, tool, &first).unwrap();
         }
-        pins.let_run(Some(Some("ada")), tool, &first).unwrap();
+        pins.record_run(Some(Some("ada")), tool, &first).unwrap();
         let mut revisions = vec![pins.revision(tool, &first)];
-        pins.let_run(Some(Some("carol")), tool, &second).unwrap();
+        pins.record_run(Some(Some("carol")), tool, &second).unwrap();
         for now in [&first, &second, &first, &second] {
             let revision = pins.revision(tool, now);
             assert!(!revisions.contains(&revision), "{others:?}: {revisions:?}");
-            pins.let_run(Some(Some("ada")), tool, now).unwrap();
+            pins.record_run(Some(Some("ada")), tool, now).unwrap();
             assert_eq!(pins.revision(tool, now), revision, "it was let run as it was listed");
-            assert_eq!(pins.difference(Some("ada"), tool, now), None);
+            assert_eq!(pins.diff_since_pinned(Some("ada"), tool, now), None);
             revisions.push(revision);
         }
-        assert!(pins.difference(Some("ada"), tool, &first).is_some(), "{others:?}");
+        assert!(pins.diff_since_pinned(Some("ada"), tool, &first).is_some(), "{others:?}");
     }
 }
 
@@ -139,23 +144,23 @@ fn pins_of_others_do_not_undo_a_change() {
 #[test]
 fn showing_a_change_records_it() {
     let folder = tempfile::tempdir().unwrap();
-    let pins = || Pins::in_folder(folder.path().join("mcp"));
+    let pins = || ToolPins::in_folder(folder.path().join("mcp"));
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-    pins().shown(tool, &first);
+    pins().record_shown(tool, &first);
     assert!(!folder.path().join("mcp").exists(), "nobody has let it run");
-    pins().pin(Some("ada"), tool, &first).unwrap();
+    pins().pin_tool(Some("ada"), tool, &first).unwrap();
     let before = pins().revision(tool, &first);
-    pins().shown(tool, &first);
+    pins().record_shown(tool, &first);
     assert_eq!(pins().revision(tool, &first), before);
-    pins().shown(tool, &second);
+    pins().record_shown(tool, &second);
     assert_ne!(pins().revision(tool, &first), before);
-    assert_eq!(pins().difference(Some("ada"), tool, &first), None, "ada let it run");
+    assert_eq!(pins().diff_since_pinned(Some("ada"), tool, &first), None, "ada let it run");
 
     // If the file cannot be written, the change counts for the lifetime of the process.
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let nowhere = Pins::in_folder(folder.path().join("file"));
-    nowhere.lock().seen.note(tool, &first);
-    nowhere.shown(tool, &second);
+    let nowhere = ToolPins::in_folder(folder.path().join("file"));
+    nowhere.lock_cache().pinned.record_change(tool, &first);
+    nowhere.record_shown(tool, &second);
     assert_ne!(nowhere.revision(tool, &first), before);
 }
 
@@ -165,18 +170,18 @@ fn reads_files_without_change_counts() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-    Pins::in_folder(&folder).pin(None, tool, &first).unwrap();
+    ToolPins::in_folder(&folder).pin_tool(None, tool, &first).unwrap();
     let path = folder.join("pins.json");
     let old: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let mut old = old.as_object().unwrap().clone();
     assert!(old.remove("last").is_some());
     std::fs::write(&path, Value::Object(old).to_string()).unwrap();
 
-    let pins = Pins::in_folder(&folder);
+    let pins = ToolPins::in_folder(&folder);
     assert_eq!(diff_of(&pins, &first), None);
     assert_eq!(pins.revision(tool, &first), first.digest);
     assert_eq!(pins.revision(tool, &second), format!("{}.1", second.digest));
-    pins.shown(tool, &second);
+    pins.record_shown(tool, &second);
     assert_eq!(pins.revision(tool, &first), format!("{}.2", first.digest));
 }
 
@@ -194,17 +199,21 @@ fn pins_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let now = sight("Reads.", "a");
-    Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
-    let others = Pins::in_folder(&folder);
+    ToolPins::in_folder(&folder).pin_tool(None, ("s", "t"), &now).unwrap();
+    let others = ToolPins::in_folder(&folder);
     assert_eq!(diff_of(&others, &now), None);
 
     // Two processes do not overwrite each other's pins.
-    let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+    let (one, two) = (ToolPins::in_folder(&folder), ToolPins::in_folder(&folder));
     assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
-    one.pin(None, ("s", "x"), &now).unwrap();
-    two.pin(None, ("s", "y"), &now).unwrap();
-    let third = Pins::in_folder(&folder);
-    assert!(["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none()));
+    one.pin_tool(None, ("s", "x"), &now).unwrap();
+    two.pin_tool(None, ("s", "y"), &now).unwrap();
+    let third = ToolPins::in_folder(&folder);
+    assert!(
+        ["t", "x", "y"]
+            .iter()
+            .all(|tool| third.diff_since_pinned(None, ("s", tool), &now).is_none())
+    );
 }
 
 // MC2, AP6: changes that another process records are seen at the next read.
@@ -213,24 +222,40 @@ fn processes_share_pins() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-    let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+    let (one, two) = (ToolPins::in_folder(&folder), ToolPins::in_folder(&folder));
     assert!(diff_of(&two, &first).unwrap().is_first);
-    one.pin(None, tool, &first).unwrap();
+    one.pin_tool(None, tool, &first).unwrap();
     assert_eq!(diff_of(&two, &first), None);
     let before = two.revision(tool, &first);
-    one.shown(tool, &second);
+    one.record_shown(tool, &second);
     assert_ne!(two.revision(tool, &first), before);
-    one.forget("s").unwrap();
+    one.forget_server("s").unwrap();
     assert!(diff_of(&two, &first).unwrap().is_first);
     assert_ne!(two.revision(tool, &first), before, "and what is forgotten is not undone");
 
     // The file is read again only when it changed; change counts survive its removal.
-    let version = |pins: &Pins| pins.lock().version.as_ref().map(|it| format!("{it:?}"));
+    let version = |pins: &ToolPins| pins.lock_cache().version.as_ref().map(|it| format!("{it:?}"));
     let read = version(&two);
-    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
-    two.pin(None, tool, &second).unwrap();
+    assert!(
+        two.0
+            .file
+            .as_ref()
+            .unwrap()
+            .read_if_changed(two.lock_cache().version.as_ref())
+            .unwrap()
+            .is_none()
+    );
+    two.pin_tool(None, tool, &second).unwrap();
     assert_ne!(version(&two), read);
-    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
+    assert!(
+        two.0
+            .file
+            .as_ref()
+            .unwrap()
+            .read_if_changed(two.lock_cache().version.as_ref())
+            .unwrap()
+            .is_none()
+    );
     std::fs::remove_file(folder.join("pins.json")).unwrap();
     assert!(diff_of(&two, &second).unwrap().is_first);
     assert_ne!(two.revision(tool, &first), before);
@@ -245,15 +270,15 @@ fn ignores_files_that_others_could_write() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("mcp");
     let now = sight("Reads.", "a");
-    Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
+    ToolPins::in_folder(&folder).pin_tool(None, ("s", "t"), &now).unwrap();
     let path = folder.join("pins.json");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
     fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-    assert!(diff_of(&Pins::in_folder(&folder), &now).is_some());
+    assert!(diff_of(&ToolPins::in_folder(&folder), &now).is_some());
     fs::remove_file(&path).unwrap();
     fs::write(&path, "{").unwrap();
-    assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
+    assert!(diff_of(&ToolPins::in_folder(&folder), &now).is_some(), "no JSON");
 }
 #[test]
 fn unparsable_file_is_set_aside() {
@@ -261,11 +286,11 @@ fn unparsable_file_is_set_aside() {
     let folder = folder.path().join("mcp");
     let now = sight("Reads.", "a");
     for later in ["{", r#"{"version":2,"servers":{}}"#] {
-        let pins = Pins::in_folder(&folder);
-        pins.pin(None, ("s", "t"), &now).unwrap();
+        let pins = ToolPins::in_folder(&folder);
+        pins.pin_tool(None, ("s", "t"), &now).unwrap();
         std::fs::write(folder.join("pins.json"), later).unwrap();
-        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
-        assert_eq!(diff_of(&Pins::in_folder(&folder), &now), None);
+        ToolPins::in_folder(&folder).pin_tool(None, ("s", "t"), &now).unwrap();
+        assert_eq!(diff_of(&ToolPins::in_folder(&folder), &now), None);
         let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
         let mut kept = files.map(|file| std::fs::read_to_string(file).unwrap());
         assert!(kept.any(|text| text == later), "{later}");
@@ -275,30 +300,32 @@ fn unparsable_file_is_set_aside() {
 // MC2: a run by rule or mode does not pin the definition, but records the change.
 #[test]
 fn run_without_a_prompt_does_not_pin() {
-    let (pins, tool) = (Pins::in_memory(), ("s", "t"));
+    let (pins, tool) = (ToolPins::in_memory(), ("s", "t"));
     let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
-    pins.let_run(None, tool, &first).unwrap();
-    assert!(!pins.is_seen(None, tool, &first));
-    pins.let_run(Some(None), tool, &first).unwrap();
-    assert!(pins.is_seen(None, tool, &first));
+    pins.record_run(None, tool, &first).unwrap();
+    assert!(!pins.is_pinned(None, tool, &first));
+    pins.record_run(Some(None), tool, &first).unwrap();
+    assert!(pins.is_pinned(None, tool, &first));
     let before = pins.revision(tool, &first);
-    pins.let_run(None, tool, &second).unwrap();
-    assert!(pins.is_seen(None, tool, &first) && !pins.is_seen(None, tool, &second));
+    pins.record_run(None, tool, &second).unwrap();
+    assert!(pins.is_pinned(None, tool, &first) && !pins.is_pinned(None, tool, &second));
     assert_ne!(pins.revision(tool, &first), before);
 }
 
 #[cfg(feature = "cli")]
 #[test]
 fn approval_of_another_definition_is_void() {
-    let (pins, tool) = (Pins::in_memory(), ("s", "t"));
+    let (pins, tool) = (ToolPins::in_memory(), ("s", "t"));
     let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
     let before = pins.revision(tool, &first);
-    assert!(!pins.is_void("mcp__s__t", &before), "nothing is known of it");
-    pins.pin(None, tool, &first).unwrap();
-    assert!(!pins.is_void("mcp__s__t", &before));
-    pins.shown(tool, &second);
-    assert!(pins.is_void("mcp__s__t", &before) && !pins.is_void("mcp__s__u", &before));
-    assert!(!pins.is_void("mcp__s__t", &pins.revision(tool, &second)));
-    pins.forget("s").unwrap();
-    assert!(pins.is_void("mcp__s__t", &pins.revision(("s", "x"), &second)));
+    assert!(!pins.is_approval_void("mcp__s__t", &before), "nothing is known of it");
+    pins.pin_tool(None, tool, &first).unwrap();
+    assert!(!pins.is_approval_void("mcp__s__t", &before));
+    pins.record_shown(tool, &second);
+    assert!(
+        pins.is_approval_void("mcp__s__t", &before) && !pins.is_approval_void("mcp__s__u", &before)
+    );
+    assert!(!pins.is_approval_void("mcp__s__t", &pins.revision(tool, &second)));
+    pins.forget_server("s").unwrap();
+    assert!(pins.is_approval_void("mcp__s__t", &pins.revision(("s", "x"), &second)));
 }

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::http::{at, failed};
-use super::web::{Asked, Reply, Web, status};
+use super::http_stub::{HttpStub, RecordedRequest, StubReply, status};
 use super::*;
 use crate::error::ErrorKind;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-fn body(status: &str, kind: &str, body: &str) -> Reply {
-    Reply::Raw(format!(
+fn body(status: &str, kind: &str, body: &str) -> StubReply {
+    StubReply::Raw(format!(
         "{status}\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ))
@@ -19,7 +19,7 @@ fn body(status: &str, kind: &str, body: &str) -> Reply {
 
 /// Returns the members of a 2025 server's response, without braces; `None` for a method it does not
 /// know.
-fn members(asked: &Asked) -> Option<String> {
+fn members(asked: &RecordedRequest) -> Option<String> {
     let result = match asked.message["method"].as_str()? {
         "initialize" => json!({
             "protocolVersion": "2025-03-26", "capabilities": { "tools": {} },
@@ -35,13 +35,13 @@ fn members(asked: &Asked) -> Option<String> {
 }
 
 /// A server that writes all responses with `write`.
-fn writing(write: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Web {
-    Web::start(move |asked| members(asked).map_or(Reply::Usual, |members| write(&members)))
+fn writing(write: impl Fn(&str) -> StubReply + Send + Sync + 'static) -> HttpStub {
+    HttpStub::start(move |asked| members(asked).map_or(StubReply::Usual, |members| write(&members)))
 }
 
-async fn check(web: &Web, what: &str) {
+async fn check(web: &HttpStub, what: &str) {
     let setting = at(web);
-    let connected = setting.upstreams.connect("s").await;
+    let connected = setting.servers.connect("s").await;
     let met = connected.unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(met.tools, ["mcp__s__echo"], "{what}");
     assert_eq!(setting.call("echo", "{}").await.text(), "heard", "{what}");
@@ -88,7 +88,7 @@ async fn http_accepts_what_stdio_accepts() {
 #[tokio::test]
 async fn any_response_to_a_notification_is_accepted() {
     let open = |kind: &str, body: &str| {
-        Reply::Raw(format!("200 OK\r\n{kind}Connection: close\r\n\r\n{body}"))
+        StubReply::Raw(format!("200 OK\r\n{kind}Connection: close\r\n\r\n{body}"))
     };
     for reply in [
         status("202 Accepted"),
@@ -105,11 +105,11 @@ async fn any_response_to_a_notification_is_accepted() {
         body("202 Accepted", "text/plain", "Accepted"),
     ] {
         let what = format!("{reply:?}");
-        let web = Web::start(move |asked| {
+        let web = HttpStub::start(move |asked| {
             match (members(asked), asked.method.as_str(), asked.message["id"].is_null()) {
                 (Some(members), ..) => body("200 OK", JSON, &format!("{{{members}}}")),
                 (None, "POST", true) => reply.clone(),
-                _ => Reply::Usual,
+                _ => StubReply::Usual,
             }
         });
         check(&web, &what).await;
@@ -135,15 +135,15 @@ async fn unreadable_json_body_is_a_protocol_error() {
         (r#"[{"jsonrpc":"2.0","id":4711,"result":{}}]"#, "something else instead"),
         (r#"[{"jsonrpc":"2.0","id":ID,"error":5}]"#, "the server's response cannot be parsed"),
     ] {
-        let web = Web::start(move |asked| match asked.is("tools/call") {
+        let web = HttpStub::start(move |asked| match asked.is("tools/call") {
             true => body("200 OK", JSON, &said.replace("ID", &asked.message["id"].to_string())),
-            false => Reply::Usual,
+            false => StubReply::Usual,
         });
         let setting = at(&web);
         setting.connect().await;
         let (kind, told) = failed(&setting).await;
         assert!(kind == ErrorKind::Failed && told.contains(words), "{said}: {told}");
-        assert!(setting.upstreams.status("s").unwrap().connected, "others may still be answered");
+        assert!(setting.servers.status("s").unwrap().connected, "others may still be answered");
     }
 }
 
@@ -163,10 +163,10 @@ async fn oversized_body_is_not_read_to_its_end() {
         (format!("{broken} text/plain\r\n\r\n"), "the server failed (HTTP 500)"),
     ] {
         let count = Arc::new(AtomicUsize::new(0));
-        let flood = Reply::Flood(head.clone(), Arc::clone(&count));
-        let web = Web::start(move |asked| match asked.is("tools/call") {
+        let flood = StubReply::Flood(head.clone(), Arc::clone(&count));
+        let web = HttpStub::start(move |asked| match asked.is("tools/call") {
             true => flood.clone(),
-            false => Reply::Usual,
+            false => StubReply::Usual,
         });
         let setting = at(&web);
         setting.connect().await;

@@ -13,12 +13,12 @@ use crate::event::EventKind;
 // F117, F127
 #[tokio::test]
 async fn calls_a_foreign_tool() {
-    let setting = Setting::trusting(echo);
+    let setting = TestHost::trusting(echo);
     let status = setting.connect().await;
     assert_eq!((status.connected, status.tools), (true, vec!["mcp__s__echo".to_owned()]));
     let outcome = setting.call("echo", r#"{"text": "hi"}"#).await;
     assert_eq!(outcome.text(), "hi");
-    let called = &setting.script.heard("tools/call")[0];
+    let called = &setting.server.heard("tools/call")[0];
     assert_eq!(called["params"]["name"], "echo");
     assert_eq!(called["params"]["arguments"], json!({ "text": "hi" }));
 }
@@ -26,18 +26,18 @@ async fn calls_a_foreign_tool() {
 // F119
 #[tokio::test]
 async fn invalid_arguments_are_not_sent() {
-    let setting = Setting::trusting(echo);
+    let setting = TestHost::trusting(echo);
     setting.connect().await;
     let outcome = setting.call("echo", r#"{"text": 3}"#).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::InvalidArgs);
-    assert!(setting.script.heard("tools/call").is_empty());
+    assert!(setting.server.heard("tools/call").is_empty());
 }
 
 #[tokio::test]
 async fn failure_has_the_text_of_the_server() {
-    let setting = Setting::trusting(calls(|_| {
+    let setting = TestHost::trusting(calls(|_| {
         let content = json!([{ "type": "text", "text": "no such page" }]);
-        vec![Act::Answer(json!({ "content": content, "isError": true }))]
+        vec![ServerAct::Answer(json!({ "content": content, "isError": true }))]
     }));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -47,14 +47,14 @@ async fn failure_has_the_text_of_the_server() {
 // F8: a failed result keeps its content.
 #[tokio::test]
 async fn failure_keeps_its_content() {
-    let setting = Setting::trusting(calls(|_| {
+    let setting = TestHost::trusting(calls(|_| {
         let content = json!([
             { "type": "text", "text": "no such page" },
             { "type": "image", "data": "AQ==", "mimeType": "image/png" },
         ]);
         let result =
             json!({ "content": content, "structuredContent": { "n": 1 }, "isError": true });
-        vec![Act::Answer(result)]
+        vec![ServerAct::Answer(result)]
     }));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -64,12 +64,12 @@ async fn failure_keeps_its_content() {
 }
 
 /// A server whose tool has this output schema and returns `result`.
-fn promising(schema: &Value, result: Value) -> Setting {
+fn promising(schema: &Value, result: Value) -> TestHost {
     let mut said = tool("echo", "Says it.");
     said["outputSchema"] = schema.clone();
-    Setting::trusting(move |message| match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(json!({ "tools": [said] }))],
-        Some("tools/call") => vec![Act::Answer(result.clone())],
+    TestHost::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") => vec![ServerAct::Answer(json!({ "tools": [said] }))],
+        Some("tools/call") => vec![ServerAct::Answer(result.clone())],
         _ => Vec::new(),
     })
 }
@@ -150,13 +150,13 @@ async fn output_schema_may_be_of_any_type() {
 async fn rules_apply_to_foreign_tools() {
     let deny = |text| Rule::parse(Action::Deny, text).unwrap();
     for text in ["mcp__s__*", "mcp(s/*)", "mcp", "mcp__s__echo"] {
-        let setting = Setting::trusting(echo);
+        let setting = TestHost::trusting(echo);
         setting.connect().await;
         let rules = setting.pipeline.toolset().view().rules().clone();
         setting.pipeline.set_rules(rules.with(&crate::permission::Ruleset::new([deny(text)])));
         let error = setting.call("echo", "{}").await.result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{text}");
-        assert!(setting.script.heard("tools/call").is_empty());
+        assert!(setting.server.heard("tools/call").is_empty());
     }
 }
 
@@ -168,8 +168,8 @@ async fn long_result_is_truncated_and_stored() {
     let long = json!({ "content": [{ "type": "text", "text": text }] });
     let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
     let pipeline = Pipeline::new(Registry::default()).rules(rules).output_dir(folder.path());
-    let script = Script::new(calls(move |_| vec![Act::Answer(long.clone())]));
-    let setting = Setting::with(pipeline, script);
+    let script = ScriptedServer::new(calls(move |_| vec![ServerAct::Answer(long.clone())]));
+    let setting = TestHost::with_server(pipeline, script);
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
     let cut = outcome.truncated().unwrap();
@@ -181,8 +181,8 @@ async fn long_result_is_truncated_and_stored() {
 // F122: at once; the paused clock advances only while every task waits.
 #[tokio::test(start_paused = true)]
 async fn aborted_call_is_cancelled_on_the_server() {
-    let setting = Setting::trusting(calls(|_| {
-        vec![Act::Say(json!({
+    let setting = TestHost::trusting(calls(|_| {
+        vec![ServerAct::Say(json!({
             "method": "notifications/message", "params": { "level": "info", "data": "busy" },
         }))]
     }));
@@ -191,15 +191,15 @@ async fn aborted_call_is_cancelled_on_the_server() {
     let call = Call::new("mcp__s__echo", "{}").cancelled_by(stop.clone());
     let session = Session::default();
     let (outcome, aborted) = tokio::join!(setting.pipeline.call(&session, call), async {
-        setting.script.until_heard("tools/call").await;
+        setting.server.until_heard("tools/call").await;
         stop.cancel();
         tokio::time::Instant::now()
     });
     assert!(aborted.elapsed() < Duration::from_millis(200), "{:?}", aborted.elapsed());
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
-    setting.script.until_heard("notifications/cancelled").await;
-    let called = &setting.script.heard("tools/call")[0];
-    let cancelled = &setting.script.heard("notifications/cancelled")[0];
+    setting.server.until_heard("notifications/cancelled").await;
+    let called = &setting.server.heard("tools/call")[0];
+    let cancelled = &setting.server.heard("notifications/cancelled")[0];
     assert_eq!(cancelled["params"]["requestId"], called["id"]);
 }
 
@@ -212,8 +212,12 @@ async fn progress_is_reported_and_restarts_the_timeout() {
             "params": { "progressToken": "TOKEN", "progress": n, "total": 2, "message": "busy" },
         })
     };
-    let setting = Setting::trusting(calls(move |_| {
-        vec![Act::Say(step(1)), Act::Say(step(2)), Act::Answer(json!({ "content": [] }))]
+    let setting = TestHost::trusting(calls(move |_| {
+        vec![
+            ServerAct::Say(step(1)),
+            ServerAct::Say(step(2)),
+            ServerAct::Answer(json!({ "content": [] })),
+        ]
     }));
     setting.connect().await;
     let mut events = setting.pipeline.subscribe();
@@ -234,11 +238,11 @@ async fn progress_is_reported_and_restarts_the_timeout() {
 async fn fractional_progress_is_scaled() {
     let step = |done: f64, total: f64| {
         let params = json!({ "progressToken": "TOKEN", "progress": done, "total": total });
-        Act::Say(json!({ "method": "notifications/progress", "params": params }))
+        ServerAct::Say(json!({ "method": "notifications/progress", "params": params }))
     };
-    let setting = Setting::trusting(calls(move |_| {
+    let setting = TestHost::trusting(calls(move |_| {
         let steps = [step(0.0, 1.0), step(0.25, 1.0), step(1.0, 1.0)];
-        [&steps[..], &[Act::Answer(json!({ "content": [] }))]].concat()
+        [&steps[..], &[ServerAct::Answer(json!({ "content": [] }))]].concat()
     }));
     setting.connect().await;
     let mut events = setting.pipeline.subscribe();
@@ -255,21 +259,21 @@ async fn fractional_progress_is_scaled() {
 }
 
 /// A call that the server received and did not answer, and the received message.
-async fn unanswered() -> (Arc<Setting>, JoinHandle<Outcome>, Value) {
-    let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
+async fn unanswered() -> (Arc<TestHost>, JoinHandle<Outcome>, Value) {
+    let setting = Arc::new(TestHost::trusting(calls(|_| vec![ServerAct::Write(Vec::new())])));
     setting.connect().await;
     let call = tokio::spawn({
         let setting = Arc::clone(&setting);
         async move { setting.call("echo", "{}").await }
     });
-    setting.script.until_heard("tools/call").await;
-    let call_of = setting.script.heard("tools/call").remove(0);
+    setting.server.until_heard("tools/call").await;
+    let call_of = setting.server.heard("tools/call").remove(0);
     (setting, call, call_of)
 }
 
 /// Sends a progress notification.
-fn tell(setting: &Setting, call_of: &Value, done: u32) {
-    setting.script.say(json!({
+fn tell(setting: &TestHost, call_of: &Value, done: u32) {
+    setting.server.say(json!({
         "jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
         },
@@ -286,7 +290,7 @@ async fn progress_restarts_the_timeout() {
     }
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(!call.is_finished(), "sixteen seconds, of which never five in silence");
-    setting.script.say(json!({
+    setting.server.say(json!({
         "jsonrpc": "2.0", "id": call_of["id"], "result": { "content": [] },
     }));
     assert!(call.await.unwrap().result.is_ok());
@@ -304,31 +308,35 @@ async fn call_ends_after_an_hour_of_progress() {
     let error = call.await.unwrap().result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.message().starts_with("[TIMEOUT] server `s`, tool `echo`"), "{error}");
-    setting.script.until_heard("notifications/cancelled").await;
+    setting.server.until_heard("notifications/cancelled").await;
 }
 
 // F43: a silent call times out.
 #[tokio::test(start_paused = true)]
 async fn silent_call_times_out() {
-    let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
+    let setting = TestHost::trusting(calls(|_| vec![ServerAct::Write(Vec::new())]));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.message().starts_with("[TIMEOUT] server `s`, tool `echo`"), "{error}");
-    setting.script.until_heard("notifications/cancelled").await;
+    setting.server.until_heard("notifications/cancelled").await;
 }
 
 #[tokio::test]
 async fn list_is_paginated_and_stops_at_a_repeated_cursor() {
-    let setting = Setting::trusting(|message| match message["method"].as_str() {
+    let setting = TestHost::trusting(|message| match message["method"].as_str() {
         Some("tools/list") => match message["params"]["cursor"].as_str() {
-            None => vec![Act::Answer(json!({ "tools": [tool("a", "A.")], "nextCursor": "2" }))],
-            Some(_) => vec![Act::Answer(json!({ "tools": [tool("b", "B.")], "nextCursor": "2" }))],
+            None => {
+                vec![ServerAct::Answer(json!({ "tools": [tool("a", "A.")], "nextCursor": "2" }))]
+            }
+            Some(_) => {
+                vec![ServerAct::Answer(json!({ "tools": [tool("b", "B.")], "nextCursor": "2" }))]
+            }
         },
         _ => Vec::new(),
     });
     assert_eq!(setting.connect().await.tools, ["mcp__s__a", "mcp__s__b"]);
-    assert_eq!(setting.script.heard("tools/list").len(), 2);
+    assert_eq!(setting.server.heard("tools/list").len(), 2);
 }
 
 // An invalid entry costs only itself.
@@ -342,10 +350,10 @@ async fn invalid_entry_does_not_affect_the_others() {
         tool("fine", "F."),
     ] });
     let act = move |message: &Value| match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(list.clone())],
+        Some("tools/list") => vec![ServerAct::Answer(list.clone())],
         _ => Vec::new(),
     };
-    let status = Setting::trusting(act).connect().await;
+    let status = TestHost::trusting(act).connect().await;
     assert_eq!(status.tools, ["mcp__s__good", "mcp__s__fine"]);
     assert_eq!(status.warnings.len(), 3, "{:?}", status.warnings);
     assert!(status.warnings[0].starts_with("bare: left out, "), "{:?}", status.warnings);
@@ -354,10 +362,10 @@ async fn invalid_entry_does_not_affect_the_others() {
 #[tokio::test]
 async fn list_stops_after_1000_pages() {
     let page = AtomicUsize::new(0);
-    let setting = Setting::trusting(move |message| match message["method"].as_str() {
+    let setting = TestHost::trusting(move |message| match message["method"].as_str() {
         Some("tools/list") => {
             let next = page.fetch_add(1, Ordering::Relaxed).to_string();
-            vec![Act::Answer(json!({ "tools": [], "nextCursor": next }))]
+            vec![ServerAct::Answer(json!({ "tools": [], "nextCursor": next }))]
         }
         _ => Vec::new(),
     });
@@ -365,16 +373,16 @@ async fn list_stops_after_1000_pages() {
         setting.connect().await.warnings,
         ["only the first 1000 pages of its list are used"]
     );
-    assert_eq!(setting.script.heard("tools/list").len(), 1000);
+    assert_eq!(setting.server.heard("tools/list").len(), 1000);
 }
 
 #[tokio::test]
 async fn list_changed_notification_refreshes_the_tools() {
     let changed = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&changed);
-    let setting = Setting::trusting(move |message| match message["method"].as_str() {
+    let setting = TestHost::trusting(move |message| match message["method"].as_str() {
         Some("tools/list") if now.load(Ordering::Relaxed) => {
-            vec![Act::Answer(json!({ "tools": [tool("b", "B.")] }))]
+            vec![ServerAct::Answer(json!({ "tools": [tool("b", "B.")] }))]
         }
         _ => echo(message),
     });
@@ -382,24 +390,26 @@ async fn list_changed_notification_refreshes_the_tools() {
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
     changed.store(true, Ordering::Relaxed);
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     assert_eq!(setting.tools(), ["mcp__s__b"]);
-    assert!(setting.upstreams.remove("s") && setting.tools().is_empty());
+    assert!(setting.servers.remove("s") && setting.tools().is_empty());
 }
 
 // F120
 #[tokio::test]
 async fn host_can_provide_a_connection() {
-    use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
+    use crate::surface::mcp::client::{
+        RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool,
+    };
 
     #[derive(Default)]
     struct Own(Mutex<Option<CancellationToken>>);
-    impl Remote for Own {
-        fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+    impl RemoteConnection for Own {
+        fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
             Box::pin(async { Ok(vec![RemoteTool::new("raw.name", json!({ "type": "object" }))]) })
         }
-        fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+        fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
             let seen = format!("{} {} {:?}", call.server, call.tool, call.arguments);
             let waits = call.arguments.contains_key("wait");
             *self.0.lock().unwrap() = Some(call.cancel.clone());
@@ -414,14 +424,14 @@ async fn host_can_provide_a_connection() {
     }
     let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
-    let upstreams = Upstreams::of(&pipeline);
+    let upstreams = ServerManager::for_pipeline(&pipeline);
     let own = Arc::new(Own::default());
     let shared = Arc::clone(&own);
-    let reach = Reach::custom(move || {
+    let reach = TransportConfig::custom(move || {
         let own = Arc::clone(&shared);
-        async { Ok(own as Arc<dyn Remote>) }
+        async { Ok(own as Arc<dyn RemoteConnection>) }
     });
-    upstreams.add(Upstream::new("own", reach).unwrap()).unwrap();
+    upstreams.add(ServerConfig::new("own", reach).unwrap()).unwrap();
     upstreams.connect("own").await.unwrap();
     let call = Call::new("mcp__own__raw_name", r#"{"n": 1}"#);
     let outcome = pipeline.call(&Session::default(), call).await;
@@ -459,8 +469,8 @@ async fn app_only_tools_are_hidden_from_models() {
         ui("odd", json!({ "visibility": 3 })),
     ];
     let listed = json!({ "tools": tools });
-    let setting = Setting::trusting(move |message| match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(listed.clone())],
+    let setting = TestHost::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") => vec![ServerAct::Answer(listed.clone())],
         _ => echo(message),
     });
     let status = setting.connect().await;
@@ -470,14 +480,14 @@ async fn app_only_tools_are_hidden_from_models() {
         let error = setting.call(hidden, "{}").await.result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{hidden}");
     }
-    assert!(setting.script.heard("tools/call").is_empty());
+    assert!(setting.server.heard("tools/call").is_empty());
 }
 
 // MC1
 #[tokio::test]
 async fn tools_with_invalid_names_are_left_out() {
-    let setting = Setting::trusting(|message| match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(json!({ "tools": [
+    let setting = TestHost::trusting(|message| match message["method"].as_str() {
+        Some("tools/list") => vec![ServerAct::Answer(json!({ "tools": [
             tool("good", "Good."), tool("good", "Again."), tool("bad name", "Bad."),
             { "name": "ui", "inputSchema": { "type": "object" },
               "_meta": { "ui": { "visibility": ["app"] } } },
@@ -488,6 +498,6 @@ async fn tools_with_invalid_names_are_left_out() {
     let status = setting.connect().await;
     assert_eq!(status.tools, ["mcp__s__good"]);
     assert_eq!(status.warnings.len(), 3, "{:?}", status.warnings);
-    let again = setting.upstreams.add(setting.upstream("s")).unwrap_err();
+    let again = setting.servers.add(setting.server_config("s")).unwrap_err();
     assert!(again.to_string().contains("same name"), "{again}");
 }

@@ -5,17 +5,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 use super::*;
 use crate::error::ErrorKind;
 use crate::event::EventKind;
+use crate::surface::mcp::client::{
+    RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool,
+};
 
 /// Returns the error of a call that the server handles with `act`.
-async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (ErrorKind, String) {
-    let setting = Setting::trusting(calls(act));
+async fn called(
+    act: impl Fn(&Value) -> Vec<ServerAct> + Send + Sync + 'static,
+) -> (ErrorKind, String) {
+    let setting = TestHost::trusting(calls(act));
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
-    assert_eq!(setting.script.heard("tools/call").len(), 1, "nothing is sent twice");
+    assert_eq!(setting.server.heard("tools/call").len(), 1, "nothing is sent twice");
     (error.kind(), error.to_string())
 }
 
@@ -23,7 +27,7 @@ async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (Er
 #[tokio::test]
 async fn disconnect_fails_running_calls() {
     let half = br#"{"jsonrpc":"2.0","id":1,"res"#.to_vec();
-    for act in [vec![Act::Leave], vec![Act::Write(half), Act::Leave]] {
+    for act in [vec![ServerAct::Leave], vec![ServerAct::Write(half), ServerAct::Leave]] {
         let (kind, words) = called(move |_| act.clone()).await;
         assert_eq!(kind, ErrorKind::Unavailable, "{words}");
         assert!(words.starts_with("[CONNECTION] server `s`, tool `echo`"), "{words}");
@@ -32,7 +36,7 @@ async fn disconnect_fails_running_calls() {
 
 #[tokio::test]
 async fn oversized_message_ends_the_connection() {
-    let (kind, words) = called(|_| vec![Act::Write(vec![b'x'; 5 << 20])]).await;
+    let (kind, words) = called(|_| vec![ServerAct::Write(vec![b'x'; 5 << 20])]).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("more than 4194304 bytes"), "{words}");
 }
@@ -40,18 +44,18 @@ async fn oversized_message_ends_the_connection() {
 // Servers of 2025-03-26 may send several messages in one line.
 #[tokio::test]
 async fn batch_is_split_into_messages() {
-    let setting = Setting::trusting(calls(|message| {
+    let setting = TestHost::trusting(calls(|message| {
         let list = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
         let answer = json!({
             "jsonrpc": "2.0", "id": message["id"],
             "result": { "content": [{ "type": "text", "text": "heard" }] },
         });
-        vec![Act::Write(format!("{}\n", json!([5, [], list, answer])).into_bytes())]
+        vec![ServerAct::Write(format!("{}\n", json!([5, [], list, answer])).into_bytes())]
     }));
     setting.connect().await;
     assert_eq!(setting.call("echo", "{}").await.text(), "heard");
     let (kind, words) =
-        called(|_| vec![Act::Write([&b"["[..], &b"0,".repeat(100), b"0]\n"].concat())]).await;
+        called(|_| vec![ServerAct::Write([&b"["[..], &b"0,".repeat(100), b"0]\n"].concat())]).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("more than 100 messages at once"), "{words}");
 }
@@ -66,7 +70,7 @@ async fn unreadable_response_is_a_protocol_error() {
             let id = &message["id"];
             let members = [r#""jsonrpc":"2.0""#, &format!(r#""id":{id}"#), answer];
             let members = members.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
-            vec![Act::Write(format!("{{{}}}\n", members.join(",")).into_bytes())]
+            vec![ServerAct::Write(format!("{{{}}}\n", members.join(",")).into_bytes())]
         })
         .await;
         assert_eq!(kind, ErrorKind::Failed, "{words}");
@@ -78,8 +82,8 @@ async fn unreadable_response_is_a_protocol_error() {
 // Unknown members of a newer server are passed on.
 #[tokio::test]
 async fn result_with_unknown_members_is_accepted() {
-    let setting = Setting::trusting(calls(|_| {
-        vec![Act::Answer(json!({ "content": [
+    let setting = TestHost::trusting(calls(|_| {
+        vec![ServerAct::Answer(json!({ "content": [
             { "type": "hologram", "x": 1 }, { "type": "text", "text": "and words" },
         ] }))]
     }));
@@ -91,7 +95,7 @@ async fn result_with_unknown_members_is_accepted() {
 // fault 10: notifications without a listener cost nothing but their bytes.
 #[tokio::test]
 async fn flood_of_notifications_is_cheap() {
-    let setting = Setting::trusting(calls(|message| {
+    let setting = TestHost::trusting(calls(|message| {
         let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": message["params"]["_meta"]["progressToken"], "progress": 1,
         } });
@@ -99,7 +103,7 @@ async fn flood_of_notifications_is_cheap() {
             "level": "info", "data": "x",
         } });
         let flood = format!("{told}\n{log}\n").repeat(2_000).into_bytes();
-        [vec![Act::Write(flood)], echo(message)].concat()
+        [vec![ServerAct::Write(flood)], echo(message)].concat()
     }));
     setting.connect().await;
     let most = Arc::new(AtomicUsize::new(0));
@@ -122,18 +126,18 @@ async fn flood_of_notifications_is_cheap() {
 // fault 10
 #[tokio::test(start_paused = true)]
 async fn list_is_limited_in_bytes() {
-    let setting = Setting::trusting(move |message| {
+    let setting = TestHost::trusting(move |message| {
         if message["method"] != "tools/list" {
             return echo(message);
         }
         let page: u64 = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
         let mut tools = vec![json!(0); 10_000];
         tools[0] = tool(&format!("t{page}"), "A tool.");
-        vec![Act::Answer(json!({ "tools": tools, "nextCursor": (page + 1).to_string() }))]
+        vec![ServerAct::Answer(json!({ "tools": tools, "nextCursor": (page + 1).to_string() }))]
     });
     let status = setting.connect().await;
     // Invalid entries count as well.
-    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (4, 4));
+    assert_eq!((status.tools.len(), setting.server.heard("tools/list").len()), (4, 4));
     let told =
         |warning: &String| warning.contains("only the first 16777216 bytes of its list are used");
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
@@ -142,17 +146,17 @@ async fn list_is_limited_in_bytes() {
 // fault 10: a list that is short as text but expensive in memory is cut as well.
 #[tokio::test]
 async fn list_is_limited_in_schema_parts() {
-    let setting = Setting::trusting(move |message| {
+    let setting = TestHost::trusting(move |message| {
         if message["method"] != "tools/list" {
             return echo(message);
         }
         let page: u64 = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
         let mut much = tool(&format!("t{page}"), "A tool.");
         much["outputSchema"] = json!({ "anyOf": vec![json!({}); 30_000] });
-        vec![Act::Answer(json!({ "tools": [much], "nextCursor": (page + 1).to_string() }))]
+        vec![ServerAct::Answer(json!({ "tools": [much], "nextCursor": (page + 1).to_string() }))]
     });
     let status = setting.connect().await;
-    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (3, 4));
+    assert_eq!((status.tools.len(), setting.server.heard("tools/list").len()), (3, 4));
     let told =
         |warning: &String| warning.contains("only the first 100000 parts of its list are used");
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
@@ -162,14 +166,22 @@ async fn list_is_limited_in_schema_parts() {
 #[tokio::test]
 async fn startup_error_has_the_cause() {
     for (act, class, words) in [
-        (Act::Refuse(-32000, "out of paper"), super::super::ErrorClass::Protocol, "out of paper"),
-        (Act::Leave, super::super::ErrorClass::Connection, "exited during startup"),
+        (
+            ServerAct::Refuse(-32000, "out of paper"),
+            crate::surface::mcp::client::ErrorClass::Protocol,
+            "out of paper",
+        ),
+        (
+            ServerAct::Leave,
+            crate::surface::mcp::client::ErrorClass::Connection,
+            "exited during startup",
+        ),
     ] {
-        let setting = Setting::trusting(move |message| match message["method"].as_str() {
+        let setting = TestHost::trusting(move |message| match message["method"].as_str() {
             Some("initialize") => vec![act.clone()],
             _ => echo(message),
         });
-        let error = setting.upstreams.connect("s").await.unwrap_err();
+        let error = setting.servers.connect("s").await.unwrap_err();
         assert_eq!(error.class, class, "{error}");
         assert!(error.message.contains(words), "{error}");
     }
@@ -177,16 +189,16 @@ async fn startup_error_has_the_cause() {
 
 #[tokio::test]
 async fn error_response_is_a_failure() {
-    let (kind, words) = called(|_| vec![Act::Refuse(-32603, "out of paper")]).await;
+    let (kind, words) = called(|_| vec![ServerAct::Refuse(-32603, "out of paper")]).await;
     assert_eq!(kind, ErrorKind::Failed);
     assert!(words.contains("[PROTOCOL]") && words.contains("out of paper"), "{words}");
     let asks = json!({ "resultType": "input_required", "inputRequests": { "a": {
         "method": "elicitation/create",
         "params": { "message": "Your password?", "requestedSchema": { "type": "object" } },
     } } });
-    let (kind, words) = called(move |_| vec![Act::Answer(asks.clone())]).await;
+    let (kind, words) = called(move |_| vec![ServerAct::Answer(asks.clone())]).await;
     assert_eq!(kind, ErrorKind::Failed, "{words}");
-    let (kind, _) = called(|_| vec![Act::Answer(json!({ "tools": [] }))]).await;
+    let (kind, _) = called(|_| vec![ServerAct::Answer(json!({ "tools": [] }))]).await;
     assert_eq!(kind, ErrorKind::Failed);
 }
 
@@ -195,10 +207,10 @@ async fn error_response_is_a_failure() {
 async fn unrequested_and_duplicate_responses_are_dropped() {
     let forged = |id: Value, text| {
         let content = json!({ "content": [{ "type": "text", "text": text }] });
-        Act::Say(json!({ "id": id, "result": content }))
+        ServerAct::Say(json!({ "id": id, "result": content }))
     };
-    let setting = Setting::trusting(calls(move |_| {
-        let mut acts: Vec<Act> = (0..8).map(|id| forged(id.into(), "forged")).collect();
+    let setting = TestHost::trusting(calls(move |_| {
+        let mut acts: Vec<ServerAct> = (0..8).map(|id| forged(id.into(), "forged")).collect();
         acts.push(forged("ID".into(), "true"));
         acts.push(forged("ID".into(), "again"));
         acts
@@ -206,7 +218,7 @@ async fn unrequested_and_duplicate_responses_are_dropped() {
     setting.connect().await;
     assert_eq!(setting.call("echo", "{}").await.text(), "true");
     assert_eq!(setting.call("echo", "{}").await.text(), "true");
-    let ids = setting.script.heard("tools/call");
+    let ids = setting.server.heard("tools/call");
     assert!(ids.iter().all(|message| message["id"].as_i64().unwrap() > 1000), "{ids:?}");
 }
 
@@ -214,32 +226,32 @@ async fn unrequested_and_duplicate_responses_are_dropped() {
 #[tokio::test]
 async fn survives_noise_and_floods() {
     let noise = b"not json\n\xff\xfe\n{\"jsonrpc\":\"2.0\"}\n[]\n".to_vec();
-    let flood = Act::Say(json!({ "method": "notifications/tools/list_changed" }));
-    let setting = Setting::trusting(calls(move |message| {
-        let mut acts = vec![Act::Write(noise.clone())];
+    let flood = ServerAct::Say(json!({ "method": "notifications/tools/list_changed" }));
+    let setting = TestHost::trusting(calls(move |message| {
+        let mut acts = vec![ServerAct::Write(noise.clone())];
         acts.extend(std::iter::repeat_n(flood.clone(), 2000));
         acts.extend(echo(message));
         acts
     }));
     setting.connect().await;
     assert_eq!(setting.call("echo", r#"{"text": "still"}"#).await.text(), "still");
-    let lists = setting.script.heard("tools/list").len();
+    let lists = setting.server.heard("tools/list").len();
     assert!(lists < 10, "{lists} lists were asked for");
 }
 
 // fault 10: open requests are bounded.
 #[tokio::test]
 async fn flood_of_requests_ends_the_connection_and_a_burst_does_not() {
-    let ping = |id: usize| Act::Say(json!({ "id": id, "method": "ping" }));
+    let ping = |id: usize| ServerAct::Say(json!({ "id": id, "method": "ping" }));
     let burst = move |message: &Value| {
         let mut bytes = Vec::new();
         for id in 0..500 {
             let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
             bytes.extend(format!("{ping}\n").into_bytes());
         }
-        [vec![Act::Write(bytes)], echo(message)].concat()
+        [vec![ServerAct::Write(bytes)], echo(message)].concat()
     };
-    let setting = Setting::trusting(calls(burst));
+    let setting = TestHost::trusting(calls(burst));
     setting.connect().await;
     assert_eq!(setting.call("echo", r#"{"text": "still"}"#).await.text(), "still");
 
@@ -253,13 +265,13 @@ async fn flood_of_requests_ends_the_connection_and_a_burst_does_not() {
 #[test]
 fn runtime_may_end_during_a_call() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
+    let setting = TestHost::trusting(calls(|_| vec![ServerAct::Write(Vec::new())]));
     let setting = Arc::new(setting);
     let calling = Arc::clone(&setting);
     runtime.block_on(async {
         setting.connect().await;
         tokio::spawn(async move { calling.call("echo", "{}").await });
-        setting.script.until_heard("tools/call").await;
+        setting.server.until_heard("tools/call").await;
     });
     drop(runtime);
 }
@@ -267,23 +279,23 @@ fn runtime_may_end_during_a_call() {
 // fault 10, MC5: attempts to connect are limited.
 #[tokio::test(start_paused = true)]
 async fn connection_attempts_are_limited() {
-    let setting = Setting::trusting(|_| vec![Act::Leave]);
+    let setting = TestHost::trusting(|_| vec![ServerAct::Leave]);
     for _ in 0..5 {
-        assert!(setting.upstreams.connect("s").await.is_err());
+        assert!(setting.servers.connect("s").await.is_err());
     }
-    let begun = setting.script.begun();
-    let cause = setting.upstreams.status("s").unwrap().last_error;
+    let begun = setting.server.begun();
+    let cause = setting.servers.status("s").unwrap().last_error;
     for _ in 0..3 {
-        let error = setting.upstreams.connect("s").await.unwrap_err();
+        let error = setting.servers.connect("s").await.unwrap_err();
         assert_eq!(error.message.matches("the next attempt is possible").count(), 1, "{error}");
     }
     // The error still has the original cause.
-    assert_eq!(setting.upstreams.status("s").unwrap().last_error, cause);
-    assert_eq!(setting.script.begun(), begun);
+    assert_eq!(setting.servers.status("s").unwrap().last_error, cause);
+    assert_eq!(setting.server.begun(), begun);
     tokio::time::advance(Duration::from_secs(301)).await;
-    let error = setting.upstreams.connect("s").await.unwrap_err();
+    let error = setting.servers.connect("s").await.unwrap_err();
     assert!(!error.message.contains("the next attempt is possible"), "{error}");
-    assert!(setting.upstreams.status("s").unwrap().last_error.is_some());
+    assert!(setting.servers.status("s").unwrap().last_error.is_some());
 }
 
 // An attempt that the host cancels is not counted.
@@ -291,18 +303,18 @@ async fn connection_attempts_are_limited() {
 async fn cancelled_attempt_is_not_counted() {
     let is_well = Arc::new(AtomicBool::new(false));
     let answers = Arc::clone(&is_well);
-    let setting = Setting::trusting(move |message| match answers.load(Ordering::Relaxed) {
+    let setting = TestHost::trusting(move |message| match answers.load(Ordering::Relaxed) {
         true => echo(message),
-        false => vec![Act::Write(Vec::new())],
+        false => vec![ServerAct::Write(Vec::new())],
     });
     for _ in 0..10 {
-        let connecting = setting.upstreams.connect("s");
+        let connecting = setting.servers.connect("s");
         assert!(tokio::time::timeout(Duration::from_secs(1), connecting).await.is_err());
     }
-    assert_eq!(setting.script.begun(), 10);
+    assert_eq!(setting.server.begun(), 10);
     // A startup timeout is counted.
-    let error = setting.upstreams.connect("s").await.unwrap_err();
-    assert_eq!(error.class, super::super::ErrorClass::Timeout);
+    let error = setting.servers.connect("s").await.unwrap_err();
+    assert_eq!(error.class, crate::surface::mcp::client::ErrorClass::Timeout);
     is_well.store(true, Ordering::Relaxed);
     setting.connect().await;
 }
@@ -310,25 +322,27 @@ async fn cancelled_attempt_is_not_counted() {
 // fault 10: a crash during a call, and the next call.
 #[tokio::test]
 async fn lost_connection_is_reopened() {
-    let setting =
-        Setting::trusting(calls(|message| match message["params"]["arguments"]["text"].as_str() {
-            Some("die") => vec![Act::Leave],
-            _ => echo(message),
-        }));
+    let setting = TestHost::trusting(calls(|message| match message["params"]["arguments"]["text"]
+        .as_str()
+    {
+        Some("die") => vec![ServerAct::Leave],
+        _ => echo(message),
+    }));
     setting.connect().await;
     assert!(setting.call("echo", r#"{"text": "die"}"#).await.result.is_err());
     assert_eq!(setting.call("echo", r#"{"text": "back"}"#).await.text(), "back");
-    assert_eq!(setting.script.begun(), 2);
+    assert_eq!(setting.server.begun(), 2);
 }
 
 // MC5: the error has the reason of the disconnect, not that of an earlier failed call.
 #[tokio::test(start_paused = true)]
 async fn failed_call_is_not_the_disconnect_reason() {
-    let setting =
-        Setting::trusting(calls(|message| match message["params"]["arguments"]["text"].as_str() {
-            Some("fail") => vec![Act::Refuse(-32000, "out of paper")],
-            _ => [echo(message), vec![Act::Leave]].concat(),
-        }));
+    let setting = TestHost::trusting(calls(|message| match message["params"]["arguments"]["text"]
+        .as_str()
+    {
+        Some("fail") => vec![ServerAct::Refuse(-32000, "out of paper")],
+        _ => [echo(message), vec![ServerAct::Leave]].concat(),
+    }));
     setting.connect().await;
     let error = setting.call("echo", r#"{"text": "fail"}"#).await.result.unwrap_err();
     assert!(error.message().contains("out of paper"), "{error}");
@@ -346,30 +360,30 @@ async fn failed_call_is_not_the_disconnect_reason() {
 // fault 10: hangs.
 #[tokio::test]
 async fn hanging_startup_times_out() {
-    let setting = Setting::trusting(|_| vec![Act::Write(Vec::new())]);
-    setting.upstreams.remove("s");
-    let slow = setting.upstream("slow").startup_timeout(Duration::from_millis(20));
-    setting.upstreams.add(slow).unwrap();
-    let failed = setting.upstreams.connect_all().await;
+    let setting = TestHost::trusting(|_| vec![ServerAct::Write(Vec::new())]);
+    setting.servers.remove("s");
+    let slow = setting.server_config("slow").startup_timeout(Duration::from_millis(20));
+    setting.servers.add(slow).unwrap();
+    let failed = setting.servers.connect_all().await;
     assert_eq!(failed.len(), 1);
-    assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
+    assert_eq!(failed[0].1.class, crate::surface::mcp::client::ErrorClass::Timeout);
 }
 
 // fault 10: older servers that ignore unknown methods.
 #[tokio::test(start_paused = true)]
 async fn ignored_discover_request_costs_two_seconds() {
-    let setting = Setting::trusting(|message| match message["method"].as_str() {
-        Some("server/discover") => vec![Act::Write(Vec::new())],
+    let setting = TestHost::trusting(|message| match message["method"].as_str() {
+        Some("server/discover") => vec![ServerAct::Write(Vec::new())],
         // The late response is dropped.
-        Some("initialize") => vec![Act::Say(json!({ "id": 7, "result": {} }))],
+        Some("initialize") => vec![ServerAct::Say(json!({ "id": 7, "result": {} }))],
         _ => echo(message),
     });
     let begun = tokio::time::Instant::now();
-    let (connected, ()) = tokio::join!(setting.upstreams.connect("s"), async {
-        setting.script.until_heard("initialize").await;
+    let (connected, ()) = tokio::join!(setting.servers.connect("s"), async {
+        setting.server.until_heard("initialize").await;
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-        let id = &setting.script.heard("initialize")[0]["id"];
-        setting.script.say(json!({ "jsonrpc": "2.0", "id": id, "result": {
+        let id = &setting.server.heard("initialize")[0]["id"];
+        setting.server.say(json!({ "jsonrpc": "2.0", "id": id, "result": {
             "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
             "serverInfo": { "name": "script", "version": "1" },
         } }));
@@ -382,41 +396,41 @@ async fn ignored_discover_request_costs_two_seconds() {
 async fn hanging_listing_times_out() {
     let lists = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&lists);
-    let setting = Setting::trusting(move |message| {
+    let setting = TestHost::trusting(move |message| {
         if message["method"] != "tools/list" {
             return echo(message);
         }
         match count.fetch_add(1, Ordering::Relaxed) {
             0 => echo(message),
-            1 | 3 => vec![Act::Write(Vec::new())],
-            _ => vec![Act::Answer(json!({ "tools": [tool("other", "Other.")] }))],
+            1 | 3 => vec![ServerAct::Write(Vec::new())],
+            _ => vec![ServerAct::Answer(json!({ "tools": [tool("other", "Other.")] }))],
         }
     });
     setting.connect().await;
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
     let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-    setting.script.say(changed.clone());
-    while setting.upstreams.status("s").unwrap().last_error.is_none() {
+    setting.server.say(changed.clone());
+    while setting.servers.status("s").unwrap().last_error.is_none() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    setting.script.say(changed);
+    setting.server.say(changed);
     changes.changed().await.unwrap();
     assert_eq!(setting.tools(), ["mcp__s__other"]);
-    let error = setting.upstreams.described("s").await.unwrap_err();
-    assert_eq!(error.class, super::super::ErrorClass::Timeout);
-    assert!(setting.upstreams.described("s").await.is_ok());
+    let error = setting.servers.list_tools("s").await.unwrap_err();
+    assert_eq!(error.class, crate::surface::mcp::client::ErrorClass::Timeout);
+    assert!(setting.servers.list_tools("s").await.is_ok());
 }
 
 /// A connection whose second listing returns only after it was replaced.
 struct Late {
-    upstreams: Upstreams,
+    upstreams: ServerManager,
     lists: AtomicUsize,
     told: Arc<Notify>,
 }
 
-impl Remote for Late {
-    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+impl RemoteConnection for Late {
+    fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
         Box::pin(async {
             if self.lists.fetch_add(1, Ordering::Relaxed) == 1 {
                 self.upstreams.connect("s").await?;
@@ -426,11 +440,11 @@ impl Remote for Late {
         })
     }
 
-    fn call<'a>(&'a self, _: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+    fn call_tool<'a>(&'a self, _: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
         unreachable!("nothing is called")
     }
 
-    fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    fn tools_changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         match self.lists.load(Ordering::Relaxed) {
             1 => Box::pin(std::future::ready(())),
             _ => Box::pin(std::future::pending()),
@@ -445,31 +459,31 @@ impl Remote for Late {
 // fault 10: a late listing of an earlier connection is ignored.
 #[tokio::test(start_paused = true)]
 async fn late_listing_does_not_replace_a_newer_one() {
-    let setting = Setting::trusting(echo);
-    setting.upstreams.remove("s");
+    let setting = TestHost::trusting(echo);
+    setting.servers.remove("s");
     let told = Arc::new(Notify::new());
-    let upstreams = setting.upstreams.clone();
-    let late: Arc<dyn Remote> =
+    let upstreams = setting.servers.clone();
+    let late: Arc<dyn RemoteConnection> =
         Arc::new(Late { upstreams, lists: AtomicUsize::new(0), told: Arc::clone(&told) });
-    let (script, count) = (Arc::clone(&setting.script), AtomicUsize::new(0));
-    let reach = Reach::custom(move || {
+    let (script, count) = (Arc::clone(&setting.server), AtomicUsize::new(0));
+    let reach = TransportConfig::custom(move || {
         let first = (count.fetch_add(1, Ordering::Relaxed) == 0).then(|| Arc::clone(&late));
         let script = Arc::clone(&script);
         async move {
             match first {
                 Some(late) => Ok(late),
-                None => script.serve(Questions::none()).await,
+                None => script.serve(ClientFeatures::none()).await,
             }
         }
     });
-    setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    setting.servers.add(ServerConfig::new("s", reach).unwrap()).unwrap();
     assert_eq!(setting.connect().await.tools, ["mcp__s__old"]);
     let told = tokio::time::timeout(Duration::from_secs(60), told.notified());
     told.await.expect("the late list is told");
     // The paused clock advances only when every task waits.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(setting.tools(), ["mcp__s__echo"]);
-    assert_eq!(setting.upstreams.status("s").unwrap().tools, ["mcp__s__echo"]);
+    assert_eq!(setting.servers.status("s").unwrap().tools, ["mcp__s__echo"]);
 }
 
 // fault 10: the tools change while one of them runs.
@@ -477,28 +491,28 @@ async fn late_listing_does_not_replace_a_newer_one() {
 async fn tool_change_does_not_affect_a_running_call() {
     let changed = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&changed);
-    let script = Script::new(move |message| match message["method"].as_str() {
+    let script = ScriptedServer::new(move |message| match message["method"].as_str() {
         Some("tools/call") => {
             now.store(true, Ordering::Relaxed);
             // The response waits until the change was processed.
-            vec![Act::Say(json!({ "method": "notifications/tools/list_changed" }))]
+            vec![ServerAct::Say(json!({ "method": "notifications/tools/list_changed" }))]
         }
         Some("tools/list") if now.load(Ordering::Relaxed) => {
-            vec![Act::Answer(json!({ "tools": [tool("other", "Other.")] }))]
+            vec![ServerAct::Answer(json!({ "tools": [tool("other", "Other.")] }))]
         }
         _ => echo(message),
     });
     let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
-    let setting = Setting::with(Pipeline::new(Registry::default()).rules(rules), script);
+    let setting = TestHost::with_server(Pipeline::new(Registry::default()).rules(rules), script);
     setting.connect().await;
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
     let (outcome, ()) = tokio::join!(setting.call("echo", "{}"), async {
         changes.changed().await.unwrap();
         assert_eq!(setting.tools(), ["mcp__s__other"]);
-        let id = &setting.script.heard("tools/call")[0]["id"];
+        let id = &setting.server.heard("tools/call")[0]["id"];
         let content = json!([{ "type": "text", "text": "done" }]);
-        setting.script.say(json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content } }));
+        setting.server.say(json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content } }));
     });
     assert_eq!(outcome.text(), "done");
     let gone = setting.call("echo", "{}").await.result.unwrap_err();
@@ -508,35 +522,35 @@ async fn tool_change_does_not_affect_a_running_call() {
 // fault 10: a misbehaving server does not affect the others.
 #[tokio::test]
 async fn misbehaving_server_does_not_affect_others() {
-    let setting = Setting::trusting(calls(|_| {
-        let mut acts = vec![Act::Write(vec![b'x'; 1 << 20])];
+    let setting = TestHost::trusting(calls(|_| {
+        let mut acts = vec![ServerAct::Write(vec![b'x'; 1 << 20])];
         acts.extend(std::iter::repeat_n(
-            Act::Say(json!({ "method": "notifications/tools/list_changed" })),
+            ServerAct::Say(json!({ "method": "notifications/tools/list_changed" })),
             1000,
         ));
-        acts.push(Act::Leave);
+        acts.push(ServerAct::Leave);
         acts
     }));
-    let healthy = Script::new(echo);
-    let reach = Reach::custom(move || Arc::clone(&healthy).serve(Questions::none()));
-    setting.upstreams.add(Upstream::new("healthy", reach).unwrap()).unwrap();
-    assert!(setting.upstreams.connect_all().await.is_empty());
+    let healthy = ScriptedServer::new(echo);
+    let reach = TransportConfig::custom(move || Arc::clone(&healthy).serve(ClientFeatures::none()));
+    setting.servers.add(ServerConfig::new("healthy", reach).unwrap()).unwrap();
+    assert!(setting.servers.connect_all().await.is_empty());
     let call = Call::new("mcp__healthy__echo", r#"{"text": "well"}"#);
     let (bad, good) =
         tokio::join!(setting.call("echo", "{}"), setting.pipeline.call(&setting.session, call));
     assert!(bad.result.is_err());
     assert_eq!(good.text(), "well");
-    assert!(setting.upstreams.status("healthy").unwrap().connected);
+    assert!(setting.servers.status("healthy").unwrap().connected);
 }
 
 // F123: the message starts with the class, and the metadata has the parts.
 #[tokio::test]
 async fn failure_has_its_class_and_metadata() {
     for (act, class, label) in [
-        (Act::Leave, "connection", "[CONNECTION] "),
-        (Act::Refuse(-32000, "out of paper"), "protocol", "[PROTOCOL] "),
+        (ServerAct::Leave, "connection", "[CONNECTION] "),
+        (ServerAct::Refuse(-32000, "out of paper"), "protocol", "[PROTOCOL] "),
     ] {
-        let setting = Setting::trusting(calls(move |_| vec![act.clone()]));
+        let setting = TestHost::trusting(calls(move |_| vec![act.clone()]));
         setting.connect().await;
         let mut events = setting.pipeline.subscribe();
         let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -558,22 +572,22 @@ async fn failure_has_its_class_and_metadata() {
 
 #[tokio::test]
 async fn server_removed_during_startup_has_no_tools() {
-    let setting = Setting::trusting(echo);
-    setting.upstreams.remove("s");
-    let (script, gate) = (Arc::clone(&setting.script), Arc::new(tokio::sync::Semaphore::new(0)));
+    let setting = TestHost::trusting(echo);
+    setting.servers.remove("s");
+    let (script, gate) = (Arc::clone(&setting.server), Arc::new(tokio::sync::Semaphore::new(0)));
     let shut = Arc::clone(&gate);
-    let reach = Reach::custom(move || {
+    let reach = TransportConfig::custom(move || {
         let (script, gate) = (Arc::clone(&script), Arc::clone(&shut));
         async move {
             gate.acquire().await.unwrap().forget();
-            script.serve(Questions::none()).await
+            script.serve(ClientFeatures::none()).await
         }
     });
-    setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
-    let upstreams = setting.upstreams.clone();
+    setting.servers.add(ServerConfig::new("s", reach).unwrap()).unwrap();
+    let upstreams = setting.servers.clone();
     let connecting = tokio::spawn(async move { upstreams.connect("s").await });
     tokio::task::yield_now().await;
-    setting.upstreams.remove("s");
+    setting.servers.remove("s");
     gate.add_permits(1);
     let error = connecting.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("was removed"), "{error}");

@@ -2,30 +2,33 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::web::{Asked, Reply, Web, said, status};
+use super::http_stub::{HttpStub, RecordedRequest, StubReply, said, status};
 use super::*;
 use crate::error::ErrorKind;
-use crate::surface::mcp::{Address, ErrorClass};
+use crate::surface::mcp::{ErrorClass, HttpEndpoint};
 
 /// A pipeline in which the tools of the HTTP server may run.
-pub(super) fn at(web: &Web) -> Setting {
-    to(Address::new(&web.url()).unwrap())
+pub(super) fn at(web: &HttpStub) -> TestHost {
+    to(HttpEndpoint::new(&web.url()).unwrap())
 }
 
-fn to(address: Address) -> Setting {
-    let setting = Setting::trusting(|_| Vec::new());
-    setting.upstreams.remove("s");
-    let upstream = Upstream::new("s", address).unwrap().startup_timeout(Duration::from_secs(20));
-    setting.upstreams.add(upstream).unwrap();
+fn to(address: HttpEndpoint) -> TestHost {
+    let setting = TestHost::trusting(|_| Vec::new());
+    setting.servers.remove("s");
+    let upstream =
+        ServerConfig::new("s", address).unwrap().startup_timeout(Duration::from_secs(20));
+    setting.servers.add(upstream).unwrap();
     setting
 }
 
 /// A server that answers calls with `reply`, and has defaults for the rest.
-fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Web {
-    Web::start(move |asked| if asked.is("tools/call") { reply(asked) } else { Reply::Usual })
+fn calls(reply: impl Fn(&RecordedRequest) -> StubReply + Send + Sync + 'static) -> HttpStub {
+    HttpStub::start(
+        move |asked| if asked.is("tools/call") { reply(asked) } else { StubReply::Usual },
+    )
 }
 
-pub(super) async fn failed(setting: &Setting) -> (ErrorKind, String) {
+pub(super) async fn failed(setting: &TestHost) -> (ErrorKind, String) {
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     (error.kind(), error.to_string())
 }
@@ -33,12 +36,16 @@ pub(super) async fn failed(setting: &Setting) -> (ErrorKind, String) {
 // F117
 #[tokio::test]
 async fn token_and_headers_are_sent_with_every_request() {
-    let web = Web::start(|_| Reply::Usual);
-    let address = Address::new(&web.url()).unwrap().bearer("s3cret").header("X-Team", "a").unwrap();
+    let web = HttpStub::start(|_| StubReply::Usual);
+    let address = HttpEndpoint::new(&web.url())
+        .unwrap()
+        .bearer_token("s3cret")
+        .header("X-Team", "a")
+        .unwrap();
     let setting = to(address);
     assert_eq!(setting.connect().await.tools, ["mcp__s__echo"]);
     assert_eq!(setting.call("echo", r#"{"text": "hi"}"#).await.text(), "hi");
-    for asked in web.asked() {
+    for asked in web.requests() {
         assert!(asked.has("authorization: bearer s3cret") && asked.has("x-team: a"), "{asked:?}");
     }
 }
@@ -46,34 +53,34 @@ async fn token_and_headers_are_sent_with_every_request() {
 // F117: a rejected token is reported, and is not sent elsewhere.
 #[tokio::test]
 async fn rejected_token_is_reported() {
-    let web = Web::start(|_| {
-        Reply::Raw(
+    let web = HttpStub::start(|_| {
+        StubReply::Raw(
             "401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nConnection: close\r\n\
              Content-Length: 0\r\n\r\n"
                 .to_owned(),
         )
     });
-    let error = at(&web).upstreams.connect("s").await.unwrap_err();
+    let error = at(&web).servers.connect("s").await.unwrap_err();
     assert!(error.message.contains("requires a valid token"), "{error}");
 
-    let elsewhere = Web::start(|_| Reply::Usual);
+    let elsewhere = HttpStub::start(|_| StubReply::Usual);
     let place = elsewhere.url();
-    let web = Web::start(move |_| {
-        Reply::Raw(format!(
+    let web = HttpStub::start(move |_| {
+        StubReply::Raw(format!(
             "307 Temporary Redirect\r\nLocation: {place}\r\nConnection: close\r\n\
              Content-Length: 0\r\n\r\n"
         ))
     });
-    let setting = to(Address::new(&web.url()).unwrap().bearer("s3cret"));
-    setting.upstreams.connect("s").await.unwrap_err();
-    assert!(elsewhere.asked().is_empty(), "{:?}", elsewhere.asked());
+    let setting = to(HttpEndpoint::new(&web.url()).unwrap().bearer_token("s3cret"));
+    setting.servers.connect("s").await.unwrap_err();
+    assert!(elsewhere.requests().is_empty(), "{:?}", elsewhere.requests());
 }
 
 // A 2025 server is connected, in whichever way it rejects an unknown method.
 #[tokio::test]
 async fn connects_to_2025_servers_after_any_first_response() {
     let json = |body: &str| {
-        Reply::Raw(format!(
+        StubReply::Raw(format!(
             "200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
@@ -89,21 +96,21 @@ async fn connects_to_2025_servers_after_any_first_response() {
         status("200 OK"),
         json("nonsense"),
         json("[]"),
-        Reply::Result(json!({})),
-        Reply::Result(json!(null)),
-        Reply::Result(json!({ "supportedVersions": [] })),
+        StubReply::Result(json!({})),
+        StubReply::Result(json!(null)),
+        StubReply::Result(json!({ "supportedVersions": [] })),
     ] {
         let first = odd.clone();
-        let web = Web::start(move |asked| match asked.is("server/discover") {
+        let web = HttpStub::start(move |asked| match asked.is("server/discover") {
             true => first.clone(),
-            false => Reply::Usual,
+            false => StubReply::Usual,
         });
         let setting = at(&web);
-        let connected = setting.upstreams.connect("s").await;
+        let connected = setting.servers.connect("s").await;
         let status = connected.unwrap_or_else(|error| panic!("{odd:?}: {error}"));
         assert_eq!(status.tools, ["mcp__s__echo"], "{odd:?}");
         // The 2026 version has no `initialize`.
-        for asked in web.asked().iter().filter(|asked| !asked.is("server/discover")) {
+        for asked in web.requests().iter().filter(|asked| !asked.is("server/discover")) {
             let params = &asked.message["params"];
             let version = &params["protocolVersion"];
             assert!(!asked.is("initialize") || version == "2025-11-25", "{odd:?}: {asked:?}");
@@ -118,14 +125,14 @@ async fn connects_to_2025_servers_after_any_first_response() {
 #[tokio::test]
 async fn unknown_protocol_version_ends_the_connection() {
     for version in ["2042-01-01", "2026-07-28", "1"] {
-        let web = Web::start(move |asked| match asked.is("initialize") {
-            true => Reply::Result(json!({
+        let web = HttpStub::start(move |asked| match asked.is("initialize") {
+            true => StubReply::Result(json!({
                 "protocolVersion": version, "capabilities": { "tools": {} },
                 "serverInfo": { "name": "web", "version": "1" },
             })),
-            false => Reply::Usual,
+            false => StubReply::Usual,
         });
-        let error = at(&web).upstreams.connect("s").await.unwrap_err();
+        let error = at(&web).servers.connect("s").await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Protocol, "{error}");
         assert!(error.message.contains(&format!("version {version} of the protocol")), "{error}");
         assert_eq!(web.count("tools/list"), 0, "{version}");
@@ -142,7 +149,7 @@ async fn response_to_another_request_is_dropped() {
         };
         let (forged, own) = (answer(&json!(7), "forged"), answer(&asked.message["id"], "own"));
         let body = format!("data: {forged}\n\ndata: {own}\n\n");
-        Reply::Raw(format!(
+        StubReply::Raw(format!(
             "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
@@ -158,7 +165,9 @@ async fn oversized_response_is_reported() {
     let web = calls(|asked| {
         let text = "x".repeat(17 << 20);
         let result = json!({ "content": [{ "type": "text", "text": text }] });
-        Reply::Raw(said(&json!({ "jsonrpc": "2.0", "id": asked.message["id"], "result": result })))
+        StubReply::Raw(said(
+            &json!({ "jsonrpc": "2.0", "id": asked.message["id"], "result": result }),
+        ))
     });
     let setting = at(&web);
     setting.connect().await;
@@ -167,9 +176,9 @@ async fn oversized_response_is_reported() {
 }
 
 /// An SSE response whose last event has this data.
-fn events(data: &str) -> Reply {
+fn events(data: &str) -> StubReply {
     let body = format!(": hello\n\ndata: nonsense\n\ndata: {data}\n\n");
-    Reply::Raw(format!(
+    StubReply::Raw(format!(
         "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
@@ -177,7 +186,7 @@ fn events(data: &str) -> Reply {
 }
 
 /// A server that sends `first` before each of its responses.
-fn beginning(first: &'static str, is_modern: bool) -> Web {
+fn beginning(first: &'static str, is_modern: bool) -> HttpStub {
     let about = json!({
         "protocolVersion": "2025-11-25", "supportedVersions": ["2026-07-28"],
         "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
@@ -196,15 +205,15 @@ fn beginning(first: &'static str, is_modern: bool) -> Web {
         ("tools/list", of(&[&cached[..], &["tools"]].concat())),
         ("tools/call", of(&["resultType", "content"])),
     ];
-    Web::start(move |asked| {
+    HttpStub::start(move |asked| {
         let known = answers.iter().find(|(method, _)| asked.is(method));
-        let Some((method, result)) = known else { return Reply::Usual };
+        let Some((method, result)) = known else { return StubReply::Usual };
         if *method == "server/discover" && !is_modern {
-            return Reply::Usual;
+            return StubReply::Usual;
         }
         let answer = json!({ "jsonrpc": "2.0", "id": asked.message["id"], "result": result });
         let body = format!("{first}event: message\ndata: {answer}\n\n");
-        Reply::Raw(format!(
+        StubReply::Raw(format!(
             "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
@@ -230,7 +239,7 @@ async fn events_of_other_types_are_skipped() {
         for is_modern in [false, true] {
             let web = beginning(first, is_modern);
             let setting = at(&web);
-            let connected = setting.upstreams.connect("s").await;
+            let connected = setting.servers.connect("s").await;
             let status = connected.unwrap_or_else(|error| panic!("{first:?}: {error}"));
             assert_eq!(status.tools, ["mcp__s__echo"], "{first:?}");
             assert_eq!(setting.call("echo", "{}").await.text(), "heard", "{first:?}");
@@ -242,11 +251,11 @@ async fn events_of_other_types_are_skipped() {
 // An event of type `message` that is not JSON-RPC is an error.
 #[tokio::test]
 async fn malformed_first_event_is_reported() {
-    let web = Web::start(|asked| match asked.is("initialize") {
+    let web = HttpStub::start(|asked| match asked.is("initialize") {
         true => events("nonsense"),
-        false => Reply::Usual,
+        false => StubReply::Usual,
     });
-    at(&web).upstreams.connect("s").await.unwrap_err();
+    at(&web).servers.connect("s").await.unwrap_err();
 }
 
 // Servers of 2025-03-26 may send several messages in one event.
@@ -294,7 +303,7 @@ async fn oversized_or_unreadable_event_is_reported() {
         setting.connect().await;
         let (kind, told) = failed(&setting).await;
         assert!(kind == ErrorKind::Failed && told.contains(words), "{told}");
-        assert!(setting.upstreams.status("s").unwrap().connected, "others may still be answered");
+        assert!(setting.servers.status("s").unwrap().connected, "others may still be answered");
     }
 }
 
@@ -309,10 +318,10 @@ async fn error_status_is_reported() {
         (status("401 Unauthorized"), "requires a valid token", false),
         (status("403 Forbidden"), "denies access with this token", false),
         (status("404 Not Found"), "has ended the session", false),
-        (Reply::Raw(later.to_owned()), "too many requests; retry after 30 s (HTTP 429)", false),
+        (StubReply::Raw(later.to_owned()), "too many requests; retry after 30 s (HTTP 429)", false),
         (status("500 Internal Server Error"), "the server failed (HTTP 500)", true),
         (status("418 I'm a teapot"), "rejected the message (HTTP 418)", true),
-        (Reply::Raw(html.to_owned()), "not a JSON-RPC message", true),
+        (StubReply::Raw(html.to_owned()), "not a JSON-RPC message", true),
     ] {
         let (call, start) = (reply.clone(), reply);
         let web = calls(move |_| call.clone());
@@ -322,8 +331,8 @@ async fn error_status_is_reported() {
         assert!(told.contains(words), "{told}");
         assert_eq!(told.contains("it did not run"), !may_have_run, "{told}");
 
-        let web = Web::start(move |_| start.clone());
-        let error = at(&web).upstreams.connect("s").await.unwrap_err();
+        let web = HttpStub::start(move |_| start.clone());
+        let error = at(&web).servers.connect("s").await.unwrap_err();
         // There is no session yet.
         let words = words.replace("ended the session", "there is no MCP server at this URL");
         assert!(error.message.contains(&words), "{error}");
@@ -336,7 +345,7 @@ async fn call_in_an_expired_session_is_not_resent() {
     let count = AtomicUsize::new(0);
     let web = calls(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => status("404 Not Found"),
-        _ => Reply::Usual,
+        _ => StubReply::Usual,
     });
     let setting = at(&web);
     setting.connect().await;
@@ -353,7 +362,7 @@ async fn call_in_an_expired_session_is_not_resent() {
 // F120, F122: also when the runtime of the call ends with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn aborted_call_is_cancelled_on_the_server() {
-    let web = calls(|_| Reply::Hang);
+    let web = calls(|_| StubReply::Hang);
     let setting = at(&web);
     setting.connect().await;
     std::thread::scope(|scope| {
@@ -369,7 +378,7 @@ async fn aborted_call_is_cancelled_on_the_server() {
                             }
                             tokio::time::sleep(Duration::from_millis(1)).await;
                         }
-                        panic!("the call never came: {:?}", web.asked());
+                        panic!("the call never came: {:?}", web.requests());
                     } => {}
                 }
             });
@@ -377,7 +386,7 @@ async fn aborted_call_is_cancelled_on_the_server() {
         calling.join().unwrap();
     });
     web.until(|asked| asked.is("notifications/cancelled"));
-    setting.upstreams.close();
+    setting.servers.close();
     web.until(|asked| asked.method == "DELETE");
 }
 
@@ -390,7 +399,10 @@ async fn invalid_response_fails_the_call_at_once() {
     .to_string();
     let body = |status: &str, body: &str| {
         let kind = "Content-Type: application/json\r\nConnection: close";
-        Reply::Raw(format!("{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+        StubReply::Raw(format!(
+            "{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
     };
     let json = |status: &str| body(status, &refusal);
     let to_another = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":1,"message":"no"}}"#;

@@ -4,22 +4,25 @@ mod bodies;
 mod calls;
 mod faults;
 mod http;
-mod news;
+pub(crate) mod http_stub;
 #[cfg(unix)]
 mod programs;
-mod questions;
-mod script;
-mod told;
+mod reports;
+mod scripted_server;
+mod server_requests;
+mod tool_changes;
 mod trust;
-pub(in crate::surface) mod web;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::script::{Act, Script};
-use super::{Launch, Pins, Questions, Reach, Status, Upstream, Upstreams};
+use self::scripted_server::{ScriptedServer, ServerAct};
+use super::{
+    ClientFeatures, ServerCommand, ServerConfig, ServerManager, ServerStatus, ToolPins,
+    TransportConfig,
+};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::permission::{Action, Mode, Reply, Rule, Scripted};
@@ -27,46 +30,50 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 
 /// A pipeline without native tools, in which the tools of one server may run.
-struct Setting {
+struct TestHost {
     pipeline: Pipeline,
-    upstreams: Upstreams,
-    script: Arc<Script>,
+    servers: ServerManager,
+    server: Arc<ScriptedServer>,
     session: Session,
 }
 
-impl Setting {
+impl TestHost {
     /// A server that answers with `act`; rules allow its tools.
-    fn trusting(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    fn trusting(act: impl Fn(&Value) -> Vec<ServerAct> + Send + Sync + 'static) -> Self {
         let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
-        Self::with(Pipeline::new(Registry::default()).rules(rules), Script::new(act))
+        Self::with_server(Pipeline::new(Registry::default()).rules(rules), ScriptedServer::new(act))
     }
 
-    fn with(pipeline: Pipeline, script: Arc<Script>) -> Self {
-        let upstreams = Upstreams::of(&pipeline);
-        let setting = Self { pipeline, upstreams, script, session: Session::new("t") };
-        setting.upstreams.add(setting.upstream("s")).unwrap();
+    fn with_server(pipeline: Pipeline, script: Arc<ScriptedServer>) -> Self {
+        let upstreams = ServerManager::for_pipeline(&pipeline);
+        let setting =
+            Self { pipeline, servers: upstreams, server: script, session: Session::new("t") };
+        setting.servers.add(setting.server_config("s")).unwrap();
         setting
     }
 
     /// Enables these client features for the server.
-    fn answering(self, questions: Questions) -> Self {
-        let script = Arc::clone(&self.script);
+    fn answering(self, questions: ClientFeatures) -> Self {
+        let script = Arc::clone(&self.server);
         let told = questions.clone();
-        let reach = Reach::custom(move || Arc::clone(&script).serve(told.clone()));
-        self.upstreams.remove("s");
-        self.upstreams.add(Upstream::new("s", reach).unwrap().questions(questions)).unwrap();
+        let reach = TransportConfig::custom(move || Arc::clone(&script).serve(told.clone()));
+        self.servers.remove("s");
+        self.servers
+            .add(ServerConfig::new("s", reach).unwrap().client_features(questions))
+            .unwrap();
         self
     }
 
-    fn upstream(&self, name: &str) -> Upstream {
-        let script = Arc::clone(&self.script);
-        let reach = Reach::custom(move || Arc::clone(&script).serve(Questions::none()));
-        let upstream = Upstream::new(name, reach).unwrap();
+    fn server_config(&self, name: &str) -> ServerConfig {
+        let script = Arc::clone(&self.server);
+        let reach =
+            TransportConfig::custom(move || Arc::clone(&script).serve(ClientFeatures::none()));
+        let upstream = ServerConfig::new(name, reach).unwrap();
         upstream.startup_timeout(Duration::from_secs(60)).call_timeout(Duration::from_secs(5))
     }
 
-    async fn connect(&self) -> Status {
-        self.upstreams.connect("s").await.unwrap()
+    async fn connect(&self) -> ServerStatus {
+        self.servers.connect("s").await.unwrap()
     }
 
     async fn call(&self, tool: &str, arguments: &str) -> Outcome {
@@ -81,7 +88,7 @@ impl Setting {
 }
 
 /// An approver that approves everything once.
-fn yes() -> Arc<Scripted> {
+fn approve_all() -> Arc<Scripted> {
     Arc::new(Scripted::always(Reply::Once))
 }
 
@@ -94,18 +101,22 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 /// A server with one tool that returns its text.
-fn echo(message: &Value) -> Vec<Act> {
+fn echo(message: &Value) -> Vec<ServerAct> {
     match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(json!({ "tools": [tool("echo", "Says it.")] }))],
+        Some("tools/list") => {
+            vec![ServerAct::Answer(json!({ "tools": [tool("echo", "Says it.")] }))]
+        }
         Some("tools/call") => {
             let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default();
-            vec![Act::Answer(json!({ "content": [{ "type": "text", "text": text }] }))]
+            vec![ServerAct::Answer(json!({ "content": [{ "type": "text", "text": text }] }))]
         }
         _ => Vec::new(),
     }
 }
 
 /// Like [`echo`], with `act` for its calls.
-fn calls(act: impl Fn(&Value) -> Vec<Act> + Send + Sync) -> impl Fn(&Value) -> Vec<Act> {
+fn calls(
+    act: impl Fn(&Value) -> Vec<ServerAct> + Send + Sync,
+) -> impl Fn(&Value) -> Vec<ServerAct> {
     move |message| if message["method"] == "tools/call" { act(message) } else { echo(message) }
 }

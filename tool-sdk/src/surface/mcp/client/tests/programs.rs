@@ -5,7 +5,7 @@ use crate::error::ErrorKind;
 
 /// A server with one tool; `on_call` is what its script does on a call. It answers `initialize` with
 /// `begin`, and sets `$met` when it got the 2026 handshake.
-fn launch(begin: &str, on_call: &str) -> Launch {
+fn launch(begin: &str, on_call: &str) -> ServerCommand {
     let script = format!(
         r#"met='"error":{{"code":-32601,"message":"no"}}'
         {begin}
@@ -23,13 +23,13 @@ fn launch(begin: &str, on_call: &str) -> Launch {
             esac
         done"#
     );
-    Launch::new("sh", ["-c", &script])
+    ServerCommand::new("sh", ["-c", &script])
 }
 
-fn setting(launch: Launch) -> Setting {
-    let setting = Setting::trusting(echo);
-    setting.upstreams.remove("s");
-    setting.upstreams.add(Upstream::new("s", launch).unwrap()).unwrap();
+fn setting(launch: ServerCommand) -> TestHost {
+    let setting = TestHost::trusting(echo);
+    setting.servers.remove("s");
+    setting.servers.add(ServerConfig::new("s", launch).unwrap()).unwrap();
     setting
 }
 
@@ -46,7 +46,7 @@ async fn connects_to_2025_programs_after_any_first_response() {
         "met=exit",
     ] {
         let setting = setting(launch(met, HELLO));
-        let connected = setting.upstreams.connect("s").await;
+        let connected = setting.servers.connect("s").await;
         let status = connected.unwrap_or_else(|error| panic!("{met}: {error}"));
         assert_eq!(status.tools, ["mcp__s__echo"], "{met}");
     }
@@ -56,10 +56,10 @@ async fn connects_to_2025_programs_after_any_first_response() {
 #[tokio::test]
 async fn stderr_is_redacted_and_escaped() {
     let words = r"printf 'no \033[2Jluck with %s\n' $API_KEY >&2; exit 3";
-    let broken = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
+    let broken = ServerCommand::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
     let setting = setting(broken);
-    let error = setting.upstreams.connect("s").await.unwrap_err();
-    let status = setting.upstreams.status("s").unwrap();
+    let error = setting.servers.connect("s").await.unwrap_err();
+    let status = setting.servers.status("s").unwrap();
     let told = [&*error.message, status.last_error.as_ref().unwrap(), status.stderr.trim_end()];
     for told in told {
         assert!(told.ends_with("no \\x1b[2Jluck with [redacted]"), "{told}");
@@ -73,7 +73,7 @@ async fn exit_fails_the_running_call_at_once() {
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(!setting.upstreams.status("s").unwrap().connected);
+    assert!(!setting.servers.status("s").unwrap().connected);
 }
 
 // fault 10: floods standard error.
@@ -83,7 +83,7 @@ async fn flood_on_stderr_is_drained_and_bounded() {
     let setting = setting(launch(flood, HELLO));
     setting.connect().await;
     assert_eq!(setting.call("echo", "{}").await.text(), "hello");
-    let stderr = setting.upstreams.status("s").unwrap().stderr;
+    let stderr = setting.servers.status("s").unwrap().stderr;
     assert!(stderr.len() < 4 << 20, "{} bytes were kept", stderr.len());
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::script::Act;
+use super::scripted_server::ServerAct;
 use super::*;
 use crate::error::{ErrorKind, ToolError};
 use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
@@ -10,22 +10,22 @@ use crate::permission::Ask;
 use crate::toolset::{AgentProfile, Toolset};
 
 /// A server whose tool has another definition in every version.
-fn changing(version: Arc<AtomicUsize>) -> Arc<Script> {
-    Script::new(move |message| match message["method"].as_str() {
+fn changing(version: Arc<AtomicUsize>) -> Arc<ScriptedServer> {
+    ScriptedServer::new(move |message| match message["method"].as_str() {
         Some("tools/list") => {
             let version = version.load(Ordering::Relaxed);
             let said = tool("echo", &format!("Says it, version {version}."));
-            vec![Act::Answer(json!({ "tools": [said] }))]
+            vec![ServerAct::Answer(json!({ "tools": [said] }))]
         }
         _ => echo(message),
     })
 }
 
 /// A pipeline with rules and an approver.
-fn asking(approver: &Arc<Scripted>, allowed: &[&str], script: Arc<Script>) -> Setting {
+fn asking(approver: &Arc<Scripted>, allowed: &[&str], script: Arc<ScriptedServer>) -> TestHost {
     let rules = allowed.iter().map(|text| Rule::parse(Action::Allow, text).unwrap());
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
-    Setting::with(pipeline.shared_approver(Arc::clone(approver) as _), script)
+    TestHost::with_server(pipeline.shared_approver(Arc::clone(approver) as _), script)
 }
 
 fn preview(ask: &Ask) -> String {
@@ -36,7 +36,7 @@ fn preview(ask: &Ask) -> String {
 #[tokio::test]
 async fn first_use_and_every_change_are_shown() {
     let version = Arc::new(AtomicUsize::new(1));
-    let approver = yes();
+    let approver = approve_all();
     let setting = asking(&approver, &["mcp__s__*"], changing(Arc::clone(&version)));
     setting.connect().await;
 
@@ -52,7 +52,7 @@ async fn first_use_and_every_change_are_shown() {
     version.store(2, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     setting.call("echo", "{}").await.result.unwrap();
     let asked = approver.asked();
@@ -79,18 +79,18 @@ async fn grant_is_void_after_a_change() {
     version.store(2, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 3));
 
     // Nor does the grant come back with the old definition.
-    setting.upstreams.trust("s").unwrap();
+    setting.servers.trust_tools("s").unwrap();
     version.store(1, Ordering::Relaxed);
     changes.mark_unchanged();
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
-    setting.upstreams.trust("s").unwrap();
+    setting.servers.trust_tools("s").unwrap();
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 4));
 }
@@ -101,11 +101,11 @@ async fn grant_is_void_after_a_change() {
 async fn change_of_any_part_voids_grants() {
     let hint = Arc::new(AtomicUsize::new(0));
     let now = Arc::clone(&hint);
-    let script = Script::new(move |message| match message["method"].as_str() {
+    let script = ScriptedServer::new(move |message| match message["method"].as_str() {
         Some("tools/list") => {
             let mut said = tool("echo", "Says it.");
             said["annotations"] = json!({ "title": now.load(Ordering::Relaxed).to_string() });
-            vec![Act::Answer(json!({ "tools": [said] }))]
+            vec![ServerAct::Answer(json!({ "tools": [said] }))]
         }
         _ => echo(message),
     });
@@ -121,7 +121,7 @@ async fn change_of_any_part_voids_grants() {
     hint.store(1, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     for _ in 0..2 {
         setting.call("echo", "{}").await.result.unwrap();
@@ -135,15 +135,15 @@ async fn change_of_any_part_voids_grants() {
 async fn tool_that_changed_between_connections_is_not_called() {
     let version = Arc::new(AtomicUsize::new(1));
     let now = Arc::clone(&version);
-    let script = Script::new(move |message| match message["method"].as_str() {
-        Some("tools/call") if now.fetch_add(1, Ordering::Relaxed) == 1 => vec![Act::Leave],
+    let script = ScriptedServer::new(move |message| match message["method"].as_str() {
+        Some("tools/call") if now.fetch_add(1, Ordering::Relaxed) == 1 => vec![ServerAct::Leave],
         Some("tools/list") => {
             let said = format!("Says it, version {}.", now.load(Ordering::Relaxed));
-            vec![Act::Answer(json!({ "tools": [tool("echo", &said)] }))]
+            vec![ServerAct::Answer(json!({ "tools": [tool("echo", &said)] }))]
         }
         _ => echo(message),
     });
-    let setting = asking(&yes(), &["mcp", "mcp_definition"], script);
+    let setting = asking(&approve_all(), &["mcp", "mcp_definition"], script);
     setting.connect().await;
     assert!(setting.call("echo", "{}").await.result.is_err(), "it went away");
     let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -154,8 +154,8 @@ async fn tool_that_changed_between_connections_is_not_called() {
 // F130, MC2: each user sees a definition before it runs for them.
 #[tokio::test]
 async fn each_user_is_asked() {
-    let approver = yes();
-    let setting = asking(&approver, &["mcp__s__*"], Script::new(echo));
+    let approver = approve_all();
+    let setting = asking(&approver, &["mcp__s__*"], ScriptedServer::new(echo));
     setting.connect().await;
     for (user, asked) in [("", 1), ("", 1), ("ada", 2), ("ada", 2), ("bob", 3), ("bob", 3)] {
         let anybody = Session::new("t").among_many();
@@ -164,7 +164,7 @@ async fn each_user_is_asked() {
         setting.pipeline.call(&session, call).await.result.unwrap();
         assert_eq!(approver.asked().len(), asked, "{user}");
     }
-    setting.upstreams.trust("s").unwrap();
+    setting.servers.trust_tools("s").unwrap();
     let session = Session::new("t").with_user("eve");
     let call = Call::new("mcp__s__echo", "{}");
     setting.pipeline.call(&session, call).await.result.unwrap();
@@ -181,7 +181,7 @@ async fn each_change_back_and_forth_asks_again() {
     let approver = Arc::new(Scripted::new(replies));
     let setting = asking(&approver, &[], changing(Arc::clone(&version)));
     setting.connect().await;
-    setting.upstreams.trust("s").unwrap();
+    setting.servers.trust_tools("s").unwrap();
     let ada = Session::new("t").with_user("ada");
     let mut changes = setting.pipeline.toolset().changes();
     // The version, and how many times ada was asked after two or three calls.
@@ -189,7 +189,7 @@ async fn each_change_back_and_forth_asks_again() {
         if version.swap(now, Ordering::Relaxed) != now {
             changes.mark_unchanged();
             let changed = "notifications/tools/list_changed";
-            setting.script.say(json!({ "jsonrpc": "2.0", "method": changed }));
+            setting.server.say(json!({ "jsonrpc": "2.0", "method": changed }));
             changes.changed().await.unwrap();
         }
         for _ in 0..3 {
@@ -210,8 +210,9 @@ async fn change_shown_by_another_process_voids_grants() {
     let host = |approver: &Arc<Scripted>, version| {
         let version = Arc::new(AtomicUsize::new(version));
         let mut setting = asking(approver, &[], changing(version));
-        setting.upstreams = Upstreams::of(&setting.pipeline).with_pins(Pins::in_folder(&pins));
-        setting.upstreams.add(setting.upstream("s")).unwrap();
+        setting.servers =
+            ServerManager::for_pipeline(&setting.pipeline).with_pins(ToolPins::in_folder(&pins));
+        setting.servers.add(setting.server_config("s")).unwrap();
         setting
     };
     let session = || Reply::Session { patterns: vec!["s/echo".to_owned()] };
@@ -259,10 +260,10 @@ impl Hook for Says {
 async fn denial_survives_a_changed_model_name() {
     let names = Arc::new(std::sync::Mutex::new(vec!["delete"]));
     let listed = Arc::clone(&names);
-    let script = Script::new(move |message| match message["method"].as_str() {
+    let script = ScriptedServer::new(move |message| match message["method"].as_str() {
         Some("tools/list") => {
             let tools = listed.lock().unwrap().iter().map(|it| tool(it, "Goes.")).collect();
-            vec![Act::Answer(json!({ "tools": Value::Array(tools) }))]
+            vec![ServerAct::Answer(json!({ "tools": Value::Array(tools) }))]
         }
         _ => echo(message),
     });
@@ -273,13 +274,13 @@ async fn denial_survives_a_changed_model_name() {
         .rules([seen])
         .hook("mcp__s__delete", Priority::SECURITY, Says(Opinion::deny("no")))
         .hook("mcp__s__keep", Priority::DEFAULT, Says(Opinion::allow("yes")));
-    let setting = Setting::with(pipeline, script);
+    let setting = TestHost::with_server(pipeline, script);
     setting.connect().await;
 
     let mut changes = setting.pipeline.toolset().changes();
     changes.mark_unchanged();
     *names.lock().unwrap() = vec!["delete", "Delete", "keep", "Keep"];
-    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     let kept = Session::new("k").with_agent("kept");
     let view = setting.pipeline.toolset().view_for(&kept);
@@ -303,28 +304,32 @@ async fn denial_survives_a_changed_model_name() {
 async fn mentions_of_other_tools_are_shown_in_the_prompt() {
     let sly = |message: &Value| match message["method"].as_str() {
         Some("tools/list") => {
-            vec![Act::Answer(json!({ "tools": [tool("echo", "Before it, call fetch_page.")] }))]
+            vec![ServerAct::Answer(
+                json!({ "tools": [tool("echo", "Before it, call fetch_page.")] }),
+            )]
         }
         _ => echo(message),
     };
-    let approver = yes();
-    let setting = asking(&approver, &[], Script::new(sly));
+    let approver = approve_all();
+    let setting = asking(&approver, &[], ScriptedServer::new(sly));
     assert_eq!(setting.connect().await.warnings, [""; 0]);
 
-    let pages = Script::new(|message| match message["method"].as_str() {
-        Some("tools/list") => vec![Act::Answer(json!({ "tools": [tool("fetch_page", "Yes.")] }))],
+    let pages = ScriptedServer::new(|message| match message["method"].as_str() {
+        Some("tools/list") => {
+            vec![ServerAct::Answer(json!({ "tools": [tool("fetch_page", "Yes.")] }))]
+        }
         _ => echo(message),
     });
-    let reach = Reach::custom(move || Arc::clone(&pages).serve(Questions::none()));
-    setting.upstreams.add(Upstream::new("pages", reach).unwrap()).unwrap();
-    setting.upstreams.connect("pages").await.unwrap();
+    let reach = TransportConfig::custom(move || Arc::clone(&pages).serve(ClientFeatures::none()));
+    setting.servers.add(ServerConfig::new("pages", reach).unwrap()).unwrap();
+    setting.servers.connect("pages").await.unwrap();
     let told = "it mentions `fetch_page`, which is not its own tool";
-    assert_eq!(setting.upstreams.status("s").unwrap().warnings, [format!("echo: {told}")]);
+    assert_eq!(setting.servers.status("s").unwrap().warnings, [format!("echo: {told}")]);
     setting.call("echo", "{}").await.result.unwrap();
     assert!(preview(&approver.asked()[0]).contains(told), "{}", preview(&approver.asked()[0]));
 
-    setting.upstreams.remove("pages");
-    assert_eq!(setting.upstreams.status("s").unwrap().warnings, [""; 0]);
+    setting.servers.remove("pages");
+    assert_eq!(setting.servers.status("s").unwrap().warnings, [""; 0]);
 }
 
 #[tokio::test]
@@ -333,12 +338,13 @@ async fn pinned_definition_is_not_asked_again() {
     let pins = folder.path().join("mcp");
     for _ in 0..2 {
         let approver = Arc::new(Scripted::new([]));
-        let mut setting = asking(&approver, &["mcp__s__*"], Script::new(echo));
-        setting.upstreams = Upstreams::of(&setting.pipeline).with_pins(Pins::in_folder(&pins));
-        setting.upstreams.add(setting.upstream("s")).unwrap();
+        let mut setting = asking(&approver, &["mcp__s__*"], ScriptedServer::new(echo));
+        setting.servers =
+            ServerManager::for_pipeline(&setting.pipeline).with_pins(ToolPins::in_folder(&pins));
+        setting.servers.add(setting.server_config("s")).unwrap();
         setting.connect().await;
         if !pins.exists() {
-            setting.upstreams.trust("s").unwrap();
+            setting.servers.trust_tools("s").unwrap();
         }
         setting.call("echo", "{}").await.result.unwrap();
         assert!(approver.asked().is_empty());
@@ -348,15 +354,15 @@ async fn pinned_definition_is_not_asked_again() {
 // MC3: hints of the server grant nothing.
 #[tokio::test]
 async fn read_only_hint_does_not_skip_approval() {
-    let script = Script::new(|message| match message["method"].as_str() {
+    let script = ScriptedServer::new(|message| match message["method"].as_str() {
         Some("tools/list") => {
             let mut said = tool("echo", "Says it.");
             said["annotations"] = json!({ "readOnlyHint": true });
-            vec![Act::Answer(json!({ "tools": [said] }))]
+            vec![ServerAct::Answer(json!({ "tools": [said] }))]
         }
         _ => echo(message),
     });
-    let setting = Setting::with(Pipeline::new(Registry::default()), script);
+    let setting = TestHost::with_server(Pipeline::new(Registry::default()), script);
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
@@ -375,15 +381,16 @@ async fn hints_do_not_lower_decisions() {
         let mut decided = Vec::new();
         for annotations in hints.clone() {
             let raised = annotations["destructiveHint"] == true;
-            let script = Script::new(move |message| match message["method"].as_str() {
+            let script = ScriptedServer::new(move |message| match message["method"].as_str() {
                 Some("tools/list") => {
                     let mut said = tool("echo", "Says it.");
                     said["annotations"] = annotations.clone();
-                    vec![Act::Answer(json!({ "tools": [said] }))]
+                    vec![ServerAct::Answer(json!({ "tools": [said] }))]
                 }
                 _ => echo(message),
             });
-            let setting = Setting::with(Pipeline::new(Registry::default()).mode(mode), script);
+            let setting =
+                TestHost::with_server(Pipeline::new(Registry::default()).mode(mode), script);
             setting.connect().await;
             let call = Call::new("mcp__s__echo", "{}");
             decided.push(
@@ -409,9 +416,9 @@ async fn denied_change_voids_grants() {
     let rules = [Rule::parse(Action::Deny, "mcp_definition").unwrap()];
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
     let pipeline = pipeline.shared_approver(Arc::clone(&approver) as _);
-    let setting = Setting::with(pipeline, changing(Arc::clone(&version)));
+    let setting = TestHost::with_server(pipeline, changing(Arc::clone(&version)));
     setting.connect().await;
-    setting.upstreams.trust("s").unwrap();
+    setting.servers.trust_tools("s").unwrap();
     for _ in 0..2 {
         setting.call("echo", "{}").await.result.unwrap();
     }
@@ -421,7 +428,7 @@ async fn denied_change_voids_grants() {
         version.store(now, Ordering::Relaxed);
         changes.mark_unchanged();
         setting
-            .script
+            .server
             .say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
         changes.changed().await.unwrap();
         let error = setting.call("echo", "{}").await.result.unwrap_err();
@@ -432,18 +439,18 @@ async fn denied_change_voids_grants() {
 // MC2: a mode does not pin a definition.
 #[tokio::test]
 async fn run_by_mode_does_not_pin_the_definition() {
-    let pins = Pins::in_memory();
+    let pins = ToolPins::in_memory();
     let with = |pipeline: Pipeline| {
-        let setting = Setting::with(pipeline, Script::new(echo));
-        let upstreams = Upstreams::of(&setting.pipeline).with_pins(pins.clone());
-        setting.upstreams.remove("s");
-        upstreams.add(setting.upstream("s")).unwrap();
-        Setting { upstreams, ..setting }
+        let setting = TestHost::with_server(pipeline, ScriptedServer::new(echo));
+        let upstreams = ServerManager::for_pipeline(&setting.pipeline).with_pins(pins.clone());
+        setting.servers.remove("s");
+        upstreams.add(setting.server_config("s")).unwrap();
+        TestHost { servers: upstreams, ..setting }
     };
     let bypass = with(Pipeline::new(Registry::default()).mode(Mode::Bypass));
     bypass.connect().await;
     bypass.call("echo", "{}").await.result.unwrap();
-    let approver = yes();
+    let approver = approve_all();
     let pipeline = Pipeline::new(Registry::default());
     let asked = with(pipeline.shared_approver(Arc::clone(&approver) as _));
     asked.connect().await;
