@@ -15,13 +15,13 @@ use super::sandbox::{self, SandboxReport};
 /// The limits of `yield_time_ms`.
 const YIELD_RANGE_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
 
-/// Run a command and give back what it wrote.
+/// Run a command and return its output.
 ///
-/// A command that still runs after `yield_time_ms` goes on in the background: the result
-/// then has a session ID, with which `write_stdin` waits for more output, types into it or
-/// interrupts it. The command is read by bash, without start-up files. Commands that are
-/// plain words, joined by `&&`, `||`, `;` and `|`, are the ones that need the fewest
-/// questions. Long output loses its middle.
+/// A command that still runs after `yield_time_ms` continues in the background: the result
+/// then has a session ID. Use it with `write_stdin` to wait for more output, to type into the
+/// command or to interrupt it. Bash runs the command without start-up files. Prefer plain
+/// words joined by `&&`, `||`, `;` and `|`: such commands need the fewest approvals. Long
+/// output is truncated in the middle.
 #[tool(
     execute,
     category = "shell",
@@ -41,24 +41,24 @@ pub async fn exec_command(
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
     workdir: WorkspacePath,
-    /// Another shell than bash to read it.
+    /// A shell to run it instead of bash.
     shell: Option<String>,
     /// Whether the shell reads its start-up files.
     #[arg(default = false)]
     login: bool,
-    /// Variables for the command, each as `TAG_VARIABLE=value`.
+    /// Variables for the command, each as `NAME=value`.
     #[arg(default = vec![])]
     env: Vec<String>,
-    /// Whether it gets a terminal, so that `write_stdin` can type into it.
+    /// Whether to run it in a terminal, so that `write_stdin` can type into it.
     #[arg(default = false)]
     tty: bool,
     /// How long to wait for it, in milliseconds: at least 250, at most 30000.
     #[arg(default = 10_000)]
     yield_time_ms: u32,
-    /// Come back as soon as this text is in the output, such as a prompt or `listening on`.
+    /// Return as soon as this text is in the output, such as a prompt or `listening on`.
     #[arg(length = 1..=1024)]
     wait_for: Option<String>,
-    /// How many tokens of output to give back at most.
+    /// The maximum number of tokens of output to return.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
     /// Why it should run, in one sentence for the user who is asked.

@@ -9,8 +9,8 @@ use super::output::SessionOutput;
 use super::sandbox::SandboxReport;
 use super::write_stdin_tool::unknown_session;
 
-/// End a command that runs on, with everything that it started, and give back the rest of
-/// its output.
+/// End a background command with all processes that it started, and return the rest of its
+/// output.
 #[tool(
     execute,
     category = "shell",

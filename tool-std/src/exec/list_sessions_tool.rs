@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tool_sdk::process::BackgroundProcesses;
 use tool_sdk::{Context, tool};
 
-/// List the commands that were started in this conversation and run on, with their session
+/// List the background commands that were started in this conversation, with their session
 /// IDs.
 #[tool(read, category = "shell", display(name = "Sessions", summary = "Listing sessions"))]
 pub fn list_sessions(cx: &Context) -> String {

@@ -7,10 +7,10 @@ use super::analysis::CommandAnalysis;
 use super::command_line::{CommandLine, base_folder, working_folder};
 use super::{oneshot, patch_command, sandbox};
 
-/// Run a command line and give back what it wrote.
+/// Run a command line and return its output.
 ///
-/// It is read by bash, without start-up files; it has nothing to read, and ends with the
-/// call.
+/// Bash runs it without start-up files. Standard input is empty, and the command ends with
+/// the call.
 #[tool(
     execute,
     category = "shell",

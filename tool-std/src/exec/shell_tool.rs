@@ -10,10 +10,10 @@ use super::command_line::{base_folder, child_environment, working_folder};
 use super::{oneshot, patch_command, sandbox};
 use crate::shell::strip_login_option;
 
-/// Run a program with its arguments and give back what it wrote.
+/// Run a program with its arguments and return its output.
 ///
-/// No shell reads the arguments: for pipes, redirections and lists of commands, run
-/// `["bash", "-c", "..."]`. The program has nothing to read, and ends with the call.
+/// No shell parses the arguments: for pipes, redirections and several commands, run
+/// `["bash", "-c", "..."]`. Standard input is empty, and the program ends with the call.
 #[tool(
     execute,
     category = "shell",
@@ -25,7 +25,7 @@ use crate::shell::strip_login_option;
     example = r#"{"command": ["git", "status"]}"#
 )]
 pub async fn shell(
-    /// The program, and then each of its arguments.
+    /// The program, followed by its arguments.
     #[arg(length = 1..)]
     command: Vec<String>,
     /// The folder to run it in, relative to the workspace or absolute inside it.

@@ -55,8 +55,8 @@ const YIELD_EMPTY_MS: std::ops::RangeInclusive<u64> = 5_000..=300_000;
 /// Type into a running command, or wait for more of its output.
 ///
 /// Without `chars` it only waits, and returns early when the command ends. `\u0003` alone
-/// interrupts it. Anything else needs a command that was started with `tty`; end a line with
-/// a newline. When the command has ended, the rest of its output comes once.
+/// interrupts the command. Any other text needs a command that was started with `tty`; end a
+/// line with a newline. After the command has ended, the rest of its output is returned once.
 #[tool(
     execute,
     category = "shell",
@@ -70,18 +70,18 @@ const YIELD_EMPTY_MS: std::ops::RangeInclusive<u64> = 5_000..=300_000;
 pub async fn write_stdin(
     /// The session ID of the command.
     session_id: u32,
-    /// What to type; nothing to only wait.
+    /// What to type; leave it empty to only wait.
     #[arg(default = "")]
     chars: String,
     /// How long to wait for output, in milliseconds: at most 30000 after typing, and between
     /// 5000 and 300000 without.
     #[arg(default = 250)]
     yield_time_ms: u32,
-    /// Come back as soon as this text is in the output, such as a prompt. A terminal echoes
-    /// what is typed.
+    /// Return as soon as this text is in the output, such as a prompt. A terminal echoes what
+    /// is typed.
     #[arg(length = 1..=1024)]
     wait_for: Option<String>,
-    /// How many tokens of output to give back at most.
+    /// The maximum number of tokens of output to return.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
     cx: &Context,

@@ -12,7 +12,7 @@ pub(super) fn unwrap(text: &str) -> &str {
     heredoc(document.unwrap_or(command).trim_start_matches([' ', '\t'])).unwrap_or(text)
 }
 
-/// Returns the text of the heredoc `<<WORD_COST`, if nothing follows it.
+/// Returns the text of the heredoc `<<WORD`, if nothing follows it.
 fn heredoc(text: &str) -> Option<&str> {
     let (head, body) = text.strip_prefix("<<")?.split_once('\n')?;
     let end = word(head.trim())?;

@@ -521,7 +521,7 @@ mod tests {
         assert!(text(&many, &[], &folders).find_mentions().is_incomplete);
     }
 
-    // Whatever a command mentions, to look for it is bounded.
+    // The search for mentioned files is bounded.
     #[test]
     fn the_search_is_bounded() {
         let folder = tempfile::tempdir().unwrap();

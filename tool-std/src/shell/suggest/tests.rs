@@ -2,8 +2,8 @@
 
 use tool_sdk::Pattern;
 
-use super::super::{analyze_argv, analyze_script};
 use super::*;
+use crate::shell::{analyze_argv, analyze_script};
 
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {

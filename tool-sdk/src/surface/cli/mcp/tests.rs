@@ -225,7 +225,7 @@ fn a_server_is_sandboxed_from_the_first_start() {
     };
     // The test harness has no sandbox helper.
     let refused = add(&["--sandbox", "required"]);
-    assert!(refused.code == 1 && refused.err.contains("cannot hold"), "{}", refused.err);
+    assert!(refused.code == 1 && refused.err.contains("cannot enforce"), "{}", refused.err);
     assert_eq!(written(), "mode = \"auto\"\n");
 
     for (options, keys, shown) in [

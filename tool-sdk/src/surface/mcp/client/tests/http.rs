@@ -134,7 +134,7 @@ async fn unknown_protocol_version_ends_the_connection() {
         });
         let error = at(&web).servers.connect("s").await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Protocol, "{error}");
-        assert!(error.message.contains(&format!("version {version} of the protocol")), "{error}");
+        assert!(error.message.contains(&format!("protocol version {version}")), "{error}");
         assert_eq!(web.count("tools/list"), 0, "{version}");
     }
 }
@@ -293,7 +293,7 @@ async fn batch_in_an_event_is_split() {
 #[tokio::test]
 async fn oversized_or_unreadable_event_is_reported() {
     let long = format!("\"{}\"", "x".repeat(5 << 20));
-    for (text, words) in [(long, "4194304 bytes"), ("1e999".to_owned(), "be read")] {
+    for (text, words) in [(long, "4194304 bytes"), ("1e999".to_owned(), "be parsed")] {
         let web = calls(move |asked| {
             let id = &asked.message["id"];
             let result = format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#);
@@ -317,7 +317,7 @@ async fn error_status_is_reported() {
         (status("302 Found"), "redirects to another URL", false),
         (status("401 Unauthorized"), "requires a valid token", false),
         (status("403 Forbidden"), "denies access with this token", false),
-        (status("404 Not Found"), "has ended the session", false),
+        (status("404 Not Found"), "ended the session", false),
         (StubReply::Raw(later.to_owned()), "too many requests; retry after 30 s (HTTP 429)", false),
         (status("500 Internal Server Error"), "the server failed (HTTP 500)", true),
         (status("418 I'm a teapot"), "rejected the message (HTTP 418)", true),
@@ -417,8 +417,8 @@ async fn invalid_response_fails_the_call_at_once() {
         (body("200 OK", to_another), "the server returned an error (1): no"),
         (body("200 OK", of_another), "sent the result of another request"),
         (body("200 OK", other), "something else instead of a response"),
-        (status("202 Accepted"), "gives no answer"),
-        (status("204 No Content"), "gives no answer"),
+        (status("202 Accepted"), "without a response"),
+        (status("204 No Content"), "without a response"),
         (status("200 OK"), "not a JSON-RPC message"),
     ] {
         let web = calls(move |_| reply.clone());
