@@ -98,18 +98,18 @@ impl fmt::Debug for ServerConnection {
 /// Configuration.
 impl ServerConnection {
     pub(super) fn new(
-        upstream: ServerConfig,
+        config: ServerConfig,
         toolset: &Arc<Toolset>,
         pins: ToolPins,
-        roster: ToolNameIndex,
+        tool_index: ToolNameIndex,
     ) -> Arc<Self> {
-        let secrets = SecretFilter::for_transport(&upstream.transport);
+        let secrets = SecretFilter::for_transport(&config.transport);
         Arc::new(Self {
-            config: upstream,
+            config,
             secrets,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
-            tool_index: roster,
+            tool_index,
             state: Mutex::default(),
             publish_lock: Mutex::default(),
             connect_lock: tokio::sync::Mutex::default(),
@@ -209,9 +209,9 @@ impl ServerConnection {
         if self.lock_state().is_removed {
             return Err(server_removed_error());
         }
-        let patience = self.config.startup_timeout;
+        let limit = self.config.startup_timeout;
         let late = |_| {
-            RemoteError::timeout(format_args!("the server did not get ready within {patience:?}"))
+            RemoteError::timeout(format_args!("the server did not get ready within {limit:?}"))
         };
         let connected = async {
             let remote = open_transport(&self.config).await?;
@@ -220,7 +220,7 @@ impl ServerConnection {
             let made = self.prepare_tools(&tools).await?;
             Ok((remote, made))
         };
-        let connected = timeout(patience, connected).await;
+        let connected = timeout(limit, connected).await;
         attempt.keep();
         let (remote, made) = connected.map_err(late)??;
         let gone = CancellationToken::new();
@@ -341,22 +341,22 @@ fn error_chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-async fn open_transport(upstream: &ServerConfig) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
-    match &upstream.transport {
+async fn open_transport(config: &ServerConfig) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
+    match &config.transport {
         TransportConfig::Stdio(launch) => {
-            transport::start_program(launch, &upstream.client_features).await
+            transport::start_program(launch, &config.client_features).await
         }
         TransportConfig::Http(address) => {
-            transport::connect_http(address, &upstream.client_features).await
+            transport::connect_http(address, &config.client_features).await
         }
         TransportConfig::Custom(connect) => connect().await,
     }
 }
 
 /// Runs `work` with a timeout.
-async fn with_timeout<T>(patience: Duration, work: RemoteFuture<'_, T>) -> Result<T, RemoteError> {
-    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {patience:?}"));
-    timeout(patience, work).await.map_err(late)?
+async fn with_timeout<T>(limit: Duration, work: RemoteFuture<'_, T>) -> Result<T, RemoteError> {
+    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {limit:?}"));
+    timeout(limit, work).await.map_err(late)?
 }
 
 /// Lists the tools again after each notification that they changed.
@@ -368,10 +368,10 @@ async fn watch_tool_changes(line: Weak<ServerConnection>, remote: Arc<dyn Remote
         }
         // Servers that change one tool mostly change more right after it.
         sleep(DEBOUNCE).await;
-        let Some(patience) = line.upgrade().map(|line| line.config.startup_timeout) else {
+        let Some(limit) = line.upgrade().map(|line| line.config.startup_timeout) else {
             return;
         };
-        let listed = with_timeout(patience, remote.list_tools()).await;
+        let listed = with_timeout(limit, remote.list_tools()).await;
         let Some(line) = line.upgrade() else { return };
         let made = match listed {
             Ok(tools) => line.prepare_tools(&tools).await,
@@ -419,19 +419,19 @@ impl ServerConnection {
             return;
         };
         let renewed = state.tools[at].with_current_revision();
-        let coming: Arc<dyn Tool> = Arc::new(renewed.clone());
-        (state.tools[at], state.published[at]) = (renewed, Arc::clone(&coming));
+        let added: Arc<dyn Tool> = Arc::new(renewed.clone());
+        (state.tools[at], state.published[at]) = (renewed, Arc::clone(&added));
         drop(state);
         // The name is the same, so there is no conflict.
-        let _ = toolset.exchange(&[before], vec![coming]);
+        let _ = toolset.exchange(&[before], vec![added]);
     }
 
     /// Publishes the tools in another toolset from now on.
     #[cfg(feature = "cli")]
     pub(super) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
         *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
-        let coming = self.lock_state().published.clone();
-        if let Err(conflict) = toolset.exchange(&[], coming) {
+        let added = self.lock_state().published.clone();
+        if let Err(conflict) = toolset.exchange(&[], added) {
             self.lock_state().warnings.push(format!("its tools are left out: {conflict}"));
         }
     }
@@ -463,11 +463,11 @@ impl ServerConnection {
                     None => ToolSchemas::compile(&tool).map(Arc::new),
                 };
                 // The text of a tool that is left out is not checked.
-                let said = schemas
+                let lint = schemas
                     .as_ref()
                     .map(|_| DescriptionLint::check_tool(&tool))
                     .unwrap_or_default();
-                PreparedTool { tool, schemas, lint: said }
+                PreparedTool { tool, schemas, lint }
             };
             listed.into_iter().take_while(|_| !waiting.is_abandoned()).map(of).collect()
         };
@@ -508,17 +508,17 @@ impl ServerConnection {
             self.lock_state().warnings = warnings;
             return;
         }
-        let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
+        let mut added: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.lock_state().published.clone();
         for tool in &tools {
-            coming.push(Arc::new(tool.clone()));
+            added.push(Arc::new(tool.clone()));
         }
-        match toolset.exchange(&before, coming.clone()) {
+        match toolset.exchange(&before, added.clone()) {
             Ok(()) => {
                 let names = tools.iter().map(|tool| tool.remote_name().to_owned()).collect();
                 self.tool_index.set_tools(self.name(), names);
                 let mut state = self.lock_state();
-                (state.tools, state.published) = (tools, coming);
+                (state.tools, state.published) = (tools, added);
                 state.warnings = warnings;
             }
             Err(conflict) => {
@@ -545,7 +545,7 @@ impl ServerConnection {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
         let names = listed.iter().map(|made| made.tool.name.clone()).collect::<Vec<_>>();
         let names = naming::model_names(self.name(), names.iter().map(String::as_str));
-        for PreparedTool { tool, schemas, lint: said } in listed {
+        for PreparedTool { tool, schemas, lint } in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
             let Some(called) = names.get(tool.name.as_str()) else {
                 warnings.push(format!(
@@ -563,7 +563,7 @@ impl ServerConnection {
             }
             match schemas {
                 Ok(schemas) => {
-                    tools.push(ForeignTool::new(self, called.clone(), &tool, schemas, said));
+                    tools.push(ForeignTool::new(self, called.clone(), &tool, schemas, lint));
                 }
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }
@@ -616,13 +616,13 @@ impl ServerConnection {
     }
 
     pub(super) fn status(&self) -> ServerStatus {
-        let strangers = self.other_tool_names();
+        let other_tools = self.other_tool_names();
         let state = self.lock_state();
         let connection = state.connection.as_ref();
         let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
         let complaints = connection.map(|connection| connection.remote.stderr_tail());
         let odd = state.tools.iter().flat_map(|tool| {
-            let odd = tool.lint_warnings(&strangers);
+            let odd = tool.lint_warnings(&other_tools);
             odd.into_iter().map(|one| format!("{}: {one}", tool.remote_name()))
         });
         ServerStatus {

@@ -149,15 +149,15 @@ fn has_only_lookalikes(word: &str) -> bool {
 /// How many mentions of other tools are reported for one tool.
 const MAX_MENTIONS: usize = 20;
 
-/// Returns a warning for each of the `strangers` that the names mention.
+/// Returns a warning for each of the `other_tools` that the names mention.
 pub(super) fn mention_warnings(
     names: &BTreeSet<String>,
-    strangers: &OtherToolNames,
+    other_tools: &OtherToolNames,
 ) -> Vec<String> {
-    let found: BTreeSet<&str> = if names.len() <= strangers.len() {
-        names.iter().filter_map(|name| Some(strangers.get(name)?.as_str())).collect()
+    let found: BTreeSet<&str> = if names.len() <= other_tools.len() {
+        names.iter().filter_map(|name| Some(other_tools.get(name)?.as_str())).collect()
     } else {
-        let found = strangers.iter().filter(|(name, _)| names.contains(*name));
+        let found = other_tools.iter().filter(|(name, _)| names.contains(*name));
         found.map(|(_, it)| it.as_str()).collect()
     };
     // A name with its server is also found without it.
@@ -316,11 +316,11 @@ mod tests {
 
     #[test]
     fn reports_each_mention_once_up_to_a_limit() {
-        let strangers = |names: &[&str]| -> OtherToolNames {
+        let other_tools = |names: &[&str]| -> OtherToolNames {
             names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect()
         };
         let told = |words: &str, others: &[&str]| {
-            mention_warnings(&mentioned_names(&tool(words)), &strangers(others))
+            mention_warnings(&mentioned_names(&tool(words)), &other_tools(others))
         };
         let one = "it mentions `fetchPage`, which is not its own tool";
         assert_eq!(told("Not fetch, page or find.", &["fetchPage", "find"]), [""; 0]);

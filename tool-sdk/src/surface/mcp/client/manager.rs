@@ -78,15 +78,15 @@ impl ServerManager {
     }
 
     pub(crate) fn new(toolset: Arc<Toolset>, pins: ToolPins) -> Self {
-        let (toolset, roster) = (Mutex::new(toolset), ToolNameIndex::default());
-        Self(Arc::new(Inner { toolset, pins, tool_index: roster, connections: Mutex::default() }))
+        let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
+        Self(Arc::new(Inner { toolset, pins, tool_index, connections: Mutex::default() }))
     }
 
     /// Publishes the tools in `toolset` from now on, instead of the current one.
     #[cfg(feature = "cli")]
     pub(crate) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
         *self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(toolset);
-        self.lock_connections().values().for_each(|line| line.attach_toolset(toolset));
+        self.lock_connections().values().for_each(|connection| connection.attach_toolset(toolset));
     }
 
     fn toolset(&self) -> Arc<Toolset> {
@@ -98,12 +98,12 @@ impl ServerManager {
     /// # Errors
     ///
     /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
-    pub fn add(&self, upstream: ServerConfig) -> Result<(), InvalidServerConfig> {
-        let mut lines = self.lock_connections();
-        check_name_unused(&lines, upstream.name())?;
-        let Inner { pins, tool_index: roster, .. } = &*self.0;
-        let line = ServerConnection::new(upstream, &self.toolset(), pins.clone(), roster.clone());
-        lines.insert(line.name().to_owned(), line);
+    pub fn add(&self, config: ServerConfig) -> Result<(), InvalidServerConfig> {
+        let mut connections = self.lock_connections();
+        check_name_unused(&connections, config.name())?;
+        let Inner { pins, tool_index, .. } = &*self.0;
+        let connection = ServerConnection::new(config, &self.toolset(), pins.clone(), tool_index.clone());
+        connections.insert(connection.name().to_owned(), connection);
         Ok(())
     }
 
@@ -112,8 +112,8 @@ impl ServerManager {
     /// # Errors
     ///
     /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
-    pub fn check_name(&self, upstream: &ServerConfig) -> Result<(), InvalidServerConfig> {
-        check_name_unused(&self.lock_connections(), upstream.name())
+    pub fn check_name(&self, config: &ServerConfig) -> Result<(), InvalidServerConfig> {
+        check_name_unused(&self.lock_connections(), config.name())
     }
 
     /// Connects to a server, unless it is connected, and adds its tools.
@@ -122,20 +122,20 @@ impl ServerManager {
     ///
     /// Fails when there is no such server, or when it does not answer in time.
     pub async fn connect(&self, server: &str) -> Result<ServerStatus, RemoteError> {
-        let line = self.find_connection(server)?;
-        line.connect().await?;
-        Ok(line.status())
+        let connection = self.find_connection(server)?;
+        connection.connect().await?;
+        Ok(connection.status())
     }
 
     /// Connects to all enabled servers concurrently; returns those that failed, with the error.
     pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
-        let lines: Vec<_> =
-            self.lock_connections().values().filter(|line| line.is_enabled()).cloned().collect();
-        let connected = join_all(lines.iter().map(|line| line.connect())).await;
-        let failed = |(line, connected): (&Arc<ServerConnection>, Result<_, _>)| {
-            Some((line.name().to_owned(), connected.err()?))
+        let connections: Vec<_> =
+            self.lock_connections().values().filter(|connection| connection.is_enabled()).cloned().collect();
+        let connected = join_all(connections.iter().map(|connection| connection.connect())).await;
+        let failed = |(connection, connected): (&Arc<ServerConnection>, Result<_, _>)| {
+            Some((connection.name().to_owned(), connected.err()?))
         };
-        lines.iter().zip(connected).filter_map(failed).collect()
+        connections.iter().zip(connected).filter_map(failed).collect()
     }
 
     /// Pins every tool of a server as it is described now.
@@ -152,7 +152,7 @@ impl ServerManager {
     /// Returns what [`trust`](Self::trust_tools) would pin of each tool of a server, as readable text.
     #[cfg(feature = "cli")]
     pub(crate) fn pin_texts(&self, server: &str) -> BTreeMap<String, String> {
-        self.find_connection(server).map(|line| line.pin_texts()).unwrap_or_default()
+        self.find_connection(server).map(|connection| connection.pin_texts()).unwrap_or_default()
     }
 
     /// Like [`trust`](Self::trust_tools), but only if `shown` is what the server says now; returns whether
@@ -170,14 +170,14 @@ impl ServerManager {
 
     /// Closes the connection to a server and removes its tools; returns whether it was known.
     pub fn remove(&self, server: &str) -> bool {
-        let line = self.lock_connections().remove(server);
-        line.inspect(|line| line.close()).is_some()
+        let connection = self.lock_connections().remove(server);
+        connection.inspect(|connection| connection.close()).is_some()
     }
 
     /// Closes every connection and removes all servers and their tools.
     pub fn close(&self) {
-        let lines = std::mem::take(&mut *self.lock_connections());
-        lines.values().for_each(|line| line.close());
+        let connections = std::mem::take(&mut *self.lock_connections());
+        connections.values().for_each(|connection| connection.close());
     }
 
     /// Lists the tools of a server as it describes them. None of it is trustworthy.
@@ -201,13 +201,13 @@ impl ServerManager {
     /// Returns the state of a server.
     #[must_use]
     pub fn status(&self, server: &str) -> Option<ServerStatus> {
-        self.lock_connections().get(server).map(|line| line.status())
+        self.lock_connections().get(server).map(|connection| connection.status())
     }
 
     /// Returns the state of every server, by name.
     #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.lock_connections().values().map(|line| line.status()).collect()
+        self.lock_connections().values().map(|connection| connection.status()).collect()
     }
 
     fn find_connection(&self, server: &str) -> Result<Arc<ServerConnection>, RemoteError> {
@@ -224,11 +224,11 @@ impl ServerManager {
 
 /// Fails when another server has the same sanitized name.
 fn check_name_unused(
-    lines: &BTreeMap<String, Arc<ServerConnection>>,
+    connections: &BTreeMap<String, Arc<ServerConnection>>,
     name: &str,
 ) -> Result<(), InvalidServerConfig> {
     let plain = naming::sanitize_name(name);
-    match lines.keys().find(|taken| naming::sanitize_name(taken) == plain) {
+    match connections.keys().find(|taken| naming::sanitize_name(taken) == plain) {
         Some(taken) => Err(InvalidServerConfig {
             subject: "the server",
             value: name.to_owned(),

@@ -129,11 +129,11 @@ impl Drop for PendingRequest<'_> {
 }
 
 impl ServerRequestHandler {
-    pub(super) fn new(server: &str, tool: &str, questions: ClientFeatures, cx: Context) -> Self {
+    pub(super) fn new(server: &str, tool: &str, features: ClientFeatures, cx: Context) -> Self {
         Self(Arc::new(Inner {
             server: server.to_owned(),
             tool: tool.to_owned(),
-            features: questions,
+            features,
             cx,
             request_count: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -148,28 +148,28 @@ impl ServerRequestHandler {
     /// Fails when requests of this kind are not enabled.
     pub async fn handle_request(&self, method: &str, params: Value) -> Result<Value, RemoteError> {
         let Inner {
-            features: questions,
-            request_count: asked,
+            features,
+            request_count,
             pending: open,
-            prompt_lock: turn,
+            prompt_lock,
             ..
         } = &*self.0;
-        if asked.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
+        if request_count.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
             return Err(RemoteError::protocol(format_args!(
                 "the server sent more than {MAX_REQUESTS} requests during one call"
             )));
         }
         open.fetch_add(1, Ordering::Relaxed);
         let _open = PendingRequest(open);
-        let _turn = turn.lock().await;
+        let _turn = prompt_lock.lock().await;
         let answer = match method {
-            "elicitation/create" if questions.elicitation => {
+            "elicitation/create" if features.elicitation => {
                 Some(self.handle_elicitation(&params).await)
             }
-            "sampling/createMessage" if questions.sampling => {
+            "sampling/createMessage" if features.sampling => {
                 Some(self.handle_sampling(params).await?)
             }
-            "roots/list" => questions.list_roots(),
+            "roots/list" => features.list_roots(),
             _ => None,
         };
         answer.ok_or_else(not_allowed_error)

@@ -88,10 +88,10 @@ impl ToolSchemas {
     ///
     /// Returns why the tool cannot be called.
     pub(super) fn compile(tool: &RemoteTool) -> Result<Self, String> {
-        let (contract, parameters) = InputValidator::compile(&tool.input_schema)?;
-        let promise = tool.output_schema.as_ref().map(OutputValidator::compile);
+        let (input_validator, parameters) = InputValidator::compile(&tool.input_schema)?;
+        let output_validator = tool.output_schema.as_ref().map(OutputValidator::compile);
         let (input, output) = (tool.input_schema.clone(), tool.output_schema.clone());
-        Ok(Self { input, output, input_validator: contract, parameters, output_validator: promise })
+        Ok(Self { input, output, input_validator, parameters, output_validator })
     }
 
     /// Whether compiling is so cheap that it can run inline.
@@ -135,43 +135,43 @@ impl DescriptionLint {
 impl ForeignTool {
     /// Returns the tool with its compiled schemas and the findings about its text.
     pub(super) fn new(
-        line: &Arc<ServerConnection>,
+        server: &Arc<ServerConnection>,
         called: ModelToolName,
         tool: &RemoteTool,
         schemas: Arc<ToolSchemas>,
-        said: DescriptionLint,
+        lint: DescriptionLint,
     ) -> Self {
-        let server = line.name();
-        let sight = DefinitionSnapshot::capture(&line.transport_identity(), tool);
+        let server_name = server.name();
+        let snapshot = DefinitionSnapshot::capture(&server.transport_identity(), tool);
         let description = description_lint::model_description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(assess_risk(tool))
-            .timeout(line.max_call_duration() + TIMEOUT_GRACE);
+            .timeout(server.max_call_duration() + TIMEOUT_GRACE);
         definition.also = called.alternatives;
         definition.title =
             tool.title.as_deref().map(|title| description_lint::clean_text(title).into());
-        definition.category = Some(format!("mcp:{server}").into());
+        definition.category = Some(format!("mcp:{server_name}").into());
         definition.permission = Some(PERMISSION.into());
-        let DescriptionLint { mut warnings, mentioned_names: names } = said;
+        let DescriptionLint { mut warnings, mentioned_names: names } = lint;
         warnings.extend(schemas.input_validator.warnings());
         match &schemas.output_validator {
-            Some(Ok(promise)) => warnings.extend(promise.warnings()),
+            Some(Ok(output_validator)) => warnings.extend(output_validator.warnings()),
             Some(Err(why)) => warnings.push(format!("its output schema is left out: {why}")),
             None => {}
         }
         definition.output = schemas.output_validator().map(|it| it.schema().clone());
-        definition.source = Source::Mcp { server: server.to_owned() };
-        definition.revision = Some(line.pins().revision((server, &tool.name), &sight));
-        let raw = tool.name.clone();
-        let line = Arc::clone(line);
+        definition.source = Source::Mcp { server: server_name.to_owned() };
+        definition.revision = Some(server.pins().revision((server_name, &tool.name), &snapshot));
+        let remote_name = tool.name.clone();
+        let server = Arc::clone(server);
         Self(Arc::new(Inner {
             definition,
             schemas,
-            remote_name: raw,
-            snapshot: sight,
+            remote_name,
+            snapshot,
             warnings,
             mentioned_names: names,
-            server: line,
+            server,
         }))
     }
 
@@ -185,10 +185,10 @@ impl ForeignTool {
         &self.0.remote_name
     }
 
-    /// Returns what is suspicious about the tool; `strangers` are the tools that are not the server's
+    /// Returns what is suspicious about the tool; `other_tools` are the tools that are not the server's
     /// own.
-    pub(super) fn lint_warnings(&self, strangers: &OtherToolNames) -> Vec<String> {
-        let mentions = description_lint::mention_warnings(&self.0.mentioned_names, strangers);
+    pub(super) fn lint_warnings(&self, other_tools: &OtherToolNames) -> Vec<String> {
+        let mentions = description_lint::mention_warnings(&self.0.mentioned_names, other_tools);
         self.0.warnings.iter().cloned().chain(mentions).collect()
     }
 
@@ -205,9 +205,9 @@ impl ForeignTool {
 
     /// Whether the revision is current. Another process may have recorded a change since the listing.
     fn is_current(&self) -> bool {
-        let Inner { definition, server: line, remote_name: raw, snapshot: sight, .. } = &*self.0;
+        let Inner { definition, server, remote_name, snapshot, .. } = &*self.0;
         let revision = definition.revision.as_deref().unwrap_or_default();
-        line.pins().is_cached_revision(revision, (line.name(), raw), sight)
+        server.pins().is_cached_revision(revision, (server.name(), remote_name), snapshot)
     }
 
     /// Returns the tool with its current revision.
@@ -220,8 +220,8 @@ impl ForeignTool {
 
     /// Pins the definition for the host.
     pub(super) fn pin_definition(&self) -> Result<(), ToolError> {
-        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.0;
-        line.pins().pin_tool(None, (line.name(), raw), sight).map_err(pin_write_error)
+        let Inner { server, remote_name, snapshot, .. } = &*self.0;
+        server.pins().pin_tool(None, (server.name(), remote_name), snapshot).map_err(pin_write_error)
     }
 }
 
@@ -249,14 +249,14 @@ impl Tool for ForeignTool {
             true => schemas.input_validator.validate_args(name, args)?,
             false => {
                 let (schemas, args) = (Arc::clone(schemas), args.kept());
-                let (tool, contract) = (name.to_owned(), &self.0.schemas.input_validator);
-                let taken = move || schemas.input_validator.validate_args(&tool, &args);
+                let (tool, input_validator) = (name.to_owned(), &self.0.schemas.input_validator);
+                let validate = move || schemas.input_validator.validate_args(&tool, &args);
                 blocking_pool::block_with_timeout(
                     &self.0.server.pools().validation,
                     BLOCKING_TIMEOUT,
-                    taken,
+                    validate,
                 )
-                .unwrap_or_else(|| Err(contract.too_expensive_error(name)))?
+                .unwrap_or_else(|| Err(input_validator.too_expensive_error(name)))?
             }
         };
         let was_shown = AtomicBool::new(false);
@@ -280,28 +280,28 @@ impl Prepared for PreparedForeignCall {
     }
 
     fn summary(&self) -> Option<String> {
-        let Inner { server: line, remote_name: raw, .. } = &*self.tool.0;
-        Some(format!("Calling {raw} of {}", line.name()))
+        let Inner { server, remote_name, .. } = &*self.tool.0;
+        Some(format!("Calling {remote_name} of {}", server.name()))
     }
 
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.tool.0;
-        let name = format!("{}/{raw}", line.name());
+        let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
+        let name = format!("{}/{remote_name}", server.name());
         // Record the definition now: any decision voids the approvals of an earlier one.
-        line.pins().record_shown((line.name(), raw), sight);
-        let is_seen = line.pins().is_pinned(cx.session().seer(), (line.name(), raw), sight);
+        server.pins().record_shown((server.name(), remote_name), snapshot);
+        let is_seen = server.pins().is_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
         let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION_PERMISSION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
-        let Inner { server: line, remote_name: raw, snapshot: sight, .. } = &*self.tool.0;
-        line.pins().record_shown((line.name(), raw), sight);
+        let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
+        server.pins().record_shown((server.name(), remote_name), snapshot);
         self.was_shown.store(true, Ordering::Relaxed);
         let difference =
-            line.pins().diff_since_pinned(cx.session().seer(), (line.name(), raw), sight);
+            server.pins().diff_since_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
         let Some(difference) = difference else { return Ok(None) };
-        let warnings = self.tool.lint_warnings(&line.other_tool_names());
+        let warnings = self.tool.lint_warnings(&server.other_tool_names());
         let about = if difference.is_first {
             "this tool was never run before; this is its whole definition"
         } else {
@@ -323,14 +323,14 @@ impl Prepared for PreparedForeignCall {
 
 /// Returns how a result violates the output schema of its tool, if it does.
 async fn find_output_violation(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
-    let Inner { schemas, server: line, .. } = &*tool.0;
-    let promise = schemas.output_validator()?;
-    let Some(value) = result.filter(|value| !promise.is_cheap(value)) else {
-        return promise.find_violation(result);
+    let Inner { schemas, server, .. } = &*tool.0;
+    let output_validator = schemas.output_validator()?;
+    let Some(value) = result.filter(|value| !output_validator.is_cheap(value)) else {
+        return output_validator.find_violation(result);
     };
     let (schemas, value) = (Arc::clone(schemas), value.clone());
-    let judged = move |_: &AbandonFlag| schemas.output_validator()?.find_violation(Some(&value));
-    blocking_pool::run_with_timeout(&line.pools().validation, VALIDATION_TIMEOUT, judged)
+    let validate = move |_: &AbandonFlag| schemas.output_validator()?.find_violation(Some(&value));
+    blocking_pool::run_with_timeout(&server.pools().validation, VALIDATION_TIMEOUT, validate)
         .await
         .unwrap_or_else(|| Some(TOO_EXPENSIVE.to_owned()))
 }
@@ -341,63 +341,63 @@ async fn run_call(
     was_shown: bool,
     cx: Context,
 ) -> Result<Output, ToolError> {
-    let Inner { server: line, remote_name: raw, .. } = &*tool.0;
+    let Inner { server, remote_name, .. } = &*tool.0;
     let remote =
-        line.connect().await.map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
-    if !line.offers_tool(&tool) {
+        server.connect().await.map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
+    if !server.offers_tool(&tool) {
         return Err(ToolError::conflict(format_args!(
-            "the server `{}` changed the definition of `{raw}`, so it was not called",
-            line.name()
+            "the server `{}` changed the definition of `{remote_name}`, so it was not called",
+            server.name()
         ))
         .hint("read the new definition of the tool, then call it again"));
     }
     // A user who approved the call has seen the definition; a rule or a mode has not.
     let user = was_shown.then(|| cx.session().seer());
-    line.pins().record_run(user, (line.name(), raw), &tool.0.snapshot).map_err(pin_write_error)?;
+    server.pins().record_run(user, (server.name(), remote_name), &tool.0.snapshot).map_err(pin_write_error)?;
     if !tool.is_current() {
-        line.refresh_revision(&tool);
+        server.refresh_revision(&tool);
     }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message: String| {
-        cx.progress(done, total, line.secrets().clean_text(&message));
+        cx.progress(done, total, server.secrets().clean_text(&message));
     };
-    let answers =
-        ServerRequestHandler::new(line.name(), raw, line.client_features().clone(), cx.clone());
+    let request_handler =
+        ServerRequestHandler::new(server.name(), remote_name, server.client_features().clone(), cx.clone());
     let called = RemoteCall {
-        server: line.name(),
-        tool: raw,
+        server: server.name(),
+        tool: remote_name,
         arguments: &arguments,
-        timeout: line.call_timeout(),
+        timeout: server.call_timeout(),
         on_progress: &report,
-        request_handler: &answers,
+        request_handler: &request_handler,
         cancel,
     };
-    let longest = line.max_call_duration();
-    let late = |_| {
+    let longest = server.max_call_duration();
+    let timed_out = |_| {
         let why =
             format_args!("it was not done after {longest:?}, in spite of its progress reports");
         Err(RemoteError::timeout(why))
     };
-    let called = timeout(longest, remote.call_tool(called)).await.unwrap_or_else(late);
+    let called = timeout(longest, remote.call_tool(called)).await.unwrap_or_else(timed_out);
     let mut result = match called {
         Ok(result) => result,
         Err(error) => {
-            let error = line.record_failure(error);
+            let error = server.record_failure(error);
             return Err(call_failure(&tool, error, &cx));
         }
     };
     let failed = result.is_error;
     if failed {
-        line.secrets().redact_result(&mut result);
+        server.secrets().redact_result(&mut result);
     }
-    let promise = tool.0.schemas.output_validator();
-    let broken = find_output_violation(&tool, result.structured_content.as_ref()).await;
-    if failed || broken.is_some() {
+    let output_validator = tool.0.schemas.output_validator();
+    let violation = find_output_violation(&tool, result.structured_content.as_ref()).await;
+    if failed || violation.is_some() {
         let structured = result.structured_content.clone();
         structured.into_iter().for_each(|value| cx.metadata("structured", value));
     }
-    if broken.is_some()
+    if violation.is_some()
         && let Some(value) = result.structured_content.take()
         && result.content.is_empty()
     {
@@ -405,9 +405,9 @@ async fn run_call(
         // so it is passed on as text only.
         result.content.push(json!({ "type": "text", "text": value.to_string() }));
     }
-    let output = result::convert_result(result, promise.is_some());
-    if let Some(how) = broken.filter(|_| !failed) {
-        let error = line.record_failure(RemoteError::protocol(how));
+    let output = result::convert_result(result, output_validator.is_some());
+    if let Some(how) = violation.filter(|_| !failed) {
+        let error = server.record_failure(RemoteError::protocol(how));
         let mut told = call_failure(&tool, error, &cx);
         if !output.as_text().is_empty() {
             told.append(output.as_text());
@@ -427,17 +427,17 @@ const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later
 
 /// Returns the error for the model, and reports it to programs as metadata.
 fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
-    let Inner { server: line, remote_name: raw, .. } = &*tool.0;
+    let Inner { server, remote_name, .. } = &*tool.0;
     let class = error.class;
     cx.metadata(
         "mcp_error",
         json!({
-            "error_type": class.as_str(), "server": line.name(), "tool": raw,
+            "error_type": class.as_str(), "server": server.name(), "tool": remote_name,
             "original_error": error.message, "is_error": true,
         }),
     );
     let label = class.as_str().to_ascii_uppercase();
-    let message = format!("[{label}] server `{}`, tool `{raw}`: {}", line.name(), error.message);
+    let message = format!("[{label}] server `{}`, tool `{remote_name}`: {}", server.name(), error.message);
     let told = match class {
         ErrorClass::Connection if error.not_run => {
             ToolError::unavailable(message).hint(NOT_RUN_HINT)

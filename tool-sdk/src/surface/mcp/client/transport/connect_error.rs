@@ -36,9 +36,9 @@ impl From<RemoteError> for ConnectError {
 pub(super) fn connect_error(
     error: ClientInitializeError,
     words: String,
-    overflow: &ProtocolViolation,
+    violation: &ProtocolViolation,
 ) -> ConnectError {
-    if let Some(error) = overflow.to_error() {
+    if let Some(error) = violation.to_error() {
         return error.with_stderr(words).into();
     }
     let needs_login = error.is_authorization_required();

@@ -47,11 +47,11 @@ pub(crate) async fn connect_http(
         config = config.auth_header(token.clone());
     }
     let meet = |mode| {
-        let ears = Arc::new(NotificationHandler::new(questions.clone()));
-        let client = LenientHttpClient { client: client.clone(), notifications: Arc::clone(&ears) };
+        let notifications = Arc::new(NotificationHandler::new(questions.clone()));
+        let client = LenientHttpClient { client: client.clone(), notifications: Arc::clone(&notifications) };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         async move {
-            start_session(transport, None, ProtocolViolation::default(), None, ears, mode).await
+            start_session(transport, None, ProtocolViolation::default(), None, notifications, mode).await
         }
     };
     connect_with_fallback(meet, DISCOVER_TIMEOUT).await

@@ -48,10 +48,10 @@ where
     R: AsyncRead,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    pub(super) fn new(read: R, write: W, overflow: ProtocolViolation) -> Self {
+    pub(super) fn new(read: R, write: W, violation: ProtocolViolation) -> Self {
         let read = FramedRead::new(
             read,
-            MessageDecoder { violation: overflow, scanned: 0, queued: VecDeque::new() },
+            MessageDecoder { violation, scanned: 0, queued: VecDeque::new() },
         );
         Self { read, write: AsyncRwTransport::new_client(tokio::io::empty(), write) }
     }

@@ -21,20 +21,20 @@ pub(super) fn is_list_request(message: &ClientJsonRpcMessage) -> bool {
 
 /// Records the names in the response to `tools/list`, and returns it.
 pub(super) fn record_listed_names(
-    ears: &Arc<NotificationHandler>,
+    notifications: &Arc<NotificationHandler>,
     posted: StreamableHttpPostResponse,
 ) -> StreamableHttpPostResponse {
     match posted {
         StreamableHttpPostResponse::Json(answer, session) => {
-            ears.record_listed_names(&answer);
+            notifications.record_listed_names(&answer);
             StreamableHttpPostResponse::Json(answer, session)
         }
         StreamableHttpPostResponse::Sse(events, session) => {
-            let ears = Arc::clone(ears);
+            let notifications = Arc::clone(notifications);
             let events = events.inspect(move |event| {
                 let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
                 if let Some(Ok(message)) = data.map(serde_json::from_str) {
-                    ears.record_listed_names(&message);
+                    notifications.record_listed_names(&message);
                 }
             });
             StreamableHttpPostResponse::Sse(events.boxed(), session)

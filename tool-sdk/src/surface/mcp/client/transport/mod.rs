@@ -155,18 +155,18 @@ struct RmcpConnection {
 async fn start_session<T>(
     transport: T,
     patience: Option<Duration>,
-    overflow: ProtocolViolation,
+    violation: ProtocolViolation,
     child: Option<PipedChild>,
-    ears: Arc<NotificationHandler>,
+    notifications: Arc<NotificationHandler>,
     mode: ClientLifecycleMode,
 ) -> Result<Arc<dyn RemoteConnection>, ConnectError>
 where
     T: Transport<RoleClient> + 'static,
 {
     let closed = CancellationToken::new();
-    let (own, shared) = (overflow.clone(), Arc::clone(&ears));
+    let (own, shared) = (violation.clone(), Arc::clone(&notifications));
     let guarded = RequestIdGuard::new(transport, patience, own, shared, closed.clone())?;
-    let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
+    let service = serve_client_with_lifecycle(Arc::clone(&notifications), guarded, mode).await;
     let service = match service {
         Ok(service) => service,
         Err(error) => {
@@ -174,12 +174,12 @@ where
                 Some(child) => child.final_stderr().await,
                 None => String::new(),
             };
-            return Err(connect_error(error, words, &overflow));
+            return Err(connect_error(error, words, &violation));
         }
     };
     // Tools are cached by the connection, not by rmcp.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let listening = subscription::watch_subscription(service.peer().clone(), Arc::clone(&ears));
+    let listening = subscription::watch_subscription(service.peer().clone(), Arc::clone(&notifications));
     let stop = closed.child_token();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
@@ -188,9 +188,9 @@ where
     Ok(Arc::new(RmcpConnection {
         service,
         runtime,
-        notifications: ears,
+        notifications,
         closed,
-        violation: overflow,
+        violation,
         child,
         listing_warnings: remarks,
         _subscription_guard: _listening,

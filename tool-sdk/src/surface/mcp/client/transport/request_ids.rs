@@ -74,8 +74,8 @@ impl<T> RequestIdGuard<T> {
     pub(super) fn new(
         inner: T,
         patience: Option<Duration>,
-        overflow: ProtocolViolation,
-        ears: Arc<NotificationHandler>,
+        violation: ProtocolViolation,
+        notifications: Arc<NotificationHandler>,
         closed: CancellationToken,
     ) -> Result<Self, RemoteError> {
         let random = getrandom::u64().map_err(|error| {
@@ -94,8 +94,8 @@ impl<T> RequestIdGuard<T> {
             discover_request: meeting,
             initialize_request: greeting,
             unanswered,
-            violation: overflow,
-            notifications: ears,
+            violation,
+            notifications,
             closed,
         })
     }

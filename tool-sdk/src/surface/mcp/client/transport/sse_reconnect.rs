@@ -48,7 +48,7 @@ struct ReconnectingStream {
 /// Fails where the server has no such stream.
 pub(super) async fn reconnecting_stream(
     open: impl Fn(Option<String>) -> BoxFuture<'static, Result<BoxedSseResponse>> + Send + 'static,
-    ears: Arc<NotificationHandler>,
+    notifications: Arc<NotificationHandler>,
 ) -> Result<BoxedSseResponse> {
     let events = match open(None).await {
         Ok(events) => Some(events),
@@ -58,7 +58,7 @@ pub(super) async fn reconnecting_stream(
     let (open, pause) = (Box::new(open), Backoff::new());
     let steady = ReconnectingStream {
         open,
-        notifications: ears,
+        notifications,
         events,
         last_event_id: None,
         retry: None,
@@ -147,8 +147,8 @@ mod tests {
 
     /// Returns the event id and the time of each opening, and whether the tools are listed again.
     async fn opened(streams: Streams) -> (Vec<(Option<String>, u64)>, bool) {
-        let (begun, ears) = (Instant::now(), Arc::new(NotificationHandler::default()));
-        ears.expect_changes();
+        let (begun, notifications) = (Instant::now(), Arc::new(NotificationHandler::default()));
+        notifications.expect_changes();
         let streams = Arc::new(Mutex::new(streams));
         let opened = Arc::<Mutex<Vec<_>>>::default();
         let noted = Arc::clone(&opened);
@@ -160,10 +160,10 @@ mod tests {
             let next = next.map(|events| stream::iter(events.into_iter().map(Ok)).boxed());
             Box::pin(async { next })
         };
-        if let Ok(events) = reconnecting_stream(open, Arc::clone(&ears)).await {
+        if let Ok(events) = reconnecting_stream(open, Arc::clone(&notifications)).await {
             events.for_each(|_| async {}).await;
         }
-        let looks = ears.wait_for_change().now_or_never().is_some();
+        let looks = notifications.wait_for_change().now_or_never().is_some();
         let opened = opened.lock().unwrap().clone();
         (opened, looks)
     }

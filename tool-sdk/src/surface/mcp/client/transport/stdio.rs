@@ -27,11 +27,11 @@ pub(crate) fn start_program<'a>(
     let run = launch.build_command();
     let meet = move |mode| {
         let started = PipedChild::spawn(&run);
-        let ears = Arc::new(NotificationHandler::new(questions.clone()));
+        let notifications = Arc::new(NotificationHandler::new(questions.clone()));
         async move {
             let (child, output, input) = started
                 .map_err(|error| RemoteError::connection(error.to_string()).with_source(error))?;
-            connect_io(output, input, Some(child), ears, mode).await
+            connect_io(output, input, Some(child), notifications, mode).await
         }
     };
     // A program that starts slowly must not be started twice.
@@ -47,16 +47,16 @@ pub(super) fn connect_io<R, W>(
     read: R,
     write: W,
     child: Option<PipedChild>,
-    ears: Arc<NotificationHandler>,
+    notifications: Arc<NotificationHandler>,
     mode: ClientLifecycleMode,
 ) -> StartFuture
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let overflow = ProtocolViolation::default();
-    let lines = LineTransport::new(read, write, overflow.clone());
-    Box::pin(start_session(lines, discover_timeout(&mode), overflow, child, ears, mode))
+    let violation = ProtocolViolation::default();
+    let lines = LineTransport::new(read, write, violation.clone());
+    Box::pin(start_session(lines, discover_timeout(&mode), violation, child, notifications, mode))
 }
 
 /// Returns no timeout for a server that already failed the older handshake: it is only slow.

@@ -13,13 +13,13 @@ use super::backoff::Backoff;
 use super::notifications::NotificationHandler;
 
 /// Subscribes to changes until it is cancelled.
-pub(super) async fn watch_subscription(peer: Peer<RoleClient>, ears: Arc<NotificationHandler>) {
+pub(super) async fn watch_subscription(peer: Peer<RoleClient>, notifications: Arc<NotificationHandler>) {
     let Some(info) = peer.peer_info() else { return };
     let tools = info.capabilities.tools.as_ref();
     if tools.and_then(|tools| tools.list_changed) != Some(true) {
         return;
     }
-    ears.expect_changes();
+    notifications.expect_changes();
     if info.protocol_version.has_initialize() {
         // An older server notifies without a subscription.
         return;
@@ -29,7 +29,7 @@ pub(super) async fn watch_subscription(peer: Peer<RoleClient>, ears: Arc<Notific
         let wanted = SubscriptionFilter::builder().tools_list_changed().build();
         match peer.listen(wanted).await {
             Ok(subscription) => {
-                ears.notify_possible_change();
+                notifications.notify_possible_change();
                 drain_subscription(subscription).await;
             }
             Err(ServiceError::McpError(no)) if no.code == ErrorCode::METHOD_NOT_FOUND => return,
