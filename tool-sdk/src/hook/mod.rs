@@ -27,6 +27,7 @@ pub(crate) use self::opinion::{Spoken, Verdict};
 pub(crate) use self::registered::Registered;
 pub(crate) use self::step::Later;
 pub use self::step::Step;
+use crate::call::Outcome;
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
@@ -95,6 +96,15 @@ pub trait Hook: Send + Sync + 'static {
     ) -> Step<'a, Result<(), ToolError>> {
         let _ = (call, result);
         Step::now(Ok(()))
+    }
+
+    /// Observes how a call ended, read-only: also a call that was denied, whose arguments were
+    /// invalid, or whose tool is unknown. Runs after the output was truncated, before the
+    /// terminal event is emitted.
+    ///
+    /// It must not block. A panic in it changes nothing for the call.
+    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+        let _ = (call, outcome);
     }
 
     /// Whether `after` wants to know [how long the tool ran](HookedCall::elapsed), which takes

@@ -12,6 +12,7 @@ use crate::call::{Note, Outcome};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
+use crate::hook::HookedCall;
 use crate::pipeline::fit;
 use crate::pipeline::trace::{self, Traced};
 use crate::tool::Prepared;
@@ -99,15 +100,30 @@ impl Frame<'_> {
 
         // finish
         trace::stage(self, T::IS_ON, "finish");
-        self.record_run(done);
-        self.release();
-        if self.is_heard() {
-            self.tell_end(done);
-        }
-        self.begun = None;
         let aside = self.extra.as_mut().map(|extra| take(&mut extra.aside)).unwrap_or_default();
         let result = result.take().unwrap_or_else(|| Err(no_result()));
-        Outcome { call: self.id.clone(), result, aside }
+        let outcome = Outcome { call: self.id.clone(), result, aside };
+        self.observe(&outcome);
+        self.record_run(&outcome.result);
+        self.release();
+        if self.is_heard() {
+            self.tell_end(&outcome.result);
+        }
+        self.begun = None;
+        outcome
+    }
+
+    /// Lets the hooks observe the outcome.
+    fn observe(&self, outcome: &Outcome) {
+        if !self.is_hooked() {
+            return;
+        }
+        let seen = self.seen();
+        self.is_done(&seen);
+        let call = HookedCall::new(&seen);
+        for hook in self.core.hooks.iter().filter(|hook| hook.sees(self.definition)) {
+            let _ = catch_unwind(AssertUnwindSafe(|| hook.hook.observe(&call, outcome)));
+        }
     }
 
     /// Tells what waits of the call's output.
@@ -134,8 +150,10 @@ impl Frame<'_> {
     #[cold]
     fn dropped(&self, begun: u64) {
         self.release();
-        let dropped = ToolError::aborted("the call was dropped");
-        self.event_of(begun, || self.terminal(&Err(dropped)));
+        let result = Err(ToolError::aborted("the call was dropped"));
+        let outcome = Outcome { call: self.id.clone(), result, aside: Default::default() };
+        self.observe(&outcome);
+        self.event_of(begun, || self.terminal(&outcome.result));
     }
 
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
