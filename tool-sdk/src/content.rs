@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::seldom::Seldom;
 
 /// The result of a tool.
 ///
@@ -29,7 +28,7 @@ use crate::seldom::Seldom;
 pub struct Output {
     text: String,
     form: Form,
-    beside: Seldom<Option<Box<Beside>>>,
+    beside: Option<Box<Beside>>,
 }
 
 /// Whether the text is prose or the JSON text of a structured value.
@@ -83,7 +82,7 @@ impl Output {
         Ok(Self {
             text: serde_json::to_string(value)?,
             form: Form::Json,
-            beside: Seldom::default(),
+            beside: None,
         })
     }
 
@@ -319,7 +318,7 @@ impl Output {
         }
         let (heading, _, footing) = self.sections();
         let keeps = (text.starts_with(heading), text.ends_with(footing));
-        if let Some(beside) = &mut *self.beside {
+        if let Some(beside) = &mut self.beside {
             beside.heading *= usize::from(keeps.0);
             beside.footing *= usize::from(keeps.1);
             // It is another text.
@@ -337,7 +336,7 @@ impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Output");
         out.field("text", &self.text);
-        if let Some(beside) = &*self.beside {
+        if let Some(beside) = &self.beside {
             out.field("title", &beside.title)
                 .field("structured", &beside.structured)
                 .field("metadata", &beside.metadata)

@@ -68,12 +68,13 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
+mod scheduler;
 #[cfg(feature = "process")]
 pub mod process;
 mod redact;
 mod registry;
 mod schema;
-mod seldom;
+
 mod store;
 mod surface;
 #[cfg(feature = "testing")]
@@ -136,7 +137,7 @@ pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
 #[cfg(feature = "hooks")]
 pub use self::hook::external::{ExternalHooks, HookConfigError};
-pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
+pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority};
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tool_sdk::{
     Approver, Ask, Audit, AuditRecord, Call, Context, Definition, DynamicTool, Events, Hook,
     HookedCall, OnError, Opinion, Outcome, Output, Pipeline, Priority, Registry, Reply, Risk,
-    RiskClass, Rule, Schema, Session, Step, Subject, ToolError, ToolName, tool, tools,
+    RiskClass, Rule, Schema, Session, Subject, ToolError, ToolName, tool, tools,
 };
 
 /// What a scenario wrote down.
@@ -191,26 +191,25 @@ impl Hook for ScriptedHook {
         self.name.into()
     }
 
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         self.recorder.note(format!("before   {} {}", self.name, call.arguments()));
         match self.before {
-            Before::Nothing => Step::now(Ok(Opinion::none())),
-            Before::Opine(opinion) => Step::now(Ok(opinion())),
-            Before::OpineLater(opinion) => Step::later(async move {
+            Before::Nothing => Ok(Opinion::none()),
+            Before::Opine(opinion) => Ok(opinion()),
+            Before::OpineLater(opinion) => async move {
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 Ok(opinion())
-            }),
-            Before::Fail => Step::now(Err(ToolError::failed("the hook is broken"))),
+            }.await,
+            Before::Fail => Err(ToolError::failed("the hook is broken")),
             Before::Panic => panic!("the hook panics"),
-            Before::Hang => Step::later(std::future::pending()),
+            Before::Hang => std::future::pending().await,
         }
     }
 
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(&self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let text = match &*result {
             Ok(output) => output.as_text().to_owned(),
             Err(error) => error.to_string(),
@@ -220,11 +219,11 @@ impl Hook for ScriptedHook {
             After::Nothing => {}
             After::Replace(text) => *result = Ok(Output::text(text)),
             After::Halt(reason) => call.halt(reason),
-            After::Fail => return Step::now(Err(ToolError::failed("the hook is broken"))),
+            After::Fail => return Err(ToolError::failed("the hook is broken")),
             After::Panic => panic!("the hook panics"),
-            After::Hang => return Step::later(std::future::pending()),
+            After::Hang => return std::future::pending().await,
         }
-        Step::now(Ok(()))
+        Ok(())
     }
 
     fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {

@@ -13,7 +13,7 @@ use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, Opinion, Priority};
 use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
@@ -185,24 +185,23 @@ impl Stops {
 }
 
 impl Hook for Stops {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let stops = self.before && Self::sees(call);
-        Step::now(Ok(if stops { Opinion::halt("enough") } else { Opinion::none() }))
+        Ok(if stops { Opinion::halt("enough") } else { Opinion::none() })
     }
 
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        _: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(&self,
+        call: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let stops = !self.before && Self::sees(call);
-        Step::later(async move {
+        async move {
             tokio::time::sleep(PAUSE).await;
             if stops {
                 call.halt("enough");
             }
             Ok(())
-        })
+        }.await
     }
 }
 
@@ -240,11 +239,11 @@ async fn a_halt_takes_back_what_is_asked() {
 struct Slow;
 
 impl Hook for Slow {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::later(async {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async {
             tokio::time::sleep(PAUSE).await;
             Ok(Opinion::halt("enough"))
-        })
+        }.await
     }
 }
 
@@ -265,7 +264,7 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
         }
     }
     impl Prepared for KeyedCall {
-        fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+        fn run(self: Box<Self>, _: Approved) -> Running {
             Box::pin(async move {
                 let began = Instant::now();
                 tokio::time::sleep(PAUSE).await;
@@ -346,12 +345,12 @@ async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
 struct Ponders;
 
 impl Hook for Ponders {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let is_first = call.value()["text"] == "z1";
-        Step::later(async move {
+        async move {
             tokio::time::sleep(PAUSE * u32::from(is_first)).await;
             Ok(Opinion::none())
-        })
+        }.await
     }
 }
 

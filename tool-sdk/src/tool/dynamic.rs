@@ -98,12 +98,8 @@ struct PreparedValue {
 }
 
 impl Prepared for PreparedValue {
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, approved: Approved) -> Running {
         (self.handler)(self.args, approved.context())
-    }
-
-    fn has_no_wish(&self) -> bool {
-        self.notes.is_empty()
     }
 
     fn notes(&self) -> &[Note] {

@@ -33,7 +33,6 @@ pub(crate) use self::select::any_forbids;
 #[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
-pub(crate) use self::view::Policy;
 pub use self::view::View;
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
@@ -223,7 +222,7 @@ impl Toolset {
     /// one of them takes out cannot be called. Names, aliases, risk, permission, scopes
     /// and limits stay as they are, whatever a hook writes there.
     #[must_use]
-    pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<dyn Hook>) -> Self {
+    pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<impl Hook>) -> Self {
         self.with_definition_hook_at(Priority::DEFAULT, pattern, hook)
     }
 
@@ -233,7 +232,7 @@ impl Toolset {
         self,
         priority: Priority,
         pattern: impl Into<String>,
-        hook: Arc<dyn Hook>,
+        hook: Arc<impl Hook>,
     ) -> Self {
         self.with_registered(Registered::new(pattern, priority, hook))
     }

@@ -16,9 +16,8 @@ use super::model::ModelProfile;
 use super::rules::{Synonyms, passed_over, unmatched};
 use super::search;
 use crate::effect::RiskClass;
-use crate::loop_guard;
 use crate::name::ToolName;
-use crate::permission::{Action, Mode, Names, Rule, Ruleset};
+use crate::permission::{Mode, Names, Rule, Ruleset};
 use crate::registry::Index;
 use crate::tool::{Definition, Flags, Label, Tool};
 
@@ -39,12 +38,8 @@ pub struct View {
 pub(crate) struct Policy {
     /// The rules that speak of the tool.
     pub(crate) rules: Ruleset,
-    /// What holds for every call that has nothing to add: no subjects, no wish to be asked.
-    pub(crate) settled: Option<Action>,
     /// Whether every call is denied, so that there is no use in telling models of the tool.
     hidden: bool,
-    /// The name of the tool, to the guard against loops.
-    pub(crate) number: u64,
     /// What is told of the tool, made for the first who listens.
     label: OnceLock<Arc<Label>>,
 }
@@ -53,17 +48,9 @@ impl Policy {
     fn new(definition: &Definition, names: &Names<'_>, rules: &Ruleset, mode: Mode) -> Self {
         let own = rules.about(names.clone());
         let class = definition.risk.class;
-        let settled = own.settled(mode, class);
         // What may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        let (number, label) = (loop_guard::number(definition.name.as_str()), OnceLock::new());
-        Self { hidden: banned || own.hides_all(names), rules: own, settled, number, label }
-    }
-
-    /// Of a tool that there is not: nothing holds for its calls.
-    pub(crate) fn of_nothing() -> Self {
-        let (rules, number, label) = Default::default();
-        Self { rules, settled: None, hidden: true, number, label }
+        Self { hidden: banned || own.hides_all(names), rules: own, label: OnceLock::new() }
     }
 
     /// What is told of the tool, which has this definition.

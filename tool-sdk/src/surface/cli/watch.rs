@@ -46,7 +46,9 @@ impl Watch {
 
     /// Tells what is left to tell.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
-        self.view.tell(self.events.try_recv_all(), stderr);
+        while let Some(event) = self.events.try_recv() {
+            self.view.tell(&event, stderr);
+        }
         if let View::Live(live) = self.view {
             live.finish(stderr);
         }
@@ -55,8 +57,8 @@ impl Watch {
 
 impl View {
     /// That nobody reads it is no reason to end a call.
-    pub(super) fn tell(&mut self, events: &[ToolEvent], stderr: &mut dyn Write) {
-        for event in events {
+    pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
+        {
             match self {
                 Self::Live(live) => live.tell(event, stderr),
                 Self::Lines => {

@@ -26,7 +26,7 @@ pub(crate) fn take(
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
     let (text, checks) = (raw.text(), table.checks());
-    let mut digest = raw.is_digested().then(Digest::default);
+    let mut digest = None::<Digest>;
     let left = match text.len() <= MAX_BYTES {
         true => match usual::take(text, checks.quick(), slots, &mut digest) {
             Ok(()) => {
@@ -46,7 +46,7 @@ pub(super) fn take_the_long_way(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
-    walk(table, raw, slots, Left::default(), raw.is_digested().then(Digest::default))
+    walk(table, raw, slots, Left::default(), None::<Digest>)
 }
 
 /// The long way, from where the usual one ended.

@@ -88,7 +88,7 @@ impl Stage {
             folders = folders.protect_when_there(&file);
         }
         if let Some(hooks) = &hooks {
-            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
+            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks));
         }
         if let Some(approver) = approver {
             pipeline = pipeline.shared_approver(approver);

@@ -261,7 +261,7 @@ struct PreparedCall {
 }
 
 impl Prepared for PreparedCall {
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, approved: Approved) -> Running {
         let was_shown = self.was_shown.into_inner();
         Box::pin(call(self.tool, self.arguments, was_shown, approved.context()))
     }
