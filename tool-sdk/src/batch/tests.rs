@@ -392,21 +392,22 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
 // F48: a call that a hook changed has another question, which comes in its turn and does come.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_takes_the_place_of_another_is_shown() {
-    let hall = Arc::new(Hall::new(3, 4));
-    let spot = |at| Arc::new(Spot { hall: Arc::clone(&hall), at });
-    let places: Vec<_> = (0..3).map(|at| Place { hall: Arc::clone(&hall), at }).collect();
-    places.iter().for_each(Place::asks);
-    spot(1).shown();
-    spot(2).shown();
-    let again = places[1].line();
-    let mut waiting = (again.clone().come(), again.clone().come(), spot(2).come());
+    let scheduler = Arc::new(BatchScheduler::new(3, 4));
+    let prompt = |at| Arc::new(CallPrompt { scheduler: Arc::clone(&scheduler), at });
+    let slots: Vec<_> =
+        (0..3).map(|at| CallSlot { scheduler: Arc::clone(&scheduler), at }).collect();
+    slots.iter().for_each(CallSlot::mark_waiting_for_approval);
+    prompt(1).mark_prompt_shown();
+    prompt(2).mark_prompt_shown();
+    let again = slots[1].prompt_order();
+    let mut waiting = (again.clone().wait_for_turn(), again.clone().wait_for_turn(), prompt(2).wait_for_turn());
     let soon = Duration::from_secs(1);
     assert!(tokio::time::timeout(soon, &mut waiting.0).await.is_err(), "the first was not shown");
     assert!(tokio::time::timeout(soon, &mut waiting.1).await.is_err());
     assert!(tokio::time::timeout(soon, &mut waiting.2).await.is_err());
-    spot(0).shown();
+    prompt(0).mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.0).await.expect("it is its turn");
     tokio::time::timeout(soon, &mut waiting.1).await.expect("whoever waits for it hears it");
-    again.shown();
+    again.mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.2).await.expect("nothing is before it");
 }

@@ -51,7 +51,9 @@ impl Invocation<'_> {
     async fn decide_and_ask(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
         let context = self.context();
         let ApprovalResult { decision, answer, halted, .. } = loop {
+            self.enter_stage("loop_guard");
             self.check_loop_guard(call);
+            self.enter_stage("authorize");
             let decision = decide(self, call, &context);
             let mut result = match decision.action {
                 Action::Allow | Action::Deny => ApprovalResult::without_prompt(decision),
@@ -64,7 +66,6 @@ impl Invocation<'_> {
             let Some(change) = result.change.take() else { break result };
             self.enter_stage("before_hooks");
             self.apply_rewrite(change, call).await?;
-            self.enter_stage("authorize");
         };
         if let Some(reason) = halted {
             self.metadata.halted = Some(reason);

@@ -96,7 +96,6 @@ async fn cancelled_calls_reach_no_hook() {
 #[derive(Default)]
 struct Slow {
     waits: bool,
-    wants_elapsed: bool,
     /// When it began to look, and what it was told then.
     looked: OnceLock<(Instant, Option<Duration>)>,
 }
@@ -119,15 +118,12 @@ impl Hook for Arc<Slow> {
         Ok(())
     }
 
-    fn wants_elapsed(&self) -> bool {
-        self.wants_elapsed
-    }
 }
 
 // What a hook takes itself is not the tool's time.
 #[tokio::test]
 async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
-    let hook = Arc::new(Slow { wants_elapsed: true, ..Slow::default() });
+    let hook = Arc::new(Slow::default());
     let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
     let before = Instant::now();
     pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
@@ -250,18 +246,18 @@ impl Defect {
         answer
     }
 
-    fn step<'a, T: Send + 'a>(self, when: &str, answer: T) -> Result<T, ToolError> {
+    async fn answer<T: Send>(self, when: &str, answer: T) -> Result<T, ToolError> {
         match self.does.strip_prefix(when).unwrap_or_default() {
             " fails" => Err(ToolError::failed("no idea")),
             " panics" => panic!("a defect"),
-            " hangs" => async {
+            " hangs" => {
                 let _bomb = Bomb;
                 std::future::pending().await
-            }.await,
-            " waits" => async {
+            }
+            " waits" => {
                 tokio::task::yield_now().await;
                 Ok(answer)
-            }.await,
+            }
             _ => Ok(answer),
         }
     }
@@ -288,14 +284,14 @@ impl Hook for Defect {
             "changes" => Opinion::none().rewrite(&json!({})),
             _ => Opinion::none(),
         };
-        self.step("before", opinion)
+        self.answer("before", opinion).await
     }
 
     async fn after(&self,
         _: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
-        self.step("after", ())
+        self.answer("after", ()).await
     }
 
     fn on_error(&self) -> OnError {
@@ -306,10 +302,6 @@ impl Hook for Defect {
         self.ask("time_limit", Some(Duration::from_secs(1)))
     }
 
-    fn wants_elapsed(&self) -> bool {
-        self.ask("wants_elapsed", true)
-    }
-
     fn may_allow(&self) -> bool {
         self.ask("may_allow", true)
     }
@@ -318,7 +310,7 @@ impl Hook for Defect {
 // Whatever a hook says of itself is asked when it is added; who panics then is taken for strict.
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_panics_when_asked_about_itself_ends_no_call_and_lets_none_run() {
-    for asked in ["nothing", "name", "on_error", "time_limit", "wants_elapsed", "may_allow"] {
+    for asked in ["nothing", "name", "on_error", "time_limit", "may_allow"] {
         for does in [
             "nothing",
             "changes",

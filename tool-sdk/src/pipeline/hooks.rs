@@ -42,6 +42,7 @@ impl Invocation<'_> {
         if !self.has_hooks() {
             return Ok(());
         }
+        self.enter_stage("before_hooks");
         if let Err(error) = self.consult_hooks(call).await {
             return Err(self.record_refusal(&*call.prepared, error));
         }

@@ -162,12 +162,9 @@ impl<'a> Invocation<'a> {
         let mut call = self.parse_args()?;
         self.emit_pending(&*call.prepared);
         self.check_cancelled()?;
-        self.enter_stage("before_hooks");
         self.run_before_hooks(&mut call).await?;
         self.wait_for_earlier_decisions().await?;
-        self.enter_stage("authorize");
         self.authorize(&mut call).await?;
-        self.enter_stage("schedule");
         let slot = self.wait_for_slot(&mut call).await?;
         self.reauthorize(&mut call).await?;
         self.check_cancelled()?;
@@ -233,11 +230,6 @@ impl<'a> Invocation<'a> {
         self.tool.definition()
     }
 
-    /// Whether the invocation is a call of this very tool.
-    pub(super) fn is_call_of(&self, tool: &Arc<dyn Tool>) -> bool {
-        Arc::ptr_eq(&self.tool, tool)
-    }
-
     /// The arguments as they are now.
     pub(super) fn raw_args(&self) -> &RawArgs<'_> {
         self.rewritten.as_ref().unwrap_or(&self.call.arguments)
@@ -275,6 +267,8 @@ impl<'a> Invocation<'a> {
 
     /// Begins the span of a stage and ends that of the stage before.
     pub(super) fn enter_stage(&mut self, stage: &'static str) {
+        // The span of the stage before ends first.
+        self.stage = Span::none();
         self.stage = trace::stage_span(stage);
     }
 
@@ -341,6 +335,7 @@ impl<'a> Invocation<'a> {
         call: &mut ParsedCall,
     ) -> Result<Option<RunSlot>, ToolError> {
         let Some(scheduler) = self.scheduler else { return Ok(None) };
+        self.enter_stage("schedule");
         let resource = catch_panic(|| call.prepared.parallel_key())?;
         let key = ConcurrencyKey { parallel: self.definition().parallel(), resource };
         let slot = self.unless_cancelled(scheduler.wait_for_slot(&key)).await?;

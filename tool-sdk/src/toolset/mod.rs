@@ -72,7 +72,6 @@ pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
     /// Where the view of the state stands, for who only asks whether it is still the same.
-    shown: AtomicUsize,
     /// Held while a change is made, so that readers wait only for its last step.
     changing: Mutex<()>,
     changed: watch::Sender<()>,
@@ -115,11 +114,10 @@ impl Toolset {
     }
 
     fn of(registry: Registry, state: State) -> Self {
-        let (shown, state) = (AtomicUsize::new(place_of(&state.view)), RwLock::new(state));
+        let state = RwLock::new(state);
         Self {
             registry,
             state,
-            shown,
             changing: Mutex::default(),
             changed: watch::Sender::default(),
         }
@@ -391,14 +389,6 @@ impl Toolset {
         std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
     }
 
-    /// Whether `view` is what this audience sees now.
-    ///
-    /// No other has the place of a view that somebody holds.
-    #[inline]
-    pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
-        self.shown.load(Ordering::Acquire) == place_of(view)
-    }
-
     /// Tells whenever this audience may see something else than before.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
@@ -425,7 +415,6 @@ impl Toolset {
         let tools = self.registry.iter().chain(&state.additions);
         state.view = Arc::new(View::new(tools, &state.filter));
         let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        self.shown.store(place_of(&state.view), Ordering::Release);
         *place = state;
         drop(place);
         self.changed.send_replace(());
@@ -433,8 +422,3 @@ impl Toolset {
     }
 }
 
-/// Where a view stands.
-#[inline]
-fn place_of(view: &Arc<View>) -> usize {
-    Arc::as_ptr(view).addr()
-}

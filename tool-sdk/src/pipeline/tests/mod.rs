@@ -490,7 +490,7 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     }
     let tools = [tool("kept", |_, _| async { "kept" }), tool("gone", |_, _| async { "gone" })];
     let registry = tools.into_iter().fold(Registry::builder(), |all, one| all.add(one));
-    let hook: Arc<dyn crate::hook::Hook> = Arc::new(Says);
+    let hook = Arc::new(Says);
     // Told twice of the same hook, it is still one.
     let toolset =
         Toolset::new(registry.build().unwrap()).with_definition_hook("*", Arc::clone(&hook));

@@ -15,7 +15,7 @@ use crate::tool::Source;
 pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
     let (session, call) = (invocation.session, &invocation.id);
     let definition = invocation.definition();
-    let name = definition.name.as_str();
+    let (name, description) = (definition.name.as_str(), &*definition.description);
     tracing::info_span!(
         target: TARGET,
         "tool.call",
@@ -30,7 +30,7 @@ pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
         gen_ai.tool.name = name,
         gen_ai.tool.call.id = %call,
         gen_ai.tool.type = kind(&definition.source),
-        gen_ai.tool.description = &*definition.description,
+        gen_ai.tool.description = (!description.is_empty()).then_some(description),
         gen_ai.conversation.id = session.conversation(),
         gen_ai.agent.name = session.agent(),
     )

@@ -58,18 +58,16 @@ impl Watch {
 impl View {
     /// That nobody reads it is no reason to end a call.
     pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
-        {
-            match self {
-                Self::Live(live) => live.tell(event, stderr),
-                Self::Lines => {
-                    if let Ok(line) = serde_json::to_string(event) {
-                        let _ = writeln!(stderr, "{line}");
-                    }
+        match self {
+            Self::Live(live) => live.tell(event, stderr),
+            Self::Lines => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    let _ = writeln!(stderr, "{line}");
                 }
-                Self::Warnings => {
-                    if let EventKind::Warned { message } = &event.kind {
-                        let _ = writeln!(stderr, "{}", warning(message));
-                    }
+            }
+            Self::Warnings => {
+                if let EventKind::Warned { message } = &event.kind {
+                    let _ = writeln!(stderr, "{}", warning(message));
                 }
             }
         }
