@@ -1,9 +1,9 @@
 //! Arguments: from JSON text to decoded values, once, with every fault in one message.
 //!
-//! A function's arguments are decoded in place, each by its own type: the usual ones with no
-//! more than that ([`usual`]), all others in a walk that finds every fault ([`walk`]). What decoding does not enforce, the tool's schema does
-//! ([`check`]): both see the same text, and the schema that is advertised is the one that
-//! is checked. Values that may nest are read into a strict tree first ([`json`]).
+//! One [`walk`] over the text decodes each argument by its own type and finds every fault.
+//! What decoding does not enforce, the tool's schema does ([`check`]): both see the same text,
+//! and the schema that is advertised is the one that is checked. Values that may nest are
+//! parsed into a strict tree first ([`json`]).
 //!
 //! **Invariant:** no text runs a tool unless all of it was understood.
 
@@ -11,17 +11,13 @@ mod alternatives;
 mod check;
 mod fault;
 mod json;
-mod key;
 mod lenient;
 mod node;
 mod numeral;
 mod own;
-mod plain;
 mod rare;
-mod seen;
 #[cfg(test)]
 mod tests;
-mod usual;
 mod verify;
 mod walk;
 
@@ -112,13 +108,7 @@ pub(super) fn take_struct(
 /// Whether every reader understands the text in the same way: one object, no key twice, not
 /// too long, not too deep.
 pub(crate) fn is_strict(text: &str) -> Result<(), String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("the arguments are longer than {MAX_BYTES} bytes"));
-    }
-    match plain::is_plain(text) {
-        true => Ok(()),
-        false => Json::parse_arguments(text).map(|_| ()).map_err(|fault| fault.message),
-    }
+    Json::parse_arguments(text).map(drop).map_err(|fault| fault.message)
 }
 
 /// The same of any value that is bounded elsewhere.

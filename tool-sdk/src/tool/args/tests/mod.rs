@@ -74,13 +74,8 @@ static TABLE: Table = Table::new(ToolSpec {
 });
 
 type Values = (String, u32, Option<Vec<String>>, Option<Spot>);
-type Take = fn(&Table, &RawArgs<'_>, &mut [&mut dyn Any]) -> Result<Taken, InvalidArgs>;
 
 fn look(raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
-    look_by(take, raw)
-}
-
-fn look_by(take: Take, raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
     let mut path: Option<String> = None;
     let mut limit: Option<u32> = None;
     let mut tags: Option<Option<Vec<String>>> = None;
@@ -424,25 +419,6 @@ proptest! {
         if let Err(error) = look(&RawArgs::new(text.as_str())) {
             prop_assert!(error.to_string().len() <= 4096);
             prop_assert!(!error.faults().is_empty());
-        }
-    }
-
-    // The usual way takes nothing that the walk refuses, and makes the same of what it takes.
-    #[test]
-    fn both_ways_make_the_same_of_a_text(
-        text in r#"\{ ?("path"|"file"|"p\\u0061th"): ?("[a-z\\"]{0,4}"|null|7), ?"limit":( ?-?[0-9]{1,6}|1e3|2\.0|null|"4"), ?("tags"|"path"): ?(\[("a",?){0,4}\]|null)(, ?"spot": ?(\{"line": ?[0-9]\}|null))?(,"token":"[a-zA-Z]{0,3}")?[ \n]?\}[ \n]?"#
-    ) {
-        for lenient in [Lenient::default(), Lenient::default().null_is_absent().stringified()] {
-            let raw = RawArgs::new(text.as_str()).lenient(lenient);
-            match (look_by(take, &raw.to_digest()), look_by(walk::take_the_long_way, &raw.to_digest())) {
-                (Ok((values, taken)), Ok((walked, by_walk))) => {
-                    prop_assert_eq!(values, walked);
-                    prop_assert_eq!(taken.notes, by_walk.notes);
-                    prop_assert_eq!(taken.digest, by_walk.digest);
-                }
-                (Err(fault), Err(walked)) => prop_assert_eq!(fault, walked),
-                (usual, walked) => prop_assert!(false, "{usual:?} but {walked:?}"),
-            }
         }
     }
 }
