@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::{ReplaceUnevaluatedProperties, Transform as _};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
@@ -51,7 +52,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     let mut generator = generator();
     let mut schemas = Map::with_capacity(shown.len());
     for property in shown {
-        let mut schema = match (property.schema)(&mut generator).to_value() {
+        let mut schema = match type_schema(property.schema, &mut generator) {
             Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
         };
@@ -129,7 +130,17 @@ fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        // Applied to definitions; `type_schema` applies it to everything else.
+        settings.transforms.push(Box::new(ReplaceUnevaluatedProperties::default()));
     })
+}
+
+/// The schema that schemars generates for a type, without `unevaluatedProperties`, which the
+/// native validator does not have.
+pub(super) fn type_schema(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
+    let mut schema = schema(generator);
+    ReplaceUnevaluatedProperties::default().transform(&mut schema);
+    schema.to_value()
 }
 
 impl Schema {
@@ -190,7 +201,7 @@ impl Schema {
     }
 
     fn generate(schema: SchemaFn, mut generator: SchemaGenerator) -> Self {
-        let schema = schema(&mut generator).to_value();
+        let schema = type_schema(schema, &mut generator);
         Self::new(&normal::form(schema, generator.take_definitions(true)))
     }
 }

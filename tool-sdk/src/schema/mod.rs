@@ -10,6 +10,9 @@
 mod assemble;
 mod check;
 mod contradiction;
+#[cfg(feature = "external-schemas")]
+mod external;
+mod external_keywords;
 #[cfg(feature = "mcp")]
 mod foreign;
 mod moved;
@@ -34,6 +37,9 @@ pub(crate) use self::assemble::{Property, object};
 pub(crate) use self::check::{expected, followed_draft};
 pub(crate) use self::check::{faults, misspelt};
 pub(crate) use self::contradiction::contradictions;
+#[cfg(feature = "external-schemas")]
+pub(crate) use self::external::{ExternalValidator, PathSegment, SchemaViolation, ViolationKind};
+pub(crate) use self::external_keywords::find_external_keyword;
 #[cfg(feature = "mcp")]
 pub(crate) use self::foreign::{encoded, followable, is_standard};
 #[cfg(feature = "mcp")]

@@ -13,7 +13,7 @@ use schemars::SchemaGenerator;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::assemble::{Property, constraints};
+use super::assemble::{Property, constraints, type_schema};
 use super::order::rank;
 use super::{Schema, SchemaFn, contradictions, faults, normal, walk};
 
@@ -107,7 +107,7 @@ fn of_type(schema: SchemaFn, optional: bool, generator: fn() -> SchemaGenerator)
 }
 
 fn settled(schema: SchemaFn, optional: bool, mut generator: SchemaGenerator) -> Known {
-    let mut schema = schema(&mut generator).to_value();
+    let mut schema = type_schema(schema, &mut generator);
     let is_alone = schema
         .as_object()
         .is_none_or(|schema| !walk::has(schema, &["$ref", "$defs", "allOf", "anyOf", "oneOf"]));

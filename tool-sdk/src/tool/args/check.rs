@@ -4,17 +4,26 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Number;
 
+#[cfg(feature = "external-schemas")]
+use super::external::ExternalCheck;
+#[cfg(not(feature = "external-schemas"))]
+use super::fault::Faults;
+#[cfg(not(feature = "external-schemas"))]
+use super::json::Json;
 use super::node::{Node, Targets, types, unsupported};
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::tool::native::{ArgsSpec, ParamSpec, ToolSpec, all_params};
 
 /// The checks of one tool.
+#[derive(Default)]
 pub(crate) struct Checks {
-    root: Node,
-    targets: Targets,
+    pub(super) root: Node,
+    pub(super) targets: Targets,
     /// One entry for each parameter, in the order of their declaration.
-    parameters: Vec<ParameterCheck>,
+    pub(super) parameters: Vec<ParameterCheck>,
+    #[cfg(feature = "external-schemas")]
+    pub(super) external: Option<ExternalCheck>,
     schema: Schema,
     expected: OnceLock<Arc<str>>,
     unsupported: OnceLock<Option<String>>,
@@ -48,7 +57,8 @@ impl Checks {
             }
             _ => definition.parameters.clone(),
         };
-        let mut checks = Self::of_schema(schema, &definition.display.sensitive);
+        let sensitive = &definition.display.sensitive;
+        let mut checks = Self::of_schema(schema.clone(), sensitive);
         checks.schema = definition.parameters.clone();
         if let ArgsSpec::Params(params) = &spec.args {
             checks.parameters = params
@@ -56,19 +66,19 @@ impl Checks {
                 .map(|spec| ParameterCheck::new(spec, checks.root.property(spec.name)))
                 .collect();
         }
-        checks
+        checks.with_external_check(&schema, sensitive)
     }
 
+    /// The checks of a tool that only its definition describes.
+    pub(crate) fn of_definition(definition: &Definition) -> Self {
+        let (schema, sensitive) = (&definition.parameters, &definition.display.sensitive);
+        Self::of_schema(schema.clone(), sensitive).with_external_check(schema, sensitive)
+    }
+
+    /// The checks that the native validator makes by a schema.
     pub(crate) fn of_schema(schema: Schema, sensitive: &[String]) -> Self {
         let (root, targets) = Targets::compile(schema.as_map(), sensitive);
-        Self {
-            root,
-            targets,
-            parameters: Vec::new(),
-            schema,
-            expected: OnceLock::new(),
-            unsupported: OnceLock::new(),
-        }
+        Self { root, targets, schema, ..Self::default() }
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -95,6 +105,26 @@ impl Checks {
     }
 }
 
+#[cfg(not(feature = "external-schemas"))]
+impl Checks {
+    /// Checks all arguments against the schema.
+    pub(super) fn check_all(&self, arguments: &Json<'_>, faults: &mut Faults) {
+        self.root.check_all(arguments, &self.targets, faults);
+    }
+
+    /// Checks the value of the argument `name`.
+    pub(super) fn check_argument(&self, name: &str, value: &Json<'_>, faults: &mut Faults) {
+        if let Some(node) = self.root.property(name) {
+            node.check_argument(name, value, &self.targets, faults);
+        }
+    }
+
+    /// A schema with external keywords is [`unsupported`] in this build.
+    fn with_external_check(self, _: &Schema, _: &[String]) -> Self {
+        self
+    }
+}
+
 impl ParameterCheck {
     fn new(spec: &ParamSpec, node: Option<&Node>) -> Self {
         let (kinds, after_decoding) = match node {
@@ -107,6 +137,12 @@ impl ParameterCheck {
         let is_ranged = spec.options.range.is_some() && after_decoding == PostDecodeCheck::Nothing;
         let after_decoding = if is_ranged { PostDecodeCheck::WholeSchema } else { after_decoding };
         Self { kinds, after_decoding }
+    }
+
+    /// Has every value checked against the whole schema.
+    #[cfg(feature = "external-schemas")]
+    pub(super) fn require_whole_schema(&mut self) {
+        self.after_decoding = PostDecodeCheck::WholeSchema;
     }
 
     /// Whether the schema allows the kind of value that starts with `byte`.
@@ -151,7 +187,9 @@ impl Node {
             && self.one_of.is_empty()
             && self.all_of.is_empty()
             && self.reference.is_none()
-            && self.rare.is_none()
+            && self.not.is_none()
+            && self.pattern_properties.is_empty()
+            && self.property_names.is_none()
             && !self.never;
         if !plain {
             return PostDecodeCheck::WholeSchema;

@@ -9,13 +9,15 @@
 
 mod alternatives;
 mod check;
+#[cfg(feature = "external-schemas")]
+mod external;
 mod fault;
 mod json;
 mod lenient;
+mod member_names;
 mod node;
 mod numeral;
 mod own;
-mod rare;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -160,7 +162,7 @@ fn accepted<'a>(
     if raw.lenient != crate::call::Lenient::default() {
         lenient::relax(&mut tree, checks.root(), checks.targets(), raw.lenient, &mut notes);
     }
-    checks.root().check_all(&tree, checks.targets(), &mut faults);
+    checks.check_all(&tree, &mut faults);
     if !faults.is_empty() {
         return Err(faults.finish(name.to_owned().into(), checks));
     }

@@ -267,9 +267,8 @@ impl<'w> Walk<'w, '_, '_> {
     /// Checks the value from `start` to here against everything that the schema says.
     fn check(&mut self, index: usize, start: usize) {
         let name = self.params[index].name;
-        let Some(node) = self.checks.root().property(name) else { return };
         match Json::parse_argument(&self.text[start..self.at]) {
-            Ok(tree) => node.check_argument(name, &tree, self.checks.targets(), &mut self.faults),
+            Ok(tree) => self.checks.check_argument(name, &tree, &mut self.faults),
             Err(error) => self.not_strict(name, &error),
         }
     }
@@ -351,7 +350,7 @@ impl<'w> Walk<'w, '_, '_> {
         }
         self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
         let mut faults = Faults::default();
-        node.check_argument(param.name, &tree, targets, &mut faults);
+        self.checks.check_argument(param.name, &tree, &mut faults);
         let text = tree.to_text();
         let text = with_whole_numbers(&text).unwrap_or(text);
         if faults.is_empty()
@@ -373,9 +372,8 @@ impl<'w> Walk<'w, '_, '_> {
             return false;
         }
         let Ok(tree) = Json::parse_argument(&inner) else { return false };
-        let Some(node) = self.checks.root().property(param.name) else { return false };
         let mut faults = Faults::default();
-        node.check_argument(param.name, &tree, self.checks.targets(), &mut faults);
+        self.checks.check_argument(param.name, &tree, &mut faults);
         if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
             self.notes.push(Note::new(param.name, Coercion::Stringified));
             self.digest(index, start);

@@ -1,8 +1,10 @@
 //! Arguments from the outside: a hand-written table, as generated code has it.
 
-#[cfg(feature = "mcp")]
+#[cfg(feature = "external-schemas")]
 mod agree;
 mod by_schema;
+#[cfg(feature = "external-schemas")]
+mod external;
 mod odd;
 
 use proptest::prelude::*;
