@@ -279,7 +279,7 @@ impl Output {
         }
         match self.beside.take().and_then(|beside| beside.structured) {
             Some(structured) => structured.to_string(),
-            None => crate::escape::json_string(&self.text),
+            None => Value::String(self.text).to_string(),
         }
     }
 
