@@ -33,7 +33,8 @@ struct Slow {
 }
 
 impl Hook for Slow {
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

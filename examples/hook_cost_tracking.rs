@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session,
-    ToolError, tool,
+    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session, ToolError, tool,
 };
 
 /// Ask a library for a book.
@@ -54,7 +53,8 @@ impl Hook for Costs {
         })
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

@@ -5,8 +5,8 @@
 //! result is not shown: that is what `on_error` says of every hook that does not say otherwise.
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session,
-    ToolError, tool,
+    Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session, ToolError,
+    tool,
 };
 
 /// Show the settings of a service.
@@ -48,7 +48,8 @@ impl Strip {
 }
 
 impl Hook for Strip {
-    async fn after(&self,
+    async fn after(
+        &self,
         _: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

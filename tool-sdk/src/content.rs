@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-
 /// The result of a tool.
 ///
 /// The text is what the model reads. Everything else goes beside it: a structured value
@@ -79,11 +78,7 @@ impl Output {
     /// Fails when `value` cannot be written as JSON.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            text: serde_json::to_string(value)?,
-            form: Form::Json,
-            beside: None,
-        })
+        Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
     }
 
     /// Sets a short title for people.
@@ -278,7 +273,7 @@ impl Output {
         }
         match self.beside.take().and_then(|beside| beside.structured) {
             Some(structured) => structured.to_string(),
-            None => crate::escape::json_string(&self.text),
+            None => Value::String(self.text).to_string(),
         }
     }
 

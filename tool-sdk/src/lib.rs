@@ -47,10 +47,10 @@
 //! # Features
 //!
 //! `macros` and `linked` are there by default. Each of the others brings one thing, and what
-//! that needs: `cli` a command line, `hooks` commands as hooks, `mcp` a server and a client of
-//! the Model Context Protocol, `otel` fields for OpenTelemetry on spans, `process` child
-//! processes, `sandbox` what confines them, `testing` a harness and checks for tests, and
-//! `workspace` the folders that tools may touch.
+//! that needs: `cli` a command line, `external-schemas` the rare keywords of JSON Schema, `hooks`
+//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `otel` fields for
+//! OpenTelemetry on spans, `process` child processes, `sandbox` what confines them, `testing` a
+//! harness and checks for tests, and `workspace` the folders that tools may touch.
 
 extern crate self as tool_sdk;
 
@@ -61,18 +61,17 @@ mod content;
 mod context;
 mod effect;
 mod error;
-mod escape;
 mod event;
 mod hook;
 mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
-mod scheduler;
 #[cfg(feature = "process")]
 pub mod process;
 mod redact;
 mod registry;
+mod scheduler;
 mod schema;
 
 mod store;

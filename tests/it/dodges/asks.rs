@@ -242,7 +242,8 @@ async fn after_a_plain_no_the_batch_asks_no_more() {
                     tokio::time::sleep(std::time::Duration::from_millis(30)).await;
                 }
                 Ok(Opinion::none())
-            }.await
+            }
+            .await
         }
     }
     let ap = Arc::new(Scripted::new([Reply::Reject, Reply::Once]));

@@ -12,8 +12,8 @@ use tool_sdk::{
     AgentProfile, ApprovalStore, Approved, Audit, AuditRecord, Batch, Call, Context, Definition,
     DynamicTool, Grant, GrantSource, Grantee, Hook, HookedCall, InvalidArgs, Lenient, LoopGuard,
     Mode, Opinion, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, Risk, RiskClass,
-    Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError, ToolName,
-    Toolset, ask_channel, tool, tools,
+    Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError, ToolName, Toolset,
+    ask_channel, tool, tools,
 };
 
 /// A tool whose subjects a test chooses.
@@ -230,7 +230,8 @@ async fn the_time_of_a_hook_is_not_the_tools() {
             async {
                 tokio::time::sleep(std::time::Duration::from_secs(8)).await;
                 Ok(Opinion::none())
-            }.await
+            }
+            .await
         }
     }
     let d = definition_of("t", RiskClass::Read).timeout(std::time::Duration::from_secs(5));
@@ -297,7 +298,8 @@ async fn rules_of_an_agent_do_not_become_those_of_all() {
 async fn closing_ends_hooks_that_hang() {
     struct Hang;
     impl Hook for Hang {
-        async fn after(&self,
+        async fn after(
+            &self,
             _: &HookedCall<'_>,
             _: &mut Result<Output, ToolError>,
         ) -> Result<(), ToolError> {

@@ -128,7 +128,6 @@ impl Prepared for Faulty {
         self.at(Fault::Notes);
         &[]
     }
-
 }
 
 impl Audit for Faulty {
@@ -355,7 +354,8 @@ impl Hook for Hangs {
         std::future::pending().await
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         _: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
@@ -435,7 +435,8 @@ async fn a_hook_that_panics_is_reported() {
 struct Strips(OnError, &'static str);
 
 impl Hook for Strips {
-    async fn after(&self,
+    async fn after(
+        &self,
         _: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

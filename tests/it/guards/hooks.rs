@@ -142,7 +142,8 @@ async fn hooks_run_by_priority_and_pattern() {
 async fn after_hooks_change_results() {
     struct Redact;
     impl Hook for Redact {
-        async fn after(&self,
+        async fn after(
+            &self,
             _: &HookedCall<'_>,
             result: &mut Result<Output, ToolError>,
         ) -> Result<(), ToolError> {

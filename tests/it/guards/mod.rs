@@ -19,8 +19,8 @@ use tool_sdk::{
     Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
     GrantSource, Grantee, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, Note, OnError,
     Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError,
-    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Subject, Tool,
-    ToolError, ToolName, ToolsFile, ask_channel, tool, tools,
+    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Subject, Tool, ToolError,
+    ToolName, ToolsFile, ask_channel, tool, tools,
 };
 
 /// What happened, in order.
@@ -160,7 +160,8 @@ impl Hook for Watching {
         })
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         _: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

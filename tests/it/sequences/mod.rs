@@ -196,17 +196,21 @@ impl Hook for ScriptedHook {
         match self.before {
             Before::Nothing => Ok(Opinion::none()),
             Before::Opine(opinion) => Ok(opinion()),
-            Before::OpineLater(opinion) => async move {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                Ok(opinion())
-            }.await,
+            Before::OpineLater(opinion) => {
+                async move {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    Ok(opinion())
+                }
+                .await
+            }
             Before::Fail => Err(ToolError::failed("the hook is broken")),
             Before::Panic => panic!("the hook panics"),
             Before::Hang => std::future::pending().await,
         }
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

@@ -22,9 +22,7 @@ use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::scheduler::{
-    BoxFuture, ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason,
-};
+use crate::scheduler::{BoxFuture, ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason};
 use crate::tool::Parallel;
 
 /// Runs many calls of one session.
@@ -210,8 +208,7 @@ impl State {
     fn advance_order(&mut self) {
         let calls = &self.calls;
         let advance = |reached: &mut usize, is_past: fn(&CallState) -> bool| {
-            let is_past =
-                |call: &&CallState| call.progress != Progress::Undecided || is_past(call);
+            let is_past = |call: &&CallState| call.progress != Progress::Undecided || is_past(call);
             let from = *reached;
             *reached += calls[from..].iter().take_while(is_past).count();
             // A call that is past may wait again, with another prompt.
@@ -237,7 +234,9 @@ impl State {
             let is_free = match &call.class {
                 // A keyed call writes its resource, so no shared call reads beside it.
                 ConcurrencyClass::Shared => !exclusive && keys.is_empty(),
-                ConcurrencyClass::Keyed(key) => !exclusive && !shared && !keys.contains(key.as_str()),
+                ConcurrencyClass::Keyed(key) => {
+                    !exclusive && !shared && !keys.contains(key.as_str())
+                }
                 ConcurrencyClass::Exclusive => !exclusive && !shared && keys.is_empty(),
             };
             if call.progress == Progress::Authorized && self.stopped.is_some() {

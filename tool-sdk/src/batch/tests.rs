@@ -190,7 +190,8 @@ impl Hook for Stops {
         Ok(if stops { Opinion::halt("enough") } else { Opinion::none() })
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
@@ -201,7 +202,8 @@ impl Hook for Stops {
                 call.halt("enough");
             }
             Ok(())
-        }.await
+        }
+        .await
     }
 }
 
@@ -243,7 +245,8 @@ impl Hook for Slow {
         async {
             tokio::time::sleep(PAUSE).await;
             Ok(Opinion::halt("enough"))
-        }.await
+        }
+        .await
     }
 }
 
@@ -350,7 +353,8 @@ impl Hook for Ponders {
         async move {
             tokio::time::sleep(PAUSE * u32::from(is_first)).await;
             Ok(Opinion::none())
-        }.await
+        }
+        .await
     }
 }
 
@@ -400,7 +404,8 @@ async fn a_question_that_takes_the_place_of_another_is_shown() {
     prompt(1).mark_prompt_shown();
     prompt(2).mark_prompt_shown();
     let again = slots[1].prompt_order();
-    let mut waiting = (again.clone().wait_for_turn(), again.clone().wait_for_turn(), prompt(2).wait_for_turn());
+    let mut waiting =
+        (again.clone().wait_for_turn(), again.clone().wait_for_turn(), prompt(2).wait_for_turn());
     let soon = Duration::from_secs(1);
     assert!(tokio::time::timeout(soon, &mut waiting.0).await.is_err(), "the first was not shown");
     assert!(tokio::time::timeout(soon, &mut waiting.1).await.is_err());

@@ -145,8 +145,6 @@ impl<'a> RawArgs<'a> {
     pub fn text(&self) -> &str {
         &self.text
     }
-
-
 }
 
 impl<'a> From<&'a str> for RawArgs<'a> {

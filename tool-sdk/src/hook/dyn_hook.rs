@@ -14,8 +14,7 @@ use crate::tool::Definition;
 /// A [`Hook`] behind a pointer; implemented for every hook.
 pub(crate) trait DynHook: Send + Sync + 'static {
     fn define(&self, definition: &mut Definition, session: &Session) -> bool;
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>)
-    -> BoxFuture<'a, Result<Opinion, ToolError>>;
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>>;
     fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver>;
     fn after<'a>(
         &'a self,
@@ -31,10 +30,7 @@ impl<H: Hook> DynHook for H {
         Hook::define(self, definition, session)
     }
 
-    fn before<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-    ) -> BoxFuture<'a, Result<Opinion, ToolError>> {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>> {
         Box::pin(Hook::before(self, call))
     }
 

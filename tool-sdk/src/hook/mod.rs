@@ -10,11 +10,11 @@
 //! **Invariant:** a failing hook never turns into an allow.
 
 mod call;
+mod dyn_hook;
 #[cfg(feature = "hooks")]
 pub(crate) mod external;
 mod opinion;
 mod registered;
-mod dyn_hook;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use std::time::Duration;
 
 pub(crate) use self::call::Hooked;
 pub use self::call::{HookRun, HookedCall};
+pub(crate) use self::dyn_hook::DynHook;
 pub use self::opinion::Opinion;
 pub(crate) use self::opinion::{Spoken, Verdict};
 pub(crate) use self::registered::Registered;
-pub(crate) use self::dyn_hook::DynHook;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::context::Session;

@@ -31,7 +31,11 @@ pub(crate) struct Registered {
 
 impl Registered {
     /// Puts `hook` in its place, and asks it about itself.
-    pub(crate) fn new(pattern: impl Into<String>, priority: Priority, hook: Arc<impl Hook>) -> Self {
+    pub(crate) fn new(
+        pattern: impl Into<String>,
+        priority: Priority,
+        hook: Arc<impl Hook>,
+    ) -> Self {
         Self {
             pattern: pattern.into(),
             priority,

@@ -9,13 +9,13 @@
 //!
 //! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
 
+mod key;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::matches;
-use crate::tool::digest;
 
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
@@ -137,11 +137,16 @@ impl LoopGuard {
     ///
     /// The ticket goes back to the history when it is known how the call ended. A call whose ticket
     /// is dropped counts as one that still runs.
-    pub(crate) fn begin(&self, history: &History, tool: &str, arguments: &str) -> (Ticket, Finding) {
+    pub(crate) fn begin(
+        &self,
+        history: &History,
+        tool: &str,
+        arguments: &str,
+    ) -> (Ticket, Finding) {
         if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
             return (Ticket(None), Finding::Fine);
         }
-        let key = digest::mixed(digest::of_text(arguments), digest::hash(3, tool.as_bytes()));
+        let key = key::call_key(tool, arguments);
         let mut recent = history.lock();
         let number = recent.push(key);
         let threshold = self.0.threshold_for(tool);
@@ -234,14 +239,7 @@ impl History {
     /// all.
     pub(crate) fn end(&self, ticket: &Ticket, result: Result<&str, &str>, facts: &str) {
         let Some(number) = ticket.0 else { return };
-        let (seed, text) = match result {
-            Ok(text) => (0, text),
-            Err(text) => (1, text),
-        };
-        let mut result = digest::hash(seed, text.as_bytes());
-        if !facts.is_empty() {
-            result = digest::mixed(result, digest::hash(2, facts.as_bytes()));
-        }
+        let result = key::result_key(result, facts);
         if let Some(call) = self.lock().call(number) {
             call.end = End::Gave(result);
         }

@@ -424,7 +424,7 @@ fn respelled(value: &Value, blank: &str, turn: usize) -> String {
 }
 
 fn key(text: &str) -> u64 {
-    digest::of_text(text)
+    key::call_key("look", text)
 }
 
 proptest! {

@@ -225,7 +225,13 @@ pub(super) fn evaluate(
     let assumptions = Assumptions::NONE;
     let mut touched = Vec::new();
     evaluate_assuming(
-        invocation, prepared, arguments, overrides, context, &assumptions, &mut touched,
+        invocation,
+        prepared,
+        arguments,
+        overrides,
+        context,
+        &assumptions,
+        &mut touched,
     )
 }
 

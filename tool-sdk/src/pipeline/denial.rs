@@ -53,7 +53,8 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
         return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
     }
     let is_exact = |subject: &Subject| {
-        subject.is_dangerous() || !subject.is_opaque() && is_literal_rule(&of(subject), subject.text())
+        subject.is_dangerous()
+            || !subject.is_opaque() && is_literal_rule(&of(subject), subject.text())
     };
     // The permissions that a rule can only allow as a whole.
     let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);

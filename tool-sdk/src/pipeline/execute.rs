@@ -35,7 +35,9 @@ impl Invocation<'_> {
         let running = catch_panic(|| prepared.run(Approved::by_pipeline(context)))?;
         let mut running = ContainedFuture::new(running);
         // Most tools are done at the first poll and need neither timer nor cancellation.
-        if let Poll::Ready(result) = std::future::poll_fn(|task| Poll::Ready(running.poll_contained(task))).await {
+        if let Poll::Ready(result) =
+            std::future::poll_fn(|task| Poll::Ready(running.poll_contained(task))).await
+        {
             return result;
         }
         let state = self.inner.session_state(self.session);

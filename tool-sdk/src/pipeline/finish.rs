@@ -42,7 +42,9 @@ impl Invocation<'_> {
         self.emit(|| {
             let display = &self.definition().display;
             let rewritten = self.rewritten.as_ref();
-            EventKind::Started { arguments: rewritten.map(|raw| Arguments::new(raw.text(), display)) }
+            EventKind::Started {
+                arguments: rewritten.map(|raw| Arguments::new(raw.text(), display)),
+            }
         });
     }
 

@@ -35,7 +35,13 @@ impl<'a> GrantLookup<'a> {
         prepared: &'a dyn Prepared,
         assumed: &'a [Grant],
     ) -> Self {
-        Self { invocation, prepared, assumed, stored: OnceCell::new(), by_permission: RefCell::default() }
+        Self {
+            invocation,
+            prepared,
+            assumed,
+            stored: OnceCell::new(),
+            by_permission: RefCell::default(),
+        }
     }
 
     /// Whether a grant of the session or of the store covers `subject`.
@@ -60,11 +66,17 @@ impl<'a> GrantLookup<'a> {
         let stored = self.stored.get_or_init(|| {
             let stored = invocation.inner.stored_grants(invocation.session);
             if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
-                invocation.inner.warn(invocation.session, &invocation.definition().name, &invocation.id, warning);
+                invocation.inner.warn(
+                    invocation.session,
+                    &invocation.definition().name,
+                    &invocation.id,
+                    warning,
+                );
             }
             stored
         });
-        let mut patterns = invocation.inner.session_state(invocation.session).approvals.patterns(&to);
+        let mut patterns =
+            invocation.inner.session_state(invocation.session).approvals.patterns(&to);
         patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
         let assumed = self.assumed.iter().filter(|grant| grant.to == to);
         patterns.extend(assumed.map(|grant| grant.pattern.clone()));

@@ -64,7 +64,8 @@ impl Hook for Arc<Forbids> {
         async move {
             tokio::task::yield_now().await;
             forbid()
-        }.await
+        }
+        .await
     }
 }
 
@@ -108,7 +109,8 @@ impl Hook for Arc<Slow> {
         }
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
@@ -117,7 +119,6 @@ impl Hook for Arc<Slow> {
         let _ = self.looked.set((began, call.elapsed()));
         Ok(())
     }
-
 }
 
 // What a hook takes itself is not the tool's time.
@@ -146,7 +147,8 @@ struct Marks {
 }
 
 impl Hook for Marks {
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
@@ -157,10 +159,13 @@ impl Hook for Marks {
             Ok(())
         };
         match self.waits {
-            true => async move {
-                tokio::task::yield_now().await;
-                mark()
-            }.await,
+            true => {
+                async move {
+                    tokio::task::yield_now().await;
+                    mark()
+                }
+                .await
+            }
             false => mark(),
         }
     }
@@ -184,7 +189,8 @@ async fn every_hook_looks_at_the_result_that_the_one_before_left() {
 struct Stuck(tokio_util::sync::CancellationToken);
 
 impl Hook for Stuck {
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
@@ -192,7 +198,8 @@ impl Hook for Stuck {
             call.halt("enough");
             self.0.cancel();
             std::future::pending().await
-        }.await
+        }
+        .await
     }
 }
 
@@ -287,7 +294,8 @@ impl Hook for Defect {
         self.answer("before", opinion).await
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         _: &HookedCall<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

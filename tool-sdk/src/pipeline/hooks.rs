@@ -25,9 +25,9 @@ use crate::hook::{HookRun, Hooked, HookedCall, OnError, Opinion, Registered, Spo
 #[cfg(feature = "hooks")]
 use crate::name::ToolName;
 use crate::permission::{Action, By, Change, Floor, Mode};
-use crate::tool::{Definition, Label, Tool};
 #[cfg(feature = "hooks")]
 use crate::tool::Wording;
+use crate::tool::{Definition, Label, Tool};
 
 type HookResult<T> = Result<T, ToolError>;
 
@@ -66,7 +66,8 @@ impl Invocation<'_> {
                 Ok(opinion) => opinion.spoken(),
                 Err(_) if hook.on_error == OnError::Ignore => None,
                 Err(error) => {
-                    let reason = format!("{}, so the call is refused", describe_failure(hook, &error));
+                    let reason =
+                        format!("{}, so the call is refused", describe_failure(hook, &error));
                     return Err(ToolError::denied(reason).source(error));
                 }
             };

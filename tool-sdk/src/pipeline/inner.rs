@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::session_files;
-use super::prompt_clock::PromptClock;
 use super::blocking_jobs::BlockingJobs;
+use super::prompt_clock::PromptClock;
+use super::session_files;
 use crate::audit::{self, Audit};
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
@@ -76,7 +76,13 @@ impl PipelineInner {
     }
 
     /// Emits an event of a call that is known by its id.
-    pub(super) fn emit_for(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
+    pub(super) fn emit_for(
+        &self,
+        session: &Session,
+        tool: &ToolName,
+        call: &CallId,
+        kind: EventKind,
+    ) {
         let tool = &self.label(session, tool);
         self.emit(0, About { session, tool, call }, kind, &[]);
     }
@@ -247,7 +253,12 @@ impl Sink for PipelineInner {
     }
 
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
-        self.toolset.view_for(cx.session()).search(query, limit).into_iter().map(tool_facts).collect()
+        self.toolset
+            .view_for(cx.session())
+            .search(query, limit)
+            .into_iter()
+            .map(tool_facts)
+            .collect()
     }
 
     fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {

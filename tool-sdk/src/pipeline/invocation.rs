@@ -105,9 +105,7 @@ impl<'a> Invocation<'a> {
         let found = view.find(&call.name).and_then(|at| view.at(at));
         let is_tool_known = found.is_some();
         let (tool, label) = match found {
-            Some((tool, policy)) => {
-                (Arc::clone(tool), Arc::clone(policy.label(tool.definition())))
-            }
+            Some((tool, policy)) => (Arc::clone(tool), Arc::clone(policy.label(tool.definition()))),
             None => UnknownTool::for_name(&call.name),
         };
         Self {
@@ -330,10 +328,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// In a batch, waits until the call may run beside the others.
-    async fn wait_for_slot(
-        &mut self,
-        call: &mut ParsedCall,
-    ) -> Result<Option<RunSlot>, ToolError> {
+    async fn wait_for_slot(&mut self, call: &mut ParsedCall) -> Result<Option<RunSlot>, ToolError> {
         let Some(scheduler) = self.scheduler else { return Ok(None) };
         self.enter_stage("schedule");
         let resource = catch_panic(|| call.prepared.parallel_key())?;

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use super::session_files;
 use super::invocation::Invocation;
+use super::session_files;
 use crate::context::Context;
 use crate::permission::{Arguments, Rule, Ruleset};
 use crate::tool::{Prepared, Subject, Way};
@@ -38,7 +38,8 @@ impl<'a> RuleArguments<'a> {
 
     /// Returns the other paths under which the rules know a file.
     pub(super) fn aliases(&self) -> &[Way] {
-        self.aliases.get_or_init(|| session_files::path_aliases(self.invocation.session, self.rules))
+        self.aliases
+            .get_or_init(|| session_files::path_aliases(self.invocation.session, self.rules))
     }
 }
 

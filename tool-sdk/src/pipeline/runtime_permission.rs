@@ -10,17 +10,15 @@ use std::task::Poll;
 use serde_json::Value;
 
 use super::approval::{ApprovalAnswer, PendingApproval, new_request_id};
-use super::inner::PipelineInner;
 use super::authorize::{PolicyQuestion, SessionPolicy, grantee};
 use super::hook_observer::EventHookObserver;
+use super::inner::PipelineInner;
 use crate::audit::{self, AuditRecord, Audited};
 use crate::context::{Context, Inquiring};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{
-    Action, Ask, Backstage, Decision, Fingerprint, Floor, Pattern, Settled,
-};
+use crate::permission::{Action, Ask, Backstage, Decision, Fingerprint, Floor, Pattern, Settled};
 use crate::tool::{Subject, Tool};
 
 /// Returns whether the running call may do `what` under `permission`.
@@ -33,7 +31,8 @@ pub(super) async fn request_permission(
     // A tool that was removed meanwhile gets no further permission.
     let view = inner.toolset.view_for(cx.session());
     let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
-    let request = PermissionRequest { inner, cx, tool, subject: Subject::new(what).under(permission) };
+    let request =
+        PermissionRequest { inner, cx, tool, subject: Subject::new(what).under(permission) };
     let (decision, reply) = request.decide_and_ask().await;
     request.is_recorded(&decision, reply.as_ref()) && decision.action == Action::Allow
 }
@@ -75,7 +74,8 @@ impl PermissionRequest {
         let Some(ask) = self.ask(&decision) else {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
         };
-        let mut pending = PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
+        let mut pending =
+            PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
         let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
         let id = pending.request().id.clone();
         let emit = |kind| inner.emit_for(cx.session(), cx.tool(), cx.call(), kind);

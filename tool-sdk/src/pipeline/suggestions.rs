@@ -40,7 +40,13 @@ pub(super) fn suggested_patterns(
         let (arguments, overrides) = (invocation.arguments(), &call.overrides);
         let assumptions = Assumptions { granted: &granted, touched };
         let now = evaluate_assuming(
-            invocation, prepared, arguments, overrides, cx, &assumptions, &mut Vec::new(),
+            invocation,
+            prepared,
+            arguments,
+            overrides,
+            cx,
+            &assumptions,
+            &mut Vec::new(),
         );
         !granted.is_empty() && now.action == Action::Allow
     };
@@ -52,11 +58,11 @@ pub(super) fn suggested_patterns(
     };
     let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
     // The suggestions of a tool are about its own permission.
-    let by_subjects = || match prepared.suggests() && to.permission == invocation.definition().permission()
-    {
-        true => offered_patterns(&decision.subjects),
-        false => exact_patterns(&decision.subjects),
-    };
+    let by_subjects =
+        || match prepared.suggests() && to.permission == invocation.definition().permission() {
+            true => offered_patterns(&decision.subjects),
+            false => exact_patterns(&decision.subjects),
+        };
     let found = [&by_tool as &dyn Fn() -> Vec<String>, &by_subjects];
     found.into_iter().map(|find| find()).find(is_enough).unwrap_or_default()
 }
@@ -79,4 +85,3 @@ fn offered_patterns(subjects: &[Subject]) -> Vec<String> {
         false => Vec::new(),
     }
 }
-

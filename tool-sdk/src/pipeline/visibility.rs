@@ -22,7 +22,11 @@ use crate::toolset::{View, is_about_files};
 /// of the former the result says that it exists. When a person approved the call, that answers
 /// rules that ask about everything, and rules about the tool itself that ask about what the call
 /// names. When a rule allowed the call, it answers nothing for the files that the call meets.
-pub(super) fn visibility_filter(inner: &Arc<PipelineInner>, cx: &Context, permission: &str) -> Sight {
+pub(super) fn visibility_filter(
+    inner: &Arc<PipelineInner>,
+    cx: &Context,
+    permission: &str,
+) -> Sight {
     let view = inner.toolset.view_for(cx.session());
     let policy = cx.session().policy();
     let rules = match &policy {
@@ -78,8 +82,9 @@ pub(super) fn visibility_filter(inner: &Arc<PipelineInner>, cx: &Context, permis
             Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
             None => asks.then(|| told(Action::Ask, is_named, &to)),
         };
-        let others =
-            rules_by_source.of_others(&subject).map(|rule| told(rule.action, rule.pattern.is_any(), &to));
+        let others = rules_by_source
+            .of_others(&subject)
+            .map(|rule| told(rule.action, rule.pattern.is_any(), &to));
         let outside = rules_by_source.of_outside(&session, absolute, &subject);
         let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
         others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)

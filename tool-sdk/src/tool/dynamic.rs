@@ -58,8 +58,7 @@ impl DynamicTool {
         if !secrets.is_empty() {
             Arc::make_mut(&mut definition.display).sensitive.extend(secrets);
         }
-        let checks =
-            Checks::of_schema(definition.parameters.clone(), &definition.display.sensitive);
+        let checks = Checks::of_definition(&definition);
         Self {
             definition: Arc::new(definition),
             checks: Arc::new(checks),

@@ -9,7 +9,6 @@
 mod approved;
 pub(crate) mod args;
 mod definition;
-pub(crate) mod digest;
 mod display;
 mod dynamic;
 mod label;

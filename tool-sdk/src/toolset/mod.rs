@@ -17,7 +17,6 @@ mod variant;
 mod view;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
@@ -71,7 +70,6 @@ use crate::tool::{IntoTools, Tool};
 pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
-    /// Where the view of the state stands, for who only asks whether it is still the same.
     /// Held while a change is made, so that readers wait only for its last step.
     changing: Mutex<()>,
     changed: watch::Sender<()>,
@@ -115,12 +113,7 @@ impl Toolset {
 
     fn of(registry: Registry, state: State) -> Self {
         let state = RwLock::new(state);
-        Self {
-            registry,
-            state,
-            changing: Mutex::default(),
-            changed: watch::Sender::default(),
-        }
+        Self { registry, state, changing: Mutex::default(), changed: watch::Sender::default() }
     }
 
     /// Lets those with `scope` in; tools for other scopes only stay out.
@@ -421,4 +414,3 @@ impl Toolset {
         answer
     }
 }
-

@@ -316,7 +316,8 @@ impl Hook for ExternalHooks {
         }
     }
 
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {

@@ -102,8 +102,7 @@ pub(super) async fn request_approval(
     }
     let order = scheduler.map(Scheduler::prompt_order);
     let definition = invocation.definition();
-    let mut pending =
-        PendingApproval::open(inner, request, session, definition, &approver, order);
+    let mut pending = PendingApproval::open(inner, request, session, definition, &approver, order);
     if let Some(scheduler) = scheduler {
         scheduler.mark_waiting_for_approval();
     }

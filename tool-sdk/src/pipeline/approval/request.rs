@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::error::ToolError;
 use crate::effect::RiskClass;
+use crate::error::ToolError;
 use crate::permission::{Action, Ask, AskId, Backstage, By, Decision};
 use crate::pipeline::authorize::{can_hook_allow, grantees};
+use crate::pipeline::hook_observer::EventHookObserver;
 use crate::pipeline::invocation::{Invocation, ParsedCall};
 use crate::pipeline::suggestions::suggested_patterns;
-use crate::pipeline::hook_observer::EventHookObserver;
 use crate::tool::Prepared;
 
 /// Makes the request for a call about which the decision is `ask`. A panic of the tool is left to
@@ -27,7 +27,12 @@ pub(super) fn make_request(
     let display = &definition.display;
     let original = call.original.is_some();
     let grantees = grantees(definition, &decision.subjects);
-    let witness = EventHookObserver::for_call(invocation.inner, invocation.session, &definition.name, &invocation.id);
+    let witness = EventHookObserver::for_call(
+        invocation.inner,
+        invocation.session,
+        &definition.name,
+        &invocation.id,
+    );
     let mut ask = Ask {
         id: new_request_id()?,
         call: invocation.id.clone(),

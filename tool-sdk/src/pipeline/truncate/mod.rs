@@ -26,7 +26,10 @@ use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
 const MAX_ERROR: usize = 4096;
 
 /// Cuts the text of a result that is too long, and says what is missing.
-pub(super) fn truncate_result(invocation: &Invocation<'_>, result: &mut Result<Output, ToolError>) -> Option<Truncated> {
+pub(super) fn truncate_result(
+    invocation: &Invocation<'_>,
+    result: &mut Result<Output, ToolError>,
+) -> Option<Truncated> {
     match result {
         Ok(output) => {
             let bytes = invocation.call.max_output.or(invocation.definition().max_output);
@@ -69,7 +72,11 @@ fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<T
 
 /// Apart, because most results are short.
 #[inline(never)]
-fn truncate_output(invocation: &Invocation<'_>, output: &mut Output, budget: Budget) -> Option<Truncated> {
+fn truncate_output(
+    invocation: &Invocation<'_>,
+    output: &mut Output,
+    budget: Budget,
+) -> Option<Truncated> {
     let budget = match output.own_limit() {
         Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
         None => budget,
@@ -95,7 +102,8 @@ fn truncate_output(invocation: &Invocation<'_>, output: &mut Output, budget: Bud
         (None, Some(mark)) => Fitted::without(body, mark),
         (None, None) => Fitted::whole(body),
     };
-    let (path, is_lost) = if is_cut { store_whole(invocation, output.as_text()) } else { (None, false) };
+    let (path, is_lost) =
+        if is_cut { store_whole(invocation, output.as_text()) } else { (None, false) };
     let truncated = record(&fitted, body, &lost, path);
     let notice = notice_of(invocation, &truncated, is_lost);
     let text = joined(&fitted.below(heading.len(), output.as_text()), &notice);

@@ -340,8 +340,7 @@ mod tests {
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
         for era in [Era::Legacy, Era::Modern] {
             let failed = ToolError::failed("no luck").giving(given.clone());
-            let outcome =
-                Outcome { call: CallId::next(), result: Err(failed), aside: None };
+            let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
             let told = json!(result(outcome, &tool, (era, Blocks::All), Shows::Text));
             assert_eq!(told["content"][0]["text"], "no luck");
             assert_eq!(told["content"][1]["mimeType"], "image/png");

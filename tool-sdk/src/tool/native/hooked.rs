@@ -163,7 +163,6 @@ where
     fn notes(&self) -> &[Note] {
         &self.taken.notes
     }
-
 }
 
 impl<A, S, F> Future for Hooked<A, S, F>

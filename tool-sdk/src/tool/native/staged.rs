@@ -124,7 +124,6 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
     fn notes(&self) -> &[Note] {
         &self.taken.notes
     }
-
 }
 
 impl<F: Future> Future for Staged<F> {
@@ -167,7 +166,6 @@ where
     fn notes(&self) -> &[Note] {
         &self.taken.notes
     }
-
 }
 
 impl<S, F> Future for Waiting<S, F>

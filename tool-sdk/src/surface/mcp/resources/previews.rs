@@ -97,7 +97,8 @@ fn resources(output: &Output) -> Vec<String> {
 }
 
 impl Hook for Previews {
-    async fn after(&self,
+    async fn after(
+        &self,
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
