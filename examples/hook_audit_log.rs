@@ -47,10 +47,6 @@ impl Hook for Slow {
         Ok(())
     }
 
-    fn wants_elapsed(&self) -> bool {
-        true
-    }
-
     /// It only looks on.
     fn on_error(&self) -> OnError {
         OnError::Ignore

@@ -132,14 +132,6 @@ async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
     assert!(elapsed.unwrap() <= *began - before);
 }
 
-#[tokio::test]
-async fn hooks_that_do_not_want_to_know_how_long_the_tool_took_are_not_told() {
-    let hook = Arc::<Slow>::default();
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
-    pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
-    assert_eq!(hook.looked.get().unwrap().1, None);
-}
-
 /// Adds its mark to every result, and ends the turn.
 struct Marks {
     mark: &'static str,
