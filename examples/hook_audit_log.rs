@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tool_sdk::{
     AuditLog, Call, Hook, HookedCall, OnError, Output, Pipeline, Priority, Redactor, Registry,
-    Rule, Session, Step, ToolError, tool,
+    Rule, Session, ToolError, tool,
 };
 
 /// Send a letter.
@@ -33,22 +33,18 @@ struct Slow {
 }
 
 impl Hook for Slow {
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let elapsed = call.elapsed().unwrap_or_default();
         if elapsed >= self.limit {
             let ended = result.as_ref().map_or_else(|error| error.kind().as_str(), |_| "ok");
             let line = format!("{} {}: {ended}", call.id(), call.definition().name);
             self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
-        Step::now(Ok(()))
-    }
-
-    fn wants_elapsed(&self) -> bool {
-        true
+        Ok(())
     }
 
     /// It only looks on.

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session, Step,
-    ToolError, tool,
+    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session, ToolError, tool,
 };
 
 /// Ask a library for a book.
@@ -46,23 +45,23 @@ struct Costs {
 }
 
 impl Hook for Costs {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let spent = self.spent.by(call.session().id());
-        Step::now(Ok(match spent < self.budget {
+        Ok(match spent < self.budget {
             true => Opinion::none(),
             false => Opinion::halt(format!("{spent} of {} are spent", self.budget)),
-        }))
+        })
     }
 
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        _: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let (session, tool) = (call.session().id(), call.definition().name.as_str());
         let key = (session.to_owned(), tool.to_owned());
         *self.spent.books().entry(key).or_default() += (self.price_of)(tool);
-        Step::now(Ok(()))
+        Ok(())
     }
 }
 

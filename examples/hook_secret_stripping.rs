@@ -5,8 +5,8 @@
 //! result is not shown: that is what `on_error` says of every hook that does not say otherwise.
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session, Step,
-    ToolError, tool,
+    Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session, ToolError,
+    tool,
 };
 
 /// Show the settings of a service.
@@ -48,16 +48,16 @@ impl Strip {
 }
 
 impl Hook for Strip {
-    fn after<'a>(
-        &'a self,
-        _: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        _: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         *result = match &*result {
             Ok(output) => Ok(self.output(output)),
             Err(error) => Err(self.error(error)),
         };
-        Step::now(Ok(()))
+        Ok(())
     }
 }
 

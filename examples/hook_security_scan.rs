@@ -6,7 +6,7 @@
 
 use tool_sdk::{
     Call, Hook, HookedCall, Opinion, Pattern, Pipeline, Priority, Redactor, Registry, Session,
-    Step, ToolError, tool,
+    ToolError, tool,
 };
 
 /// Run a command.
@@ -25,20 +25,20 @@ struct Scan {
 }
 
 impl Hook for Scan {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let arguments = call.value();
         let mut clean = arguments.clone();
         self.secrets.redact_value(&mut clean);
         if clean != arguments {
             let why = "the arguments hold a secret; name the variable that holds it instead";
-            return Step::now(Ok(Opinion::deny(why)));
+            return Ok(Opinion::deny(why));
         }
         // Written anew from the values, so that no way of escaping them hides anything.
         let text = arguments.to_string();
-        Step::now(Ok(match self.banned.iter().find(|pattern| pattern.matches(&text)) {
+        Ok(match self.banned.iter().find(|pattern| pattern.matches(&text)) {
             Some(pattern) => Opinion::deny(format!("`{pattern}` is never run here")),
             None => Opinion::none(),
-        }))
+        })
     }
 }
 

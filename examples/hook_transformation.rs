@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tool_sdk::{
     Call, Hook, HookedCall, Opinion, Pipeline, Priority, Registry, Reply, Rule, Scripted, Session,
-    Step, ToolError, tool,
+    ToolError, tool,
 };
 
 /// Write a file.
@@ -27,15 +27,15 @@ fn save(
 struct IntoProject;
 
 impl Hook for IntoProject {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let Some(project) = call.session().project() else {
-            return Step::now(Err(ToolError::config("the session has no project")));
+            return Err(ToolError::config("the session has no project"));
         };
         let mut arguments = call.value();
         if let Some(Value::String(path)) = arguments.get_mut("path") {
             *path = format!("{project}/{path}");
         }
-        Step::now(Ok(Opinion::none().rewrite(&arguments).context("(paths are in the project)")))
+        Ok(Opinion::none().rewrite(&arguments).context("(paths are in the project)"))
     }
 }
 

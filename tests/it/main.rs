@@ -12,4 +12,5 @@ mod linear;
 mod registry;
 mod scenarios;
 mod schema;
+mod sequences;
 mod tidy;

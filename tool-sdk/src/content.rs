@@ -5,8 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::seldom::Seldom;
-
 /// The result of a tool.
 ///
 /// The model reads the text. Everything else accompanies it: a structured value for programs,
@@ -29,7 +27,7 @@ use crate::seldom::Seldom;
 pub struct Output {
     text: String,
     form: Form,
-    beside: Seldom<Option<Box<Beside>>>,
+    beside: Option<Box<Beside>>,
 }
 
 /// Whether the text is plain text or a structured value as JSON.
@@ -81,11 +79,7 @@ impl Output {
     /// Fails when `value` cannot be serialized.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            text: serde_json::to_string(value)?,
-            form: Form::Json,
-            beside: Seldom::default(),
-        })
+        Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
     }
 
     /// Sets a short title for the user interface.
@@ -279,7 +273,7 @@ impl Output {
         }
         match self.beside.take().and_then(|beside| beside.structured) {
             Some(structured) => structured.to_string(),
-            None => crate::escape::json_string(&self.text),
+            None => Value::String(self.text).to_string(),
         }
     }
 
@@ -319,7 +313,7 @@ impl Output {
         }
         let (heading, _, footing) = self.sections();
         let keeps = (text.starts_with(heading), text.ends_with(footing));
-        if let Some(beside) = &mut *self.beside {
+        if let Some(beside) = &mut self.beside {
             beside.heading *= usize::from(keeps.0);
             beside.footing *= usize::from(keeps.1);
             // The size belongs to the replaced text.
@@ -337,7 +331,7 @@ impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Output");
         out.field("text", &self.text);
-        if let Some(beside) = &*self.beside {
+        if let Some(beside) = &self.beside {
             out.field("title", &beside.title)
                 .field("structured", &beside.structured)
                 .field("metadata", &beside.metadata)

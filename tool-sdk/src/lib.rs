@@ -47,10 +47,10 @@
 //! # Features
 //!
 //! `macros` and `linked` are there by default. Each of the others brings one thing, and what
-//! that needs: `cli` a command line, `hooks` commands as hooks, `mcp` a server and a client of
-//! the Model Context Protocol, `otel` fields for OpenTelemetry on spans, `process` child
-//! processes, `sandbox` what confines them, `testing` a harness and checks for tests, and
-//! `workspace` the folders that tools may touch.
+//! that needs: `cli` a command line, `external-schemas` the rare keywords of JSON Schema, `hooks`
+//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `otel` fields for
+//! OpenTelemetry on spans, `process` child processes, `sandbox` what confines them, `testing` a
+//! harness and checks for tests, and `workspace` the folders that tools may touch.
 
 extern crate self as tool_sdk;
 
@@ -61,7 +61,6 @@ mod content;
 mod context;
 mod effect;
 mod error;
-mod escape;
 mod event;
 mod hook;
 mod loop_guard;
@@ -72,8 +71,9 @@ mod pipeline;
 pub mod process;
 mod redact;
 mod registry;
+mod scheduler;
 mod schema;
-mod seldom;
+
 mod store;
 mod surface;
 #[cfg(feature = "testing")]
@@ -136,7 +136,7 @@ pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
 #[cfg(feature = "hooks")]
 pub use self::hook::external::{ExternalHooks, HookConfigError};
-pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
+pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority};
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{

@@ -235,14 +235,15 @@ async fn a_broken_store_is_told() {
 async fn after_a_plain_no_the_batch_asks_no_more() {
     struct SlowSecond;
     impl Hook for SlowSecond {
-        fn before<'a>(&'a self, c: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        async fn before(&self, c: &HookedCall<'_>) -> Result<Opinion, ToolError> {
             let slow = c.arguments().contains('b');
-            Step::later(async move {
+            async move {
                 if slow {
                     tokio::time::sleep(std::time::Duration::from_millis(30)).await;
                 }
                 Ok(Opinion::none())
-            })
+            }
+            .await
         }
     }
     let ap = Arc::new(Scripted::new([Reply::Reject, Reply::Once]));

@@ -12,8 +12,8 @@ use tool_sdk::{
     AgentProfile, ApprovalStore, Approved, Audit, AuditRecord, Batch, Call, Context, Definition,
     DynamicTool, Grant, GrantSource, Grantee, Hook, HookedCall, InvalidArgs, Lenient, LoopGuard,
     Mode, Opinion, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, Risk, RiskClass,
-    Rule, Running, Schema, Scripted, Session, Source, Step, Subject, Tool, ToolError, ToolName,
-    Toolset, ask_channel, tool, tools,
+    Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError, ToolName, Toolset,
+    ask_channel, tool, tools,
 };
 
 /// A tool whose subjects a test chooses.
@@ -43,7 +43,7 @@ impl Tool for Toy {
 }
 
 impl Prepared for ToyCall {
-    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, _: Approved) -> Running {
         Box::pin(async move { Ok(Output::text(format!("RAN {}", self.v))) })
     }
     fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
@@ -93,8 +93,8 @@ async fn repeats_are_found_for_tools_that_say_what_they_touch() {
 
 struct Says(fn() -> Opinion, bool);
 impl Hook for Says {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok((self.0)()))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok((self.0)())
     }
     fn may_allow(&self) -> bool {
         self.1
@@ -193,8 +193,8 @@ async fn a_refusal_by_a_failing_hook_is_written_down() {
     }
     struct Fails;
     impl Hook for Fails {
-        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-            Step::now(Err(ToolError::internal("x")))
+        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+            Err(ToolError::internal("x"))
         }
     }
     let n = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -226,11 +226,12 @@ async fn a_hook_sees_a_tool_under_each_of_its_names() {
 async fn the_time_of_a_hook_is_not_the_tools() {
     struct Slow;
     impl Hook for Slow {
-        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-            Step::later(async {
+        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+            async {
                 tokio::time::sleep(std::time::Duration::from_secs(8)).await;
                 Ok(Opinion::none())
-            })
+            }
+            .await
         }
     }
     let d = definition_of("t", RiskClass::Read).timeout(std::time::Duration::from_secs(5));
@@ -297,12 +298,12 @@ async fn rules_of_an_agent_do_not_become_those_of_all() {
 async fn closing_ends_hooks_that_hang() {
     struct Hang;
     impl Hook for Hang {
-        fn after<'a>(
-            &'a self,
-            _: &'a HookedCall<'_>,
-            _: &'a mut Result<Output, ToolError>,
-        ) -> Step<'a, Result<(), ToolError>> {
-            Step::later(std::future::pending())
+        async fn after(
+            &self,
+            _: &HookedCall<'_>,
+            _: &mut Result<Output, ToolError>,
+        ) -> Result<(), ToolError> {
+            std::future::pending().await
         }
     }
     let p = pipeline_of(Toy {

@@ -69,7 +69,7 @@ impl Tool for Faulty {
 }
 
 impl Prepared for Faulty {
-    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, _: Approved) -> Running {
         self.log.note("run");
         Box::pin(async { Ok(Output::text("ran")) })
     }
@@ -128,11 +128,6 @@ impl Prepared for Faulty {
         self.at(Fault::Notes);
         &[]
     }
-
-    fn digest(&self) -> Option<u64> {
-        self.at(Fault::Digest);
-        None
-    }
 }
 
 impl Audit for Faulty {
@@ -148,17 +143,17 @@ impl Hook for Faulty {
         true
     }
 
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         if self.breaks(Fault::BeforeFails) {
-            return Step::now(Err(ToolError::internal("hook")));
+            return Err(ToolError::internal("hook"));
         }
         if self.breaks(Fault::BeforePanics) {
-            return Step::later(async { panic!("hook") });
+            return async { panic!("hook") }.await;
         }
-        Step::now(Ok(match self.breaks(Fault::BeforeRewritesBadly) {
+        Ok(match self.breaks(Fault::BeforeRewritesBadly) {
             true => Opinion::allow("x").rewrite(&json!("no object")),
             false => Opinion::none(),
-        }))
+        })
     }
 }
 
@@ -355,16 +350,16 @@ async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
 struct Hangs(OnError);
 
 impl Hook for Hangs {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::later(std::future::pending())
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        std::future::pending().await
     }
 
-    fn after<'a>(
-        &'a self,
-        _: &'a HookedCall<'_>,
-        _: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
-        Step::later(std::future::pending())
+    async fn after(
+        &self,
+        _: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        std::future::pending().await
     }
 
     fn on_error(&self) -> OnError {
@@ -414,7 +409,7 @@ async fn a_hook_that_hangs_has_failed() {
 async fn a_hook_that_panics_is_reported() {
     struct Panics;
     impl Hook for Panics {
-        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
             panic!("a defect")
         }
 
@@ -440,21 +435,21 @@ async fn a_hook_that_panics_is_reported() {
 struct Strips(OnError, &'static str);
 
 impl Hook for Strips {
-    fn after<'a>(
-        &'a self,
-        _: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        _: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let half = "half of a secret";
         *result = match result {
             Ok(_) => Ok(Output::text(half)),
             Err(_) => Err(ToolError::failed(half)),
         };
         match self.1 {
-            "fails" => Step::now(Err(ToolError::internal("a defect"))),
+            "fails" => Err(ToolError::internal("a defect")),
             "panics" => panic!("a defect"),
-            "panics later" => Step::later(async { panic!("a defect") }),
-            _ => Step::later(std::future::pending()),
+            "panics later" => async { panic!("a defect") }.await,
+            _ => std::future::pending().await,
         }
     }
 

@@ -206,7 +206,7 @@ async fn every_kind_of_tool_is_stopped_at_the_same_gate() {
 struct Refuses;
 
 impl Hook for Refuses {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok(Opinion::deny("no")))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok(Opinion::deny("no"))
     }
 }

@@ -43,8 +43,8 @@ async fn what_was_denied_stays_denied_however_a_hook_changes_it() {
 struct Says(fn() -> Opinion);
 
 impl Hook for Says {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok((self.0)()))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok((self.0)())
     }
 
     fn on_error(&self) -> OnError {
@@ -94,8 +94,8 @@ async fn a_hook_that_makes_arguments_invalid_is_named_with_what_is_wrong() {
 struct Rewrites(Value);
 
 impl Hook for Rewrites {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok(Opinion::none().rewrite(&self.0)))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok(Opinion::none().rewrite(&self.0))
     }
 }
 
@@ -104,9 +104,9 @@ impl Hook for Rewrites {
 async fn hooks_run_by_priority_and_pattern() {
     struct Named(&'static str, Log);
     impl Hook for Named {
-        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
             self.1.note(self.0);
-            Step::now(Ok(Opinion::none()))
+            Ok(Opinion::none())
         }
     }
     let log = Log::default();
@@ -142,13 +142,13 @@ async fn hooks_run_by_priority_and_pattern() {
 async fn after_hooks_change_results() {
     struct Redact;
     impl Hook for Redact {
-        fn after<'a>(
-            &'a self,
-            _: &'a HookedCall<'_>,
-            result: &'a mut Result<Output, ToolError>,
-        ) -> Step<'a, Result<(), ToolError>> {
+        async fn after(
+            &self,
+            _: &HookedCall<'_>,
+            result: &mut Result<Output, ToolError>,
+        ) -> Result<(), ToolError> {
             *result = Ok(Output::text("redacted"));
-            Step::now(Ok(()))
+            Ok(())
         }
     }
     let log = Log::default();

@@ -19,8 +19,8 @@ use tool_sdk::{
     Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
     GrantSource, Grantee, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, Note, OnError,
     Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError,
-    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Step, Subject, Tool,
-    ToolError, ToolName, ToolsFile, ask_channel, tool, tools,
+    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Subject, Tool, ToolError,
+    ToolName, ToolsFile, ask_channel, tool, tools,
 };
 
 /// What happened, in order.
@@ -133,7 +133,7 @@ impl Tool for Class {
 }
 
 impl Prepared for Ready {
-    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, _: Approved) -> Running {
         Box::pin(async move {
             self.log.note(format!("run {}", self.path));
             Ok(Output::text(format!("overwrote {}", self.path)))
@@ -152,21 +152,21 @@ struct Watching {
 }
 
 impl Hook for Watching {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         self.log.note(format!("before {}", call.value()["path"].as_str().unwrap_or_default()));
-        Step::now(Ok(match self.rewrite {
+        Ok(match self.rewrite {
             Some(path) => Opinion::none().rewrite(&json!({ "path": path })),
             None => Opinion::none(),
-        }))
+        })
     }
 
-    fn after<'a>(
-        &'a self,
-        _: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        _: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         self.log.note(format!("after {}", result.as_ref().map_or("-", Output::as_text)));
-        Step::now(Ok(()))
+        Ok(())
     }
 }
 

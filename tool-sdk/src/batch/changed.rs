@@ -59,7 +59,7 @@ impl Doing {
 }
 
 impl Prepared for Doing {
-    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, _: Approved) -> Running {
         Box::pin(async move {
             tokio::task::yield_now().await;
             if self.does == Does::Amend {

@@ -1,18 +1,17 @@
 //! Many calls at once, as a model makes them in one message.
 //!
-//! Everything is judged and asked, in the order of the calls, before anything runs; only a call
-//! that turns out to repeat those before it is asked about in its turn. Then neighbours run side by
-//! side:
-//! shared calls, or calls with a key, those of one key one after the other; exclusive calls
-//! run alone. What a call changed is seen by those behind it, and a yes to one of them holds
-//! only where it is still the call that was shown. The outcomes come in the order of the
-//! calls, one for each, whatever becomes of the others.
+//! All calls are authorized, with prompts in the order of the calls, before any runs; only a call
+//! that turns out to repeat earlier ones is asked about when its turn comes. Then neighbours run
+//! concurrently: shared calls, and calls with different keys; calls of one key run one after the
+//! other, and exclusive calls run alone. A call sees what the calls before it changed, and its
+//! approval holds only while it is still the call that was shown. The outcomes come in the order
+//! of the calls.
 //!
-//! **Invariant:** a call that fails stops nobody; a person's plain no, and a hook that ends
-//! the turn, stop what has not begun yet.
+//! **Invariant:** a call that fails stops no other; a rejection without feedback, and a hook that
+//! ends the turn, stop the calls that have not started.
 
 use std::collections::HashSet;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -22,7 +21,8 @@ use tokio::sync::Notify;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::pipeline::{Facts, Line, Permit, Pipeline, Stop, Turn};
+use crate::pipeline::Pipeline;
+use crate::scheduler::{BoxFuture, ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason};
 use crate::tool::Parallel;
 
 /// Runs many calls of one session.
@@ -58,7 +58,7 @@ pub struct Batch<'p> {
 }
 
 impl<'p> Batch<'p> {
-    /// How many calls run at once when nobody says otherwise.
+    /// How many calls run at once by default.
     pub const DEFAULT_MOST: usize = 10;
 
     /// Batches of calls through `pipeline`.
@@ -81,13 +81,13 @@ impl<'p> Batch<'p> {
         calls: impl IntoIterator<Item = Call<'c>>,
     ) -> Vec<Outcome> {
         let calls: Vec<Call<'c>> = calls.into_iter().collect();
-        let hall = Arc::new(Hall::new(calls.len(), self.most));
+        let scheduler = Arc::new(BatchScheduler::new(calls.len(), self.most));
         let running: FuturesUnordered<_> = calls
             .into_iter()
             .enumerate()
             .map(|(at, call)| {
-                let place = Place { hall: Arc::clone(&hall), at };
-                async move { (at, self.pipeline.call_in_turn(session, &call, &place).await) }
+                let slot = CallSlot { scheduler: Arc::clone(&scheduler), at };
+                async move { (at, self.pipeline.call_scheduled(session, &call, &slot).await) }
             })
             .collect();
         let mut outcomes: Vec<(usize, Outcome)> = running.collect().await;
@@ -96,66 +96,68 @@ impl<'p> Batch<'p> {
     }
 }
 
-/// Where approved calls wait for their turn.
-struct Hall {
+/// Decides which calls of a batch may run at the same time.
+struct BatchScheduler {
     most: usize,
     state: Mutex<State>,
 }
 
 struct State {
-    places: Vec<Standing>,
-    /// How many calls are neither approved nor ended.
-    coming: usize,
+    calls: Vec<CallState>,
+    /// How many calls are neither authorized nor ended.
+    undecided: usize,
     running: usize,
-    stopped: Option<Stop>,
-    /// All calls before this one are decided, or wait for an answer.
+    stopped: Option<StopReason>,
+    /// All calls before this one are decided, or wait for an approval.
     decided_to: usize,
-    /// All calls before this one are decided, or their question was shown.
+    /// All calls before this one are decided, or their prompt was shown.
     shown_to: usize,
 }
 
 /// How far one call is.
-struct Standing {
-    stage: Stage,
-    class: Class,
-    called: Arc<Notify>,
-    asks: bool,
-    is_shown: bool,
-    /// Told when all before it are decided, or asked.
-    in_line: Arc<Notify>,
+struct CallState {
+    progress: Progress,
+    class: ConcurrencyClass,
+    /// Notified when the call may run.
+    may_run: Arc<Notify>,
+    waits_for_approval: bool,
+    is_prompt_shown: bool,
+    /// Notified when the calls before it made progress.
+    earlier_progress: Arc<Notify>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Coming,
-    Approved,
+enum Progress {
+    Undecided,
+    Authorized,
     Running,
-    Gone,
+    Ended,
 }
 
-/// Beside which other calls one may run.
+/// Beside which other calls a call may run.
 #[derive(Clone)]
-enum Class {
+enum ConcurrencyClass {
     Shared,
     Keyed(String),
     Exclusive,
 }
 
-impl Class {
-    fn of(facts: &Facts) -> Self {
-        match (&facts.parallel, &facts.key) {
+impl ConcurrencyClass {
+    fn from_key(key: &ConcurrencyKey) -> Self {
+        match (&key.parallel, &key.resource) {
             (Parallel::Shared, _) => Self::Shared,
-            (Parallel::By(_), Some(key)) => Self::Keyed(key.clone()),
+            (Parallel::By(_), Some(resource)) => Self::Keyed(resource.clone()),
             (Parallel::By(_), None) | (Parallel::Exclusive, _) => Self::Exclusive,
         }
     }
 }
 
-impl Hall {
+impl BatchScheduler {
     fn new(calls: usize, most: usize) -> Self {
-        let places = std::iter::repeat_with(Standing::new).take(calls).collect();
+        let states = std::iter::repeat_with(CallState::new).take(calls).collect();
         let (running, stopped, decided_to, shown_to) = Default::default();
-        let state = State { places, coming: calls, running, stopped, decided_to, shown_to };
+        let state =
+            State { calls: states, undecided: calls, running, stopped, decided_to, shown_to };
         Self { most, state: Mutex::new(state) }
     }
 
@@ -163,186 +165,194 @@ impl Hall {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, at: usize, to: Stage) {
+    fn set_progress(&self, at: usize, to: Progress) {
         let mut state = self.state();
-        let stage = std::mem::replace(&mut state.places[at].stage, to);
-        state.coming -= usize::from(stage == Stage::Coming && to != Stage::Coming);
-        state.running -= usize::from(stage == Stage::Running);
-        state.advance(self.most);
-        state.close_up();
+        let before = std::mem::replace(&mut state.calls[at].progress, to);
+        let is_decided = before == Progress::Undecided && to != Progress::Undecided;
+        state.undecided -= usize::from(is_decided);
+        state.running -= usize::from(before == Progress::Running);
+        state.start_calls(self.most);
+        state.advance_order();
     }
 
-    /// Waits until all calls before the one at `at` are behind what `reached` says.
-    async fn come(&self, at: usize, reached: fn(&State) -> usize) {
-        let in_line = Arc::clone(&self.state().places[at].in_line);
+    /// Waits until `reached` says that all calls before the one at `at` have come that far.
+    async fn wait_for_earlier_calls(&self, at: usize, reached: fn(&State) -> usize) {
+        let earlier_progress = Arc::clone(&self.state().calls[at].earlier_progress);
         loop {
-            let mut told = pin!(in_line.notified());
-            // What is told from here on is heard, by all who wait for this place.
-            told.as_mut().enable();
+            let mut notified = pin!(earlier_progress.notified());
+            // Registered before the check, so that no notification is missed.
+            notified.as_mut().enable();
             if reached(&self.state()) >= at {
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 }
 
-impl Standing {
+impl CallState {
     fn new() -> Self {
-        let (called, in_line) = Default::default();
-        let (stage, class) = (Stage::Coming, Class::Exclusive);
-        Self { stage, class, called, asks: false, is_shown: false, in_line }
+        Self {
+            progress: Progress::Undecided,
+            class: ConcurrencyClass::Exclusive,
+            may_run: Arc::default(),
+            waits_for_approval: false,
+            is_prompt_shown: false,
+            earlier_progress: Arc::default(),
+        }
     }
 }
 
 impl State {
-    /// Lets those come whose place in the line it is.
-    fn close_up(&mut self) {
-        let places = &self.places;
-        let close_up = |reached: &mut usize, is_past: fn(&Standing) -> bool| {
-            let is_past = |place: &&Standing| place.stage != Stage::Coming || is_past(place);
+    /// Notifies the calls whose turn to be decided, or to show a prompt, has come.
+    fn advance_order(&mut self) {
+        let calls = &self.calls;
+        let advance = |reached: &mut usize, is_past: fn(&CallState) -> bool| {
+            let is_past = |call: &&CallState| call.progress != Progress::Undecided || is_past(call);
             let from = *reached;
-            *reached += places[from..].iter().take_while(is_past).count();
-            // Also one that is past may wait again, with another question.
-            let up_to = places.len().min(*reached + 1);
-            places[from.min(up_to)..up_to].iter().for_each(|place| place.in_line.notify_waiters());
+            *reached += calls[from..].iter().take_while(is_past).count();
+            // A call that is past may wait again, with another prompt.
+            let up_to = calls.len().min(*reached + 1);
+            let notified = &calls[from.min(up_to)..up_to];
+            notified.iter().for_each(|call| call.earlier_progress.notify_waiters());
         };
-        close_up(&mut self.decided_to, |place| place.asks);
-        close_up(&mut self.shown_to, |place| place.is_shown);
+        advance(&mut self.decided_to, |call| call.waits_for_approval);
+        advance(&mut self.shown_to, |call| call.is_prompt_shown);
     }
 
-    /// Calls whoever may run now, in the order of the calls: nobody overtakes one that it
-    /// could not run beside.
-    fn advance(&mut self, most: usize) {
-        if self.coming > 0 {
+    /// Starts the calls that may run now, in their order: none overtakes a call that it could not
+    /// run beside.
+    fn start_calls(&mut self, most: usize) {
+        if self.undecided > 0 {
             return;
         }
         let (mut shared, mut exclusive, mut keys) = (false, false, HashSet::new());
-        for place in &mut self.places {
-            if place.stage == Stage::Gone {
+        for call in &mut self.calls {
+            if call.progress == Progress::Ended {
                 continue;
             }
-            let is_free = match &place.class {
-                // What is serialised by a resource writes it: who only looks sees it whole.
-                Class::Shared => !exclusive && keys.is_empty(),
-                Class::Keyed(key) => !exclusive && !shared && !keys.contains(key.as_str()),
-                Class::Exclusive => !exclusive && !shared && keys.is_empty(),
+            let is_free = match &call.class {
+                // A keyed call writes its resource, so no shared call reads beside it.
+                ConcurrencyClass::Shared => !exclusive && keys.is_empty(),
+                ConcurrencyClass::Keyed(key) => {
+                    !exclusive && !shared && !keys.contains(key.as_str())
+                }
+                ConcurrencyClass::Exclusive => !exclusive && !shared && keys.is_empty(),
             };
-            if place.stage == Stage::Approved && self.stopped.is_some() {
-                place.called.notify_one();
-            } else if place.stage == Stage::Approved && is_free && self.running < most {
-                place.stage = Stage::Running;
+            if call.progress == Progress::Authorized && self.stopped.is_some() {
+                call.may_run.notify_one();
+            } else if call.progress == Progress::Authorized && is_free && self.running < most {
+                call.progress = Progress::Running;
                 self.running += 1;
-                place.called.notify_one();
+                call.may_run.notify_one();
             }
-            match &place.class {
-                Class::Shared => shared = true,
-                Class::Keyed(key) => {
+            match &call.class {
+                ConcurrencyClass::Shared => shared = true,
+                ConcurrencyClass::Keyed(key) => {
                     keys.insert(key.as_str());
                 }
-                Class::Exclusive => exclusive = true,
+                ConcurrencyClass::Exclusive => exclusive = true,
             }
         }
     }
 }
 
-/// The place of one call in the hall.
-struct Place {
-    hall: Arc<Hall>,
+/// One call of a batch, as its pipeline call sees the scheduler.
+struct CallSlot {
+    scheduler: Arc<BatchScheduler>,
     at: usize,
 }
 
-impl Turn for Place {
-    fn in_line(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.hall.come(self.at, |state| state.decided_to))
+impl Scheduler for CallSlot {
+    fn wait_for_earlier_decisions(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.scheduler.wait_for_earlier_calls(self.at, |state| state.decided_to))
     }
 
-    fn asks(&self) {
-        let mut state = self.hall.state();
-        state.places[self.at].asks = true;
-        state.close_up();
+    fn mark_waiting_for_approval(&self) {
+        let mut state = self.scheduler.state();
+        state.calls[self.at].waits_for_approval = true;
+        state.advance_order();
     }
 
-    fn line(&self) -> Arc<dyn Line> {
-        let mut state = self.hall.state();
+    fn prompt_order(&self) -> Arc<dyn PromptOrder> {
+        let mut state = self.scheduler.state();
         if state.shown_to <= self.at {
-            // It has another question than the one that was shown.
-            state.places[self.at].is_shown = false;
+            // Another prompt than the one that was shown.
+            state.calls[self.at].is_prompt_shown = false;
         }
         drop(state);
-        Arc::new(Spot { hall: Arc::clone(&self.hall), at: self.at })
+        Arc::new(CallPrompt { scheduler: Arc::clone(&self.scheduler), at: self.at })
     }
 
-    fn wait<'a>(
-        &'a self,
-        facts: &Facts,
-    ) -> Pin<Box<dyn Future<Output = Result<Permit, ToolError>> + Send + 'a>> {
-        let called = {
-            let mut state = self.hall.state();
-            let place = &mut state.places[self.at];
-            place.class = Class::of(facts);
-            Arc::clone(&place.called)
+    fn wait_for_slot(&self, key: &ConcurrencyKey) -> BoxFuture<'_, Result<RunSlot, ToolError>> {
+        let may_run = {
+            let mut state = self.scheduler.state();
+            let call = &mut state.calls[self.at];
+            call.class = ConcurrencyClass::from_key(key);
+            Arc::clone(&call.may_run)
         };
-        self.hall.change(self.at, Stage::Approved);
+        self.scheduler.set_progress(self.at, Progress::Authorized);
         Box::pin(async move {
-            called.notified().await;
-            let (stage, stopped) = {
-                let state = self.hall.state();
-                (state.places[self.at].stage, state.stopped)
+            may_run.notified().await;
+            let (progress, stopped) = {
+                let state = self.scheduler.state();
+                (state.calls[self.at].progress, state.stopped)
             };
-            if stage == Stage::Running {
-                let permit = Ran { hall: Arc::clone(&self.hall), at: self.at };
-                return Ok(Box::new(permit) as Permit);
+            if progress == Progress::Running {
+                let slot = EndOnDrop { scheduler: Arc::clone(&self.scheduler), at: self.at };
+                return Ok(Box::new(slot) as RunSlot);
             }
-            let why = stopped.map_or("the batch is over", Stop::as_str);
+            let why = stopped.map_or("the batch is over", StopReason::as_str);
             Err(ToolError::aborted(format_args!("it was not run: {why}")))
         })
     }
 
-    fn stop(&self, why: Stop) {
-        self.hall.state().stopped.get_or_insert(why);
+    fn stop(&self, reason: StopReason) {
+        self.scheduler.state().stopped.get_or_insert(reason);
     }
 
-    fn stopped(&self) -> Option<Stop> {
-        self.hall.state().stopped
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.scheduler.state().stopped
     }
 }
 
-/// The same place, for the question of the call.
-struct Spot {
-    hall: Arc<Hall>,
+/// The prompt of one call of a batch.
+struct CallPrompt {
+    scheduler: Arc<BatchScheduler>,
     at: usize,
 }
 
-impl Line for Spot {
-    fn come(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move { self.hall.come(self.at, |state| state.shown_to).await })
+impl PromptOrder for CallPrompt {
+    fn wait_for_turn(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.scheduler.wait_for_earlier_calls(self.at, |state| state.shown_to).await;
+        })
     }
 
-    fn shown(&self) {
-        let mut state = self.hall.state();
-        state.places[self.at].is_shown = true;
-        state.close_up();
+    fn mark_prompt_shown(&self) {
+        let mut state = self.scheduler.state();
+        state.calls[self.at].is_prompt_shown = true;
+        state.advance_order();
     }
 }
 
-/// A call that ends in any way makes room.
-impl Drop for Place {
+/// A call that ends in any way makes room for others.
+impl Drop for CallSlot {
     fn drop(&mut self) {
-        self.hall.change(self.at, Stage::Gone);
+        self.scheduler.set_progress(self.at, Progress::Ended);
     }
 }
 
-/// A call that has run makes room once hooks have looked at its result: one of them may end
-/// the turn, or still be at work on what the call wrote.
-struct Ran {
-    hall: Arc<Hall>,
+/// The slot of a running call. It is held until the after-hooks have seen the result: a hook may
+/// end the turn, or still work on what the call wrote.
+struct EndOnDrop {
+    scheduler: Arc<BatchScheduler>,
     at: usize,
 }
 
-impl Drop for Ran {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.hall.change(self.at, Stage::Gone);
+        self.scheduler.set_progress(self.at, Progress::Ended);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, Opinion, Priority};
 use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
@@ -185,24 +185,25 @@ impl Stops {
 }
 
 impl Hook for Stops {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let stops = self.before && Self::sees(call);
-        Step::now(Ok(if stops { Opinion::halt("enough") } else { Opinion::none() }))
+        Ok(if stops { Opinion::halt("enough") } else { Opinion::none() })
     }
 
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        _: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let stops = !self.before && Self::sees(call);
-        Step::later(async move {
+        async move {
             tokio::time::sleep(PAUSE).await;
             if stops {
                 call.halt("enough");
             }
             Ok(())
-        })
+        }
+        .await
     }
 }
 
@@ -240,11 +241,12 @@ async fn a_halt_takes_back_what_is_asked() {
 struct Slow;
 
 impl Hook for Slow {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::later(async {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async {
             tokio::time::sleep(PAUSE).await;
             Ok(Opinion::halt("enough"))
-        })
+        }
+        .await
     }
 }
 
@@ -265,7 +267,7 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
         }
     }
     impl Prepared for KeyedCall {
-        fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+        fn run(self: Box<Self>, _: Approved) -> Running {
             Box::pin(async move {
                 let began = Instant::now();
                 tokio::time::sleep(PAUSE).await;
@@ -346,12 +348,13 @@ async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
 struct Ponders;
 
 impl Hook for Ponders {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let is_first = call.value()["text"] == "z1";
-        Step::later(async move {
+        async move {
             tokio::time::sleep(PAUSE * u32::from(is_first)).await;
             Ok(Opinion::none())
-        })
+        }
+        .await
     }
 }
 
@@ -393,21 +396,23 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
 // F48: a call that a hook changed has another question, which comes in its turn and does come.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_takes_the_place_of_another_is_shown() {
-    let hall = Arc::new(Hall::new(3, 4));
-    let spot = |at| Arc::new(Spot { hall: Arc::clone(&hall), at });
-    let places: Vec<_> = (0..3).map(|at| Place { hall: Arc::clone(&hall), at }).collect();
-    places.iter().for_each(Place::asks);
-    spot(1).shown();
-    spot(2).shown();
-    let again = places[1].line();
-    let mut waiting = (again.clone().come(), again.clone().come(), spot(2).come());
+    let scheduler = Arc::new(BatchScheduler::new(3, 4));
+    let prompt = |at| Arc::new(CallPrompt { scheduler: Arc::clone(&scheduler), at });
+    let slots: Vec<_> =
+        (0..3).map(|at| CallSlot { scheduler: Arc::clone(&scheduler), at }).collect();
+    slots.iter().for_each(CallSlot::mark_waiting_for_approval);
+    prompt(1).mark_prompt_shown();
+    prompt(2).mark_prompt_shown();
+    let again = slots[1].prompt_order();
+    let mut waiting =
+        (again.clone().wait_for_turn(), again.clone().wait_for_turn(), prompt(2).wait_for_turn());
     let soon = Duration::from_secs(1);
     assert!(tokio::time::timeout(soon, &mut waiting.0).await.is_err(), "the first was not shown");
     assert!(tokio::time::timeout(soon, &mut waiting.1).await.is_err());
     assert!(tokio::time::timeout(soon, &mut waiting.2).await.is_err());
-    spot(0).shown();
+    prompt(0).mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.0).await.expect("it is its turn");
     tokio::time::timeout(soon, &mut waiting.1).await.expect("whoever waits for it hears it");
-    again.shown();
+    again.mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.2).await.expect("nothing is before it");
 }

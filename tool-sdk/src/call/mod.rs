@@ -3,9 +3,7 @@
 mod cancel;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::cancel::Cancel;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::seldom::Seldom;
 
 /// The id of one call: the provider's, or one of our own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,24 +27,6 @@ enum Id {
 }
 
 impl CallId {
-    /// Becomes `other`. Of two that are numbers, nothing is counted and nothing dropped.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, other: &Self) {
-        if let Id::Own(other) = other.0
-            && let Id::Own(own) = &mut self.0
-        {
-            *own = other;
-        } else {
-            self.set_given(other);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn set_given(&mut self, other: &Self) {
-        *self = other.clone();
-    }
-
     /// The id that a provider or client gave.
     #[must_use]
     pub fn given(id: &str) -> Self {
@@ -56,31 +35,10 @@ impl CallId {
 
     /// A new id, unique in this process.
     #[must_use]
-    #[inline]
     pub fn next() -> Self {
-        let own = NUMBERS.try_with(|numbers| {
-            let Range { start, end } = numbers.take();
-            let Range { start, end } = if start < end { start..end } else { fresh_numbers() };
-            numbers.set(start + 1..end);
-            start
-        });
-        // A thread on its way out has no numbers of its own any more.
-        Self(Id::Own(own.unwrap_or_else(|_| fresh_numbers().start)))
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(Id::Own(NEXT.fetch_add(1, Ordering::Relaxed)))
     }
-}
-
-thread_local! {
-    /// The numbers that are this thread's to give, so that threads do not meet for each call.
-    static NUMBERS: Cell<Range<u64>> = const { Cell::new(0..0) };
-}
-
-/// Numbers that nobody had.
-#[cold]
-fn fresh_numbers() -> Range<u64> {
-    const AT_ONCE: u64 = 256;
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let first = NEXT.fetch_add(AT_ONCE, Ordering::Relaxed);
-    first..first + AT_ONCE
 }
 
 impl fmt::Display for CallId {
@@ -123,8 +81,6 @@ pub struct RawArgs<'a> {
     text: Cow<'a, str>,
     /// What is accepted beyond the contract.
     pub lenient: Lenient,
-    /// Whether whoever decodes them should leave a digest of them.
-    digested: bool,
 }
 
 /// What is accepted beyond a tool's own contract; nothing by default.
@@ -168,13 +124,13 @@ impl<'a> RawArgs<'a> {
     /// The same, for as long as somebody wants them.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only other threads keep them"))]
     pub(crate) fn kept(&self) -> RawArgs<'static> {
-        RawArgs { text: self.text.to_string().into(), lenient: self.lenient, digested: false }
+        RawArgs { text: self.text.to_string().into(), lenient: self.lenient }
     }
 
     /// Arguments as JSON text.
     #[must_use]
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { text: text.into(), lenient: Lenient::default(), digested: false }
+        Self { text: text.into(), lenient: Lenient::default() }
     }
 
     /// Says what is accepted beyond the contract.
@@ -188,17 +144,6 @@ impl<'a> RawArgs<'a> {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// The same arguments for who wants a [digest](crate::Prepared::digest) of them.
-    #[inline]
-    pub(crate) fn to_digest(&self) -> RawArgs<'_> {
-        RawArgs { text: Cow::Borrowed(&self.text), lenient: self.lenient, digested: true }
-    }
-
-    #[inline]
-    pub(crate) fn is_digested(&self) -> bool {
-        self.digested
     }
 }
 
@@ -344,11 +289,11 @@ pub struct Outcome {
     pub call: CallId,
     /// The result for the model.
     pub result: Result<Output, ToolError>,
-    pub(crate) aside: Seldom<Option<Box<Aside>>>,
+    pub(crate) aside: Option<Box<Aside>>,
 }
 
 /// What only few calls leave beside their result.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Aside {
     pub(crate) truncated: Option<Truncated>,
     pub(crate) notes: Vec<Note>,

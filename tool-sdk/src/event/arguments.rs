@@ -18,67 +18,20 @@ use crate::tool::Display;
 /// Text that is not JSON is `null`.
 #[derive(Clone)]
 pub struct Arguments {
-    text: Text,
+    text: Arc<str>,
     value: OnceLock<Arc<Value>>,
 }
 
 impl Arguments {
     pub(crate) fn new(text: &str, display: &Display) -> Self {
         if display.sensitive.is_empty() {
-            return Self::kept(text, Self::long(text));
+            return Self { text: text.into(), value: OnceLock::new() };
         }
         Self::of_value(display.masked(text))
     }
 
-    /// The memory that arguments need which are too long to stand in an event.
-    #[inline(always)]
-    pub(crate) fn long(text: &str) -> Option<Arc<str>> {
-        (text.len() > SHORT).then(|| text.into())
-    }
-
-    /// Arguments with nothing sensitive in them, and the memory that they [need](Self::long).
-    #[inline(always)]
-    pub(super) fn kept(text: &str, long: Option<Arc<str>>) -> Self {
-        let text = long.map_or_else(|| Text::short(text), Text::Long);
-        Self { text, value: OnceLock::new() }
-    }
-
-    /// Whether they own nothing that has to be dropped.
-    #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        matches!(self.text, Text::Short { .. }) && self.value.get().is_none()
-    }
-
     pub(super) fn of_value(value: Value) -> Self {
-        Self { text: Text::short(""), value: Arc::new(value).into() }
-    }
-}
-
-/// A text that is kept: a short one where it stands, so that it needs no memory of its own.
-#[derive(Clone)]
-enum Text {
-    Short { length: u8, bytes: [u8; SHORT] },
-    Long(Arc<str>),
-}
-
-/// The most bytes of a short text: as many as leave an event without a gap.
-const SHORT: usize = 22;
-
-impl Text {
-    /// A text that is short.
-    #[inline(always)]
-    fn short(text: &str) -> Self {
-        let mut bytes = [0; SHORT];
-        let length = text.len().min(SHORT);
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
-        Self::Short { length: length as u8, bytes }
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Short { length, bytes } => &bytes[..usize::from(*length)],
-            Self::Long(text) => text.as_bytes(),
-        }
+        Self { text: "".into(), value: Arc::new(value).into() }
     }
 }
 
@@ -86,7 +39,7 @@ impl Deref for Arguments {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        let read = || Arc::new(serde_json::from_slice(self.text.as_bytes()).unwrap_or_default());
+        let read = || Arc::new(serde_json::from_str(&self.text).unwrap_or_default());
         self.value.get_or_init(read)
     }
 }

@@ -1,212 +1,169 @@
-//! Where events go out.
+//! Publishes events to the subscribers.
 //!
-//! Every number is given, and every subscriber told, under one lock. What goes to one
-//! subscriber, as most events do, is written where it waits for it.
+//! Sequence numbers are given and events queued under one lock, so that every subscriber sees
+//! the numbers grow.
 //!
-//! **Invariant:** nobody who sends waits for anybody who listens.
+//! **Invariant:** publishing never waits for a subscriber.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::queue::{Bell, Queue};
-use super::row::Row;
-use super::{About, Arguments, EventKind, Events};
-use crate::call::{CallId, Note};
+use tokio::sync::Notify;
 
-/// Where events go out to their subscribers.
+use super::queue::EventQueue;
+use super::{About, EventKind, Events, ToolEvent};
+use crate::call::CallId;
+
+/// Where events are published.
 #[derive(Default)]
 pub(crate) struct Hub {
-    /// How many listen to everything.
-    open: AtomicUsize,
-    /// How many listen to what one call says.
-    near: AtomicUsize,
+    /// The number of subscribers to all calls.
+    subscribers: AtomicUsize,
+    /// The number of subscribers to what one call says.
+    call_subscribers: AtomicUsize,
     closed: AtomicBool,
-    outlets: Mutex<Outlets>,
+    queues: Mutex<Queues>,
 }
 
-struct Outlets {
-    /// The number of the next event.
-    next: u64,
-    queues: Vec<Queue>,
+struct Queues {
+    /// The number of the next event. Numbers start at 1; 0 means that there was no subscriber.
+    next_seq: u64,
+    queues: Vec<EventQueue>,
 }
 
-impl Outlets {
-    /// The number of the next event. It is taken under the lock, so that every subscriber sees
-    /// them grow.
-    #[inline(always)]
-    fn number(&mut self) -> u64 {
-        let seq = self.next;
-        self.next += 1;
-        seq
-    }
-
-    /// Sends an event to everybody who wants it.
-    #[inline(never)]
-    fn spread(&mut self, begun: u64, seq: u64, about: About<'_>, kind: &EventKind) {
-        for queue in self.queues.iter_mut().filter(|queue| queue.is_about(about.call, kind)) {
-            queue.push(begun, seq, about, kind.clone());
-        }
-    }
-
-    fn queue_of(&mut self, bell: &Arc<Bell>) -> Option<&mut Queue> {
-        self.queues.iter_mut().find(|it| Arc::ptr_eq(&it.bell, bell))
-    }
-}
-
-/// The first event has the number 1: what began at 0, nobody saw.
-impl Default for Outlets {
+impl Default for Queues {
     fn default() -> Self {
-        Self { next: 1, queues: Vec::new() }
+        Self { next_seq: 1, queues: Vec::new() }
+    }
+}
+
+impl Queues {
+    fn find(&mut self, wakeup: &Arc<Notify>) -> Option<&mut EventQueue> {
+        self.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.wakeup, wakeup))
     }
 }
 
 impl Hub {
-    /// Whether anybody listens to everything.
-    #[inline]
+    /// Whether there is a subscriber to all calls.
     pub(crate) fn is_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed) > 0
+        self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether anybody listens to what running tools say.
-    #[inline]
-    pub(crate) fn is_near(&self) -> bool {
-        self.is_open() || self.near.load(Ordering::Relaxed) > 0
+    /// Whether there is a subscriber to what running tools say.
+    pub(crate) fn wants_signals(&self) -> bool {
+        self.is_open() || self.call_subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// Sends what happened to a call whose beginning has the number `begun`, or 0; gives the
-    /// number of this event.
-    pub(crate) fn send(&self, begun: u64, about: About<'_>, kind: EventKind) -> u64 {
-        let mut outlets = lock(&self.outlets);
-        let seq = outlets.number();
-        match &mut *outlets.queues {
-            [queue] if queue.only.is_none() => queue.push(begun, seq, about, kind),
-            _ => outlets.spread(begun, seq, about, &kind),
+    /// Publishes an event of a call whose pending event has the number `pending`, or 0; returns
+    /// the number of this event.
+    pub(crate) fn send(&self, pending: u64, about: About<'_>, kind: EventKind) -> u64 {
+        let mut queues = self.lock();
+        let seq = queues.next_seq;
+        queues.next_seq += 1;
+        let event = ToolEvent {
+            seq,
+            call: about.call.clone(),
+            tool: Arc::clone(about.tool),
+            session: Arc::clone(about.session.shared_id()),
+            kind,
+        };
+        for queue in queues.queues.iter_mut().filter(|queue| queue.wants(&event)) {
+            queue.push(pending, event.clone());
         }
         seq
     }
 
-    /// Sends that a call was understood and that its tool runs; gives the number of the first.
-    #[inline(always)]
-    pub(crate) fn send_start(
-        &self,
-        about: About<'_>,
-        text: &str,
-        long: Option<Arc<str>>,
-        summary: Option<String>,
-        notes: Box<[Note]>,
-    ) -> u64 {
-        let mut outlets = lock(&self.outlets);
-        let (seq, next) = (outlets.number(), outlets.number());
-        if let [queue] = &mut *outlets.queues
-            && queue.takes_start()
-        {
-            let place = queue.next(about);
-            let arguments = Arguments::kept(text, long);
-            place.write(seq, EventKind::Pending { arguments, summary, notes });
-            queue.and_next(about).write(next, EventKind::Started { arguments: None });
-        } else {
-            let arguments = Arguments::kept(text, long);
-            let pending = EventKind::Pending { arguments, summary, notes };
-            outlets.spread(0, seq, about, &pending);
-            outlets.spread(seq, next, about, &EventKind::Started { arguments: None });
-        }
-        seq
-    }
-
-    /// Sends that a call has ended whose result has nothing beside it.
-    #[inline(always)]
-    pub(crate) fn send_bare_end(&self, begun: u64, about: About<'_>, elapsed_ms: u64) {
-        let mut outlets = lock(&self.outlets);
-        let seq = outlets.number();
-        if let [queue] = &mut *outlets.queues
-            && queue.takes_end(begun)
-        {
-            queue.next(about).write(seq, EventKind::completed(elapsed_ms));
-        } else {
-            outlets.spread(begun, seq, about, &EventKind::completed(elapsed_ms));
-        }
-    }
-
-    /// Listens to what happens to all calls.
+    /// Subscribes to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
-        self.listen(None)
+        self.add_subscriber(None)
     }
 
-    /// Listens to what one call says while it runs, until the subscription is dropped. For
-    /// those who tell a peer of its call, which is why its other events are not made for them.
+    /// Subscribes to what one call says while it runs, until the subscription is dropped.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Events {
-        self.listen(Some(call.clone()))
+        self.add_subscriber(Some(call.clone()))
     }
 
-    fn listen(self: &Arc<Self>, only: Option<CallId>) -> Events {
-        let bell = Arc::<Bell>::default();
-        let mut outlets = lock(&self.outlets);
-        let since = outlets.next;
-        // Under the lock: whoever hears of a beginning is counted when its end is sent.
-        self.listeners(only.as_ref()).fetch_add(1, Ordering::Relaxed);
-        outlets.queues.push(Queue::new(Arc::clone(&bell), since, only));
-        drop(outlets);
-        Events::new(bell, Arc::clone(self))
+    fn add_subscriber(self: &Arc<Self>, only: Option<CallId>) -> Events {
+        let wakeup = Arc::<Notify>::default();
+        let mut queues = self.lock();
+        self.counter(only.as_ref()).fetch_add(1, Ordering::Relaxed);
+        let first_seq = queues.next_seq;
+        queues.queues.push(EventQueue::new(Arc::clone(&wakeup), first_seq, only));
+        drop(queues);
+        Events::new(wakeup, Arc::clone(self))
     }
 
-    pub(super) fn unsubscribe(&self, bell: &Arc<Bell>) {
-        let mut outlets = lock(&self.outlets);
-        let Some(at) = outlets.queues.iter().position(|it| Arc::ptr_eq(&it.bell, bell)) else {
-            return;
-        };
-        let left = outlets.queues.swap_remove(at);
-        self.listeners(left.only.as_ref()).fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn listeners(&self, only: Option<&CallId>) -> &AtomicUsize {
-        if only.is_some() { &self.near } else { &self.open }
-    }
-
-    /// Takes what waits for the subscriber who listens to `bell`; the empty `room` is left in
-    /// its place.
-    pub(super) fn take(&self, bell: &Arc<Bell>, room: &mut Row) {
-        if let Some(queue) = lock(&self.outlets).queue_of(bell) {
-            queue.empty_into(room);
+    pub(super) fn unsubscribe(&self, wakeup: &Arc<Notify>) {
+        let mut queues = self.lock();
+        let position = queues.queues.iter().position(|queue| Arc::ptr_eq(&queue.wakeup, wakeup));
+        if let Some(position) = position {
+            let queue = queues.queues.swap_remove(position);
+            self.counter(queue.only.as_ref()).fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether something waits for the subscriber who listens to `bell`, and whether more may
-    /// come once everything has ended.
-    pub(super) fn look(&self, bell: &Arc<Bell>) -> (bool, bool) {
-        lock(&self.outlets).queue_of(bell).map_or((false, false), Queue::look)
+    fn counter(&self, only: Option<&CallId>) -> &AtomicUsize {
+        if only.is_some() { &self.call_subscribers } else { &self.subscribers }
     }
 
-    /// Whether everything has ended.
-    #[inline]
+    /// Takes the next event of a subscriber.
+    pub(super) fn pop(&self, wakeup: &Arc<Notify>) -> Option<ToolEvent> {
+        self.lock().find(wakeup)?.pop()
+    }
+
+    /// Whether an event of this kind waits for a subscriber.
+    #[cfg(feature = "mcp")]
+    pub(super) fn contains(
+        &self,
+        wakeup: &Arc<Notify>,
+        wanted: impl Fn(&EventKind) -> bool,
+    ) -> bool {
+        self.lock().find(wakeup).is_some_and(|queue| queue.contains(wanted))
+    }
+
+    /// Whether the subscriber has an event, or will never get one again.
+    pub(super) fn is_settled(&self, wakeup: &Arc<Notify>) -> bool {
+        let is_closed = self.is_closed();
+        let mut queues = self.lock();
+        let Some(queue) = queues.find(wakeup) else { return true };
+        !queue.is_empty() || is_closed && !queue.expects_more()
+    }
+
+    /// Whether the pipeline is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Ends every subscription, once what was sent has been read, and the ends of the calls
-    /// that were seen to begin.
+    /// Ends every subscription, once its events and the ends of the calls that it saw begin have
+    /// been read.
     pub(crate) fn close(&self) {
-        let outlets = lock(&self.outlets);
+        let queues = self.lock();
         self.closed.store(true, Ordering::Relaxed);
-        for queue in &outlets.queues {
-            queue.bell.ready.notify_one();
+        for queue in &queues.queues {
+            queue.wakeup.notify_one();
         }
+    }
+
+    /// A poisoned lock still guards whole queues: no operation panics half-way.
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub").field("subscribers", &self.open).finish_non_exhaustive()
+        f.debug_struct("Hub").field("subscribers", &self.subscribers).finish_non_exhaustive()
     }
 }
 
-/// Closes the hub when the pipeline goes away.
+/// Closes the hub when the last pipeline that owns it is dropped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HubOwner(Arc<Owned>);
+pub(crate) struct HubOwner(Arc<CloseOnDrop>);
 
 #[derive(Debug, Default)]
-struct Owned(Arc<Hub>);
+struct CloseOnDrop(Arc<Hub>);
 
 impl HubOwner {
     pub(crate) fn hub(&self) -> &Arc<Hub> {
@@ -214,13 +171,8 @@ impl HubOwner {
     }
 }
 
-impl Drop for Owned {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
-}
-
-/// A lock whose holder panicked still guards whole values: nothing here panics half-way.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,6 @@ mod held;
 mod hub;
 mod queue;
 mod redacted;
-mod row;
 #[cfg(test)]
 mod tests;
 
@@ -59,21 +58,6 @@ pub(crate) struct About<'a> {
     pub(crate) session: &'a Session,
     pub(crate) tool: &'a Arc<Label>,
     pub(crate) call: &'a CallId,
-}
-
-impl About<'_> {
-    /// Whether an event has the names of the session and the tool.
-    #[inline(always)]
-    fn is_named_in(self, event: &ToolEvent) -> bool {
-        Arc::ptr_eq(self.tool, &event.tool) && Arc::ptr_eq(self.session.shared_id(), &event.session)
-    }
-
-    /// What happened to the call, under its number.
-    #[inline(always)]
-    fn event(self, seq: u64, kind: EventKind) -> ToolEvent {
-        let (call, tool) = (self.call.clone(), Arc::clone(self.tool));
-        ToolEvent { seq, call, tool, session: Arc::clone(self.session.shared_id()), kind }
-    }
 }
 
 impl Serialize for ToolEvent {
@@ -263,12 +247,6 @@ impl From<Finding> for EventKind {
 }
 
 impl EventKind {
-    /// The end of a call whose result has nothing beside it.
-    #[inline(always)]
-    pub(crate) fn completed(elapsed_ms: u64) -> Self {
-        Self::Completed { elapsed_ms, title: None, data: None, artifacts: Box::default() }
-    }
-
     /// Whether it is the end of a call.
     #[must_use]
     #[inline]
@@ -311,21 +289,6 @@ impl EventKind {
     /// Whether it is something that a call says, and no step on its way.
     const fn is_said(&self) -> bool {
         self.is_signal() || matches!(self, Self::Warned { .. })
-    }
-
-    /// Whether it owns nothing that has to be dropped, as far as that is seen at once.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        match self {
-            Self::Pending { arguments, summary, notes } => {
-                arguments.is_plain() && summary.is_none() && notes.is_empty()
-            }
-            Self::Started { arguments } => arguments.is_none(),
-            Self::Completed { title, data, artifacts, .. } => {
-                title.is_none() && data.is_none() && artifacts.is_empty()
-            }
-            _ => false,
-        }
     }
 
     /// Whether it is the beginning of a call.

@@ -43,7 +43,7 @@ pub(crate) trait Hooked: Sync {
     /// How the arguments are told to other programs.
     #[cfg(feature = "hooks")]
     fn wording(&self) -> Wording;
-    /// How long the tool ran, once it is done, where a hook wants to know.
+    /// How long the tool ran, once it is done.
     fn elapsed(&self) -> Option<Duration>;
     /// Ends the model's turn.
     fn halt(&self, reason: String);
@@ -126,8 +126,7 @@ impl<'a> HookedCall<'a> {
         self.0.wording()
     }
 
-    /// How long the tool ran; known to after-hooks, where one of the pipeline's
-    /// [wants to know](super::Hook::wants_elapsed).
+    /// How long the tool ran; known after it has run.
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
         self.0.elapsed()

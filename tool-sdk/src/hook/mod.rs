@@ -10,11 +10,11 @@
 //! **Invariant:** a failing hook never turns into an allow.
 
 mod call;
+mod dyn_hook;
 #[cfg(feature = "hooks")]
 pub(crate) mod external;
 mod opinion;
 mod registered;
-mod step;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use std::time::Duration;
 
 pub(crate) use self::call::Hooked;
 pub use self::call::{HookRun, HookedCall};
+pub(crate) use self::dyn_hook::DynHook;
 pub use self::opinion::Opinion;
 pub(crate) use self::opinion::{Spoken, Verdict};
 pub(crate) use self::registered::Registered;
-pub(crate) use self::step::Later;
-pub use self::step::Step;
+use crate::call::Outcome;
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
@@ -42,18 +42,17 @@ use crate::tool::Definition;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Hook, HookedCall, Opinion, Step, ToolError};
+/// use tool_sdk::{Hook, HookedCall, Opinion, ToolError};
 ///
 /// /// Lets nobody touch what is being released.
 /// struct ReleaseFreeze;
 ///
 /// impl Hook for ReleaseFreeze {
-///     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-///         let opinion = match call.arguments().contains("release/") {
+///     async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+///         Ok(match call.arguments().contains("release/") {
 ///             true => Opinion::deny("a release is being made; wait until it is out"),
 ///             false => Opinion::none(),
-///         };
-///         Step::now(Ok(opinion))
+///         })
 ///     }
 /// }
 /// ```
@@ -69,10 +68,13 @@ pub trait Hook: Send + Sync + 'static {
         true
     }
 
-    /// Looks at a call before it is judged.
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    /// Sees a call before it is authorized.
+    fn before(
+        &self,
+        call: &HookedCall<'_>,
+    ) -> impl Future<Output = Result<Opinion, ToolError>> + Send {
         let _ = call;
-        Step::now(Ok(Opinion::none()))
+        async { Ok(Opinion::none()) }
     }
 
     /// Stands in front of whoever is asked about a call: its approver answers first, and leaves
@@ -88,26 +90,29 @@ pub trait Hook: Send + Sync + 'static {
     ///
     /// When it fails, nothing counts of what it has changed so far:
     /// [`on_error`](Self::on_error) says whether the result is shown at all.
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> impl Future<Output = Result<(), ToolError>> + Send {
         let _ = (call, result);
-        Step::now(Ok(()))
+        async { Ok(()) }
     }
 
-    /// Whether `after` wants to know [how long the tool ran](HookedCall::elapsed), which takes
-    /// looks at the clock.
-    fn wants_elapsed(&self) -> bool {
-        false
-    }
-
-    /// Waits for what it still does, once the calls are over.
+    /// Observes how a call ended, read-only: also a call that was denied, whose arguments were
+    /// invalid, or whose tool is unknown. Runs after the output was truncated, before the
+    /// terminal event is emitted.
     ///
-    /// For work that no call waits for; what takes too long is to be ended here.
-    fn finish(&self) -> Step<'_, ()> {
-        Step::now(())
+    /// It must not block. A panic in it changes nothing for the call.
+    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+        let _ = (call, outcome);
+    }
+
+    /// Waits for work that the hook still does, once the calls are over.
+    ///
+    /// For work that no call waits for; a hook ends here what takes too long.
+    fn finish(&self) -> impl Future<Output = ()> + Send {
+        async {}
     }
 
     /// What becomes of a call when `before` or `after` fails, panics or takes too long: it is
@@ -119,10 +124,10 @@ pub trait Hook: Send + Sync + 'static {
         OnError::Deny
     }
 
-    /// How long a [`Step::later`] may take, before the call and after it: ten seconds by
-    /// default, and `None` for a hook that sees to its end by itself.
+    /// The time limit of `before` and of `after`: ten seconds by default, and `None` for a hook
+    /// that enforces its own.
     ///
-    /// A step that is not done by then is dropped, and has failed.
+    /// A callback that exceeds it is dropped and has failed.
     fn time_limit(&self) -> Option<Duration> {
         Some(registered::TIME_LIMIT)
     }

@@ -65,12 +65,6 @@ impl Opinion {
         Self((spoken != Spoken::default()).then(|| Box::new(spoken)))
     }
 
-    /// Whether it says nothing.
-    #[inline]
-    pub(crate) fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// What it says, if anything.
     #[inline]
     pub(crate) fn spoken(self) -> Option<Box<Spoken>> {

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Hook, OnError, Priority};
+use super::{DynHook, Hook, OnError, Priority};
 use crate::context::Session;
 use crate::name::matches_in_any_case;
 use crate::tool::Definition;
@@ -21,25 +21,27 @@ pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Registered {
     pub(crate) pattern: String,
     pub(crate) priority: Priority,
-    pub(crate) hook: Arc<dyn Hook>,
+    pub(crate) hook: Arc<dyn DynHook>,
     /// Its name in events, logs and denials.
     pub(crate) name: Arc<str>,
     pub(crate) on_error: OnError,
     pub(crate) time_limit: Option<Duration>,
-    pub(crate) wants_elapsed: bool,
     may_allow: bool,
 }
 
 impl Registered {
     /// Puts `hook` in its place, and asks it about itself.
-    pub(crate) fn new(pattern: impl Into<String>, priority: Priority, hook: Arc<dyn Hook>) -> Self {
+    pub(crate) fn new(
+        pattern: impl Into<String>,
+        priority: Priority,
+        hook: Arc<impl Hook>,
+    ) -> Self {
         Self {
             pattern: pattern.into(),
             priority,
             name: said(|| Arc::from(&*hook.name()), || "nameless".into()),
             on_error: said(|| hook.on_error(), || OnError::Deny),
             time_limit: said(|| hook.time_limit(), || Some(TIME_LIMIT)),
-            wants_elapsed: said(|| hook.wants_elapsed(), || false),
             may_allow: said(|| hook.may_allow(), || false),
             hook,
         }

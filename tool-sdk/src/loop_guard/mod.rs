@@ -9,20 +9,16 @@
 //!
 //! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
 
+mod key;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::matches;
-use crate::tool::digest;
 
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
-
-/// How many endings of keys are told apart: so many that few calls share that of another.
-const ENDINGS: usize = 64 * WINDOW;
 
 /// When repeated calls of a session are a loop.
 ///
@@ -137,58 +133,32 @@ impl LoopGuard {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Says what a call repeats that is about to run, as far as `history` knows.
+    /// Says what a call repeats that is about to run, as far as `history` knows, and adds it there.
     ///
-    /// The ticket goes back to the history when it is known what became of the call. A call that
-    /// repeats something is written down at once; one that waits must be, before it does
-    /// ([`History::write`]); any other is when it is over. `known` is the digest of the arguments,
-    /// where decoding them left one.
-    #[inline]
+    /// The ticket goes back to the history when it is known how the call ended. A call whose ticket
+    /// is dropped counts as one that still runs.
     pub(crate) fn begin(
         &self,
         history: &History,
-        tool: Caller<'_>,
+        tool: &str,
         arguments: &str,
-        known: Option<u64>,
     ) -> (Ticket, Finding) {
-        if self.0.exempt.iter().any(|exempt| exempt.covers(tool.name, arguments)) {
-            return (Ticket::Exempt, Finding::Fine);
+        if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
+            return (Ticket(None), Finding::Fine);
         }
-        let arguments = known.unwrap_or_else(|| digest::of_text(arguments));
-        let key = key_of(tool.number, arguments);
-        match history.has_none_like(key) {
-            true => (Ticket::Unwritten(key), Finding::Fine),
-            false => self.judge(history, tool, key),
-        }
-    }
-
-    /// The same of a call that is like none before, where that is seen at once: the call of the
-    /// tool with this number and with arguments of this digest.
-    #[inline(always)]
-    pub(crate) fn begin_new(&self, history: &History, tool: u64, digest: u64) -> Option<Ticket> {
-        let key = key_of(tool, digest);
-        let is_new = self.0.exempt.is_empty() && history.has_none_like(key);
-        is_new.then_some(Ticket::Unwritten(key))
-    }
-
-    /// Writes the call of `key` down, and says what it repeats.
-    #[inline(never)]
-    fn judge(&self, history: &History, tool: Caller<'_>, key: u64) -> (Ticket, Finding) {
-        let mut recent = history.recent();
-        let number = history.push(&mut recent, Past { key, end: End::Open });
-        let finding = match recent.before(number).any(|call| call.key == key) {
-            true => recent.judge(number, self.0.threshold_for(tool.name), &self.0),
-            false => Finding::Fine,
-        };
-        (Ticket::Written(number), finding)
+        let key = key::call_key(tool, arguments);
+        let mut recent = history.lock();
+        let number = recent.push(key);
+        let threshold = self.0.threshold_for(tool);
+        (Ticket(Some(number)), recent.judge(number, threshold, &self.0))
     }
 
     /// Says what a call repeats that was written down and then waited for those before it: they are
     /// over by now, and have results. Those behind it do not count, and neither does one that is too
     /// long ago.
     pub(crate) fn again(&self, history: &History, tool: &str, ticket: &Ticket) -> Finding {
-        let Ticket::Written(number) = *ticket else { return Finding::Fine };
-        let mut recent = history.recent();
+        let Some(number) = ticket.0 else { return Finding::Fine };
+        let mut recent = history.lock();
         match recent.call(number) {
             Some(_) => recent.judge(number, self.0.threshold_for(tool), &self.0),
             None => Finding::Fine,
@@ -211,19 +181,6 @@ impl Exempt {
 
 fn within_window(times: u32) -> u32 {
     times.clamp(2, WINDOW as u32)
-}
-
-/// Whose call it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Caller<'a> {
-    pub(crate) name: &'a str,
-    /// What [`number`] makes of the name.
-    pub(crate) number: u64,
-}
-
-/// A tool's name as one number, for who makes many calls of it.
-pub(crate) fn number(tool: &str) -> u64 {
-    digest::hash(3, tool.as_bytes())
 }
 
 /// What a call repeats.
@@ -258,84 +215,43 @@ impl Finding {
     }
 }
 
-/// A call's place in the history.
+/// A call's place in the history; an exempt call has none.
 #[derive(Debug)]
-pub(crate) enum Ticket {
-    /// It has none.
-    Exempt,
-    /// It has no place yet; its key.
-    Unwritten(u64),
-    /// The number of the call.
-    Written(u64),
-}
+pub(crate) struct Ticket(Option<u64>);
 
-/// What a session did lately, shared by its concurrent calls.
-#[derive(Debug)]
-pub(crate) struct History {
-    recent: Mutex<Recent>,
-    /// How many of the calls that the next one is compared with have a key that ends like this:
-    /// most are the only ones of their kind, and are known to be without the lock. Changed under
-    /// the lock alone.
-    endings: [AtomicU8; ENDINGS],
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self { recent: Mutex::default(), endings: [const { AtomicU8::new(0) }; ENDINGS] }
-    }
-}
+/// The recent calls of a session, shared by its concurrent calls.
+#[derive(Debug, Default)]
+pub(crate) struct History(Mutex<Recent>);
 
 impl History {
-    /// Writes down a call that is about to wait, unless that was done; one whose ticket is then
-    /// dropped stays as if it still ran.
-    pub(crate) fn write(&self, ticket: &mut Ticket) {
-        if let Ticket::Unwritten(key) = *ticket {
-            let number = self.push(&mut self.recent(), Past { key, end: End::Open });
-            *ticket = Ticket::Written(number);
-        }
-    }
-
-    /// Somebody looked at the call and said yes: counting starts anew after it. The hard stop
-    /// goes on counting.
+    /// Restarts the count of repeats after a call that a person approved. The hard stop goes on
+    /// counting.
     pub(crate) fn allow(&self, ticket: &Ticket) {
-        if let Ticket::Written(number) = *ticket {
-            let mut recent = self.recent();
+        if let Some(number) = ticket.0 {
+            let mut recent = self.lock();
             let next = recent.next;
             recent.allowed.retain(|allowed| next - allowed <= WINDOW as u64);
             recent.allowed.push(number);
         }
     }
 
-    /// The call ran, and gave this text, and these facts where the text does not say all.
-    #[inline(always)]
-    pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>, facts: &str) {
-        // Before the lock, since a result may be long.
-        let result = match facts.is_empty() {
-            true => number_of(result),
-            false => digest::mixed(number_of(result), digest::hash(2, facts.as_bytes())),
-        };
-        let end = End::Gave(result);
-        match ticket {
-            Ticket::Exempt => {}
-            Ticket::Unwritten(key) => {
-                self.push(&mut self.recent(), Past { key, end });
-            }
-            Ticket::Written(number) => {
-                if let Some(call) = self.recent().call(number) {
-                    call.end = end;
-                }
-            }
+    /// Records that the call ran and gave this text, and these facts where the text does not say
+    /// all.
+    pub(crate) fn end(&self, ticket: &Ticket, result: Result<&str, &str>, facts: &str) {
+        let Some(number) = ticket.0 else { return };
+        let result = key::result_key(result, facts);
+        if let Some(call) = self.lock().call(number) {
+            call.end = End::Gave(result);
         }
     }
 
-    /// The call did not run.
+    /// Records that the call did not run.
     ///
-    /// It keeps its place, as if it had given what the identical call before it gave: who
-    /// repeats what was refused is in a loop as well.
-    pub(crate) fn forget(&self, mut ticket: Ticket) {
-        self.write(&mut ticket);
-        let Ticket::Written(number) = ticket else { return };
-        let mut recent = self.recent();
+    /// It keeps its place, as if it had given the result of the identical call before it: a model
+    /// that repeats a refused call is in a loop as well.
+    pub(crate) fn forget(&self, ticket: &Ticket) {
+        let Some(number) = ticket.0 else { return };
+        let mut recent = self.lock();
         let Some(&mut Past { key, .. }) = recent.call(number) else { return };
         let before = recent.before(number).find(|call| call.key == key);
         let end = match before.map(|call| call.end) {
@@ -347,49 +263,8 @@ impl History {
         }
     }
 
-    #[inline]
-    fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether no recent call has a key like this one.
-    #[inline]
-    fn has_none_like(&self, key: u64) -> bool {
-        self.endings[ending(key)].load(Ordering::Relaxed) == 0
-    }
-
-    /// Puts a call in the place of the oldest; gives its number.
-    #[inline]
-    fn push(&self, recent: &mut Recent, call: Past) -> u64 {
-        let number = recent.next;
-        recent.calls[place_of(number)] = call;
-        recent.next += 1;
-        // Nobody else changes these meanwhile.
-        let count = |key, change: fn(u8) -> u8| {
-            let ending = &self.endings[ending(key)];
-            ending.store(change(ending.load(Ordering::Relaxed)), Ordering::Relaxed);
-        };
-        count(call.key, |calls| calls + 1);
-        // The next call takes the place of the oldest, which is none of its past.
-        if recent.next >= WINDOW as u64 {
-            count(recent.calls[place_of(recent.next)].key, |calls| calls - 1);
-        }
-        number
-    }
-}
-
-/// A call as one number.
-#[inline(always)]
-fn key_of(tool: u64, arguments: u64) -> u64 {
-    digest::mixed(arguments, tool)
-}
-
-/// A result as one number; a success and a failure with the same text differ.
-#[inline]
-fn number_of(result: Result<&str, &str>) -> u64 {
-    match result {
-        Ok(text) => digest::word(text.as_bytes()),
-        Err(text) => digest::hash(1, text.as_bytes()),
+    fn lock(&self) -> MutexGuard<'_, Recent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -415,11 +290,6 @@ impl Default for Recent {
 /// Where the call of this number stands.
 const fn place_of(number: u64) -> usize {
     (number % WINDOW as u64) as usize
-}
-
-/// Where a key stands among the endings.
-const fn ending(key: u64) -> usize {
-    key as usize % ENDINGS
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -451,6 +321,14 @@ impl Past {
 }
 
 impl Recent {
+    /// Adds a call in the place of the oldest; returns its number.
+    fn push(&mut self, key: u64) -> u64 {
+        let number = self.next;
+        self.calls[place_of(number)] = Past { key, end: End::Open };
+        self.next += 1;
+        number
+    }
+
     /// The call of this number, unless it is too long ago.
     fn call(&mut self, number: u64) -> Option<&mut Past> {
         let is_known = self.next - number <= WINDOW as u64;
@@ -470,7 +348,6 @@ impl Recent {
     }
 
     /// What the call of this number repeats of those before it.
-    #[cold]
     fn judge(&self, number: u64, threshold: u32, settings: &Settings) -> Finding {
         let key = self.calls[place_of(number)].key;
         let identical = self.counted(number, usize::MAX).filter(|call| call.key == key);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pipeline;
-use super::core::Core;
+use super::inner::PipelineInner;
 use crate::audit::Audit;
 use crate::event::HubOwner;
 use crate::hook::{Hook, Priority, Registered};
@@ -21,11 +21,11 @@ impl Pipeline {
     #[must_use]
     pub fn new(toolset: impl Into<Toolset>) -> Self {
         let owner = HubOwner::default();
-        Self { core: Arc::new(Core::new(toolset.into(), Arc::clone(owner.hub()))), owner }
+        Self { inner: Arc::new(PipelineInner::new(toolset.into(), Arc::clone(owner.hub()))), owner }
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Core)) -> Self {
-        change(Arc::make_mut(&mut self.core));
+    fn with(mut self, change: impl FnOnce(&mut PipelineInner)) -> Self {
+        change(Arc::make_mut(&mut self.inner));
         self
     }
 
@@ -35,14 +35,14 @@ impl Pipeline {
     /// it first waits; a tool that never waits is not interrupted.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
-        self.with(|core| core.timeout = timeout)
+        self.with(|inner| inner.timeout = timeout)
     }
 
     /// Sets how much text comes back from a tool that does not say; 2000 lines or 50 KiB
     /// by default.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
-        self.with(|core| core.budget = budget)
+        self.with(|inner| inner.budget = budget)
     }
 
     /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
@@ -52,19 +52,19 @@ impl Pipeline {
     /// [`prepare_outputs`](crate::prepare_outputs), which makes it.
     #[must_use]
     pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
-        self.with(|core| core.output_dir = Some(folder.into()))
+        self.with(|inner| inner.output_dir = Some(folder.into()))
     }
 
     /// Judges calls by these rules too.
     #[must_use]
     pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
-        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_rules(rules)))
+        self.with(|inner| inner.toolset = Arc::new((*inner.toolset).clone().with_rules(rules)))
     }
 
     /// Sets how much is done without asking; [`Mode::Auto`] by default.
     #[must_use]
     pub fn mode(self, mode: Mode) -> Self {
-        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_mode(mode)))
+        self.with(|inner| inner.toolset = Arc::new((*inner.toolset).clone().with_mode(mode)))
     }
 
     /// Sets who is asked; nobody by default, which is a no to everything that asks.
@@ -76,7 +76,7 @@ impl Pipeline {
     /// Sets who is asked.
     #[must_use]
     pub fn shared_approver(self, approver: Arc<dyn Approver>) -> Self {
-        self.with(|core| core.approver = Some(approver))
+        self.with(|inner| inner.approver = Some(approver))
     }
 
     /// Keeps what is approved for always in `store`, and heeds what it holds.
@@ -84,13 +84,13 @@ impl Pipeline {
     /// Without a store, an approval for always holds for the session.
     #[must_use]
     pub fn approvals(self, store: ApprovalStore) -> Self {
-        self.with(|core| core.store = Some(Arc::new(store)))
+        self.with(|inner| inner.store = Some(Arc::new(store)))
     }
 
     /// Sets how long an answer is waited for; ten minutes by default. No answer is a no.
     #[must_use]
     pub fn ask_timeout(self, timeout: Duration) -> Self {
-        self.with(|core| core.ask_timeout = timeout)
+        self.with(|inner| inner.ask_timeout = timeout)
     }
 
     /// Refuses to write outside these folders, whatever a rule allows.
@@ -105,7 +105,7 @@ impl Pipeline {
     #[must_use]
     pub fn writable_roots<P: Into<PathBuf>>(self, roots: impl IntoIterator<Item = P>) -> Self {
         let roots = roots.into_iter().map(Into::into).collect();
-        self.with(|core| core.writable = Some(roots))
+        self.with(|inner| inner.writable = Some(roots))
     }
 
     /// Finds out calls that a model repeats without getting anywhere.
@@ -113,7 +113,7 @@ impl Pipeline {
     /// Off by default: a program that calls a tool again and again knows why.
     #[must_use]
     pub fn loop_guard(self, guard: LoopGuard) -> Self {
-        self.with(|core| core.guard = Some(guard))
+        self.with(|inner| inner.guard = Some(guard))
     }
 
     /// Writes down every decision and every run.
@@ -121,7 +121,7 @@ impl Pipeline {
     /// A call whose decision cannot be written down does not run.
     #[must_use]
     pub fn audit(self, audit: impl Audit + 'static) -> Self {
-        self.with(|core| core.audit = Some(Arc::new(audit)))
+        self.with(|inner| inner.audit = Some(Arc::new(audit)))
     }
 
     /// Takes out of events what `redactor` finds.
@@ -130,7 +130,7 @@ impl Pipeline {
     /// runs. A secret that a tool sends in two parts is not found.
     #[must_use]
     pub fn redact_events(self, redactor: Redactor) -> Self {
-        self.with(|core| core.redactor = Some(Arc::new(redactor)))
+        self.with(|inner| inner.redactor = Some(Arc::new(redactor)))
     }
 
     /// Adds a hook for the tools whose names match `pattern`; what it says of their
@@ -148,17 +148,16 @@ impl Pipeline {
         self,
         pattern: impl Into<String>,
         priority: Priority,
-        hook: Arc<dyn Hook>,
+        hook: Arc<impl Hook>,
     ) -> Self {
         let hook = Registered::new(pattern, priority, hook);
-        self.with(|core| {
-            let toolset = (*core.toolset).clone().with_registered(hook.clone());
-            core.toolset = Arc::new(toolset);
-            let mut hooks = core.hooks.to_vec();
-            core.wants_elapsed |= hook.wants_elapsed;
+        self.with(|inner| {
+            let toolset = (*inner.toolset).clone().with_registered(hook.clone());
+            inner.toolset = Arc::new(toolset);
+            let mut hooks = inner.hooks.to_vec();
             hooks.push(hook);
             hooks.sort_by_key(|hook| hook.priority);
-            core.hooks = hooks.into();
+            inner.hooks = hooks.into();
         })
     }
 }

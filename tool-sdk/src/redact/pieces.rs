@@ -16,7 +16,6 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::{MARK, Redactor, marked, shapes};
-use crate::escape::json_string;
 
 /// The number of characters that make a fragment of a secret.
 const PIECE: usize = 8;
@@ -223,7 +222,7 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
     for c in secret.chars() {
         if c.is_control() { controls.extend(c.escape_default()) } else { controls.push(c) }
     }
-    let json = json_string(secret);
+    let json = Value::from(secret).to_string();
     let json = json[1..json.len() - 1].to_owned();
     let (debug, default) = (secret.escape_debug().to_string(), secret.escape_default().to_string());
     // Shell words are separated by any whitespace.

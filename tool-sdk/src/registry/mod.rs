@@ -8,17 +8,15 @@ mod builder;
 mod file;
 #[cfg(feature = "linked")]
 mod linked;
-mod names;
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 
 pub use self::builder::{Conflict, RegistryBuilder, RegistryError};
 pub use self::file::{FileError, ToolsFile};
 #[cfg(feature = "linked")]
 pub use self::linked::Registration;
-use self::names::Names;
 use crate::effect::RiskClass;
 use crate::tool::{Definition, Tool};
 
@@ -172,29 +170,26 @@ pub(crate) fn in_scope(definition: &Definition, scope: &str) -> bool {
 /// Maps names and aliases to positions.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    names: Names,
+    names: HashMap<Box<str>, usize>,
     aliases: HashMap<Box<str>, usize>,
 }
 
 impl Index {
-    pub(crate) fn new<'a>(tools: impl ExactSizeIterator<Item = &'a Definition> + Clone) -> Self {
-        let names = Names::new(tools.clone().map(|definition| definition.name.as_str()));
-        let mut aliases = HashMap::new();
+    /// Indexes the tools; of several with one name the last is found.
+    pub(crate) fn new<'a>(tools: impl Iterator<Item = &'a Definition>) -> Self {
+        let mut index = Self::default();
         for (at, definition) in tools.enumerate() {
+            index.names.insert(definition.name.as_str().into(), at);
             for alias in &definition.aliases {
-                aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);
+                index.aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);
             }
         }
-        Self { names, aliases }
+        index
     }
 
-    #[inline]
+    /// The position of the tool called `name`, by its name or by an alias in any case.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.names.find(name).or_else(|| self.find_alias(name))
-    }
-
-    #[cold]
-    fn find_alias(&self, name: &str) -> Option<usize> {
-        self.aliases.get(name.to_ascii_lowercase().as_str()).copied()
+        let position = self.names.get(name);
+        position.or_else(|| self.aliases.get(name.to_ascii_lowercase().as_str())).copied()
     }
 }

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::{ReplaceUnevaluatedProperties, Transform as _};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use super::order::order;
-use super::{Schema, SchemaFn, normal, walk, written};
+use super::{Schema, SchemaFn, normal, walk};
 
 /// One property of an object schema.
 #[derive(Debug)]
@@ -43,15 +44,10 @@ impl Property<'_> {
 /// Builds the schema of an object with these properties, in this order, and no others.
 pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
-    written::object(&shown, generator).unwrap_or_else(|| tree(&shown))
-}
-
-/// Builds the schema as a tree. Needed when properties share definitions.
-pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
-    let mut generator = generator();
+    let mut generator = settings().into_generator();
     let mut schemas = Map::with_capacity(shown.len());
-    for property in shown {
-        let mut schema = match (property.schema)(&mut generator).to_value() {
+    for property in &shown {
+        let mut schema = match type_schema(property.schema, &mut generator) {
             Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
         };
@@ -72,7 +68,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     root.insert("required".to_owned(), Value::Array(required));
     let mut root = normal::form(Value::Object(root), generator.take_definitions(true));
     if let Some(Value::Object(schemas)) = walk::get_mut(&mut root, "properties") {
-        for (schema, property) in schemas.values_mut().zip(shown) {
+        for (schema, property) in schemas.values_mut().zip(&shown) {
             if let Value::Object(schema) = schema {
                 for (keyword, value) in constraints(schema, property) {
                     schema.insert(keyword.into_owned(), value);
@@ -90,11 +86,8 @@ fn describe(schema: &mut Map<String, Value>, description: &str) {
     schema.shift_insert(usize::from(typed), "description".to_owned(), description.into());
 }
 
-/// Returns the keywords of a property besides those of its type, with the names that fit the type.
-pub(super) fn constraints<'a>(
-    ty: &Map<String, Value>,
-    property: &Property<'_>,
-) -> Vec<(Cow<'a, str>, Value)> {
+/// What a property says beyond its type, in the words that fit the type.
+fn constraints<'a>(ty: &Map<String, Value>, property: &Property<'_>) -> Vec<(Cow<'a, str>, Value)> {
     let unit = match walk::get(ty, "type").and_then(Value::as_str) {
         Some("array") => "Items",
         Some("object") => "Properties",
@@ -120,16 +113,21 @@ fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> boo
     own.and_then(Value::as_f64).zip(new.as_f64()).is_some_and(|(own, new)| wins(own, new))
 }
 
-/// Returns a generator for schemas of decoded values.
-pub(super) fn generator() -> SchemaGenerator {
-    settings().into_generator()
-}
-
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        // Applied to definitions; `type_schema` applies it to everything else.
+        settings.transforms.push(Box::new(ReplaceUnevaluatedProperties::default()));
     })
+}
+
+/// The schema that schemars generates for a type, without `unevaluatedProperties`, which the
+/// native validator does not have.
+fn type_schema(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
+    let mut schema = schema(generator);
+    ReplaceUnevaluatedProperties::default().transform(&mut schema);
+    schema.to_value()
 }
 
 impl Schema {
@@ -181,7 +179,7 @@ impl Schema {
 
     /// Generates the schema of the JSON that decodes into the type of `schema`.
     pub(crate) fn of_arguments(schema: SchemaFn) -> Self {
-        Self::generate(schema, generator())
+        Self::generate(schema, settings().into_generator())
     }
 
     /// Generates the schema of the JSON that the type of `schema` serializes to.
@@ -190,7 +188,7 @@ impl Schema {
     }
 
     fn generate(schema: SchemaFn, mut generator: SchemaGenerator) -> Self {
-        let schema = schema(&mut generator).to_value();
+        let schema = type_schema(schema, &mut generator);
         Self::new(&normal::form(schema, generator.take_definitions(true)))
     }
 }

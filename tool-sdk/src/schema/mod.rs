@@ -10,6 +10,9 @@
 mod assemble;
 mod check;
 mod contradiction;
+#[cfg(feature = "external-schemas")]
+mod external;
+mod external_keywords;
 #[cfg(feature = "mcp")]
 mod foreign;
 mod moved;
@@ -19,7 +22,6 @@ mod references;
 mod secret;
 pub(crate) mod walk;
 mod words;
-mod written;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -34,6 +36,9 @@ pub(crate) use self::assemble::{Property, object};
 pub(crate) use self::check::{expected, followed_draft};
 pub(crate) use self::check::{faults, misspelt};
 pub(crate) use self::contradiction::contradictions;
+#[cfg(feature = "external-schemas")]
+pub(crate) use self::external::{ExternalValidator, PathSegment, SchemaViolation, ViolationKind};
+pub(crate) use self::external_keywords::find_external_keyword;
 #[cfg(feature = "mcp")]
 pub(crate) use self::foreign::{encoded, followable, is_standard};
 #[cfg(feature = "mcp")]
@@ -80,20 +85,13 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 pub struct Schema {
     text: Arc<RawValue>,
     tree: OnceLock<Arc<Map<String, Value>>>,
-    plain: bool,
 }
 
 impl Schema {
     /// Creates a schema from a root in normal form.
     fn new(root: &impl Serialize) -> Self {
         let text = to_raw_value(root).expect("an object in memory can be written");
-        Self { text: text.into(), tree: OnceLock::new(), plain: false }
-    }
-
-    /// Whether the schema is known to have only keywords that the validator supports, without
-    /// contradictions. `false` means unknown.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+        Self { text: text.into(), tree: OnceLock::new() }
     }
 
     /// Converts a schema from another source into the schema of a tool's parameters.

@@ -12,8 +12,8 @@ pub(crate) fn order(map: &mut Map<String, Value>) {
     map.extend(entries);
 }
 
-/// Returns the rank of a keyword.
-pub(super) fn rank(keyword: &str) -> u8 {
+/// Where a keyword stands among the others.
+fn rank(keyword: &str) -> u8 {
     match keyword {
         "$ref" | "type" => 0,
         "description" => 1,

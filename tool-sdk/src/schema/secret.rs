@@ -16,7 +16,7 @@ pub(crate) fn is_secret(schema: &Map<String, Value>) -> bool {
 impl Schema {
     /// Returns the names of the parameters that are secret or contain a secret.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        if self.is_plain() || !self.as_str().contains("\"writeOnly\"") {
+        if !self.as_str().contains("\"writeOnly\"") {
             return Vec::new();
         }
         let mut names = Vec::new();

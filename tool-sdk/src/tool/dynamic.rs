@@ -58,8 +58,7 @@ impl DynamicTool {
         if !secrets.is_empty() {
             Arc::make_mut(&mut definition.display).sensitive.extend(secrets);
         }
-        let checks =
-            Checks::of_schema(definition.parameters.clone(), &definition.display.sensitive);
+        let checks = Checks::of_definition(&definition);
         Self {
             definition: Arc::new(definition),
             checks: Arc::new(checks),
@@ -98,12 +97,8 @@ struct PreparedValue {
 }
 
 impl Prepared for PreparedValue {
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, approved: Approved) -> Running {
         (self.handler)(self.args, approved.context())
-    }
-
-    fn has_no_wish(&self) -> bool {
-        self.notes.is_empty()
     }
 
     fn notes(&self) -> &[Note] {

@@ -9,7 +9,6 @@
 mod approved;
 pub(crate) mod args;
 mod definition;
-pub(crate) mod digest;
 mod display;
 mod dynamic;
 mod label;
@@ -99,7 +98,7 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send
 /// struct Look;
 ///
 /// impl Prepared for Look {
-///     fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+///     fn run(self: Box<Self>, _: Approved) -> Running {
 ///         Box::pin(async { Ok(Output::text("noon")) })
 ///     }
 /// }
@@ -159,7 +158,7 @@ pub trait Tool: Send + Sync + 'static {
 /// A call with decoded arguments, ready to be judged and then to run.
 pub trait Prepared: Send {
     /// Runs the tool, once a pipeline has approved this very value.
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running;
+    fn run(self: Box<Self>, approved: Approved) -> Running;
 
     /// One line for people that says what the call does.
     fn summary(&self) -> Option<String> {
@@ -184,13 +183,6 @@ pub trait Prepared: Send {
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         let _ = cx;
         None
-    }
-
-    /// Whether neither [`subjects`](Self::subjects) nor
-    /// [`approval_required`](Self::approval_required) says anything, whatever the context, and
-    /// there are no [`notes`](Self::notes).
-    fn has_no_wish(&self) -> bool {
-        false
     }
 
     /// Patterns that an "always" could grant, from specific to general.
@@ -245,12 +237,6 @@ pub trait Prepared: Send {
     /// What was accepted beyond the contract.
     fn notes(&self) -> &[Note] {
         &[]
-    }
-
-    /// A number for the arguments, where decoding them left one: the same for arguments that
-    /// only differ in order and blanks, and hardly ever for others.
-    fn digest(&self) -> Option<u64> {
-        None
     }
 }
 

@@ -158,11 +158,26 @@ const fn strictness(mode: Mode) -> u8 {
 mod tests {
     use super::*;
     use crate::effect::RiskClass;
-    use crate::permission::Ruleset;
+    use crate::permission::{Case, Ruleset};
 
     /// Returns the action for a tool of this class without a matching rule.
     fn outcome(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
-        Ruleset::new(rule).settled(mode, class).expect("no rule looks inside")
+        Case {
+            own: &Ruleset::new(rule),
+            elsewhere: &|_| Ruleset::default(),
+            modes: mode.into(),
+            trusting: true,
+            class,
+            subjects: None,
+            arguments: &|_: &str| None,
+            required: None,
+            approved: &|_| false,
+            writable: None,
+            kept: &|_| false,
+            opinions: &[],
+        }
+        .decide()
+        .action
     }
 
     // F104: an agent never does more without approval than its host.

@@ -17,7 +17,6 @@ mod variant;
 mod view;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
@@ -33,7 +32,6 @@ pub(crate) use self::select::any_forbids;
 #[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
-pub(crate) use self::view::Policy;
 pub use self::view::View;
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
@@ -70,8 +68,6 @@ use crate::tool::{IntoTools, Tool};
 pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
-    /// The address of the current view, to check without a lock whether a view is current.
-    shown: AtomicUsize,
     /// Locked during an update, so that readers wait only for its last step.
     changing: Mutex<()>,
     changed: watch::Sender<()>,
@@ -114,14 +110,8 @@ impl Toolset {
     }
 
     fn of(registry: Registry, state: State) -> Self {
-        let (shown, state) = (AtomicUsize::new(place_of(&state.view)), RwLock::new(state));
-        Self {
-            registry,
-            state,
-            shown,
-            changing: Mutex::default(),
-            changed: watch::Sender::default(),
-        }
+        let state = RwLock::new(state);
+        Self { registry, state, changing: Mutex::default(), changed: watch::Sender::default() }
     }
 
     /// Adds tools with `scope`; tools with only other scopes stay hidden.
@@ -219,7 +209,7 @@ impl Toolset {
     /// Hooks run after the tools' own refinements and the model's profile. A removed tool cannot be
     /// called. A hook cannot change names, aliases, risk, permission, scopes and limits.
     #[must_use]
-    pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<dyn Hook>) -> Self {
+    pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<impl Hook>) -> Self {
         self.with_definition_hook_at(Priority::DEFAULT, pattern, hook)
     }
 
@@ -230,7 +220,7 @@ impl Toolset {
         self,
         priority: Priority,
         pattern: impl Into<String>,
-        hook: Arc<dyn Hook>,
+        hook: Arc<impl Hook>,
     ) -> Self {
         self.with_registered(Registered::new(pattern, priority, hook))
     }
@@ -389,14 +379,6 @@ impl Toolset {
         std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
     }
 
-    /// Whether `view` is the current view.
-    ///
-    /// The address identifies a view as long as the caller holds it.
-    #[inline]
-    pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
-        self.shown.load(Ordering::Acquire) == place_of(view)
-    }
-
     /// Subscribes to changes of the view.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
@@ -423,16 +405,9 @@ impl Toolset {
         let tools = self.registry.iter().chain(&state.additions);
         state.view = Arc::new(View::new(tools, &state.filter));
         let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        self.shown.store(place_of(&state.view), Ordering::Release);
         *place = state;
         drop(place);
         self.changed.send_replace(());
         answer
     }
-}
-
-/// Returns the address of a view.
-#[inline]
-fn place_of(view: &Arc<View>) -> usize {
-    Arc::as_ptr(view).addr()
 }

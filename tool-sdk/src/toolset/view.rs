@@ -15,9 +15,8 @@ use super::model::ModelProfile;
 use super::rules::{Synonyms, passed_over, unmatched};
 use super::search;
 use crate::effect::RiskClass;
-use crate::loop_guard;
 use crate::name::ToolName;
-use crate::permission::{Action, Mode, Names, Rule, Ruleset};
+use crate::permission::{Mode, Names, Rule, Ruleset};
 use crate::registry::Index;
 use crate::tool::{Definition, Flags, Label, Tool};
 
@@ -38,13 +37,8 @@ pub struct View {
 pub(crate) struct Policy {
     /// The rules that match the tool.
     pub(crate) rules: Ruleset,
-    /// The action for every call without resources and without a requested approval, if it is
-    /// known.
-    pub(crate) settled: Option<Action>,
     /// Whether every call is denied, so that models need not see the tool.
     hidden: bool,
-    /// The id of the tool in the loop guard.
-    pub(crate) number: u64,
     /// The label for events, created on first use.
     label: OnceLock<Arc<Label>>,
 }
@@ -53,17 +47,9 @@ impl Policy {
     fn new(definition: &Definition, names: &Names<'_>, rules: &Ruleset, mode: Mode) -> Self {
         let own = rules.about(names.clone());
         let class = definition.risk.class;
-        let settled = own.settled(mode, class);
         // A tool that may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        let (number, label) = (loop_guard::number(definition.name.as_str()), OnceLock::new());
-        Self { hidden: banned || own.hides_all(names), rules: own, settled, number, label }
-    }
-
-    /// Returns the policy for an unknown tool.
-    pub(crate) fn of_nothing() -> Self {
-        let (rules, number, label) = Default::default();
-        Self { rules, settled: None, hidden: true, number, label }
+        Self { hidden: banned || own.hides_all(names), rules: own, label: OnceLock::new() }
     }
 
     /// Returns the label for events.

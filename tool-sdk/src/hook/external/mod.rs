@@ -33,7 +33,7 @@ pub use self::config::HookConfigError;
 use self::event::Event;
 use self::payload::{Payload, mode_name};
 use self::protocol::{Failure, Said};
-use super::{Hook, HookRun, HookedCall, Opinion, Step, Verdict};
+use super::{Hook, HookRun, HookedCall, Opinion, Verdict};
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
@@ -288,35 +288,27 @@ impl Hook for ExternalHooks {
         Cow::Borrowed("external")
     }
 
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         self.warn_of_requests(call);
         let entries = self.matching(Event::PreToolUse, || call.forbidden_names());
         if entries.is_empty() {
-            return Step::now(Ok(Opinion::none()));
+            return Ok(Opinion::none());
         }
-        Step::later(async move {
-            let (wording, arguments) = (call.wording(), call.value());
-            let input = wording.shown(&arguments);
-            let payload = self.payload_of(Event::PreToolUse, call, &input);
-            entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
-            let watch = |run| call.watch(|| run);
-            let answers = self.run_all(entries, &payload, &watch).await;
-            let answers = with_short_contexts(answers, call);
-            let said = answers.into_iter().map(|(entry, answer)| {
-                let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
-                // An allow only counts if the matcher uses the tool's own name.
-                let is_own = entry.matcher.called(call.definition().names()).is_some();
-                let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
-                (entry, compose::weighed(entry, answer))
-            });
-            Ok(compose::opinion(said.collect(), &arguments))
-        })
-    }
-
-    /// The elapsed time is in the input of hooks that run after calls.
-    fn wants_elapsed(&self) -> bool {
-        let is_after = |event| matches!(event, Event::PostToolUse | Event::PostToolUseFailure);
-        self.entries.iter().any(|entry| is_after(entry.event))
+        let (wording, arguments) = (call.wording(), call.value());
+        let input = wording.shown(&arguments);
+        let payload = self.payload_of(Event::PreToolUse, call, &input);
+        entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
+        let watch = |run| call.watch(|| run);
+        let answers = self.run_all(entries, &payload, &watch).await;
+        let answers = with_short_contexts(answers, call);
+        let said = answers.into_iter().map(|(entry, answer)| {
+            let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
+            // A name that the tool does not have allows nothing.
+            let is_own = entry.matcher.called(call.definition().names()).is_some();
+            let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
+            (entry, compose::weighed(entry, answer))
+        });
+        Ok(compose::opinion(said.collect(), &arguments))
     }
 
     fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
@@ -326,40 +318,38 @@ impl Hook for ExternalHooks {
         }
     }
 
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
         let entries = self.matching(event, || call.forbidden_names());
         if entries.is_empty() {
-            return Step::now(Ok(()));
+            return Ok(());
         }
-        Step::later(async move {
-            let (response, error) = match &*result {
-                Ok(output) => (response(output), None),
-                Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
-            };
-            let input = call.wording().shown(&call.value());
-            let payload = Payload {
-                tool_response: Some(&response),
-                error: error.as_deref(),
-                ..self.payload_of(event, call, &input)
-            };
-            entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
-            let watch = |run| call.watch(|| run);
-            let answers = self.run_all(entries, &payload, &watch).await;
-            let answers = with_short_contexts(answers, call);
-            after::apply(answers, call, result);
-            Ok(())
-        })
+        let (response, error) = match &*result {
+            Ok(output) => (response(output), None),
+            Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
+        };
+        let input = call.wording().shown(&call.value());
+        let payload = Payload {
+            tool_response: Some(&response),
+            error: error.as_deref(),
+            ..self.payload_of(event, call, &input)
+        };
+        entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
+        let watch = |run| call.watch(|| run);
+        let answers = self.run_all(entries, &payload, &watch).await;
+        let answers = with_short_contexts(answers, call);
+        after::apply(answers, call, result);
+        Ok(())
     }
 
-    /// Waits for `async` commands, which have their own timeouts.
-    fn finish(&self) -> Step<'_, ()> {
+    /// Every command in the background ends by its own limit.
+    async fn finish(&self) {
         self.background.close();
-        Step::later(self.background.wait())
+        self.background.wait().await
     }
 
     /// Commands have their own timeouts.

@@ -8,8 +8,7 @@ use serde_json::{Number, Value};
 
 pub(crate) use self::names::Names;
 use super::pattern::fold_case;
-use super::{Action, Arguments, Case, Mode, Rule};
-use crate::effect::RiskClass;
+use super::{Action, Arguments, Rule};
 use crate::tool::Subject;
 
 /// Whether names of files that differ in the case of their letters are usually one file here.
@@ -66,27 +65,6 @@ impl Ruleset {
     pub(crate) fn about<'n>(&self, names: impl Into<Names<'n>>) -> Self {
         let names = names.into();
         Self(self.0.iter().filter(|rule| rule.speaks_of(&names)).cloned().collect())
-    }
-
-    /// What holds for every call of a tool of this class that has nothing to add, when
-    /// these are the rules about it; `None` when that depends on its arguments.
-    pub(crate) fn settled(&self, mode: Mode, class: RiskClass) -> Option<Action> {
-        let looks_inside = self.0.iter().any(|rule| rule.argument.is_some());
-        let case = Case {
-            own: self,
-            elsewhere: &|_| Self::default(),
-            modes: mode.into(),
-            trusting: true,
-            class,
-            subjects: None,
-            arguments: &|_: &str| None,
-            required: None,
-            approved: &|_| false,
-            writable: None,
-            kept: &|_| false,
-            opinions: &[],
-        };
-        (!looks_inside).then(|| case.decide().action)
     }
 
     /// Whether every call of a tool with these names is denied: the last rule that speaks

@@ -7,7 +7,7 @@ use std::thread;
 use super::*;
 use crate::context::Stop;
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, Opinion, Priority};
 
 // F57: cancellation ends a tool that does not cooperate.
 #[tokio::test(start_paused = true)]
@@ -118,9 +118,9 @@ fn counted(begun: &Arc<AtomicUsize>) -> DynamicTool {
 struct Closes(OnceLock<Pipeline>);
 
 impl Hook for Arc<Closes> {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         self.0.get().unwrap().close();
-        Step::now(Ok(Opinion::none()))
+        Ok(Opinion::none())
     }
 }
 

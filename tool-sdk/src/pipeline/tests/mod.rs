@@ -450,6 +450,7 @@ async fn what_cannot_be_kept_is_said() {
 async fn what_only_a_schema_says_holds() {
     for keyword in [
         json!({"not": {"required": ["text"]}}),
+        #[cfg(feature = "external-schemas")]
         json!({"properties": {"text": {"if": {}, "then": {"maxLength": 1}}}}),
         json!({"patternProperties": {"^t": {"type": "integer"}}}),
     ] {
@@ -457,6 +458,16 @@ async fn what_only_a_schema_says_holds() {
         let outcome = call(&pipeline, Call::new("t", r#"{"text": "rm"}"#)).await;
         assert_eq!(kind(&outcome), ErrorKind::InvalidArgs, "{keyword}");
     }
+}
+
+#[cfg(not(feature = "external-schemas"))]
+#[test]
+fn a_schema_with_an_external_keyword_names_the_feature() {
+    let tool = raw(&json!({"properties": {"text": {"if": {}, "then": {"maxLength": 1}}}}));
+    let error = Registry::builder().add(tool).build().unwrap_err().to_string();
+    let words = "`t` (added by the host) could never be called: its schema's \
+                 /properties/text/if needs the feature `external-schemas` of tool-sdk";
+    assert_eq!(error, words);
 }
 
 // A tool that no call could ever reach is an error for whoever adds it.
@@ -490,7 +501,7 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     }
     let tools = [tool("kept", |_, _| async { "kept" }), tool("gone", |_, _| async { "gone" })];
     let registry = tools.into_iter().fold(Registry::builder(), |all, one| all.add(one));
-    let hook: Arc<dyn crate::hook::Hook> = Arc::new(Says);
+    let hook = Arc::new(Says);
     // Told twice of the same hook, it is still one.
     let toolset =
         Toolset::new(registry.build().unwrap()).with_definition_hook("*", Arc::clone(&hook));

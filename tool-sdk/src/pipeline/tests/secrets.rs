@@ -8,7 +8,7 @@ use super::*;
 use crate::audit::AuditLog;
 use crate::call::RawArgs;
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, Opinion, Priority};
 use crate::redact::Redactor;
 use crate::tool::{Approved, InvalidArgs, Prepared, Running, Subject};
 
@@ -35,7 +35,7 @@ fn title(text: &str) -> String {
 }
 
 impl Prepared for Line {
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, approved: Approved) -> Running {
         approved.context().progress(1, None, title(&self.0));
         Box::pin(async move { Err(ToolError::failed(format!("cannot run {}", title(&self.0)))) })
     }
@@ -55,9 +55,9 @@ impl Prepared for Line {
 struct Chatty;
 
 impl Hook for Chatty {
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         let text = call.value()["text"].as_str().unwrap_or_default().to_owned();
-        Step::now(Ok(Opinion::ask(format!("look at {}", title(&text)))))
+        Ok(Opinion::ask(format!("look at {}", title(&text))))
     }
 }
 

@@ -4,23 +4,16 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::TARGET;
-use crate::call::CallId;
-use crate::context::Session;
-use crate::name::ToolName;
-use crate::tool::Definition;
+use crate::pipeline::invocation::Invocation;
 
-/// The span of a call of `tool`, which may be one that there is not.
-#[inline]
-pub(in crate::pipeline) fn call_span(
-    session: &Session,
-    tool: &ToolName,
-    _: Option<&Definition>,
-    call: &CallId,
-) -> Span {
+/// Returns the span of a call of `tool`; `definition` is `None` for an unknown tool.
+pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
+    let (session, call) = (invocation.session, &invocation.id);
+    let definition = invocation.definition();
     tracing::info_span!(
         target: TARGET,
         "tool.call",
-        tool = tool.as_str(),
+        tool = definition.name.as_str(),
         call = %call,
         session = session.id(),
         outcome = Empty,

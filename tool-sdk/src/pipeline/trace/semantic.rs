@@ -8,20 +8,14 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::TARGET;
-use crate::call::CallId;
-use crate::context::Session;
-use crate::name::ToolName;
-use crate::tool::{Definition, Source};
+use crate::pipeline::invocation::Invocation;
+use crate::tool::Source;
 
-/// The span of a call of `tool`, which may be one that there is not.
-#[inline]
-pub(in crate::pipeline) fn call_span(
-    session: &Session,
-    tool: &ToolName,
-    definition: Option<&Definition>,
-    call: &CallId,
-) -> Span {
-    let name = tool.as_str();
+/// Returns the span of a call of `tool`; `definition` is `None` for an unknown tool.
+pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
+    let (session, call) = (invocation.session, &invocation.id);
+    let definition = invocation.definition();
+    let (name, description) = (definition.name.as_str(), &*definition.description);
     tracing::info_span!(
         target: TARGET,
         "tool.call",
@@ -35,8 +29,8 @@ pub(in crate::pipeline) fn call_span(
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = name,
         gen_ai.tool.call.id = %call,
-        gen_ai.tool.type = definition.map(|it| kind(&it.source)),
-        gen_ai.tool.description = definition.map(|it| &*it.description),
+        gen_ai.tool.type = kind(&definition.source),
+        gen_ai.tool.description = (!description.is_empty()).then_some(description),
         gen_ai.conversation.id = session.conversation(),
         gen_ai.agent.name = session.agent(),
     )

@@ -10,7 +10,7 @@ use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{NoSubscriber, with_default};
-use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 use super::*;
 use crate::batch::Batch;
@@ -22,7 +22,6 @@ use crate::permission::{Mode, Reply, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::schema::Schema;
-use crate::seldom::Seldom;
 use crate::tool::{Definition, DynamicTool};
 
 /// Writes down every field of every span and event.
@@ -80,24 +79,28 @@ fn listening<T>(
     with_default(subscriber, work)
 }
 
-/// What is heard of a call that ends in `result`.
+/// Returns the fields of the span of a call that ends in `result`.
 fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
     let listener = Listener::default();
-    let call = async { Outcome { call: id(), result, aside: Seldom::default() } };
-    let outcome = listening(listener.clone(), || {
-        assert!(is_on());
-        traced(span(), call).now_or_never()
-    });
-    assert!(outcome.is_some());
-    assert_eq!(listener.spans.load(Ordering::Relaxed), 1);
+    listening(listener.clone(), || end_in(result));
+    assert!(listener.spans.load(Ordering::Relaxed) > 0);
     listener.fields.lock().unwrap().clone()
 }
 
-fn span() -> Span {
+/// Makes one call that ends in `result`.
+fn end_in(result: Result<Output, ToolError>) {
     let schema = Schema::from_value(json!({ "type": "object" })).unwrap();
     let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
+    let result = Mutex::new(Some(result));
+    let tool = DynamicTool::new(definition, move |_: serde_json::Value, _| {
+        let result = result.lock().unwrap().take().unwrap();
+        async { result }
+    });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
     let session = Session::new("s1").with_conversation("c1");
-    call_span(&session, &definition.name, Some(&definition), &id())
+    let call = Call::new("dig", "{}").id(&id().to_string());
+    pipeline.call(&session, call).now_or_never().unwrap();
 }
 
 fn id() -> CallId {
@@ -148,7 +151,10 @@ fn the_attributes_are_those_of_the_convention() {
 
 #[test]
 fn without_a_subscriber_there_is_no_span() {
-    listening(NoSubscriber::default(), || assert!(span().is_disabled()));
+    listening(NoSubscriber::default(), || {
+        assert!(stage_span("parse").is_disabled());
+        end_in(Ok(Output::text("done")));
+    });
 }
 
 /// Writes down when spans begin and end, and in which other.
@@ -260,28 +266,28 @@ fn spans_within(work: impl Future<Output = ()>) -> Vec<String> {
 // F36: who traces closely sees which stage takes the time.
 #[test]
 fn every_stage_has_its_span_inside_of_that_of_the_call() {
-    let before = ["resolve", "admit", "prepare", "hooks", "guard", "decide"];
-    let behind = ["run", "after", "fit", "finish"];
+    let before = ["resolve", "admit", "parse", "before_hooks", "loop_guard", "authorize"];
+    let behind = ["execute", "after_hooks", "truncate", "finish"];
     assert_eq!(spans_of(&pipeline(), "dig"), expected(&[&before[..], &behind].concat()));
 
     // What somebody thinks about is not what it takes to decide.
     let asking = pipeline().mode(Mode::Auto).approver(Scripted::new([Reply::Once]));
-    assert_eq!(spans_of(&asking, "dig"), expected(&[&before[..], &["ask"], &behind].concat()));
+    assert_eq!(spans_of(&asking, "dig"), expected(&[&before[..], &["approval"], &behind].concat()));
 
     let pipeline = pipeline();
     let in_turn = spans_within(async {
         Batch::new(&pipeline).run(&Session::default(), [Call::new("dig", "{}")]).await;
     });
-    assert_eq!(in_turn, expected(&[&before[..], &["turn"], &behind].concat()));
+    assert_eq!(in_turn, expected(&[&before[..], &["schedule"], &behind].concat()));
 }
 
 #[test]
 fn a_call_has_the_spans_of_the_stages_that_it_came_to() {
     let pipeline = pipeline();
-    assert_eq!(spans_of(&pipeline, "dug"), expected(&["resolve", "fit", "finish"]));
+    assert_eq!(spans_of(&pipeline, "dug"), expected(&["resolve", "truncate", "finish"]));
     pipeline.close();
     let refused = spans_of(&pipeline, "dig");
-    assert_eq!(refused, expected(&["resolve", "admit", "fit", "finish"]));
+    assert_eq!(refused, expected(&["resolve", "admit", "truncate", "finish"]));
 }
 
 #[test]

@@ -81,7 +81,7 @@ async fn to_the_end<T: Send + 'static>(
                 stop.cancel();
                 interrupt.set(self::interrupt(PATIENCE));
             }
-            Some(events) = watch.events.recv_all() => watch.view.tell(events, stderr),
+            Some(event) = watch.events.recv() => watch.view.tell(&event, stderr),
             ended = &mut running => break ended,
         }
     };

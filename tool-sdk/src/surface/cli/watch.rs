@@ -47,7 +47,9 @@ impl Watch {
 
     /// Prints the remaining events.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
-        self.view.tell(self.events.try_recv_all(), stderr);
+        while let Some(event) = self.events.try_recv() {
+            self.view.tell(&event, stderr);
+        }
         if let View::Live(live) = self.view {
             live.finish(stderr);
         }
@@ -55,20 +57,18 @@ impl Watch {
 }
 
 impl View {
-    /// Prints events. Write errors are ignored, so that they do not end a call.
-    pub(super) fn tell(&mut self, events: &[ToolEvent], stderr: &mut dyn Write) {
-        for event in events {
-            match self {
-                Self::Live(live) => live.tell(event, stderr),
-                Self::Lines => {
-                    if let Ok(line) = serde_json::to_string(event) {
-                        let _ = writeln!(stderr, "{line}");
-                    }
+    /// That nobody reads it is no reason to end a call.
+    pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
+        match self {
+            Self::Live(live) => live.tell(event, stderr),
+            Self::Lines => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    let _ = writeln!(stderr, "{line}");
                 }
-                Self::Warnings => {
-                    if let EventKind::Warned { message } = &event.kind {
-                        let _ = writeln!(stderr, "{}", warning(message));
-                    }
+            }
+            Self::Warnings => {
+                if let EventKind::Warned { message } = &event.kind {
+                    let _ = writeln!(stderr, "{}", warning(message));
                 }
             }
         }

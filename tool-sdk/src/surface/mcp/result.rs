@@ -234,7 +234,6 @@ mod tests {
     use crate::error::ToolError;
     use crate::name::ToolName;
     use crate::schema::Schema;
-    use crate::seldom::Seldom;
 
     // F132
     #[test]
@@ -343,8 +342,7 @@ mod tests {
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
         for era in [Era::Legacy, Era::Modern] {
             let failed = ToolError::failed("no luck").giving(given.clone());
-            let outcome =
-                Outcome { call: CallId::next(), result: Err(failed), aside: Seldom::default() };
+            let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
             let told = json!(result(outcome, &tool, (era, Blocks::All), Shows::Text));
             assert_eq!(told["content"][0]["text"], "no luck");
             assert_eq!(told["content"][1]["mimeType"], "image/png");
@@ -362,7 +360,7 @@ mod tests {
         tool.output = Some(Schema::default());
         let given = Output::default().structured(json!({ "n": 1 }));
         let failed = Err(ToolError::failed("no luck").giving(given));
-        let outcome = Outcome { call: CallId::next(), result: failed, aside: Seldom::default() };
+        let outcome = Outcome { call: CallId::next(), result: failed, aside: None };
         let told = json!(result(outcome, &tool, (Era::Legacy, Blocks::All), Shows::Text));
         assert_eq!(told.get("structuredContent"), None, "{told}");
     }

@@ -1,4 +1,4 @@
-//! Values that may have several forms: which of them fits, and what is said where none does.
+//! Checks `allOf`, `anyOf`, `oneOf` and `not`, and reports what fits none of several forms.
 
 use super::fault::{FaultKind, Faults, Place};
 use super::json::Json;
@@ -23,6 +23,21 @@ impl Node {
         {
             faults.add(FaultKind::Constraint, place, "fits more than one of its allowed forms");
         }
+        if let Some(not) = &self.not
+            && check.fits(not, value, place)
+        {
+            not.report_forbidden(place, faults);
+        }
+    }
+
+    /// Reports a value that fits this schema although `not` forbids it.
+    fn report_forbidden(&self, place: &Place<'_>, faults: &mut Faults) {
+        let words = match self.required().as_slice() {
+            _ if self.is_told() => format!("must not be {}", self.worded),
+            [] => "has a form that is not allowed".to_owned(),
+            names => format!("has a form that is not allowed: with `{}`", names.join("` and `")),
+        };
+        faults.add(FaultKind::Constraint, place, words);
     }
 
     /// Counts the branches that fit, until they are `enough`; reports the faults of the one that

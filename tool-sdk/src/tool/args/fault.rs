@@ -436,7 +436,7 @@ impl<'a> Place<'a> {
         Self { parent: Some(parent), step: Step::Index(index) }
     }
 
-    fn is_root(&self) -> bool {
+    pub(super) fn is_root(&self) -> bool {
         matches!(self.step, Step::Root)
     }
 

@@ -1,27 +1,25 @@
 //! Arguments: from JSON text to decoded values, once, with every fault in one message.
 //!
-//! A function's arguments are decoded in place, each by its own type: the usual ones with no
-//! more than that ([`usual`]), all others in a walk that finds every fault ([`walk`]). What decoding does not enforce, the tool's schema does
-//! ([`check`]): both see the same text, and the schema that is advertised is the one that
-//! is checked. Values that may nest are read into a strict tree first ([`json`]).
+//! One [`walk`] over the text decodes each argument by its own type and finds every fault.
+//! What decoding does not enforce, the tool's schema does ([`check`]): both see the same text,
+//! and the schema that is advertised is the one that is checked. Values that may nest are
+//! parsed into a strict tree first ([`json`]).
 //!
 //! **Invariant:** no text runs a tool unless all of it was understood.
 
 mod alternatives;
 mod check;
+#[cfg(feature = "external-schemas")]
+mod external;
 mod fault;
 mod json;
-mod key;
 mod lenient;
+mod member_names;
 mod node;
 mod numeral;
 mod own;
-mod plain;
-mod rare;
-mod seen;
 #[cfg(test)]
 mod tests;
-mod usual;
 mod verify;
 mod walk;
 
@@ -55,22 +53,14 @@ pub(crate) const MAX_DEPTH: usize = 64;
 pub struct Taken {
     /// What was accepted beyond the contract.
     pub(super) notes: Box<[Note]>,
-    /// One number for them, where somebody wants that and it cost no second reading.
-    pub(super) digest: Option<u64>,
     /// The paths among them.
     pub(super) paths: Paths,
 }
 
 impl Taken {
     /// What was taken beside paths.
-    fn new(notes: Box<[Note]>, digest: Option<u64>) -> Self {
-        Self { notes, digest, paths: Paths::default() }
-    }
-
-    /// Whether it has neither notes nor paths.
-    #[inline]
-    pub(super) fn is_quiet(&self) -> bool {
-        self.notes.is_empty() && self.paths.is_empty()
+    fn new(notes: Box<[Note]>) -> Self {
+        Self { notes, paths: Paths::default() }
     }
 
     /// What a call touches whose tool does not say: the paths among its arguments.
@@ -100,7 +90,7 @@ pub(super) fn take_struct(
         None => Err(error),
     });
     match decoded {
-        Ok(()) => Ok(Taken::new(notes.into(), None)),
+        Ok(()) => Ok(Taken::new(notes.into())),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);
@@ -112,13 +102,7 @@ pub(super) fn take_struct(
 /// Whether every reader understands the text in the same way: one object, no key twice, not
 /// too long, not too deep.
 pub(crate) fn is_strict(text: &str) -> Result<(), String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("the arguments are longer than {MAX_BYTES} bytes"));
-    }
-    match plain::is_plain(text) {
-        true => Ok(()),
-        false => Json::parse_arguments(text).map(|_| ()).map_err(|fault| fault.message),
-    }
+    Json::parse_arguments(text).map(drop).map_err(|fault| fault.message)
 }
 
 /// The same of any value that is bounded elsewhere.
@@ -170,7 +154,7 @@ fn accepted<'a>(
     if raw.lenient != crate::call::Lenient::default() {
         lenient::relax(&mut tree, checks.root(), checks.targets(), raw.lenient, &mut notes);
     }
-    checks.root().check_all(&tree, checks.targets(), &mut faults);
+    checks.check_all(&tree, &mut faults);
     if !faults.is_empty() {
         return Err(faults.finish(name.to_owned().into(), checks));
     }

@@ -1,7 +1,7 @@
 //! A tool's schema, compiled.
 //!
-//! What few schemas say has a file of its own ([`rare`](super::rare)). A keyword that is not
-//! understood leaves the matter to the type; where there is none, [`unsupported`] tells of it.
+//! Keywords that are not compiled here are external (see [`find_external_keyword`]) or unknown;
+//! [`unsupported`] reports those that nothing checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,8 +10,9 @@ use regex::Regex;
 use serde_json::{Map, Number, Value};
 
 use super::json::Json;
-use super::rare::Rare;
-use crate::schema::{faults, is_secret, localized, map_words, walk};
+#[cfg(feature = "external-schemas")]
+use crate::schema::ExternalValidator;
+use crate::schema::{faults, find_external_keyword, is_secret, localized, map_words, walk};
 
 /// One schema, compiled.
 #[derive(Default)]
@@ -44,8 +45,6 @@ pub(crate) struct Node {
     descriptions: Vec<String>,
     pub(super) required_only: Vec<String>,
     pub(super) closed: bool,
-    /// Whether it says that anything else may be there, which `unevaluatedProperties` hears.
-    pub(super) open: bool,
     pub(super) additional: Option<Box<Node>>,
     pub(super) min_properties: Option<u64>,
     pub(super) max_properties: Option<u64>,
@@ -55,7 +54,9 @@ pub(crate) struct Node {
     pub(super) never: bool,
     /// The name of one of the [`Targets`].
     pub(super) reference: Option<String>,
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) not: Option<Box<Node>>,
+    pub(super) pattern_properties: Vec<(Regex, Node)>,
+    pub(super) property_names: Option<Box<Node>>,
 }
 
 impl fmt::Debug for Node {
@@ -201,7 +202,7 @@ impl Builder {
         node.any_of = self.list(map, "anyOf");
         node.one_of = self.list(map, "oneOf");
         node.all_of = self.list(map, "allOf");
-        node.rare = Rare::of(map, self);
+        node.not = self.boxed(map.get("not").filter(|not| !is_everything(not)));
         if is_secret(map) {
             node.hide();
             self.hides = true;
@@ -272,12 +273,18 @@ impl Node {
             .collect();
         match map.get("additionalProperties") {
             Some(Value::Bool(false)) => self.closed = true,
-            Some(Value::Bool(true)) => self.open = true,
             Some(schema @ Value::Object(_)) => {
                 self.additional = Some(Box::new(builder.build(schema)));
             }
             _ => {}
         }
+        let patterns = map.get("patternProperties").and_then(Value::as_object);
+        self.pattern_properties = patterns
+            .into_iter()
+            .flatten()
+            .filter_map(|(text, schema)| Some((pattern(text).ok()?, builder.build(schema))))
+            .collect();
+        self.property_names = builder.boxed(map.get("propertyNames"));
     }
 
     /// Marks the values here, and all that they hold, as not to be repeated.
@@ -286,8 +293,10 @@ impl Node {
         let parts = [&mut self.prefix, &mut self.any_of, &mut self.one_of, &mut self.all_of];
         parts.into_iter().flatten().for_each(Self::hide);
         self.properties.iter_mut().for_each(|(_, _, node)| node.hide());
-        self.items.iter_mut().chain(&mut self.additional).for_each(|node| node.hide());
-        self.rare.iter_mut().for_each(|rare| rare.hide());
+        self.pattern_properties.iter_mut().for_each(|(_, node)| node.hide());
+        let single =
+            [&mut self.items, &mut self.additional, &mut self.not, &mut self.property_names];
+        single.into_iter().flatten().for_each(|node| node.hide());
     }
 
     pub(super) fn property(&self, name: &str) -> Option<&Node> {
@@ -375,7 +384,22 @@ pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
     if builder.built > MAX_NODES {
         return Some("references stand for too much".to_owned());
     }
-    unchecked(&root, "")
+    unchecked(&root, "").or_else(|| unchecked_external_keyword(&root))
+}
+
+/// Reports an external keyword that `jsonschema` cannot check either.
+#[cfg(feature = "external-schemas")]
+fn unchecked_external_keyword(root: &Map<String, Value>) -> Option<String> {
+    let pointer = find_external_keyword(root)?;
+    let error = ExternalValidator::new(root).err()?;
+    Some(format!("{pointer} cannot be checked: {error}"))
+}
+
+/// Reports an external keyword, since nothing in this build checks it.
+#[cfg(not(feature = "external-schemas"))]
+fn unchecked_external_keyword(root: &Map<String, Value>) -> Option<String> {
+    let pointer = find_external_keyword(root)?;
+    Some(format!("{pointer} needs the feature `external-schemas` of tool-sdk"))
 }
 
 fn unchecked(map: &Map<String, Value>, pointer: &str) -> Option<String> {

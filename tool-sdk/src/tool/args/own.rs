@@ -6,7 +6,7 @@ use super::fault::{Faults, Place};
 use super::json::Json;
 use super::lenient::without_nulls;
 use super::node::{Builder, Node, Targets};
-use crate::schema::{localized, walk};
+use crate::schema::{find_external_keyword, localized, walk};
 
 /// Each place where it does not, with what is wrong there.
 pub(crate) fn unkept(root: &Map<String, Value>) -> Vec<String> {
@@ -18,6 +18,24 @@ pub(crate) fn unkept(root: &Map<String, Value>) -> Vec<String> {
 }
 
 fn within(schema: &Map<String, Value>, path: &str, targets: &Targets, found: &mut Vec<String>) {
+    // The native validator would misjudge a form that an external keyword decides.
+    if find_external_keyword(schema).is_none() {
+        check_own_values(schema, path, targets, found);
+    }
+    walk::each(schema, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner {
+            within(inner, &format!("{path}{step}"), targets, found);
+        }
+    });
+}
+
+/// Reports a default that the schema refuses, and choices of which it accepts none.
+fn check_own_values(
+    schema: &Map<String, Value>,
+    path: &str,
+    targets: &Targets,
+    found: &mut Vec<String>,
+) {
     if let Some(default) = walk::get(schema, "default") {
         let first = faults(schema, "default", default, targets).first_message().map(str::to_owned);
         found.extend(first.map(|fault| format!("{path} is wrong: {fault}")));
@@ -28,11 +46,6 @@ fn within(schema: &Map<String, Value>, path: &str, targets: &Targets, found: &mu
     {
         found.push(format!("{path} is wrong: none of its choices is allowed by the rest of it"));
     }
-    walk::each(schema, &mut |_, step, inner| {
-        if let Value::Object(inner) = inner {
-            within(inner, &format!("{path}{step}"), targets, found);
-        }
-    });
 }
 
 /// What is wrong with a value by this schema. `null` stands for what is absent: a default is
@@ -80,6 +93,12 @@ mod tests {
                 json!({
                     "type": "object", "properties": { "a": { "type": "string" } },
                     "additionalProperties": false, "default": { "a": null },
+                }),
+                None,
+            ),
+            (
+                json!({
+                    "oneOf": [{ "type": "array" }, { "contains": { "const": 1 } }], "default": [],
                 }),
                 None,
             ),

@@ -164,10 +164,6 @@ impl Node {
             Json::Null | Json::Bool(_) => {}
         }
         self.check_alternatives(value, place, faults, check);
-        if let Some(rare) = &self.rare {
-            rare.check(self, value, place, faults, check);
-            self.check_unevaluated(value, place, faults, check);
-        }
     }
 
     fn wrong_type(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
@@ -362,16 +358,9 @@ impl Node {
             let place = self.place_of(place, key);
             match (self.property(key), &self.additional) {
                 (Some(node), _) => node.check(member, &place, faults, check),
-                (None, _) if self.rare.as_ref().is_some_and(|it| it.knows_by_form(key)) => {}
+                (None, _) if self.matches_name_pattern(key) => {}
                 (None, Some(node)) => node.check(member, &place, faults, check),
-                (None, None) if self.closed => match self.rare.as_ref().and_then(|it| it.forms()) {
-                    Some(forms) => {
-                        let words =
-                            format_args!("has a name that is not known; names match {forms}");
-                        faults.add(FaultKind::Unknown, &place, words);
-                    }
-                    None => faults.unknown(&place, &self.names()),
-                },
+                (None, None) if self.closed => self.report_unknown_member(&place, faults),
                 (None, None) => {}
             }
         }
@@ -386,6 +375,7 @@ impl Node {
                 faults.add(FaultKind::Missing, &Place::key_of(place, name), "is required");
             }
         }
+        self.check_member_names(members, place, faults, check);
     }
 
     /// The place of a member: where nothing may be repeated, a name that the schema does not know

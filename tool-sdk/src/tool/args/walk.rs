@@ -1,10 +1,14 @@
-//! One walk over the top-level object: each value is decoded where it stands.
+//! Parses the arguments of a call in one walk over the top-level JSON object.
 //!
-//! Most calls never need it: it begins where the [usual] way ended. When a value does not
-//! decode, it goes on behind that, so that one message names every fault.
+//! Each value is decoded by its parameter's type where it stands in the text. After a value
+//! that does not decode the walk continues behind it, so that one message names every fault.
+//!
+//! **Invariant:** a slot counts as filled only when the walk recorded no fault.
 
 use std::any::Any;
+use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::check::Checks;
@@ -12,11 +16,8 @@ use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
 use super::lenient;
 use super::numeral::with_whole_numbers;
-use super::seen::Seen;
-use super::usual::{self, Left};
 use super::{InvalidArgs, MAX_BYTES, Taken};
 use crate::call::{Coercion, Note, RawArgs};
-use crate::tool::digest::Digest;
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
 
 /// Fills `slots`, which stand in the order of the table's parameters.
@@ -24,39 +25,6 @@ pub(crate) fn take(
     table: &Table,
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
-) -> Result<Taken, InvalidArgs> {
-    let (text, checks) = (raw.text(), table.checks());
-    let mut digest = raw.is_digested().then(Digest::default);
-    let left = match text.len() <= MAX_BYTES {
-        true => match usual::take(text, checks.quick(), slots, &mut digest) {
-            Ok(()) => {
-                return Ok(Taken::new(Box::default(), digest.map(Digest::get)));
-            }
-            Err(left) => left,
-        },
-        false => Left::default(),
-    };
-    walk(table, raw, slots, left, digest)
-}
-
-/// As [`take`], without the usual way.
-#[cfg(test)]
-pub(super) fn take_the_long_way(
-    table: &Table,
-    raw: &RawArgs<'_>,
-    slots: &mut [&mut dyn Any],
-) -> Result<Taken, InvalidArgs> {
-    walk(table, raw, slots, Left::default(), raw.is_digested().then(Digest::default))
-}
-
-/// The long way, from where the usual one ended.
-#[inline(never)]
-fn walk(
-    table: &Table,
-    raw: &RawArgs<'_>,
-    slots: &mut [&mut dyn Any],
-    left: Left,
-    digest: Option<Digest>,
 ) -> Result<Taken, InvalidArgs> {
     let ArgsSpec::Params(params) = table.spec().args else {
         return Err(InvalidArgs::new(
@@ -66,30 +34,37 @@ fn walk(
     };
     let mut walk = Walk {
         text: raw.text(),
-        at: left.at,
+        at: 0,
         params,
         checks: table.checks(),
         raw,
         slots,
-        seen: Seen::first(left.taken),
-        nulls: Seen::default(),
+        presence: vec![Presence::Absent; params.len()],
         faults: Faults::default(),
-        digest,
         notes: Vec::new(),
     };
-    let walked = match left.taken {
-        0 => walk.object(),
-        _ => walk.more(),
-    };
-    if walked.is_ok() {
-        walk.absent();
+    if walk.object().is_ok() {
+        walk.fill_absent();
     }
     if walk.faults.is_empty() {
-        Ok(Taken::new(walk.notes.into(), walk.digest.map(Digest::get)))
+        Ok(Taken::new(walk.notes.into()))
     } else {
         Err(walk.faults.finish(table.spec().name.into(), walk.checks))
     }
 }
+
+/// Whether the walk has met a parameter.
+#[derive(Clone, Copy, PartialEq)]
+enum Presence {
+    Absent,
+    Present,
+    /// It came as `null`, which leniency treats as absent.
+    NullAsAbsent,
+}
+
+/// The key of a member, borrowed from the text when it has no escapes.
+#[derive(Deserialize)]
+struct Key<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// The text cannot be followed any further; the fault is recorded.
 struct Stopped;
@@ -101,21 +76,18 @@ struct Walk<'w, 'r, 's> {
     checks: &'w Checks,
     raw: &'w RawArgs<'r>,
     slots: &'w mut [&'s mut dyn Any],
-    seen: Seen,
-    /// Those that came as `null`, which is taken as absent.
-    nulls: Seen,
+    /// One entry for each of `params`.
+    presence: Vec<Presence>,
     faults: Faults,
-    digest: Option<Digest>,
     notes: Vec<Note>,
 }
 
-impl Walk<'_, '_, '_> {
+impl<'w> Walk<'w, '_, '_> {
     fn object(&mut self) -> Result<(), Stopped> {
         if self.text.len() > MAX_BYTES {
             self.faults.push(Fault::too_long(self.text.len()));
             return Err(Stopped);
         }
-        self.at = 0;
         if self.token() != b'{' {
             return Err(self.not_an_object());
         }
@@ -124,18 +96,10 @@ impl Walk<'_, '_, '_> {
             self.at += 1;
             return self.end();
         }
-        self.member()?;
-        self.more()
-    }
-
-    /// What follows a member, to the end of the object.
-    fn more(&mut self) -> Result<(), Stopped> {
         loop {
+            self.member()?;
             match self.token() {
-                b',' => {
-                    self.at += 1;
-                    self.member()?;
-                }
+                b',' => self.at += 1,
                 b'}' => {
                     self.at += 1;
                     return self.end();
@@ -149,37 +113,24 @@ impl Walk<'_, '_, '_> {
         if self.token() != b'"' {
             return Err(self.broken("expected a key in double quotes"));
         }
-        let start = self.at;
-        match plain_key(&self.text.as_bytes()[start..]) {
-            Some(len) => {
-                let text = self.text;
-                self.at += len;
-                self.colon()?;
-                self.argument(&text[start + 1..start + len - 1])
-            }
-            None => {
-                let key: String = self.escaped_key()?;
-                self.colon()?;
-                self.argument(&key)
-            }
-        }
+        let Key(key) = self.parse_next()?;
+        self.colon()?;
+        self.argument(&key)
     }
 
-    /// A key with escapes, or a broken one.
-    #[cold]
-    fn escaped_key(&mut self) -> Result<String, Stopped> {
-        let mut keys = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
-        match keys.next() {
-            Some(Ok(key)) => {
-                self.at += keys.byte_offset();
-                Ok(key)
+    /// Parses the JSON value at which the walk stands, and goes behind it.
+    fn parse_next<T: Deserialize<'w>>(&mut self) -> Result<T, Stopped> {
+        let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.at += values.byte_offset();
+                Ok(value)
             }
             Some(Err(error)) => Err(self.broken(&without_position(&error.to_string()))),
-            None => Err(self.broken("expected a key")),
+            None => Err(self.broken("the text ends too early")),
         }
     }
 
-    #[inline]
     fn colon(&mut self) -> Result<(), Stopped> {
         if self.token() != b':' {
             return Err(self.broken("expected `:`"));
@@ -206,7 +157,6 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The parameter by a declared alias; an unknown argument is a fault.
-    #[cold]
     fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
         let takes_hidden = self.raw.lenient.hidden;
         let known = self.params.iter().position(|param| {
@@ -226,33 +176,33 @@ impl Walk<'_, '_, '_> {
                     .map(|param| param.name)
                     .collect();
                 self.faults.unknown(&Place::key_of(&root, key), &known);
-                self.skip().map(|_| None)
+                self.skip().map(|()| None)
             }
         }
     }
 
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let first = self.token();
-        if !self.seen.insert(index) {
+        if self.presence[index] != Presence::Absent {
             return self.twice(index, key);
         }
+        self.presence[index] = Presence::Present;
         if first == b'n' && !self.null(index)? {
             return Ok(());
         }
         let start = self.at;
-        let quick = &self.checks.quick()[index];
-        if !quick.admits(first) {
+        let check = &self.checks.parameters()[index];
+        if !check.admits(first) {
             return self.undecoded(index, None);
         }
         let decoded = match (self.text.get(start..), self.slots.get_mut(index)) {
-            (Some(rest), Some(slot)) => quick.decode(rest, *slot),
+            (Some(rest), Some(slot)) => (self.params[index].ty.decode)(rest, *slot),
             _ => return Err(self.broken("expected a value")),
         };
         match decoded {
             Ok(length) => {
                 self.at = start + length;
-                self.digest(index, start);
-                if !quick.after.is_kept_by(&self.text.as_bytes()[start..self.at]) {
+                if !check.after_decoding.is_satisfied_by(&self.text[start..self.at]) {
                     let before = self.faults.mark();
                     self.check(index, start);
                     if self.faults.mark() != before
@@ -268,15 +218,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Sums up the value from `start` to here, where somebody wants that.
-    fn digest(&mut self, index: usize, start: usize) {
-        if let Some(digest) = &mut self.digest {
-            digest.add(index, &self.text.as_bytes()[start..self.at]);
-        }
-    }
-
     /// `null` for an argument that may be absent; says whether it is decoded as it stands.
-    #[cold]
     fn null(&mut self, index: usize) -> Result<bool, Stopped> {
         let param = &self.params[index];
         let may_be_absent = param.default.is_some() || (param.ty.optional)();
@@ -287,7 +229,7 @@ impl Walk<'_, '_, '_> {
         let start = self.at;
         self.skip()?;
         if self.raw.lenient.null_is_absent {
-            self.nulls.insert(index);
+            self.presence[index] = Presence::NullAsAbsent;
             self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
         } else {
             self.check(index, start);
@@ -295,7 +237,6 @@ impl Walk<'_, '_, '_> {
         Ok(false)
     }
 
-    #[cold]
     fn twice(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let (root, param) = (Place::root(), &self.params[index]);
         let place = Place::key_of(&root, key);
@@ -309,20 +250,18 @@ impl Walk<'_, '_, '_> {
             (true, false) => format!("is another name of `{}`, which comes twice", param.name),
         };
         self.faults.add(FaultKind::Duplicate, &place, words);
-        self.skip().map(drop)
+        self.skip()
     }
 
     /// Checks the value from `start` to here against everything that the schema says.
     fn check(&mut self, index: usize, start: usize) {
         let name = self.params[index].name;
-        let Some(node) = self.checks.root().property(name) else { return };
         match Json::parse_argument(&self.text[start..self.at]) {
-            Ok(tree) => node.check_argument(name, &tree, self.checks.targets(), &mut self.faults),
+            Ok(tree) => self.checks.check_argument(name, &tree, &mut self.faults),
             Err(error) => self.not_strict(name, &error),
         }
     }
 
-    #[cold]
     fn not_strict(&mut self, name: &str, error: &serde_json::Error) {
         let root = Place::root();
         let place = Place::key_of(&root, name);
@@ -334,7 +273,6 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A value that its type refuses: says why in the schema's words, and goes on behind it.
-    #[cold]
     fn undecoded(
         &mut self,
         index: usize,
@@ -346,7 +284,6 @@ impl Walk<'_, '_, '_> {
             return Ok(());
         }
         if let Some(rest) = self.without_nulls(index, start) {
-            self.digest(index, start);
             self.faults.append(rest);
             return Ok(());
         }
@@ -380,15 +317,12 @@ impl Walk<'_, '_, '_> {
         let text = &self.text[start..self.at];
         let Some(text) = with_whole_numbers(text) else { return false };
         let decoded = (self.params[index].ty.decode)(&text, self.slots[index]).is_ok();
-        if decoded {
-            self.digest(index, start);
-        }
+        if decoded {}
         decoded
     }
 
     /// Decodes a value without the `null`s that stand for what is absent in it, where there are
     /// any; gives what else is wrong.
-    #[cold]
     fn without_nulls(&mut self, index: usize, start: usize) -> Option<Faults> {
         if !self.raw.lenient.null_is_absent {
             return None;
@@ -402,7 +336,7 @@ impl Walk<'_, '_, '_> {
         }
         self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
         let mut faults = Faults::default();
-        node.check_argument(param.name, &tree, targets, &mut faults);
+        self.checks.check_argument(param.name, &tree, &mut faults);
         let text = tree.to_text();
         let text = with_whole_numbers(&text).unwrap_or(text);
         if faults.is_empty()
@@ -424,25 +358,19 @@ impl Walk<'_, '_, '_> {
             return false;
         }
         let Ok(tree) = Json::parse_argument(&inner) else { return false };
-        let Some(node) = self.checks.root().property(param.name) else { return false };
         let mut faults = Faults::default();
-        node.check_argument(param.name, &tree, self.checks.targets(), &mut faults);
+        self.checks.check_argument(param.name, &tree, &mut faults);
         if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
             self.notes.push(Note::new(param.name, Coercion::Stringified));
-            self.digest(index, start);
             return true;
         }
         false
     }
 
-    /// Every parameter that was not seen.
-    fn absent(&mut self) {
-        if self.seen.len() == self.params.len() && self.nulls.len() == 0 {
-            return;
-        }
+    /// Fills the slots of optional parameters that are absent, and reports required ones.
+    fn fill_absent(&mut self) {
         for (index, param) in self.params.iter().enumerate() {
-            let came = self.seen.contains(index) && !self.nulls.contains(index);
-            if came || param.default.is_some() {
+            if self.presence[index] == Presence::Present || param.default.is_some() {
                 continue;
             }
             if !(param.ty.fill_absent)(self.slots[index]) {
@@ -451,7 +379,6 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    #[inline]
     fn end(&mut self) -> Result<(), Stopped> {
         self.token();
         match self.text.len() == self.at {
@@ -461,22 +388,10 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Goes behind the value at which the walk stands.
-    #[cold]
-    fn skip(&mut self) -> Result<usize, Stopped> {
-        let mut values =
-            serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter::<IgnoredAny>();
-        match values.next() {
-            Some(Ok(_)) => {
-                let length = values.byte_offset();
-                self.at += length;
-                Ok(length)
-            }
-            Some(Err(error)) => Err(self.broken(&without_position(&error.to_string()))),
-            None => Err(self.broken("the text ends too early")),
-        }
+    fn skip(&mut self) -> Result<(), Stopped> {
+        self.parse_next::<IgnoredAny>().map(drop)
     }
 
-    #[cold]
     fn broken(&mut self, words: &str) -> Stopped {
         let at = self.at;
         let words = if self.at >= self.text.len() { "the text ends too early" } else { words };
@@ -484,7 +399,6 @@ impl Walk<'_, '_, '_> {
         Stopped
     }
 
-    #[cold]
     fn not_an_object(&mut self) -> Stopped {
         self.faults.push(match Json::parse_arguments(self.text) {
             Err(fault) => fault,
@@ -495,7 +409,6 @@ impl Walk<'_, '_, '_> {
 
     /// Goes over blanks; gives the byte behind them, which is 0 at the end: that byte starts
     /// nothing in JSON.
-    #[inline]
     fn token(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         loop {
@@ -506,16 +419,4 @@ impl Walk<'_, '_, '_> {
             }
         }
     }
-}
-
-/// The length of a key without escapes, quotes included.
-fn plain_key(text: &[u8]) -> Option<usize> {
-    for (at, &byte) in text.iter().enumerate().skip(1) {
-        match byte {
-            b'"' => return Some(at + 1),
-            b'\\' | 0..0x20 => return None,
-            _ => {}
-        }
-    }
-    None
 }

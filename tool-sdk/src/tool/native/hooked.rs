@@ -67,7 +67,7 @@ pub fn stage_with<A, S, F>(
 ) -> Box<dyn Prepared>
 where
     A: Send + 'static,
-    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
+    S: FnOnce(A, Approved) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
     Box::new(Hooked { waiting: Some((args, start)), taken, hooks, running: None })
@@ -93,10 +93,10 @@ impl<A, S, F> Hooked<A, S, F> {
 impl<A, S, F> Prepared for Hooked<A, S, F>
 where
     A: Send + 'static,
-    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
+    S: FnOnce(A, Approved) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(mut self: Box<Self>, approved: Approved) -> Running {
         self.running = self.waiting.take().map(|(args, start)| start(args, approved));
         Box::into_pin(self)
     }
@@ -118,11 +118,6 @@ where
 
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         Some(self.hooks.required?(self.args()?, cx))
-    }
-
-    fn has_no_wish(&self) -> bool {
-        let hooks = &self.hooks;
-        hooks.subjects.is_none() && hooks.required.is_none() && self.taken.is_quiet()
     }
 
     fn suggestions(&self) -> Vec<String> {
@@ -167,10 +162,6 @@ where
 
     fn notes(&self) -> &[Note] {
         &self.taken.notes
-    }
-
-    fn digest(&self) -> Option<u64> {
-        self.taken.digest
     }
 }
 

@@ -109,7 +109,7 @@ pin_project! {
 }
 
 impl<F: Future + Send + 'static> Prepared for Staged<F> {
-    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, _: Approved) -> Running {
         Box::into_pin(self)
     }
 
@@ -121,16 +121,8 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
         self.taken.paths(cx)
     }
 
-    fn has_no_wish(&self) -> bool {
-        self.taken.is_quiet()
-    }
-
     fn notes(&self) -> &[Note] {
         &self.taken.notes
-    }
-
-    fn digest(&self) -> Option<u64> {
-        self.taken.digest
     }
 }
 
@@ -158,7 +150,7 @@ where
     S: FnOnce(Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(mut self: Box<Self>, approved: Approved) -> Running {
         self.running = self.start.take().map(|start| start(approved.context()));
         Box::into_pin(self)
     }
@@ -171,16 +163,8 @@ where
         self.taken.paths(cx)
     }
 
-    fn has_no_wish(&self) -> bool {
-        self.taken.is_quiet()
-    }
-
     fn notes(&self) -> &[Note] {
         &self.taken.notes
-    }
-
-    fn digest(&self) -> Option<u64> {
-        self.taken.digest
     }
 }
 

@@ -87,9 +87,6 @@ impl Table {
             ArgsSpec::Params(params) => params.iter().all(is_checked_when_compiled),
             ArgsSpec::Struct(_) => true,
         };
-        if schema.is_plain() && is_certain {
-            return None;
-        }
         let root = schema.as_map();
         let what = unsupported(root)
             .or_else(|| {

@@ -362,7 +362,7 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
         let (hooks, errors) = ExternalHooks::from_value(&config);
         assert_eq!(errors, []);
         let opinion = Seen::new().before(&hooks).await;
-        assert_eq!(!opinion.is_none(), expected, "{matcher}");
+        assert_eq!(opinion != Opinion::none(), expected, "{matcher}");
     }
 }
 
@@ -374,11 +374,11 @@ async fn the_end_waits_for_what_runs_in_the_background() {
     let hooks = config(&[(Event::PreToolUse, hook)]).in_folder(folder.path());
     assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
     assert!(!folder.path().join("done").exists());
-    Hook::finish(&hooks).done().await;
+    Hook::finish(&hooks).await;
     assert!(folder.path().join("done").exists());
     // A command that hangs is ended by its timeout.
     let hangs = json!({ "command": "sleep 300", "async": true, "timeout": 0.1 });
     let hooks = config(&[(Event::PreToolUse, hangs)]);
     assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
-    Hook::finish(&hooks).done().await;
+    Hook::finish(&hooks).await;
 }

@@ -78,11 +78,11 @@ impl Seen {
     }
 
     async fn before(&self, hooks: &ExternalHooks) -> Opinion {
-        hooks.before(&HookedCall::new(self)).done().await.unwrap()
+        hooks.before(&HookedCall::new(self)).await.unwrap()
     }
 
     async fn after(&self, hooks: &ExternalHooks, result: &mut Result<Output, ToolError>) {
-        hooks.after(&HookedCall::new(self), result).done().await.unwrap();
+        hooks.after(&HookedCall::new(self), result).await.unwrap();
     }
 }
 

@@ -199,8 +199,8 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
 struct Wary;
 
 impl Hook for Wary {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok(Opinion::ask("it is Friday")))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok(Opinion::ask("it is Friday"))
     }
 }
 

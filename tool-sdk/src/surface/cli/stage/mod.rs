@@ -64,7 +64,7 @@ impl Stage {
             pipeline = pipeline.writable_roots(writable);
         }
         let workspace =
-            place::workspace(levels, io)?.durability(guard.durability).one_device(guard.one_device);
+            place::workspace(levels, io)?.durability(guard.durability).same_file_system(guard.one_device);
         let mut folders = Folders::new(workspace, guard.sandbox, levels, io);
         if let Some(outputs) = folders.outputs() {
             pipeline = pipeline.output_dir(outputs);
@@ -87,7 +87,7 @@ impl Stage {
             folders = folders.protect_when_there(&file);
         }
         if let Some(hooks) = &hooks {
-            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
+            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks));
         }
         if let Some(approver) = approver {
             pipeline = pipeline.shared_approver(approver);

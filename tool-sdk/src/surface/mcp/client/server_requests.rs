@@ -150,7 +150,7 @@ impl ServerRequestHandler {
         let Inner {
             features,
             request_count,
-            pending: open,
+            pending,
             prompt_lock,
             ..
         } = &*self.0;
@@ -159,9 +159,9 @@ impl ServerRequestHandler {
                 "the server sent more than {MAX_REQUESTS} requests during one call"
             )));
         }
-        open.fetch_add(1, Ordering::Relaxed);
-        let _open = PendingRequest(open);
-        let _turn = prompt_lock.lock().await;
+        pending.fetch_add(1, Ordering::Relaxed);
+        let _pending = PendingRequest(pending);
+        let _prompt_guard = prompt_lock.lock().await;
         let answer = match method {
             "elicitation/create" if features.elicitation => {
                 Some(self.handle_elicitation(&params).await)

@@ -274,7 +274,7 @@ struct PreparedForeignCall {
 }
 
 impl Prepared for PreparedForeignCall {
-    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+    fn run(self: Box<Self>, approved: Approved) -> Running {
         let was_shown = self.was_shown.into_inner();
         Box::pin(run_call(self.tool, self.arguments, was_shown, approved.context()))
     }

@@ -86,7 +86,7 @@ impl Single {
         let Some(ticket) = self.open.ticket(id) else { return Told::Nothing };
         let order = Order::of(call);
         let (call_id, cancel) = (CallId::next(), order.cancel.clone());
-        let mut events = self.pipeline.subscribe_to(&call_id);
+        let events = self.pipeline.subscribe_to(&call_id);
         let (session, taken) = self.asking(id);
         let pipeline = self.pipeline.clone();
         let known_as = call_id.clone();
@@ -96,7 +96,7 @@ impl Single {
             pipeline.call(&session, call).await
         });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
-            Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
+            Poll::Ready(outcome) if !events.contains(|kind| is_logged(kind, self.level.get())) => {
                 let mut out = Vec::with_capacity(USUAL);
                 answer::outcome(&mut out, id, outcome, definition, (self.shows, self.blocks));
                 return Told::Whole(out);

@@ -10,7 +10,7 @@ use super::super::client::RemoteFuture;
 use super::ResourceCache;
 use crate::content::{Data, Output};
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, OnError, Step};
+use crate::hook::{Hook, HookedCall, OnError};
 use crate::tool::{Definition, Source};
 
 /// How many resources of one result are fetched.
@@ -97,15 +97,15 @@ fn resources(output: &Output) -> Vec<String> {
 }
 
 impl Hook for Previews {
-    fn after<'a>(
-        &'a self,
-        call: &'a HookedCall<'_>,
-        result: &'a mut Result<Output, ToolError>,
-    ) -> Step<'a, Result<(), ToolError>> {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
         if let Ok(output) = result {
             self.on_tool_result(call.definition(), output);
         }
-        Step::now(Ok(()))
+        Ok(())
     }
 
     fn on_error(&self) -> OnError {

@@ -1,8 +1,10 @@
 //! Arguments from the outside: a hand-written table, as generated code has it.
 
-#[cfg(feature = "mcp")]
+#[cfg(feature = "external-schemas")]
 mod agree;
 mod by_schema;
+#[cfg(feature = "external-schemas")]
+mod external;
 mod odd;
 
 use proptest::prelude::*;
@@ -74,13 +76,8 @@ static TABLE: Table = Table::new(ToolSpec {
 });
 
 type Values = (String, u32, Option<Vec<String>>, Option<Spot>);
-type Take = fn(&Table, &RawArgs<'_>, &mut [&mut dyn Any]) -> Result<Taken, InvalidArgs>;
 
 fn look(raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
-    look_by(take, raw)
-}
-
-fn look_by(take: Take, raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
     let mut path: Option<String> = None;
     let mut limit: Option<u32> = None;
     let mut tags: Option<Option<Vec<String>>> = None;
@@ -307,53 +304,6 @@ fn leniency_is_declared_and_recorded() {
     assert!(look(&raw).is_err());
 }
 
-#[track_caller]
-fn digest(text: &str) -> u64 {
-    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified());
-    assert_eq!(look(&raw).unwrap().1.digest, None, "nobody wants one");
-    look(&raw.to_digest()).unwrap().1.digest.expect("somebody wants one")
-}
-
-// F34: however a stuck model writes the same call, it is the same call.
-#[test]
-fn order_and_blanks_leave_the_digest() {
-    for (text, same) in [
-        (r#"{"path":"a","limit":3}"#, "{ \"limit\" :3 ,\n\"path\": \"a\" }"),
-        (r#"{"path":"a"}"#, r#"{"file":"a"}"#),
-        (r#"{"path":"a"}"#, r#"{"path":"a","limit":null}"#),
-        (
-            r#"{"path":"a","spot":{"line":3,"note":"n"}}"#,
-            r#"{"spot": {"note": "n", "line": 3}, "path": "a"}"#,
-        ),
-        (r#"{"path":"a","tags":["x","y"]}"#, r#"{"tags": [ "x", "y" ], "path":"a"}"#),
-    ] {
-        assert_eq!(digest(text), digest(same), "{text} {same}");
-    }
-}
-
-#[test]
-fn other_arguments_have_other_digests() {
-    let texts = [
-        r#"{"path":"a"}"#,
-        r#"{"path":"b"}"#,
-        r#"{"path":"3"}"#,
-        r#"{"path":"a","limit":3}"#,
-        r#"{"path":"a","limit":4}"#,
-        r#"{"path":"a","token":"a"}"#,
-        r#"{"path":"a","tags":["x"]}"#,
-        r#"{"path":"a","tags":["y"]}"#,
-        r#"{"path":"a","tags":["x","y"]}"#,
-        r#"{"path":"a","tags":["y","x"]}"#,
-        r#"{"path":"a","spot":{"line":3}}"#,
-        r#"{"path":"a","spot":{"line":4}}"#,
-        // Read once more because the client may send it so: it counts all the same.
-        r#"{"path":"a","spot":"{\"line\":5}"}"#,
-        r#"{"path":"a","spot":"{\"line\":6}"}"#,
-    ];
-    let digests: std::collections::HashSet<u64> = texts.map(digest).into();
-    assert_eq!(digests.len(), texts.len());
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Query {
     /// What to look for.
@@ -424,25 +374,6 @@ proptest! {
         if let Err(error) = look(&RawArgs::new(text.as_str())) {
             prop_assert!(error.to_string().len() <= 4096);
             prop_assert!(!error.faults().is_empty());
-        }
-    }
-
-    // The usual way takes nothing that the walk refuses, and makes the same of what it takes.
-    #[test]
-    fn both_ways_make_the_same_of_a_text(
-        text in r#"\{ ?("path"|"file"|"p\\u0061th"): ?("[a-z\\"]{0,4}"|null|7), ?"limit":( ?-?[0-9]{1,6}|1e3|2\.0|null|"4"), ?("tags"|"path"): ?(\[("a",?){0,4}\]|null)(, ?"spot": ?(\{"line": ?[0-9]\}|null))?(,"token":"[a-zA-Z]{0,3}")?[ \n]?\}[ \n]?"#
-    ) {
-        for lenient in [Lenient::default(), Lenient::default().null_is_absent().stringified()] {
-            let raw = RawArgs::new(text.as_str()).lenient(lenient);
-            match (look_by(take, &raw.to_digest()), look_by(walk::take_the_long_way, &raw.to_digest())) {
-                (Ok((values, taken)), Ok((walked, by_walk))) => {
-                    prop_assert_eq!(values, walked);
-                    prop_assert_eq!(taken.notes, by_walk.notes);
-                    prop_assert_eq!(taken.digest, by_walk.digest);
-                }
-                (Err(fault), Err(walked)) => prop_assert_eq!(fault, walked),
-                (usual, walked) => prop_assert!(false, "{usual:?} but {walked:?}"),
-            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::scripted_server::ServerAct;
 use super::*;
 use crate::error::{ErrorKind, ToolError};
-use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+use crate::hook::{Hook, HookedCall, Opinion, Priority};
 use crate::permission::Ask;
 use crate::toolset::{AgentProfile, Toolset};
 
@@ -245,8 +245,8 @@ async fn change_shown_by_another_process_voids_grants() {
 struct Says(Opinion);
 
 impl Hook for Says {
-    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        Step::now(Ok(self.0.clone()))
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok(self.0.clone())
     }
 
     fn may_allow(&self) -> bool {

@@ -1,0 +1,56 @@
+//! The object-safe twin of [`Hook`]: the same callbacks, with boxed futures.
+
+use std::sync::Arc;
+
+use super::{Hook, HookedCall, Opinion};
+use crate::call::Outcome;
+use crate::content::Output;
+use crate::context::Session;
+use crate::error::ToolError;
+use crate::permission::Approver;
+use crate::scheduler::BoxFuture;
+use crate::tool::Definition;
+
+/// A [`Hook`] behind a pointer; implemented for every hook.
+pub(crate) trait DynHook: Send + Sync + 'static {
+    fn define(&self, definition: &mut Definition, session: &Session) -> bool;
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>>;
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver>;
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> BoxFuture<'a, Result<(), ToolError>>;
+    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome);
+    fn finish(&self) -> BoxFuture<'_, ()>;
+}
+
+impl<H: Hook> DynHook for H {
+    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
+        Hook::define(self, definition, session)
+    }
+
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>> {
+        Box::pin(Hook::before(self, call))
+    }
+
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        Hook::approver(self, inner)
+    }
+
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(Hook::after(self, call, result))
+    }
+
+    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+        Hook::observe(self, call, outcome);
+    }
+
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Hook::finish(self))
+    }
+}

@@ -1,0 +1,103 @@
+//! Makes an approval request from the value that will run.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::effect::RiskClass;
+use crate::error::ToolError;
+use crate::permission::{Action, Ask, AskId, Backstage, By, Decision};
+use crate::pipeline::authorize::{can_hook_allow, grantees};
+use crate::pipeline::hook_observer::EventHookObserver;
+use crate::pipeline::invocation::{Invocation, ParsedCall};
+use crate::pipeline::suggestions::suggested_patterns;
+use crate::tool::Prepared;
+
+/// Makes the request for a call about which the decision is `ask`. A panic of the tool is left to
+/// the caller: what cannot be shown cannot be approved.
+pub(super) fn make_request(
+    invocation: &Invocation<'_>,
+    call: &ParsedCall,
+    decision: &Decision,
+    cx: &Context,
+) -> Result<Ask, ToolError> {
+    let definition = invocation.definition();
+    let prepared = &*call.prepared;
+    let display = &definition.display;
+    let original = call.original.is_some();
+    let grantees = grantees(definition, &decision.subjects);
+    let witness = EventHookObserver::for_call(
+        invocation.inner,
+        invocation.session,
+        &definition.name,
+        &invocation.id,
+    );
+    let mut ask = Ask {
+        id: new_request_id()?,
+        call: invocation.id.clone(),
+        session: invocation.session.id().into(),
+        agent: invocation.session.agent().map(str::to_owned),
+        tool: definition.name.clone(),
+        display: Arc::clone(display),
+        source: definition.source.clone(),
+        risk: definition.risk,
+        permission: match grantees.as_slice() {
+            [one] => one.permission.clone(),
+            _ => definition.permission().to_owned(),
+        },
+        arguments: display.masked(invocation.arguments()),
+        original: original.then(|| display.masked(invocation.call.arguments.text())),
+        summary: prepared.summary(),
+        subjects: decision.subjects.clone(),
+        grantees,
+        backstage: Backstage::new(&definition.aliases, witness)
+            .liftable(can_hook_allow(invocation, call, cx))
+            .changeable(!call.is_rewrite_used),
+        suggestions: suggested_patterns(invocation, call, decision, cx, &[]),
+        by: decision.by,
+        reason: decision.reason.clone().into_owned(),
+        rules: decision.rules.clone(),
+        preview: preview(invocation, prepared, decision, cx)?,
+        dangerous: prepared.is_dangerous(),
+        fingerprint: invocation.fingerprint(prepared).into(),
+        expires_in: invocation.inner.ask_timeout,
+    };
+    if !ask.offers_always() {
+        ask.suggestions.clear();
+    }
+    Ok(ask)
+}
+
+/// Returns the preview of what the call would do.
+///
+/// An error of the preview ends the call, as it would after an approval. When the request is
+/// about a loop, or the mode asks about reads as well, the error is shown instead.
+fn preview(
+    invocation: &Invocation<'_>,
+    prepared: &dyn Prepared,
+    decision: &Decision,
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    match prepared.preview(cx) {
+        Err(error) if decision.by == By::Loop || asks_about_reads(invocation) => {
+            Ok(Some(json!({ "error": error.to_string() })))
+        }
+        shown => shown,
+    }
+}
+
+/// Whether the session's mode asks about calls that only read.
+fn asks_about_reads(invocation: &Invocation<'_>) -> bool {
+    let mode = invocation.inner.mode(invocation.session);
+    mode.default_action(RiskClass::Read) == Action::Ask
+}
+
+/// Returns an id of 128 random bits: whoever knows it can answer the request.
+pub(crate) fn new_request_id() -> Result<AskId, ToolError> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| {
+        ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
+    })?;
+    Ok(AskId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
+}

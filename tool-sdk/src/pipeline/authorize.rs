@@ -1,0 +1,378 @@
+//! Decides whether a call may run: rules, grants, the mode, and a person's approval.
+//!
+//! [`evaluate`] is the one evaluation of permissions: for a call, for a permission that a tool
+//! asks for while it runs ([`runtime_permission`](super::runtime_permission)), and for what an
+//! approval request may offer ([`suggestions`](super::suggestions)).
+//!
+//! **Invariant:** an error or a panic on the way is a denial; a denial is final.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Checked;
+use super::approval::{self, ApprovalResult};
+use super::denial::denied_error;
+use super::execute::{cancelled_error, catch_panic};
+use super::grant_lookup::GrantLookup;
+use super::inner::PipelineInner;
+use super::invocation::{Invocation, ParsedCall};
+use super::rule_arguments::RuleArguments;
+use super::suggestions::suggested_patterns;
+use crate::context::{Context, Session, Settings};
+use crate::effect::RiskClass;
+use crate::error::ToolError;
+use crate::permission::{
+    Action, Arguments, By, Case, Decision, Floor, Grant, Grantee, Modes, Rule, Ruleset,
+    definition_hash,
+};
+use crate::tool::{Definition, Prepared, Source, Subject, Tool};
+use crate::toolset::View;
+
+/// Why a call is denied whose tool was replaced after the call was looked up.
+const REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
+                        now, then call it again";
+
+/// Why a call is denied when its tool panics while it is asked about the call.
+const UNKNOWN: &str = "what the tool says about this call could not be found out";
+
+impl Invocation<'_> {
+    /// Lets the call pass or fails: by rules, grants and the mode, and where these say `ask`, by
+    /// an approval. What was judged and shown is what runs.
+    pub(super) async fn authorize(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
+        let cancelled = self.cancelled();
+        tokio::select! {
+            biased;
+            () = cancelled => Err(cancelled_error()),
+            result = self.decide_and_ask(call) => result,
+        }
+    }
+
+    async fn decide_and_ask(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
+        let context = self.context();
+        let ApprovalResult { decision, answer, halted, .. } = loop {
+            self.enter_stage("loop_guard");
+            self.check_loop_guard(call);
+            self.enter_stage("authorize");
+            let decision = decide(self, call, &context);
+            let mut result = match decision.action {
+                Action::Allow | Action::Deny => ApprovalResult::without_prompt(decision),
+                Action::Ask => {
+                    self.enter_stage("approval");
+                    approval::request_approval(self, call, decision, &context).await?
+                }
+            };
+            // A hook may rewrite the call instead of answering; then it is judged again.
+            let Some(change) = result.change.take() else { break result };
+            self.enter_stage("before_hooks");
+            self.apply_rewrite(change, call).await?;
+        };
+        if let Some(reason) = halted {
+            self.metadata.halted = Some(reason);
+            self.stop_batch_when_halted();
+        }
+        self.record_decision(&*call.prepared, &decision, answer.as_ref())?;
+        if decision.action != Action::Allow {
+            return Err(denied_error(self, decision));
+        }
+        if answer.is_some() {
+            self.allow_repeats();
+        }
+        if self.scheduler.is_some() {
+            let without_hooks = evaluate(self, &*call.prepared, self.arguments(), &[], &context);
+            if without_hooks.action == Action::Ask {
+                // Only the approval lets it run, so it must still be this call in its turn.
+                self.approved_fingerprint = Some(self.fingerprint(&*call.prepared));
+            }
+        }
+        self.note_decision(&decision);
+        self.reset_clock();
+        Ok(())
+    }
+
+    /// Judges a call of a batch again that waited for its slot: an earlier call may have changed
+    /// the rules, the grants, the tool or what this call touches.
+    pub(super) async fn reauthorize(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
+        if self.scheduler.is_none() {
+            return Ok(());
+        }
+        let context = self.context();
+        let now = evaluate(self, &*call.prepared, self.arguments(), &[], &context);
+        let denied = match now.action {
+            Action::Allow => None,
+            Action::Ask if self.is_still_approved(&*call.prepared) => None,
+            Action::Ask => {
+                Some(now.replied(Action::Deny, "what it touches changed before its turn came"))
+            }
+            Action::Deny => Some(now),
+        };
+        if let Some(denied) = denied {
+            self.record_decision(&*call.prepared, &denied, None)?;
+            return Err(denied_error(self, denied));
+        }
+        if self.recheck_loop_guard() {
+            call.original = None;
+            call.overrides.clear();
+            call.is_rewrite_used = true;
+            self.authorize(call).await?;
+        }
+        Ok(())
+    }
+
+    /// Says what would be decided about the call, without asking and without running it.
+    pub(super) async fn check(mut self) -> Result<Checked, ToolError> {
+        self.resolve()?;
+        self.admit()?;
+        let mut call = self.parse_for_check()?;
+        self.check_cancelled()?;
+        self.run_before_hooks(&mut call).await?;
+        let context = self.context();
+        let (mut decision, touched) = decide_with_resources(&self, &call, &context);
+        let suggestions = match decision.action {
+            Action::Ask => {
+                catch_panic(|| suggested_patterns(&self, &call, &decision, &context, &touched))
+                    .unwrap_or_default()
+            }
+            Action::Allow | Action::Deny => Vec::new(),
+        };
+        // All that the call touches, not only what led to the decision.
+        decision.subjects = touched;
+        let fingerprint = self.fingerprint_of(&*call.prepared, &decision.subjects, &context);
+        let view = self.inner.toolset.view_for(self.session);
+        let is_unmatched = |rule: &&Rule| !decision.rules.contains(rule);
+        let unmatched_rules = view.unmatched_rules().iter().filter(is_unmatched).cloned().collect();
+        Ok(Checked { decision, suggestions, fingerprint, unmatched_rules })
+    }
+}
+
+/// Decides about the call as it is now and as the model sent it; the stricter decision holds.
+pub(super) fn decide(
+    invocation: &Invocation<'_>,
+    call: &ParsedCall,
+    context: &Context,
+) -> Decision {
+    decide_with_resources(invocation, call, context).0
+}
+
+/// The same, with all that the call touches as it is now.
+fn decide_with_resources(
+    invocation: &Invocation<'_>,
+    call: &ParsedCall,
+    context: &Context,
+) -> (Decision, Vec<Subject>) {
+    let mut touched = Vec::new();
+    let rewritten = evaluate_assuming(
+        invocation,
+        &*call.prepared,
+        invocation.arguments(),
+        &call.overrides,
+        context,
+        &Assumptions::NONE,
+        &mut touched,
+    );
+    let decision = match &call.original {
+        Some(original) => {
+            // A call that was denied before a hook rewrote it stays denied.
+            let sent = invocation.call.arguments.text();
+            let first = evaluate(invocation, &**original, sent, &[], context);
+            if first.action == Action::Deny { first } else { rewritten }
+        }
+        None => rewritten,
+    };
+    (decision, touched)
+}
+
+/// Whether a hook that is trusted to allow could lift what is asked about the call.
+pub(super) fn can_hook_allow(
+    invocation: &Invocation<'_>,
+    call: &ParsedCall,
+    context: &Context,
+) -> bool {
+    let overrides = [call.overrides.as_slice(), &[Floor::allow("")]].concat();
+    let arguments = invocation.arguments();
+    evaluate(invocation, &*call.prepared, arguments, &overrides, context).action == Action::Allow
+}
+
+/// The decision about a call of which the tool cannot say what it is.
+pub(super) fn unknown_call_decision() -> Decision {
+    Decision::new(Action::Deny, By::Tool, UNKNOWN)
+}
+
+/// The same as an override.
+pub(super) fn unknown_call_override() -> Floor {
+    Floor { action: Action::Deny, by: By::Tool, reason: UNKNOWN.to_owned() }
+}
+
+/// What an evaluation takes for granted.
+pub(super) struct Assumptions<'g> {
+    pub(super) granted: &'g [Grant],
+    /// All that the call touches; empty to ask the tool.
+    pub(super) touched: &'g [Subject],
+}
+
+impl Assumptions<'_> {
+    pub(super) const NONE: Self = Self { granted: &[], touched: &[] };
+}
+
+/// Evaluates one form of the call; a panic on the way is a denial.
+pub(super) fn evaluate(
+    invocation: &Invocation<'_>,
+    prepared: &dyn Prepared,
+    arguments: &str,
+    overrides: &[Floor],
+    context: &Context,
+) -> Decision {
+    let assumptions = Assumptions::NONE;
+    let mut touched = Vec::new();
+    evaluate_assuming(
+        invocation,
+        prepared,
+        arguments,
+        overrides,
+        context,
+        &assumptions,
+        &mut touched,
+    )
+}
+
+/// The same under `assumptions`; leaves in `touched` all that the call touches.
+pub(super) fn evaluate_assuming(
+    invocation: &Invocation<'_>,
+    prepared: &dyn Prepared,
+    arguments: &str,
+    overrides: &[Floor],
+    context: &Context,
+    assumptions: &Assumptions<'_>,
+    touched: &mut Vec<Subject>,
+) -> Decision {
+    let decision = catch_unwind(AssertUnwindSafe(|| {
+        let mut subjects = match assumptions.touched {
+            [] => prepared.subjects(context),
+            known => Some(known.to_vec()),
+        };
+        let (inner, session) = (invocation.inner, invocation.session);
+        let view = inner.toolset.view_for(session);
+        let policy = match SessionPolicy::of(inner, &view, session, &invocation.tool) {
+            Ok(policy) => policy,
+            Err(denied) => return denied,
+        };
+        let all_rules = &*policy.all_rules;
+        let given = RuleArguments::new(invocation, prepared, arguments, context, all_rules);
+        let touches_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
+        if !all_rules.is_empty() && touches_files() {
+            subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(given.aliases()));
+        }
+        let is_dangerous = prepared.is_dangerous();
+        let grants = GrantLookup::new(invocation, prepared, assumptions.granted);
+        let decision = policy.decide(PolicyQuestion {
+            class: invocation.definition().risk.class,
+            subjects: subjects.as_deref(),
+            arguments: &given,
+            required: prepared.approval_required(context),
+            is_granted: &|subject| !is_dangerous && grants.covers(subject),
+            checks_places: true,
+            overrides,
+        });
+        *touched = subjects.unwrap_or_default();
+        decision
+    }));
+    decision.unwrap_or_else(|_| unknown_call_decision())
+}
+
+/// The rules and modes that hold for one tool in one session at this moment: a person may have
+/// thought about the call for a while.
+pub(super) struct SessionPolicy<'a> {
+    inner: &'a PipelineInner,
+    view: &'a View,
+    tool_rules: Cow<'a, Ruleset>,
+    all_rules: Cow<'a, Ruleset>,
+    modes: Modes,
+    trusts_safe_commands: bool,
+}
+
+/// What is asked of a [`SessionPolicy`].
+pub(super) struct PolicyQuestion<'a> {
+    pub(super) class: RiskClass,
+    pub(super) subjects: Option<&'a [Subject]>,
+    pub(super) arguments: &'a dyn Arguments,
+    /// What the tool itself says about an approval.
+    pub(super) required: Option<bool>,
+    pub(super) is_granted: &'a dyn Fn(&Subject) -> bool,
+    /// Whether the call itself is judged, so that writable roots and the pipeline's own files
+    /// count; a permission asked for while a tool runs names no files.
+    pub(super) checks_places: bool,
+    pub(super) overrides: &'a [Floor],
+}
+
+impl<'a> SessionPolicy<'a> {
+    /// Returns the policy for `tool`, or a denial when the tool was removed or replaced.
+    pub(super) fn of(
+        inner: &'a PipelineInner,
+        view: &'a View,
+        session: &Session,
+        tool: &Arc<dyn Tool>,
+    ) -> Result<Self, Decision> {
+        let definition = tool.definition();
+        let denied = |reason| Err(Decision::new(Action::Deny, By::Default, reason));
+        let Some((current, policy)) =
+            view.find(definition.name.as_str()).and_then(|at| view.at(at))
+        else {
+            return denied("the tool was taken away");
+        };
+        if !Arc::ptr_eq(current, tool) {
+            return denied(REPLACED);
+        }
+        let of_session = session.policy();
+        let (tool_rules, all_rules) = match &of_session {
+            Some(own) if !own.rules.is_empty() => (
+                Cow::Owned(policy.rules.with(&own.rules.about(view.names(definition)))),
+                Cow::Owned(view.rules().with(&own.rules)),
+            ),
+            _ => (Cow::Borrowed(&policy.rules), Cow::Borrowed(view.rules())),
+        };
+        let modes = Modes::new(view.mode(), of_session.and_then(|policy| policy.mode));
+        let trusts_safe_commands = Settings::of(session).safe_commands;
+        Ok(Self { inner, tool_rules, all_rules, modes, trusts_safe_commands, view })
+    }
+
+    /// The one evaluation of permissions.
+    pub(super) fn decide(&self, question: PolicyQuestion<'_>) -> Decision {
+        let PolicyQuestion { class, subjects, arguments, required, is_granted, overrides, .. } =
+            question;
+        let checks_places = question.checks_places;
+        Case {
+            own: &self.tool_rules,
+            elsewhere: &|permission| self.all_rules.about(self.view.names_of(permission)),
+            modes: self.modes,
+            trusting: checks_places && self.trusts_safe_commands,
+            class,
+            subjects,
+            arguments,
+            required,
+            approved: is_granted,
+            writable: self.inner.writable.as_deref().filter(|_| checks_places),
+            kept: &|path| checks_places && self.inner.keeps_state_in(path),
+            opinions: overrides,
+        }
+        .decide()
+    }
+}
+
+/// To whom a grant for `subject` is given.
+pub(super) fn grantee(definition: &Definition, subject: &Subject) -> Grantee {
+    let permission = subject.permission().unwrap_or_else(|| definition.permission());
+    let to = Grantee::new(definition.name.clone(), permission);
+    match definition.source {
+        Source::Native => to,
+        // A foreign tool may change under its old name, so the grant names its definition.
+        _ => to.definition(definition_hash(definition)),
+    }
+}
+
+/// To whom grants for these subjects are given, each once.
+pub(super) fn grantees(definition: &Definition, subjects: &[Subject]) -> Vec<Grantee> {
+    let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(definition, it)).collect();
+    to.sort();
+    to.dedup();
+    to
+}

@@ -1,0 +1,50 @@
+//! The work of running calls on blocking threads.
+//!
+//! **Invariant:** the end of a call stops its jobs, and learns whether one is held: such a job
+//! has begun to change something and is waited for.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use crate::call::CallId;
+use crate::context::Stop;
+
+/// The blocking jobs of the calls of one session.
+#[derive(Default)]
+pub(super) struct BlockingJobs(Mutex<Vec<BlockingJob>>);
+
+/// A job of a call, which its id and start identify: an id may come twice.
+struct BlockingJob {
+    call: CallId,
+    started: Instant,
+    stop: Stop,
+}
+
+impl BlockingJobs {
+    /// Adds a job of a call.
+    pub(super) fn add(&self, call: &CallId, started: Instant, stop: &Stop) {
+        let job = BlockingJob { call: call.clone(), started, stop: stop.clone() };
+        self.lock().push(job);
+    }
+
+    /// Removes a job that its call no longer waits for.
+    pub(super) fn remove(&self, stop: &Stop) {
+        let mut all = self.lock();
+        if let Some(at) = all.iter().position(|job| job.stop.is_same(stop)) {
+            all.swap_remove(at);
+        }
+    }
+
+    /// Stops all jobs of a call; returns whether any of them is held.
+    pub(super) fn stop_all(&self, call: &CallId, started: Instant) -> bool {
+        let all = self.lock();
+        let of_call = all.iter().filter(|job| job.started == started && job.call == *call);
+        // No short circuit: each job is stopped.
+        of_call.fold(false, |is_held, job| job.stop.stop() | is_held)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<BlockingJob>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,98 @@
+//! The error of a call that was denied: what the model reads, and which rule would allow it.
+
+use std::collections::HashSet;
+
+use super::invocation::Invocation;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::permission::{Action, By, Decision, Rule};
+use crate::tool::Subject;
+
+/// Emits the denial and returns the error of a call that may not run.
+pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> ToolError {
+    // The tool itself refuses, with an error of its own.
+    if decision.by == By::Tool
+        && let Some(error) = decision.subjects.iter().find_map(Subject::refusal)
+    {
+        return error;
+    }
+    let name = &invocation.definition().name;
+    let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
+    invocation.emit(|| EventKind::Denied(decision.clone().into()));
+    match decision.by {
+        By::Nobody => error.hint(allow_hint(invocation, &decision)),
+        By::Rule | By::Mode | By::Roots => {
+            error.hint("do not look for a way around it; go on without, or say what is needed")
+        }
+        _ => error,
+    }
+}
+
+/// Says which rule would allow a call that asks when there is no approver.
+fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
+    let of = |subject: &Subject| {
+        subject.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
+    };
+    let is_locked = decision.rules.iter().any(|rule| rule.locked);
+    match decision.asked_by {
+        Some(By::Default | By::Rule | By::Mode | By::Tool) if !is_locked => {}
+        // No rule lifts what hooks, the loop guard or locked rules ask about.
+        _ => return "nobody can be asked here, and no rule lifts this; try another way".to_owned(),
+    }
+    if let [one] = decision.subjects.as_slice()
+        && one.text() != "*"
+        && !one.is_opaque()
+    {
+        let (permission, text) = (of(one), one.text());
+        return format!(
+            "nobody can be asked here; the rule `allow {permission}({text})` would allow it"
+        );
+    }
+    // A dangerous call needs a rule for exactly this text; an opaque one has no such text.
+    if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
+        return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
+    }
+    let is_exact = |subject: &Subject| {
+        subject.is_dangerous()
+            || !subject.is_opaque() && is_literal_rule(&of(subject), subject.text())
+    };
+    // The permissions that a rule can only allow as a whole.
+    let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);
+    let whole: HashSet<String> = whole.collect();
+    let rule = |subject: &Subject| {
+        let permission = of(subject);
+        match subject.is_dangerous() || !whole.contains(&permission) {
+            true => format!("{permission}({})", subject.text()),
+            false => permission,
+        }
+    };
+    let mut rules: Vec<String> = decision.subjects.iter().map(rule).collect();
+    rules.sort();
+    rules.dedup();
+    let (named, more) = rules.split_at(rules.len().min(MAX_RULES_NAMED));
+    let named = named.join("` and `allow ");
+    match (rules.len(), more.len()) {
+        (0, _) => "nobody can be asked here".to_owned(),
+        (1, _) => format!("nobody can be asked here; the rule `allow {named}` would allow it"),
+        (_, 0) => format!("nobody can be asked here; the rules `allow {named}` would allow it"),
+        (_, more) => format!(
+            "nobody can be asked here; the rules `allow {named}` and {more} more, one for each thing \
+             that it touches, would allow it"
+        ),
+    }
+}
+
+/// The most rules that a hint spells out.
+const MAX_RULES_NAMED: usize = 5;
+
+/// Whether a rule can be written that allows exactly this text; some texts read as a pattern, a
+/// home folder or the name of an argument.
+fn is_literal_rule(permission: &str, text: &str) -> bool {
+    let rule = Rule::parse(Action::Allow, &format!("{permission}({text})"));
+    rule.is_ok_and(|rule| {
+        rule.argument.is_none()
+            && !rule.pattern.is_any()
+            && rule.pattern.as_str() == text
+            && rule.pattern.matches_literally(text)
+    })
+}

@@ -1,0 +1,95 @@
+//! The end of a call: truncation, observers, the audit record and the one terminal event.
+//!
+//! **Invariant:** a call whose pending event was emitted has exactly one terminal event, also
+//! when its future is dropped.
+
+use std::mem::take;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::invocation::Invocation;
+use super::truncate::truncate_result;
+use crate::call::{Aside, Outcome};
+use crate::content::Output;
+use crate::error::{ErrorKind, ToolError};
+use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
+use crate::tool::Prepared;
+
+/// Dropping the future of a call cancels the call.
+impl Drop for Invocation<'_> {
+    fn drop(&mut self) {
+        if self.pending_event.is_some() {
+            let result = Err(ToolError::aborted("the call was dropped"));
+            self.conclude(Outcome { call: self.id.clone(), result, aside: None });
+        }
+    }
+}
+
+impl Invocation<'_> {
+    /// Emits that the arguments were understood.
+    pub(super) fn emit_pending(&mut self, prepared: &dyn Prepared) {
+        let pending = self.emit(|| EventKind::Pending {
+            arguments: Arguments::new(self.arguments(), &self.definition().display),
+            summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
+            notes: prepared.notes().into(),
+        });
+        self.pending_event = Some(pending);
+    }
+
+    /// Emits that the tool runs, with the arguments where a hook rewrote them.
+    pub(super) fn emit_started(&mut self) {
+        self.has_run = true;
+        self.emit(|| {
+            let display = &self.definition().display;
+            let rewritten = self.rewritten.as_ref();
+            EventKind::Started {
+                arguments: rewritten.map(|raw| Arguments::new(raw.text(), display)),
+            }
+        });
+    }
+
+    /// Ends the call: truncates the text, then concludes it.
+    pub(super) fn finish(mut self, mut result: Result<Output, ToolError>) -> Outcome {
+        self.enter_stage("truncate");
+        self.conclude_loop_guard(&result);
+        if let Some(truncated) = truncate_result(&self, &mut result) {
+            self.metadata.truncated = Some(truncated);
+        }
+        self.enter_stage("finish");
+        let metadata = take(&mut self.metadata);
+        let aside = (metadata != Aside::default()).then(|| Box::new(metadata));
+        let outcome = Outcome { call: self.id.clone(), result, aside };
+        self.pending_event.get_or_insert(0);
+        self.conclude(outcome)
+    }
+
+    /// Shows the outcome to the observers, the audit log and the subscribers.
+    fn conclude(&mut self, outcome: Outcome) -> Outcome {
+        let pending = self.pending_event.take().unwrap_or_default();
+        self.notify_observers(&outcome);
+        self.record_run(&outcome.result);
+        self.inner.flush_held_output(self.session, &self.definition().name, &self.id);
+        self.emit_after(pending, || self.terminal_event(&outcome.result));
+        outcome
+    }
+
+    fn terminal_event(&self, result: &Result<Output, ToolError>) -> EventKind {
+        let elapsed = self.started.elapsed();
+        match result {
+            Ok(output) => EventKind::Completed {
+                elapsed_ms: millis(elapsed),
+                title: output.title_text().map(str::to_owned),
+                data: output.display_data().cloned().map(Arc::new),
+                artifacts: output.attachments().iter().map(Artifact::of).collect(),
+            },
+            Err(error) => {
+                let ending = Ending::new(error, elapsed);
+                match error.kind() {
+                    ErrorKind::Aborted => EventKind::Aborted(ending),
+                    ErrorKind::Timeout => EventKind::TimedOut(ending),
+                    _ => EventKind::Failed(ending),
+                }
+            }
+        }
+    }
+}

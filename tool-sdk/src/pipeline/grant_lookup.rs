@@ -1,0 +1,98 @@
+//! Looks up which grants cover what a call touches, once for each permission.
+//!
+//! A call may touch as many resources as there are grants, so nothing here compares each with
+//! each.
+
+use std::cell::{OnceCell, RefCell};
+
+use super::authorize::grantee;
+use super::invocation::Invocation;
+use crate::permission::{Grant, Granted, Loaded};
+use crate::tool::{Prepared, Subject};
+
+/// The grants that may cover what a call touches, as they are at one moment.
+pub(super) struct GrantLookup<'a> {
+    invocation: &'a Invocation<'a>,
+    prepared: &'a dyn Prepared,
+    /// Grants that are assumed beside them.
+    assumed: &'a [Grant],
+    stored: OnceCell<Option<Loaded>>,
+    by_permission: RefCell<Vec<PermissionGrants>>,
+}
+
+/// The grants of one permission.
+struct PermissionGrants {
+    permission: Option<String>,
+    granted: Granted,
+    /// The tool's own answer, where it judges patterns itself.
+    by_tool: OnceCell<Option<bool>>,
+}
+
+impl<'a> GrantLookup<'a> {
+    /// Returns a lookup for what `prepared` touches; the grants `assumed` count as well.
+    pub(super) fn new(
+        invocation: &'a Invocation<'a>,
+        prepared: &'a dyn Prepared,
+        assumed: &'a [Grant],
+    ) -> Self {
+        Self {
+            invocation,
+            prepared,
+            assumed,
+            stored: OnceCell::new(),
+            by_permission: RefCell::default(),
+        }
+    }
+
+    /// Whether a grant of the session or of the store covers `subject`.
+    pub(super) fn covers(&self, subject: &Subject) -> bool {
+        let mut known = self.by_permission.borrow_mut();
+        let is_its = |known: &PermissionGrants| known.permission.as_deref() == subject.permission();
+        let at = known.iter().position(is_its).unwrap_or_else(|| {
+            known.push(self.grants_for(subject));
+            known.len() - 1
+        });
+        let PermissionGrants { granted, by_tool, .. } = &known[at];
+        // What a pattern covers of an opaque resource is unknown, unless it covers everything.
+        let is_judged = !subject.is_opaque();
+        let by_tool = || *by_tool.get_or_init(|| covered_by_any(self.prepared, granted));
+        // The tool knows better than plain matching what a pattern covers.
+        is_judged.then(by_tool).flatten().unwrap_or_else(|| granted.covers(subject))
+    }
+
+    fn grants_for(&self, subject: &Subject) -> PermissionGrants {
+        let invocation = self.invocation;
+        let to = grantee(invocation.definition(), subject);
+        let stored = self.stored.get_or_init(|| {
+            let stored = invocation.inner.stored_grants(invocation.session);
+            if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
+                invocation.inner.warn(
+                    invocation.session,
+                    &invocation.definition().name,
+                    &invocation.id,
+                    warning,
+                );
+            }
+            stored
+        });
+        let mut patterns =
+            invocation.inner.session_state(invocation.session).approvals.patterns(&to);
+        patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
+        let assumed = self.assumed.iter().filter(|grant| grant.to == to);
+        patterns.extend(assumed.map(|grant| grant.pattern.clone()));
+        let permission = subject.permission().map(str::to_owned);
+        PermissionGrants { permission, granted: Granted::new(patterns), by_tool: OnceCell::new() }
+    }
+}
+
+/// Whether the tool says that one of the patterns covers the call; `None` when it judges none.
+fn covered_by_any(prepared: &dyn Prepared, granted: &Granted) -> Option<bool> {
+    let mut is_said = None;
+    for pattern in granted.patterns() {
+        match prepared.covered_by(pattern.as_str()) {
+            Some(true) => return Some(true),
+            said => is_said = is_said.or(said),
+        }
+    }
+    is_said
+}

@@ -1,0 +1,81 @@
+//! Emits events for hooks that answer an approval request before the user is shown it.
+
+use std::sync::{Arc, Weak};
+
+#[cfg(feature = "hooks")]
+use serde_json::Value;
+
+use super::inner::PipelineInner;
+use crate::call::CallId;
+#[cfg(feature = "hooks")]
+use crate::call::RawArgs;
+use crate::context::Session;
+use crate::event::EventKind;
+use crate::hook::HookRun;
+use crate::name::ToolName;
+use crate::permission::{Mode, Witness};
+#[cfg(feature = "hooks")]
+use crate::tool::Wording;
+
+/// Emits events of hooks of one call, as long as the pipeline exists.
+pub(super) struct EventHookObserver {
+    inner: Weak<PipelineInner>,
+    session: Session,
+    tool: ToolName,
+    call: CallId,
+}
+
+impl EventHookObserver {
+    /// Returns the observer for `call`.
+    pub(super) fn for_call(
+        inner: &Arc<PipelineInner>,
+        session: &Session,
+        tool: &ToolName,
+        call: &CallId,
+    ) -> Arc<Self> {
+        let (session, tool, call) = (session.clone(), tool.clone(), call.clone());
+        Arc::new(Self { inner: Arc::downgrade(inner), session, tool, call })
+    }
+
+    fn emit(&self, kind: EventKind) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.emit_for(&self.session, &self.tool, &self.call, kind);
+        }
+    }
+}
+
+impl Witness for EventHookObserver {
+    fn began(&self, hook: &str) {
+        self.emit(EventKind::HookStarted { hook: hook.to_owned() });
+    }
+
+    fn ended(&self, hook: String, outcome: String, elapsed_ms: u64) {
+        self.emit(EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms }));
+    }
+
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn mode(&self) -> Mode {
+        // Without a pipeline, the strictest mode holds.
+        self.inner.upgrade().map_or(Mode::Strict, |inner| inner.mode(&self.session))
+    }
+
+    #[cfg(feature = "hooks")]
+    fn forbidden_names(&self) -> Vec<String> {
+        let Some(inner) = self.inner.upgrade() else { return Vec::new() };
+        let view = inner.toolset.view_for(&self.session);
+        let Some(tool) = view.get(self.tool.as_str()) else { return Vec::new() };
+        let own = tool.definition().forbidden_names().map(str::to_owned);
+        own.chain(view.namesakes(tool.definition()).iter().map(ToString::to_string)).collect()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn wording(&self, arguments: &Value) -> Wording {
+        let Some(inner) = self.inner.upgrade() else { return Wording::default() };
+        let view = inner.toolset.view_for(&self.session);
+        let Some(tool) = view.get(self.tool.as_str()) else { return Wording::default() };
+        Wording::of(&**tool, &RawArgs::new(arguments.to_string()), &self.session)
+    }
+}

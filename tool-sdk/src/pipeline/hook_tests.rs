@@ -1,0 +1,435 @@
+//! Hooks of every kind: those that wait, that never answer, and that change what holds.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::audit::{Audit, AuditRecord};
+use crate::call::Call;
+use crate::content::Output;
+use crate::context::{Context, Session};
+use crate::effect::{Risk, RiskClass};
+use crate::error::{ErrorKind, ToolError};
+use crate::event::EventKind;
+use crate::hook::{Hook, HookedCall, OnError, Opinion, Priority};
+use crate::name::ToolName;
+use crate::permission::{Action, Rule, Ruleset};
+use crate::pipeline::Pipeline;
+use crate::registry::Registry;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool};
+
+/// A pipeline around one harmless tool that everything allows.
+fn pipeline() -> Pipeline {
+    counted(false, &Arc::default())
+}
+
+/// The same, or around one that is asked about; it counts how often it `ran`.
+fn counted(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
+    let schema = Schema::from_value(json!({ "type": "object", "properties": {} })).unwrap();
+    let class = if asks { RiskClass::Write } else { RiskClass::Read };
+    let definition =
+        Definition::new(ToolName::from_static("look"), "Looks.", schema).risk(Risk::new(class));
+    let ran = Arc::clone(ran);
+    let tool = DynamicTool::new(definition, move |_: Value, _: Context| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        async { "seen" }
+    });
+    Pipeline::new(Registry::builder().add(tool).build().unwrap())
+}
+
+/// Has nothing to say about a call, but forbids the tool while it looks at one.
+#[derive(Default)]
+struct Forbids {
+    pipeline: OnceLock<Pipeline>,
+    waits: bool,
+}
+
+impl Hook for Arc<Forbids> {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        let forbid = || {
+            let rules = Ruleset::new([Rule::new(Action::Deny, "look", "*")]);
+            self.pipeline.get().unwrap().set_rules(rules);
+            Ok(Opinion::none())
+        };
+        if !self.waits {
+            return forbid();
+        }
+        async move {
+            tokio::task::yield_now().await;
+            forbid()
+        }
+        .await
+    }
+}
+
+// What holds is what holds when the hooks are done, whether they waited or not.
+#[tokio::test]
+async fn silent_hooks_do_not_keep_old_rules_alive() {
+    for waits in [false, true] {
+        let hook = Arc::new(Forbids { waits, ..Forbids::default() });
+        let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+        assert!(hook.pipeline.set(pipeline.clone()).is_ok());
+        let outcome = pipeline.call(&Session::default(), Call::new("look", "{}")).await;
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied, "{waits}");
+    }
+}
+
+// Nobody wants the result: the hooks are not even asked.
+#[tokio::test]
+async fn cancelled_calls_reach_no_hook() {
+    let hook = Arc::new(Forbids::default());
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let token = tokio_util::sync::CancellationToken::new();
+    token.cancel();
+    let call = Call::new("look", "{}").cancelled_by(token);
+    let outcome = pipeline.call(&Session::default(), call).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+}
+
+/// Never makes up its mind about a call, and takes its time before it asks how long one took.
+#[derive(Default)]
+struct Slow {
+    waits: bool,
+    /// When it began to look, and what it was told then.
+    looked: OnceLock<(Instant, Option<Duration>)>,
+}
+
+impl Hook for Arc<Slow> {
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        match self.waits {
+            true => std::future::pending().await,
+            false => Ok(Opinion::none()),
+        }
+    }
+
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        let began = Instant::now();
+        std::thread::sleep(Duration::from_millis(5));
+        let _ = self.looked.set((began, call.elapsed()));
+        Ok(())
+    }
+}
+
+// What a hook takes itself is not the tool's time.
+#[tokio::test]
+async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
+    let hook = Arc::new(Slow::default());
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+    let before = Instant::now();
+    pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
+    let (began, elapsed) = hook.looked.get().unwrap();
+    assert!(elapsed.unwrap() <= *began - before);
+}
+
+/// Adds its mark to every result, and ends the turn.
+struct Marks {
+    mark: &'static str,
+    waits: bool,
+}
+
+impl Hook for Marks {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        let mut mark = move || {
+            let text = result.as_ref().map_or_else(|_| "failed", |output| output.as_text());
+            *result = Ok(Output::text(format!("{text}{}", self.mark)));
+            call.halt(self.mark);
+            Ok(())
+        };
+        match self.waits {
+            true => {
+                async move {
+                    tokio::task::yield_now().await;
+                    mark()
+                }
+                .await
+            }
+            false => mark(),
+        }
+    }
+}
+
+// Whether they wait or not, and how many there are.
+#[tokio::test]
+async fn every_hook_looks_at_the_result_that_the_one_before_left() {
+    for waits in [&[false][..], &[true], &[false, true, false], &[true, false], &[false, false]] {
+        let marks = ["a", "b", "c"];
+        let hooked = waits.iter().zip(marks).fold(pipeline(), |pipeline, (&waits, mark)| {
+            pipeline.hook("*", Priority::DEFAULT, Marks { mark, waits })
+        });
+        let outcome = hooked.call(&Session::default(), Call::new("look", "{}")).await;
+        assert_eq!(outcome.text(), format!("seen{}", marks[..waits.len()].concat()));
+        assert_eq!(outcome.halted(), Some("a"));
+    }
+}
+
+/// Ends the turn, lets somebody cancel the call, and never gets further.
+struct Stuck(tokio_util::sync::CancellationToken);
+
+impl Hook for Stuck {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        async move {
+            call.halt("enough");
+            self.0.cancel();
+            std::future::pending().await
+        }
+        .await
+    }
+}
+
+// What a hook said of a result that is nobody's ends no turn, however many hooks there are.
+#[tokio::test]
+async fn a_hook_of_a_cancelled_call_ends_no_turn() {
+    for others in [0, 1] {
+        let token = tokio_util::sync::CancellationToken::new();
+        let stuck = pipeline().hook("*", Priority::DEFAULT, Stuck(token.clone()));
+        let hooked = (0..others).fold(stuck, |pipeline, _| {
+            pipeline.hook("*", Priority::LOGGING, Marks { mark: "a", waits: false })
+        });
+        let call = Call::new("look", "{}").cancelled_by(token);
+        let outcome = hooked.call(&Session::default(), call).await;
+        assert_eq!(outcome.halted(), None, "{others}");
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    }
+}
+
+// Whatever began is told to have ended, also when the call is cancelled meanwhile.
+#[tokio::test]
+async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
+    let hook = Arc::new(Slow { waits: true, ..Slow::default() });
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let mut events = pipeline.subscribe();
+    let token = tokio_util::sync::CancellationToken::new();
+    let call = Call::new("look", "{}").cancelled_by(token.clone());
+    let session = Session::default();
+    let (outcome, ()) = tokio::join!(pipeline.call(&session, call), async {
+        while !matches!(events.recv().await.unwrap().kind, EventKind::HookStarted { .. }) {}
+        token.cancel();
+    });
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    let rest: Vec<_> = std::iter::from_fn(|| events.try_recv()).map(|it| it.kind).collect();
+    assert!(
+        matches!(rest.as_slice(), [EventKind::HookFinished(_), EventKind::Aborted(_)]),
+        "{rest:?}"
+    );
+}
+
+/// Does one thing, and panics when it is asked for one thing about itself.
+#[derive(Clone, Copy)]
+struct Defect {
+    asked: &'static str,
+    does: &'static str,
+}
+
+impl Defect {
+    fn ask<T>(self, asked: &str, answer: T) -> T {
+        assert_ne!(self.asked, asked, "a defect");
+        answer
+    }
+
+    async fn answer<T: Send>(self, when: &str, answer: T) -> Result<T, ToolError> {
+        match self.does.strip_prefix(when).unwrap_or_default() {
+            " fails" => Err(ToolError::failed("no idea")),
+            " panics" => panic!("a defect"),
+            " hangs" => {
+                let _bomb = Bomb;
+                std::future::pending().await
+            }
+            " waits" => {
+                tokio::task::yield_now().await;
+                Ok(answer)
+            }
+            _ => Ok(answer),
+        }
+    }
+}
+
+/// Panics when it goes away.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a defect");
+    }
+}
+
+impl Hook for Defect {
+    fn name(&self) -> Cow<'_, str> {
+        self.ask("name", "defect".into())
+    }
+
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        let opinion = match self.does {
+            "denies" => Opinion::deny("no"),
+            "allows" => Opinion::allow("yes"),
+            "changes" => Opinion::none().rewrite(&json!({})),
+            _ => Opinion::none(),
+        };
+        self.answer("before", opinion).await
+    }
+
+    async fn after(
+        &self,
+        _: &HookedCall<'_>,
+        _: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        self.answer("after", ()).await
+    }
+
+    fn on_error(&self) -> OnError {
+        self.ask("on_error", OnError::Deny)
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.ask("time_limit", Some(Duration::from_secs(1)))
+    }
+
+    fn may_allow(&self) -> bool {
+        self.ask("may_allow", true)
+    }
+}
+
+// Whatever a hook says of itself is asked when it is added; who panics then is taken for strict.
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_when_asked_about_itself_ends_no_call_and_lets_none_run() {
+    for asked in ["nothing", "name", "on_error", "time_limit", "may_allow"] {
+        for does in [
+            "nothing",
+            "changes",
+            "denies",
+            "allows",
+            "before fails",
+            "before panics",
+            "before hangs",
+            "before waits",
+            "after fails",
+            "after panics",
+            "after hangs",
+            "after waits",
+        ] {
+            for others in [0, 1] {
+                check_defect(Defect { asked, does }, others).await;
+            }
+        }
+    }
+}
+
+async fn check_defect(hook: Defect, others: usize) {
+    let how = format!("{} of a hook that {}, {others}", hook.asked, hook.does);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let asks = hook.does == "allows";
+    let hooked = counted(asks, &ran).hook("*", Priority::DEFAULT, hook);
+    let hooked = (0..others).fold(hooked, |pipeline, _| {
+        pipeline.hook("*", Priority::LOGGING, Defect { asked: hook.asked, does: "nothing" })
+    });
+    for is_heard in [false, true] {
+        let mut events = is_heard.then(|| hooked.subscribe());
+        let session = Session::default();
+        let call = AssertUnwindSafe(hooked.call(&session, Call::new("look", "{}")));
+        let result = call.catch_unwind().await.expect(&how).result;
+        let runs = ran.swap(0, Ordering::Relaxed);
+        let kind = result.as_ref().map(Output::as_text).map_err(ToolError::kind);
+        match hook.does {
+            "nothing" | "changes" | "before waits" | "after waits" => {
+                assert_eq!((kind, runs), (Ok("seen"), 1), "{how}");
+            }
+            "allows" if hook.asked != "may_allow" => {
+                assert_eq!((kind, runs), (Ok("seen"), 1), "{how}");
+            }
+            does if does.starts_with("after") => {
+                assert_eq!((kind, runs), (Err(ErrorKind::Failed), 1), "{how}");
+            }
+            _ => assert_eq!((kind, runs), (Err(ErrorKind::Denied), 0), "{how}"),
+        }
+        let told = events.iter_mut().flat_map(|it| std::iter::from_fn(|| it.try_recv()));
+        let ends = told.filter(|event| event.kind.is_terminal()).count();
+        assert_eq!(ends, usize::from(is_heard), "{how}");
+    }
+}
+
+#[test]
+fn a_hook_without_a_name_is_called_so() {
+    let hook = Defect { asked: "name", does: "denies" };
+    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let session = Session::default();
+    let outcome = pipeline.call(&session, Call::new("look", "{}")).now_or_never().unwrap();
+    assert_eq!(outcome.text(), "`look` may not run: the hook `nameless` says: no");
+    assert!(format!("{pipeline:?}").contains("nameless(*, 100)"));
+}
+
+/// Gives the records of the one call that is made, without what is not about hooks.
+#[derive(Clone, Default)]
+struct Records(Arc<Mutex<Vec<Value>>>);
+
+impl Audit for Records {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        let record = serde_json::to_value(record)?;
+        self.0.lock().unwrap().push(json!([record["what"], record["changed_by"]]));
+        Ok(())
+    }
+}
+
+/// Gives every call these arguments.
+struct Writes(&'static str, Value);
+
+impl Hook for Writes {
+    fn name(&self) -> Cow<'_, str> {
+        self.0.into()
+    }
+
+    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        Ok(Opinion::none().rewrite(&self.1))
+    }
+}
+
+// The record says who changed a call: each who did, in order, and not who only wrote it otherwise.
+#[tokio::test]
+async fn the_record_says_who_changed_a_call() {
+    let (a, b) = (json!({ "at": "a", "n": 1 }), json!({ "at": "b", "n": 1 }));
+    let first = ("first", b.clone());
+    for (hooks, expected) in [
+        (vec![], Value::Null),
+        (vec![("same", a.clone())], Value::Null),
+        (vec![first.clone(), ("again", b.clone())], json!(["first"])),
+        (vec![first.clone(), ("back", a.clone())], json!(["first", "back"])),
+        (vec![("wrong", json!("text"))], json!(["wrong"])),
+    ] {
+        let schema = json!({ "type": "object", "properties": { "at": {}, "n": {} } });
+        let schema = Schema::from_value(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("look"), "Looks.", schema)
+            .risk(Risk::new(RiskClass::Read));
+        let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "seen" });
+        let records = Records::default();
+        let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap());
+        let pipeline = hooks.into_iter().fold(pipeline, |pipeline, (name, arguments)| {
+            pipeline.hook("*", Priority::DEFAULT, Writes(name, arguments))
+        });
+        let call = Call::new("look", r#"{"n": 1, "at": "\u0061"}"#);
+        let pipeline = pipeline.audit(records.clone());
+        let outcome = pipeline.call(&Session::default(), call).await;
+        let records = records.0.lock().unwrap().clone();
+        let mut told = vec![json!(["decided", expected])];
+        if outcome.result.is_ok() {
+            told.push(json!(["ran", expected]));
+        }
+        assert_eq!(records, told);
+    }
+}

@@ -1,0 +1,280 @@
+//! What all calls of a pipeline share: its settings, its open approval requests, and the state
+//! that it keeps for each session.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::blocking_jobs::BlockingJobs;
+use super::prompt_clock::PromptClock;
+use super::session_files;
+use crate::audit::{self, Audit};
+use crate::call::{Call, CallId};
+use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
+use crate::event::{About, EventKind, Held, Hub};
+use crate::hook::Registered;
+use crate::loop_guard::{History, LoopGuard};
+use crate::name::ToolName;
+use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
+use crate::redact::{Redactor, Spotted};
+use crate::tool::{Definition, Label};
+use crate::toolset::Toolset;
+use crate::truncate::Budget;
+
+/// What all calls of a pipeline share.
+#[derive(Clone)]
+pub(super) struct PipelineInner {
+    /// Identifies this pipeline in the state of a session.
+    pub(super) number: usize,
+    pub(super) toolset: Arc<Toolset>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) store: Option<Arc<ApprovalStore>>,
+    pub(super) ask_timeout: Duration,
+    pub(super) writable: Option<Arc<[PathBuf]>>,
+    pub(super) hooks: Arc<[Registered]>,
+    pub(super) guard: Option<LoopGuard>,
+    pub(super) audit: Option<Arc<dyn Audit>>,
+    /// Removes secrets from events.
+    pub(super) redactor: Option<Arc<Redactor>>,
+    /// Output that may be the beginning of a secret.
+    held: Arc<Held>,
+    pub(super) timeout: Duration,
+    pub(super) budget: Budget,
+    pub(super) output_dir: Option<PathBuf>,
+    pub(super) closed: CancellationToken,
+}
+
+impl PipelineInner {
+    pub(super) fn new(toolset: Toolset, hub: Arc<Hub>) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            toolset: Arc::new(toolset),
+            hub,
+            desk: Arc::default(),
+            approver: None,
+            store: None,
+            ask_timeout: Duration::from_mins(10),
+            writable: None,
+            hooks: Arc::default(),
+            guard: None,
+            audit: None,
+            redactor: None,
+            held: Arc::default(),
+            timeout: Duration::from_mins(2),
+            budget: Budget::default(),
+            output_dir: None,
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Emits an event of a call that is known by its id.
+    pub(super) fn emit_for(
+        &self,
+        session: &Session,
+        tool: &ToolName,
+        call: &CallId,
+        kind: EventKind,
+    ) {
+        let tool = &self.label(session, tool);
+        self.emit(0, About { session, tool, call }, kind, &[]);
+    }
+
+    /// Emits a warning to the subscribers and to the caller of the session.
+    pub(super) fn warn(&self, session: &Session, tool: &ToolName, call: &CallId, message: String) {
+        if let Some(listener) = session.listener() {
+            match &self.redactor {
+                None => listener.warn(tool, &message),
+                Some(redactor) => {
+                    let mut message = message.clone();
+                    redactor.scrub_told(&mut message, &Spotted::default());
+                    listener.warn(tool, &message);
+                }
+            }
+        }
+        self.emit_for(session, tool, call, EventKind::Warned { message });
+    }
+
+    /// Returns how events name a tool.
+    fn label(&self, session: &Session, name: &ToolName) -> Arc<Label> {
+        let view = self.toolset.view_for(session);
+        match view.find(name.as_str()).and_then(|at| view.at(at)) {
+            Some((tool, policy)) => Arc::clone(policy.label(tool.definition())),
+            None => Arc::new(Label::named(name.clone())),
+        }
+    }
+
+    /// Emits an event of a call whose pending event has the number `pending`, or 0; returns the
+    /// number of this event. Secrets in `arguments` are removed from it.
+    pub(super) fn emit(
+        &self,
+        pending: u64,
+        about: About<'_>,
+        mut kind: EventKind,
+        arguments: &[&str],
+    ) -> u64 {
+        if let Some(redactor) = &self.redactor {
+            kind.redact(redactor, arguments);
+        }
+        self.hub.send(pending, about, kind)
+    }
+
+    /// Emits the output that was held back of a call that ends.
+    pub(super) fn flush_held_output(&self, session: &Session, tool: &ToolName, call: &CallId) {
+        if let Some(redactor) = &self.redactor
+            && let Some(text) = self.held.rest(redactor, session, call)
+        {
+            self.emit_signal(session, tool, call, Signal::Output { text });
+        }
+    }
+
+    /// Emits what a tool says, secrets removed.
+    fn emit_signal(&self, session: &Session, tool: &ToolName, call: &CallId, signal: Signal) {
+        if let Some(listener) = session.listener() {
+            listener.hear(tool, &signal);
+        }
+        if self.hub.wants_signals() {
+            let tool = &self.label(session, tool);
+            self.hub.send(0, About { session, tool, call }, signal.into());
+        }
+    }
+
+    /// The mode of a session: the stricter one of its own and the toolset's.
+    pub(super) fn mode(&self, session: &Session) -> Mode {
+        let of_view = self.toolset.view_for(session).mode();
+        let of_session = session.policy().and_then(|policy| policy.mode);
+        of_session.map_or(of_view, |mode| mode.stricter(of_view))
+    }
+
+    /// The approver of a session: its own, or that of the pipeline.
+    pub(super) fn approver_of(&self, session: &Session) -> Option<Arc<dyn Approver>> {
+        session.approver().or_else(|| self.approver.clone())
+    }
+
+    /// The stored grants that hold for a session. A store in which the session's tools may write
+    /// is not believed.
+    pub(super) fn stored_grants(&self, session: &Session) -> Option<Loaded> {
+        self.store.as_ref().map(|store| store.grants_beside(&session_files::roots(session)))
+    }
+
+    /// Whether the grants or the audit log are at or below `path`: a tool that writes there could
+    /// approve its own calls.
+    pub(super) fn keeps_state_in(&self, path: &Path) -> bool {
+        self.store.as_ref().is_some_and(|store| store.is_around(path))
+            || self.audit.as_ref().is_some_and(|log| audit::is_file(&**log, path))
+    }
+
+    /// Returns the state that this pipeline keeps for a session.
+    pub(super) fn session_state<'s>(&self, session: &'s Session) -> &'s SessionState {
+        session.kept(self.number)
+    }
+}
+
+/// The state that a pipeline keeps for one session.
+#[derive(Default)]
+pub(super) struct SessionState {
+    /// The recent calls, for the loop guard.
+    pub(super) history: History,
+    /// The grants that hold until the session ends.
+    pub(super) approvals: Approvals,
+    /// Open prompts of running calls.
+    pub(super) prompt_clock: PromptClock,
+    /// Work of running calls on blocking threads.
+    pub(super) blocking_jobs: BlockingJobs,
+    /// The fingerprints of calls that were rejected, of the model's last message.
+    rejected: Mutex<(Option<Arc<str>>, HashSet<String>)>,
+}
+
+impl SessionState {
+    /// Whether the user rejected this very call of the same message.
+    pub(super) fn was_rejected(&self, call: &Call<'_>, fingerprint: &str) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        call.message.is_some() && rejected.0 == call.message && rejected.1.contains(fingerprint)
+    }
+
+    /// Remembers a rejection, so that the user is not asked the same again.
+    pub(super) fn note_rejection(&self, call: &Call<'_>, fingerprint: String) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        if rejected.0 != call.message {
+            *rejected = (call.message.clone(), HashSet::new());
+        }
+        rejected.1.insert(fingerprint);
+    }
+}
+
+impl Sink for PipelineInner {
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.hub.wants_signals()
+    }
+
+    fn closed(&self) -> CancellationToken {
+        self.closed.clone()
+    }
+
+    fn thought(&self, cx: &Context) -> Duration {
+        self.session_state(cx.session()).prompt_clock.paused_time(cx.call())
+    }
+
+    fn works(&self, cx: &Context, stop: &Stop) {
+        self.session_state(cx.session()).blocking_jobs.add(cx.call(), cx.started(), stop);
+    }
+
+    fn worked(&self, cx: &Context, stop: &Stop) {
+        self.session_state(cx.session()).blocking_jobs.remove(stop);
+    }
+
+    fn signal(&self, cx: &Context, signal: Signal) {
+        let (session, call) = (cx.session(), cx.call());
+        let signal = match (&self.redactor, signal) {
+            (None, signal) => signal,
+            (Some(redactor), Signal::Output { text }) => {
+                let Some(text) = self.held.next(redactor, session, call, text) else { return };
+                Signal::Output { text }
+            }
+            (Some(redactor), signal) => signal.redacted(redactor),
+        };
+        self.emit_signal(session, cx.tool(), call, signal);
+    }
+
+    fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
+        Box::pin(super::runtime_permission::request_permission(self, cx, permission, what))
+    }
+
+    fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
+        Box::pin(super::runtime_permission::wait_for_answers(self, cx, answers))
+    }
+
+    fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
+        self.toolset
+            .view_for(cx.session())
+            .search(query, limit)
+            .into_iter()
+            .map(tool_facts)
+            .collect()
+    }
+
+    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+        super::visibility::visibility_filter(&self, cx, permission)
+    }
+}
+
+/// What a tool may learn about another tool.
+fn tool_facts(definition: &Definition) -> ToolFacts {
+    let text = |text: &Cow<'static, str>| text.clone().into_owned();
+    let mut facts = ToolFacts::new(
+        definition.name.clone(),
+        text(&definition.description),
+        definition.parameters.to_value(),
+    );
+    facts.title = definition.title.as_ref().map(text);
+    facts.category = definition.category.as_ref().map(text);
+    facts
+}

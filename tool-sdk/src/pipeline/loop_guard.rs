@@ -1,0 +1,118 @@
+//! Tells the loop guard about a call: when it starts, and how it ended.
+
+use super::authorize::unknown_call_override;
+use super::execute::catch_panic;
+use super::inner::SessionState;
+use super::invocation::{Invocation, ParsedCall};
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::loop_guard::{Finding, Ticket};
+use crate::permission::{Action, By, Floor};
+use crate::tool::Parallel;
+
+/// What the loop guard found, and the call's place in the session's history.
+pub(super) struct LoopTicket<'a> {
+    state: &'a SessionState,
+    ticket: Ticket,
+    finding: Finding,
+}
+
+impl Invocation<'_> {
+    /// Asks the loop guard, once for each call; a finding becomes an override of the rules.
+    pub(super) fn check_loop_guard(&mut self, call: &mut ParsedCall) {
+        let Ok(finding) = catch_panic(|| self.loop_finding()) else {
+            return call.add_override(unknown_call_override());
+        };
+        let Some(reason) = finding.message(self.definition().name.as_str()) else { return };
+        let action = match finding {
+            Finding::Stopped { .. } => Action::Deny,
+            _ => Action::Ask,
+        };
+        call.add_override(Floor { action, by: By::Loop, reason });
+    }
+
+    /// Asks the loop guard again about a call of a batch that waited for those before it, which
+    /// have results by now; returns whether it found a loop. Calls that run side by side do not
+    /// repeat each other.
+    pub(super) fn recheck_loop_guard(&mut self) -> bool {
+        let is_shared = self.definition().parallel() == Parallel::Shared;
+        let (Some(guard), Some(ticket), false) =
+            (&self.inner.guard, &mut self.loop_ticket, is_shared)
+        else {
+            return false;
+        };
+        let name = self.tool.definition().name.as_str();
+        let finding = guard.again(&ticket.state.history, name, &ticket.ticket);
+        if finding == Finding::Fine {
+            return false;
+        }
+        ticket.finding = finding;
+        self.emit(|| finding.into());
+        true
+    }
+
+    /// Counts a call whose arguments are invalid, and adds to its error that it repeats.
+    pub(super) fn record_failed_parse(&mut self, error: ToolError) -> ToolError {
+        let finding = match catch_panic(|| self.loop_finding()) {
+            Ok(finding) => finding,
+            Err(panic) => return panic,
+        };
+        match finding.message(self.definition().name.as_str()) {
+            Some(repeats) => match error.suggestion().map(str::to_owned) {
+                Some(hint) => error.hint(format_args!("{hint}; {repeats}")),
+                None => error.hint(repeats),
+            },
+            None => error,
+        }
+    }
+
+    fn loop_finding(&mut self) -> Finding {
+        let Some(guard) = &self.inner.guard else { return Finding::Fine };
+        if let Some(ticket) = &self.loop_ticket {
+            return ticket.finding;
+        }
+        let state = self.inner.session_state(self.session);
+        let name = self.definition().name.as_str();
+        let (ticket, finding) = guard.begin(&state.history, name, self.arguments());
+        self.loop_ticket = Some(LoopTicket { state, ticket, finding });
+        if finding != Finding::Fine {
+            self.emit(|| finding.into());
+        }
+        finding
+    }
+
+    /// Forgets what the loop guard found, because a hook rewrote the call. The call as it was sent
+    /// stays in the history as one that still runs, so it repeats nothing.
+    pub(super) fn reset_loop_guard(&mut self) {
+        self.loop_ticket = None;
+    }
+
+    /// Restarts the count of repeats, because a person saw them and approved the call.
+    pub(super) fn allow_repeats(&self) {
+        if let Some(ticket) = &self.loop_ticket {
+            ticket.state.history.allow(&ticket.ticket);
+        }
+    }
+
+    /// Records the result of the call in the session's history.
+    pub(super) fn conclude_loop_guard(&mut self, result: &Result<Output, ToolError>) {
+        let Some(LoopTicket { state, ticket, .. }) = self.loop_ticket.take() else { return };
+        if !self.has_run {
+            return state.history.forget(&ticket);
+        }
+        match result {
+            // A heading changes from call to call, so the facts stand for it.
+            Ok(output) => match output.parts() {
+                ("", text) => state.history.end(&ticket, Ok(text), ""),
+                (_, text) => state.history.end(&ticket, Ok(text), &metadata_text(output)),
+            },
+            Err(error) => state.history.end(&ticket, Err(error.message()), ""),
+        }
+    }
+}
+
+/// The metadata of a result as one text.
+fn metadata_text(output: &Output) -> String {
+    let metadata = output.metadata_map().map(serde_json::to_string);
+    metadata.and_then(Result::ok).unwrap_or_default()
+}

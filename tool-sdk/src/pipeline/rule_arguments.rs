@@ -1,0 +1,63 @@
+//! The arguments of a call as rules see them, decoded and resolved when a rule first asks.
+
+use std::cell::OnceCell;
+
+use serde_json::Value;
+
+use super::invocation::Invocation;
+use super::session_files;
+use crate::context::Context;
+use crate::permission::{Arguments, Rule, Ruleset};
+use crate::tool::{Prepared, Subject, Way};
+use crate::toolset::is_about_files;
+
+/// The arguments of one form of a call.
+pub(super) struct RuleArguments<'a> {
+    invocation: &'a Invocation<'a>,
+    prepared: &'a dyn Prepared,
+    text: &'a str,
+    cx: &'a Context,
+    rules: &'a Ruleset,
+    parsed: OnceCell<Value>,
+    paths: OnceCell<Vec<Subject>>,
+    aliases: OnceCell<Vec<Way>>,
+}
+
+impl<'a> RuleArguments<'a> {
+    /// Returns the arguments of `prepared`, which were sent as `text`, as `rules` see them.
+    pub(super) fn new(
+        invocation: &'a Invocation<'a>,
+        prepared: &'a dyn Prepared,
+        text: &'a str,
+        cx: &'a Context,
+        rules: &'a Ruleset,
+    ) -> Self {
+        let (parsed, paths, aliases) = Default::default();
+        Self { invocation, prepared, text, cx, rules, parsed, paths, aliases }
+    }
+
+    /// Returns the other paths under which the rules know a file.
+    pub(super) fn aliases(&self) -> &[Way] {
+        self.aliases
+            .get_or_init(|| session_files::path_aliases(self.invocation.session, self.rules))
+    }
+}
+
+impl Arguments for RuleArguments<'_> {
+    fn value(&self, name: &str) -> Option<Value> {
+        let parse = || serde_json::from_str(self.text).unwrap_or_default();
+        self.invocation.argument(self.parsed.get_or_init(parse), name)
+    }
+
+    fn paths(&self) -> &[Subject] {
+        self.paths.get_or_init(|| {
+            let mut paths = self.prepared.paths(self.cx);
+            paths.iter_mut().for_each(|path| path.seen_from(self.aliases()));
+            paths
+        })
+    }
+
+    fn is_path(&self, rule: &Rule) -> bool {
+        is_about_files(rule, self.invocation.inner.toolset.everything().iter())
+    }
+}

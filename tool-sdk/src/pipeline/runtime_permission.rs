@@ -1,0 +1,187 @@
+//! Permissions that a tool asks for while it runs, such as reaching a host.
+//!
+//! They are judged by the same rules, shown to the same approver and recorded in the audit log
+//! like calls. While a prompt or an elicitation is open, the time limit of the call stops.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use serde_json::Value;
+
+use super::approval::{ApprovalAnswer, PendingApproval, new_request_id};
+use super::authorize::{PolicyQuestion, SessionPolicy, grantee};
+use super::hook_observer::EventHookObserver;
+use super::inner::PipelineInner;
+use crate::audit::{self, AuditRecord, Audited};
+use crate::context::{Context, Inquiring};
+use crate::effect::RiskClass;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::permission::{Action, Ask, Backstage, Decision, Fingerprint, Floor, Pattern, Settled};
+use crate::tool::{Subject, Tool};
+
+/// Returns whether the running call may do `what` under `permission`.
+pub(super) async fn request_permission(
+    inner: Arc<PipelineInner>,
+    cx: Context,
+    permission: String,
+    what: String,
+) -> bool {
+    // A tool that was removed meanwhile gets no further permission.
+    let view = inner.toolset.view_for(cx.session());
+    let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
+    let request =
+        PermissionRequest { inner, cx, tool, subject: Subject::new(what).under(permission) };
+    let (decision, reply) = request.decide_and_ask().await;
+    request.is_recorded(&decision, reply.as_ref()) && decision.action == Action::Allow
+}
+
+/// Waits for the answers to an elicitation of the running call, at most for the approval timeout.
+pub(super) async fn wait_for_answers(
+    inner: Arc<PipelineInner>,
+    cx: Context,
+    mut answers: Inquiring,
+) -> Result<Vec<Value>, ToolError> {
+    // An answer that is there already pauses no clock.
+    if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
+        return given;
+    }
+    let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
+    match tokio::time::timeout(inner.ask_timeout, answers).await {
+        Ok(answers) => answers,
+        Err(_) => Err(ToolError::unavailable("nobody has answered in time")),
+    }
+}
+
+struct PermissionRequest {
+    inner: Arc<PipelineInner>,
+    cx: Context,
+    tool: Arc<dyn Tool>,
+    subject: Subject,
+}
+
+impl PermissionRequest {
+    async fn decide_and_ask(&self) -> (Decision, Option<ApprovalAnswer>) {
+        let Self { inner, cx, tool, .. } = self;
+        let decision = self.decide(&[]);
+        if decision.action != Action::Ask {
+            return (decision, None);
+        }
+        let Some(approver) = inner.approver_of(cx.session()) else {
+            return (decision.unanswered(), None);
+        };
+        let Some(ask) = self.ask(&decision) else {
+            return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
+        };
+        let mut pending =
+            PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
+        let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
+        let id = pending.request().id.clone();
+        let emit = |kind| inner.emit_for(cx.session(), cx.tool(), cx.call(), kind);
+        let emit_reply = |reply: &'static str| {
+            let ask = id.clone();
+            emit(EventKind::PermissionReplied { ask, reply: reply.into() });
+        };
+        emit(EventKind::PermissionAsked(Arc::clone(pending.request())));
+        let settled = loop {
+            if let Some(settled) = pending.wait().await {
+                break settled;
+            }
+            let now = self.decide(&[]);
+            if now.action != Action::Ask {
+                emit_reply("covered");
+                return (now, None);
+            }
+        };
+        emit_reply(settled.as_str());
+        let reply = match settled {
+            Settled::Reply(reply) => Some(ApprovalAnswer::new(pending.request(), reply)),
+            _ => None,
+        };
+        // Something may have forbidden it meanwhile.
+        let now = self.decide(&[]);
+        let decision = match reply.as_ref().filter(|reply| reply.is_approval()) {
+            Some(_) if now.action == Action::Deny => now,
+            Some(yes) => now.replied(Action::Allow, yes.reason()),
+            None => now.replied(Action::Deny, "nobody said yes"),
+        };
+        (decision, reply)
+    }
+
+    /// Evaluates the rules, the grants and the mode as they are now.
+    fn decide(&self, overrides: &[Floor]) -> Decision {
+        let Self { inner, cx, tool, subject } = self;
+        let view = inner.toolset.view_for(cx.session());
+        let policy = match SessionPolicy::of(inner, &view, cx.session(), tool) {
+            Ok(policy) => policy,
+            Err(denied) => return denied,
+        };
+        let to = grantee(tool.definition(), subject);
+        policy.decide(PolicyQuestion {
+            class: RiskClass::Execute,
+            subjects: Some(std::slice::from_ref(subject)),
+            arguments: &|_: &str| None,
+            required: None,
+            is_granted: &|subject| {
+                inner.session_state(cx.session()).approvals.covers(&to, subject)
+                    || inner
+                        .stored_grants(cx.session())
+                        .is_some_and(|stored| stored.covers(&to, subject))
+            },
+            checks_places: false,
+            overrides,
+        })
+    }
+
+    fn ask(&self, decision: &Decision) -> Option<Ask> {
+        let Self { inner, cx, tool, subject } = self;
+        let definition = tool.definition();
+        let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.call());
+        let is_liftable = self.decide(&[Floor::allow("")]).action == Action::Allow;
+        Some(Ask {
+            id: new_request_id().ok()?,
+            call: cx.call().clone(),
+            session: cx.session().id().into(),
+            agent: cx.session().agent().map(str::to_owned),
+            tool: definition.name.clone(),
+            display: Arc::clone(&definition.display),
+            source: definition.source.clone(),
+            risk: definition.risk,
+            permission: subject.permission().unwrap_or_default().to_owned(),
+            arguments: Value::Null,
+            original: None,
+            summary: None,
+            subjects: vec![subject.clone()],
+            suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
+            grantees: vec![grantee(definition, subject)],
+            backstage: Backstage::new(&definition.aliases, witness).liftable(is_liftable),
+            by: decision.by,
+            reason: format!("the running tool asks for it; {}", decision.reason),
+            rules: decision.rules.clone(),
+            preview: None,
+            dangerous: false,
+            fingerprint: self.fingerprint().into(),
+            expires_in: inner.ask_timeout,
+        })
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let call = self.cx.call().to_string();
+        let permission = self.subject.permission().unwrap_or_default();
+        let facts =
+            [("call", &*call), ("permission", permission), ("subject", self.subject.text())];
+        Fingerprint::of(self.tool.definition(), "null", &facts)
+    }
+
+    /// Records the decision; what cannot be recorded does not happen.
+    fn is_recorded(&self, decision: &Decision, reply: Option<&ApprovalAnswer>) -> bool {
+        let Some(audit) = &self.inner.audit else { return true };
+        let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());
+        let answer = reply.map(ApprovalAnswer::for_audit);
+        let what = Audited::decided(decision, answer);
+        let (session, call) = (self.cx.session(), self.cx.call());
+        let record = AuditRecord::new(session, definition, call, &fingerprint, what);
+        audit::keep(&**audit, &record).is_ok()
+    }
+}

@@ -1,0 +1,63 @@
+//! The files that a session's workspace gives its tools, as far as the pipeline has to know.
+
+use std::path::{Path, PathBuf};
+
+use crate::context::Session;
+use crate::permission::{Action, Ruleset};
+use crate::tool::Way;
+#[cfg(feature = "workspace")]
+use crate::workspace::Workspace;
+
+/// Returns the folders that tools may write to.
+#[cfg(feature = "workspace")]
+pub(super) fn roots(session: &Session) -> Vec<PathBuf> {
+    let workspace = session.lent().get::<Workspace>();
+    workspace.iter().flat_map(|workspace| workspace.roots().map(Path::to_owned)).collect()
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Returns the other paths under which `rules` that forbid or ask know a file: through links,
+/// and relative to one of several roots.
+pub(super) fn path_aliases(session: &Session, rules: &Ruleset) -> Vec<Way> {
+    if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
+        return Vec::new();
+    }
+    let roots = roots(session);
+    let mut ways = rules.ways(&roots);
+    // With one root, every path is shown relative to it already.
+    if roots.len() > 1 {
+        ways.extend(roots.into_iter().map(|place| Way { place, name: PathBuf::new() }));
+    }
+    ways
+}
+
+/// Whether a path is outside of the session's workspace.
+#[cfg(feature = "workspace")]
+pub(super) fn is_outside(session: &Session, path: &Path) -> bool {
+    let has = |workspace: &Workspace| {
+        path.to_str().and_then(|path| workspace.find(path).ok()).is_some_and(|it| it.is_some())
+    };
+    session.lent().get::<Workspace>().is_some_and(|workspace| !has(&workspace))
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn is_outside(_: &Session, _: &Path) -> bool {
+    false
+}
+
+/// Whether tools that read through the workspace are refused the file at `path`.
+#[cfg(feature = "workspace")]
+pub(super) fn is_refused(session: &Session, path: &Path) -> bool {
+    let refuses =
+        |workspace: &Workspace| path.to_str().is_none_or(|it| workspace.resolve(it).is_err());
+    session.lent().get::<Workspace>().is_some_and(|workspace| refuses(&workspace))
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn is_refused(_: &Session, _: &Path) -> bool {
+    false
+}

@@ -1,0 +1,87 @@
+//! The patterns that an approval request offers to grant for the session or for always.
+//!
+//! **Invariant:** what is offered would let the call run; a pattern that changes nothing is
+//! never offered.
+
+use super::authorize::{Assumptions, evaluate_assuming, grantees};
+use super::invocation::{Invocation, ParsedCall};
+use crate::context::Context;
+use crate::permission::{Action, By, Decision, Grant, Pattern};
+use crate::tool::Subject;
+
+/// The most resources of a call for which a grant beyond the call is offered; a prompt does not
+/// show more.
+const MAX_OFFERED: usize = 256;
+
+/// Returns the patterns that an approval could grant, from specific to general: with all of them
+/// granted the call would run. `touched` is all that the call touches, or empty to ask the tool.
+pub(super) fn suggested_patterns(
+    invocation: &Invocation<'_>,
+    call: &ParsedCall,
+    decision: &Decision,
+    cx: &Context,
+    touched: &[Subject],
+) -> Vec<String> {
+    let prepared = &*call.prepared;
+    // A prompt shows one permission, and no grant lifts what a hook, the loop guard, an opaque
+    // call or the writable roots ask about.
+    let grantees = grantees(invocation.definition(), &decision.subjects);
+    let [to] = grantees.as_slice() else { return Vec::new() };
+    if decision.subjects.len() > MAX_OFFERED
+        || matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
+        || prepared.is_dangerous()
+        || decision.subjects.iter().any(Subject::is_opaque)
+    {
+        return Vec::new();
+    }
+    let grant = |pattern: &String| Grant::new(to.clone(), pattern.as_str());
+    let is_enough = |patterns: &Vec<String>| {
+        let granted: Vec<Grant> = patterns.iter().map(grant).collect();
+        let (arguments, overrides) = (invocation.arguments(), &call.overrides);
+        let assumptions = Assumptions { granted: &granted, touched };
+        let now = evaluate_assuming(
+            invocation,
+            prepared,
+            arguments,
+            overrides,
+            cx,
+            &assumptions,
+            &mut Vec::new(),
+        );
+        !granted.is_empty() && now.action == Action::Allow
+    };
+    // A tool suggests patterns for all of the call; parts of it may be allowed already.
+    let lifts = |pattern: &String| {
+        prepared.covered_by(pattern).unwrap_or_else(|| {
+            decision.subjects.iter().any(|subject| grant(pattern).covers(to, subject))
+        })
+    };
+    let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
+    // The suggestions of a tool are about its own permission.
+    let by_subjects =
+        || match prepared.suggests() && to.permission == invocation.definition().permission() {
+            true => offered_patterns(&decision.subjects),
+            false => exact_patterns(&decision.subjects),
+        };
+    let found = [&by_tool as &dyn Fn() -> Vec<String>, &by_subjects];
+    found.into_iter().map(|find| find()).find(is_enough).unwrap_or_default()
+}
+
+/// The resources as literal patterns; none when one of them cannot be written as a pattern,
+/// because the others would have no effect without it.
+fn exact_patterns(subjects: &[Subject]) -> Vec<String> {
+    let exact = |subject: &Subject| match subject.text() {
+        "*" => Some("*".to_owned()),
+        text => Pattern::exactly(text).map(String::from),
+    };
+    subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// The patterns that the tool offers for its one resource, or for several equal ones.
+fn offered_patterns(subjects: &[Subject]) -> Vec<String> {
+    let Some((first, rest)) = subjects.split_first() else { return Vec::new() };
+    match rest.iter().all(|other| other.text() == first.text()) {
+        true => first.offers().to_vec(),
+        false => Vec::new(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Truncates the text of a result to what a model can afford to read.
+//!
+//! The whole text is stored in a file, which the notice names. A structured value stays whole
+//! for programs.
+
+mod notice;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::inner::PipelineInner;
+use super::invocation::Invocation;
+use super::{session_files, visibility};
+use crate::call::{CallId, Truncated};
+use crate::content::{Dropped, Output};
+use crate::context::{Context, Session, Visibility};
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::tool::{Definition, Truncate};
+use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
+
+/// The most bytes of what a model reads of a failed call, its hint included.
+const MAX_ERROR: usize = 4096;
+
+/// Cuts the text of a result that is too long, and says what is missing.
+pub(super) fn truncate_result(
+    invocation: &Invocation<'_>,
+    result: &mut Result<Output, ToolError>,
+) -> Option<Truncated> {
+    match result {
+        Ok(output) => {
+            let bytes = invocation.call.max_output.or(invocation.definition().max_output);
+            let budget = invocation.inner.budget;
+            let budget = bytes.map_or(budget, |bytes| budget.with_bytes(bytes));
+            let is_short = output.is_bare() && budget.surely_admits(output.as_text());
+            if is_short { None } else { truncate_output(invocation, output, budget) }
+        }
+        Err(error) if error.is_within(MAX_ERROR) => None,
+        Err(error) => shorten_error(invocation, error),
+    }
+}
+
+/// Cuts an error in its middle: what went wrong may stand at either end.
+#[cold]
+fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<Truncated> {
+    let whole = error.to_string();
+    let room = error.shorten_hint(MAX_ERROR);
+    let message = error.message();
+    if message.len() <= room {
+        return None;
+    }
+    let (path, is_lost) = store_whole(invocation, &whole);
+    let record = |fitted: &Fitted<'_>| {
+        let truncated = record(fitted, message, &Lost::default(), path.clone());
+        let notice = notice_of(invocation, &truncated, is_lost);
+        (truncated, notice)
+    };
+    // No notice is longer than that of a text of which nothing is left.
+    let (_, longest) = record(&Fitted::nothing(message));
+    let budget = Budget::new(usize::MAX, room.saturating_sub(longest.len() + 2));
+    let fitted = budget.fit(message, Truncate::Middle)?;
+    let (truncated, notice) = record(&fitted);
+    error.replace_message(joined(&fitted, &notice));
+    // Where the notice alone is too long.
+    error.shorten(MAX_ERROR);
+    invocation.emit(|| EventKind::Truncated(truncated.clone().into()));
+    Some(truncated)
+}
+
+/// Apart, because most results are short.
+#[inline(never)]
+fn truncate_output(
+    invocation: &Invocation<'_>,
+    output: &mut Output,
+    budget: Budget,
+) -> Option<Truncated> {
+    let budget = match output.own_limit() {
+        Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
+        None => budget,
+    };
+    let (budget, direction) = match (invocation.definition().truncate, invocation.call.max_output) {
+        // Tools that keep themselves short are bound by what somebody set, not by the default.
+        (Some(Truncate::None), None) => (budget.lowered(), Truncate::Head),
+        (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
+        (Some(direction), _) => (budget, direction),
+    };
+    let (heading, body, footing) = output.sections();
+    let dropped = output.dropped_counts();
+    let is_dropped = dropped.is_some();
+    let lost =
+        Lost { source: output.source_bytes(), ..Lost::of(body, dropped.unwrap_or_default()) };
+    let fitted = budget.fit(body, direction);
+    let is_cut = fitted.is_some();
+    // The notice takes the place of the mark, where nothing else is missing.
+    let fitted = match (fitted, &lost.mark) {
+        (Some(fitted), Some(mark)) => fitted.with_all_or_none(body, mark),
+        (Some(fitted), None) => fitted,
+        (None, _) if !is_dropped => return None,
+        (None, Some(mark)) => Fitted::without(body, mark),
+        (None, None) => Fitted::whole(body),
+    };
+    let (path, is_lost) =
+        if is_cut { store_whole(invocation, output.as_text()) } else { (None, false) };
+    let truncated = record(&fitted, body, &lost, path);
+    let notice = notice_of(invocation, &truncated, is_lost);
+    let text = joined(&fitted.below(heading.len(), output.as_text()), &notice);
+    let end = if footing.is_empty() || footing.starts_with('\n') || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let text = [&*text, end, footing].concat();
+    output.replace_text(text);
+    invocation.emit(|| EventKind::Truncated(truncated.clone().into()));
+    Some(truncated)
+}
+
+/// What of a text is not there any more, or never was.
+#[derive(Default)]
+struct Lost {
+    lines: usize,
+    bytes: usize,
+    /// Where the text says so.
+    mark: Option<Range<usize>>,
+    /// How many bytes the text was made of, where it is not these bytes themselves.
+    source: Option<usize>,
+}
+
+impl Lost {
+    fn of(body: &str, dropped: Dropped) -> Self {
+        let Dropped { lines, bytes, mark } = dropped;
+        let start = if mark.is_empty() { None } else { body.find(&mark) };
+        let mark = start.map(|start| start..start + mark.len());
+        Self { lines, bytes, mark, source: None }
+    }
+
+    /// How many bytes a part of the text stands for.
+    fn stood_for(&self, text: &str) -> usize {
+        let no_text = match self.source {
+            Some(_) => text.matches(char::REPLACEMENT_CHARACTER).map(str::len).sum(),
+            None => 0,
+        };
+        text.len() - no_text
+    }
+}
+
+/// What is left out of a text.
+fn record(
+    fitted: &Fitted<'_>,
+    body: &str,
+    lost: &Lost,
+    full_output_path: Option<PathBuf>,
+) -> Truncated {
+    let mark = lost.mark.clone().unwrap_or_default();
+    let is_kept = mark.end <= fitted.head.len() || mark.start >= body.len() - fitted.tail.len();
+    let mark_lines = body[mark.clone()].matches('\n').count();
+    let (cut_lines, kept_mark) = if is_kept { (0, mark.len()) } else { (mark_lines, 0) };
+    let text = lost.stood_for(body) - mark.len();
+    let shown = lost.stood_for(fitted.head) + lost.stood_for(fitted.tail) - kept_mark;
+    let original_bytes = lost.source.unwrap_or(text.saturating_add(lost.bytes));
+    let lines = |lines: usize, mark: usize| lines.saturating_add(lost.lines).saturating_sub(mark);
+    Truncated {
+        original_lines: lines(fitted.original_lines, mark_lines),
+        original_bytes,
+        omitted_lines: lines(fitted.omitted_lines, cut_lines),
+        omitted_bytes: original_bytes.saturating_sub(shown),
+        dropped_lines: lost.lines,
+        dropped_bytes: lost.bytes,
+        unprintable_bytes: original_bytes.saturating_sub(text.saturating_add(lost.bytes)),
+        full_output_path,
+    }
+}
+
+/// The notice for a model: it names the tools that can open the file, where they can.
+fn notice_of(invocation: &Invocation<'_>, truncated: &Truncated, is_lost: bool) -> String {
+    let view = invocation.inner.toolset.view_for(invocation.session);
+    let path = truncated.full_output_path.as_deref();
+    let is_hidden = path.is_some_and(|path| session_files::is_refused(invocation.session, path));
+    let may_open = |tool: &Definition| path.is_some_and(|path| may_open(invocation, tool, path));
+    notice::of(truncated, is_lost, (!is_hidden).then_some(&*view), &may_open)
+}
+
+/// Whether no rule keeps what is at `path` from a tool that shows files.
+fn may_open(invocation: &Invocation<'_>, tool: &Definition, path: &Path) -> bool {
+    let cx = Context::new(invocation.session.clone(), tool.name.clone(), invocation.id.clone());
+    let sight = visibility::visibility_filter(invocation.inner, &cx, tool.permission());
+    sight.of_named(&path.to_string_lossy(), path) != Visibility::Hidden
+}
+
+/// Where `whole` is kept, and whether it should have been kept and was not.
+fn store_whole(invocation: &Invocation<'_>, whole: &str) -> (Option<PathBuf>, bool) {
+    match store_output(invocation.inner, invocation.session, &invocation.id, whole) {
+        Some(Ok(path)) => (Some(path), false),
+        Some(Err(_)) => (None, true),
+        None => (None, false),
+    }
+}
+
+/// Keeps `whole` in a file of the session; nothing where the host keeps no outputs.
+pub(super) fn store_output(
+    inner: &PipelineInner,
+    session: &Session,
+    id: &CallId,
+    whole: &str,
+) -> Option<io::Result<PathBuf>> {
+    let folder = inner.output_dir.as_deref()?;
+    sweep_now_and_then(folder);
+    Some(keep(folder, session.id(), &id.to_string(), whole))
+}
+
+/// Removes outputs that nobody came back for: beside the call, and at most once an hour.
+fn sweep_now_and_then(folder: &Path) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current()
+        && is_due(folder)
+    {
+        let folder = folder.to_owned();
+        drop(runtime.spawn_blocking(move || sweep(&folder, RETENTION)));
+    }
+}
+
+/// The notice stands where the text was cut, on a line of its own.
+fn joined(fitted: &Fitted<'_>, notice: &str) -> String {
+    let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 2);
+    text.push_str(fitted.head);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(notice);
+    if !fitted.tail.is_empty() {
+        text.push('\n');
+        text.push_str(fitted.tail);
+    }
+    text
+}

@@ -1,0 +1,203 @@
+//! Filters which files a result may mention: what the rules say, without a prompt.
+//!
+//! Rules that name another tool with the same permission count as well: a file that is denied to
+//! the tool that reads files must not show up in a search.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::inner::PipelineInner;
+use super::session_files;
+use crate::context::{Context, Session, Sight, Visibility};
+use crate::effect::RiskClass;
+use crate::permission::{Action, Arguments, Grantee, Modes, Names, Rule, Ruleset};
+use crate::tool::{Definition, Subject, Tool};
+use crate::toolset::{View, is_about_files};
+
+/// Returns which files the call may show under `permission`.
+///
+/// A file about which a rule asks is left out like a denied one, unless a grant covers it; only
+/// of the former the result says that it exists. When a person approved the call, that answers
+/// rules that ask about everything, and rules about the tool itself that ask about what the call
+/// names. When a rule allowed the call, it answers nothing for the files that the call meets.
+pub(super) fn visibility_filter(
+    inner: &Arc<PipelineInner>,
+    cx: &Context,
+    permission: &str,
+) -> Sight {
+    let view = inner.toolset.view_for(cx.session());
+    let policy = cx.session().policy();
+    let rules = match &policy {
+        Some(policy) => view.rules().with(&policy.rules),
+        None => view.rules().clone(),
+    };
+    let modes = Modes::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
+    let asks = modes.about(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
+    let may_restrict = can_restrict(&rules) || (asks && cx.is_unasked());
+    if !may_restrict {
+        return Sight::EVERYTHING;
+    }
+    let tools = inner.toolset.everything();
+    let rules = rules_about_shown_files(&rules, &tools);
+    let own = [cx.tool().as_str()];
+    let (names, is_shared) = match view.definition(own[0]) {
+        Some(tool) => (view.names(tool).and(own), tool.permission() == permission),
+        None => (Names::from(&own), false),
+    };
+    let rules_by_source = VisibilityRules {
+        own: rules.about(names),
+        is_shared,
+        others: rules_of_other_tools(&view, &tools, cx, permission, &rules, is_shared),
+        outside: rules.about(&[Subject::OUTSIDE]),
+    };
+    // An approval of the call answers for the files that it meets; a rule does not.
+    let is_unasked = is_shared && cx.is_unasked();
+    let asks = asks && is_unasked;
+    if rules_by_source.show_everything() && !asks {
+        return Sight::EVERYTHING;
+    }
+    let to = |permission| Grantee::new(cx.tool().clone(), permission);
+    let (to, to_outside) = (to(permission), to(Subject::OUTSIDE));
+    let (inner, session) = (Arc::clone(inner), cx.session().clone());
+    let aliases = session_files::path_aliases(&session, &rules);
+    let stored = inner.stored_grants(cx.session());
+    Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
+        let mut subject = Subject::path(asked, absolute);
+        subject.seen_from(&aliases);
+        let is_approved = |to: &Grantee| {
+            modes.ask_nobody()
+                || inner.session_state(&session).approvals.covers(to, &subject)
+                || stored.as_ref().is_some_and(|stored| stored.covers(to, &subject))
+        };
+        let told = |action, was_asked: bool, to: &Grantee| match action {
+            Action::Allow => Visibility::Shown,
+            Action::Deny => Visibility::Hidden,
+            Action::Ask if was_asked || is_approved(to) => Visibility::Shown,
+            Action::Ask => Visibility::OnRequest,
+        };
+        let was_asked = |rule: &Rule| is_named || (rule.pattern.is_any() && !is_unasked);
+        let own = match decisive(&rules_by_source.own, &subject) {
+            Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
+            None => asks.then(|| told(Action::Ask, is_named, &to)),
+        };
+        let others = rules_by_source
+            .of_others(&subject)
+            .map(|rule| told(rule.action, rule.pattern.is_any(), &to));
+        let outside = rules_by_source.of_outside(&session, absolute, &subject);
+        let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
+        others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)
+    })
+}
+
+/// The rules that count, in lists that are judged one by one: the strictest answer holds, so a
+/// rule that allows more to one tool does not lift what another tool is denied.
+struct VisibilityRules {
+    /// The rules about the tool itself.
+    own: Ruleset,
+    /// Whether the permission is the tool's own, so that `own` holds the rules about it.
+    is_shared: bool,
+    /// The rules about every other tool that has the permission.
+    others: Vec<Ruleset>,
+    /// The rules about places outside of the workspace.
+    outside: Ruleset,
+}
+
+impl VisibilityRules {
+    /// Whether no file can be left out.
+    fn show_everything(&self) -> bool {
+        let mut rules_by_source = self.others.iter().chain([&self.own, &self.outside]);
+        !rules_by_source.any(can_restrict)
+    }
+
+    /// The deciding rule about a place outside of the workspace; `None` inside.
+    fn of_outside(&self, session: &Session, at: &Path, subject: &Subject) -> Option<&Rule> {
+        let is_asked_about = can_restrict(&self.outside) && session_files::is_outside(session, at);
+        is_asked_about.then(|| decisive(&self.outside, subject)).flatten()
+    }
+
+    /// The deciding rules of the other tools, unless they are among the tool's own.
+    fn of_others<'l>(&'l self, subject: &'l Subject) -> impl Iterator<Item = &'l Rule> {
+        let decisive = self.others.iter().filter_map(|rules| decisive(rules, subject));
+        decisive.filter(|rule| !(self.is_shared && self.own.rules().contains(rule)))
+    }
+}
+
+/// The rules about every other tool that has the permission, and about the permission itself
+/// when it is not the tool's own.
+fn rules_of_other_tools(
+    view: &View,
+    tools: &[Arc<dyn Tool>],
+    cx: &Context,
+    permission: &str,
+    rules: &Ruleset,
+    is_shared: bool,
+) -> Vec<Ruleset> {
+    let mut rules_by_source: Vec<Ruleset> = Vec::new();
+    if !is_shared {
+        rules_by_source.push(rules.about(view.names_of(permission)));
+    }
+    for tool in tools {
+        let definition = tool.definition();
+        if definition.permission() != permission || definition.name == *cx.tool() {
+            continue;
+        }
+        let law = file_rules(rules, view, definition);
+        if !rules_by_source.contains(&law) {
+            rules_by_source.push(law);
+        }
+    }
+    rules_by_source.retain(can_restrict);
+    rules_by_source
+}
+
+/// The rules about a tool that also say something about files for other tools: without those
+/// that ask about every call of it, or deny the tool as a whole.
+fn file_rules(rules: &Ruleset, view: &View, tool: &Definition) -> Ruleset {
+    let names = view.names(tool);
+    let rules = rules.about(names.clone());
+    // A rule that denies every path denies the tool.
+    let of_subjects = |rule: &Rule| Rule { argument: None, ..rule.clone() };
+    let is_hidden = Ruleset::new(rules.rules().iter().map(of_subjects)).hides_all(&names);
+    let permission = [tool.permission()];
+    let permission = Names::from(&permission);
+    let is_about_files = |rule: &&Rule| {
+        let is_whole = rule.pattern.is_any() && !rule.speaks_of(&permission);
+        match rule.action {
+            Action::Allow => true,
+            Action::Ask => !is_whole,
+            Action::Deny => !(is_whole && is_hidden),
+        }
+    };
+    Ruleset::new(rules.rules().iter().filter(is_about_files).cloned())
+}
+
+/// The rules without those on arguments that hold no paths, because a shown file has no
+/// arguments.
+fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
+    let is_about_it = |rule: &&Rule| rule.argument.is_none() || is_about_files(rule, tools.iter());
+    Ruleset::new(rules.rules().iter().filter(is_about_it).cloned())
+}
+
+/// The arguments of a shown file: there are none, and rules on paths apply to it.
+struct NoArguments;
+
+impl Arguments for NoArguments {
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_path(&self, _: &Rule) -> bool {
+        true
+    }
+}
+
+fn decisive<'r>(rules: &'r Ruleset, subject: &Subject) -> Option<&'r Rule> {
+    rules.decisive(subject, &NoArguments, true)
+}
+
+/// Whether a rule can leave a file out.
+fn can_restrict(rules: &Ruleset) -> bool {
+    rules.rules().iter().any(|rule| rule.action != Action::Allow)
+}
