@@ -13,7 +13,7 @@ use crate::support::root;
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["seldom", "name", "content", "effect", "error", "escape", "redact", "schema", "call"],
+    &["seldom", "name", "content", "effect", "error", "redact", "schema", "call"],
     &["context", "workspace", "process", "store"],
     &["tool"],
     &["registry", "truncate", "permission"],

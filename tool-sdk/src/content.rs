@@ -279,7 +279,8 @@ impl Output {
         }
         match self.beside.take().and_then(|beside| beside.structured) {
             Some(structured) => structured.to_string(),
-            None => crate::escape::json_string(&self.text),
+            // Not by `Display`, which takes a long text in small pieces.
+            None => serde_json::to_string(&self.text).unwrap_or_default(),
         }
     }
 

@@ -61,7 +61,6 @@ mod content;
 mod context;
 mod effect;
 mod error;
-mod escape;
 mod event;
 mod hook;
 mod loop_guard;

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use serde_json::{Error, json};
 use sha2::{Digest, Sha256};
 
-use crate::escape::{is_json_string_as_written, json_string, plain_json_string, put_json_string};
 use crate::tool::Definition;
 use crate::tool::args::MAX_DEPTH;
 
@@ -125,11 +124,10 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
     }
     let text = raw.get();
     match text.as_bytes().first() {
-        Some(b'"') if is_json_string_as_written(text) => out.push_str(text),
-        Some(b'"') => match plain_json_string(text) {
-            Some((string, _)) => put_json_string(out, &string),
-            None => put_json_string(out, &serde_json::from_str::<String>(text)?),
-        },
+        Some(b'"') => {
+            let string: String = serde_json::from_str(text)?;
+            out.push_str(&serde_json::to_string(&string)?);
+        }
         Some(b'[') => {
             out.push('[');
             let items: Vec<&RawValue> = serde_json::from_str(text)?;
@@ -146,7 +144,7 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
             for (at, (key, value)) in members.into_iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                out.push_str(&json_string(&key));
+                out.push_str(&serde_json::to_string(&key)?);
                 out.push(':');
                 write(value, depth + 1, out)?;
             }

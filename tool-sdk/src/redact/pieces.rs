@@ -16,7 +16,6 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::{MARK, Redactor, marked, shapes};
-use crate::escape::json_string;
 
 /// So many characters of a secret are a piece, wherever they stand.
 const PIECE: usize = 8;
@@ -222,7 +221,7 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
     for c in secret.chars() {
         if c.is_control() { controls.extend(c.escape_default()) } else { controls.push(c) }
     }
-    let json = json_string(secret);
+    let json = Value::from(secret).to_string();
     let json = json[1..json.len() - 1].to_owned();
     let (debug, default) = (secret.escape_debug().to_string(), secret.escape_default().to_string());
     // As a shell has it, whose words stand apart by any blanks.

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use super::order::order;
-use super::{Schema, SchemaFn, normal, walk, written};
+use super::{Schema, SchemaFn, normal, walk};
 
 /// One property of an object that is put together from its parts.
 #[derive(Debug)]
@@ -44,14 +44,9 @@ impl Property<'_> {
 /// The schema of an object with these properties, in this order, and no others.
 pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
-    written::object(&shown, generator).unwrap_or_else(|| tree(&shown))
-}
-
-/// The same by way of a tree, in which properties may have definitions in common.
-pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
-    let mut generator = generator();
+    let mut generator = settings().into_generator();
     let mut schemas = Map::with_capacity(shown.len());
-    for property in shown {
+    for property in &shown {
         let mut schema = match type_schema(property.schema, &mut generator) {
             Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
@@ -73,7 +68,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
     root.insert("required".to_owned(), Value::Array(required));
     let mut root = normal::form(Value::Object(root), generator.take_definitions(true));
     if let Some(Value::Object(schemas)) = walk::get_mut(&mut root, "properties") {
-        for (schema, property) in schemas.values_mut().zip(shown) {
+        for (schema, property) in schemas.values_mut().zip(&shown) {
             if let Value::Object(schema) = schema {
                 for (keyword, value) in constraints(schema, property) {
                     schema.insert(keyword.into_owned(), value);
@@ -82,7 +77,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
             }
         }
     }
-    Schema::new(&root)
+    Schema::generated(&root)
 }
 
 /// Sets the description, in the place that it has in the end.
@@ -92,10 +87,7 @@ fn describe(schema: &mut Map<String, Value>, description: &str) {
 }
 
 /// What a property says beyond its type, in the words that fit the type.
-pub(super) fn constraints<'a>(
-    ty: &Map<String, Value>,
-    property: &Property<'_>,
-) -> Vec<(Cow<'a, str>, Value)> {
+fn constraints<'a>(ty: &Map<String, Value>, property: &Property<'_>) -> Vec<(Cow<'a, str>, Value)> {
     let unit = match walk::get(ty, "type").and_then(Value::as_str) {
         Some("array") => "Items",
         Some("object") => "Properties",
@@ -121,11 +113,6 @@ fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> boo
     own.and_then(Value::as_f64).zip(new.as_f64()).is_some_and(|(own, new)| wins(own, new))
 }
 
-/// A generator of what can be decoded.
-pub(super) fn generator() -> SchemaGenerator {
-    settings().into_generator()
-}
-
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -137,7 +124,7 @@ fn settings() -> SchemaSettings {
 
 /// The schema that schemars generates for a type, without `unevaluatedProperties`, which the
 /// native validator does not have.
-pub(super) fn type_schema(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
+fn type_schema(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
     let mut schema = schema(generator);
     ReplaceUnevaluatedProperties::default().transform(&mut schema);
     schema.to_value()
@@ -192,7 +179,7 @@ impl Schema {
 
     /// The schema of what decodes into the type behind `schema`.
     pub(crate) fn of_arguments(schema: SchemaFn) -> Self {
-        Self::generate(schema, generator())
+        Self::generate(schema, settings().into_generator())
     }
 
     /// The schema of what the type behind `schema` is written as.

@@ -8,6 +8,7 @@
 //! **Invariant:** nothing here knows a provider; what they refuse is the surface's business.
 
 mod assemble;
+mod basic;
 mod check;
 mod contradiction;
 #[cfg(feature = "external-schemas")]
@@ -22,7 +23,6 @@ mod references;
 mod secret;
 pub(crate) mod walk;
 mod words;
-mod written;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -86,20 +86,25 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 pub struct Schema {
     text: Arc<RawValue>,
     tree: OnceLock<Arc<Map<String, Value>>>,
-    plain: bool,
+    is_basic: bool,
 }
 
 impl Schema {
     /// What is in normal form already.
     fn new(root: &impl Serialize) -> Self {
         let text = to_raw_value(root).expect("an object in memory can be written");
-        Self { text: text.into(), tree: OnceLock::new(), plain: false }
+        Self { text: text.into(), tree: OnceLock::new(), is_basic: false }
     }
 
-    /// Whether it is known to say nothing that could be beyond the checks, or that no value could
-    /// keep; of others, only a look at all of it tells.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+    /// A generated schema, which is looked at while it is a tree.
+    fn generated(root: &Map<String, Value>) -> Self {
+        Self { is_basic: basic::is_basic(root), ..Self::new(root) }
+    }
+
+    /// Whether it is known to use only keywords that every check has, in ways that some value
+    /// satisfies. Any other schema must be looked at whole.
+    pub(crate) fn is_basic(&self) -> bool {
+        self.is_basic
     }
 
     /// Takes a schema from elsewhere as the schema of a tool's parameters.

@@ -13,7 +13,7 @@ pub(crate) fn order(map: &mut Map<String, Value>) {
 }
 
 /// Where a keyword stands among the others.
-pub(super) fn rank(keyword: &str) -> u8 {
+fn rank(keyword: &str) -> u8 {
     match keyword {
         "$ref" | "type" => 0,
         "description" => 1,

@@ -17,7 +17,7 @@ impl Schema {
     /// The parameters that are not to be shown: those that say so, and those that hold something
     /// that says so.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        if self.is_plain() || !self.as_str().contains("\"writeOnly\"") {
+        if !self.as_str().contains("\"writeOnly\"") {
             return Vec::new();
         }
         let mut names = Vec::new();

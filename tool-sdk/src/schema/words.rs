@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::walk;
-use crate::escape::json_string;
 
 /// The longest signature, in bytes; a message to a model is no place for a manual.
 const MAX: usize = 1500;
@@ -68,7 +67,8 @@ impl Line<'_> {
                 if walk::required(schema).any(|required| required == name) { "" } else { "?" };
             let ty = self.ty(property, depth, 0);
             let default = property.get("default").map(|value| format!(" = {value}"));
-            parts.push(format!("{}{mark}: {ty}{}", json_string(name), default.unwrap_or_default()));
+            let name = Value::from(name.as_str());
+            parts.push(format!("{name}{mark}: {ty}{}", default.unwrap_or_default()));
         }
         if let Some(Value::Object(forms)) = schema.get("patternProperties") {
             for (form, property) in forms {

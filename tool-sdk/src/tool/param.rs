@@ -11,11 +11,10 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
-use serde::de::value::Error as GivenError;
+use serde::de::value::Error as AbsentError;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde_json::Value;
 
-use crate::escape;
 use crate::schema::SchemaFn;
 
 /// A type that a tool may take as a parameter.
@@ -199,128 +198,33 @@ fn misplaced() -> serde_json::Error {
 
 /// Decodes one value at the start of `text`; says how many bytes it took.
 fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
-    let into = place::<T>(slot).ok_or_else(misplaced)?;
-    match whole_number(text, into).or_else(|| plain_text(text, into)) {
-        Some(length) => Ok(length),
-        None => parsed(text, into),
-    }
-}
-
-/// Decodes whatever `T` is.
-#[inline(never)]
-fn parsed<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
-    if let Some(length) = long_text(text, into) {
-        return Ok(length);
-    }
+    let slot = place::<T>(slot).ok_or_else(misplaced)?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
-        Some(value) => *into = Some(value?),
+        Some(value) => *slot = Some(value?),
         None => return Err(serde_json::Error::custom("expected a value")),
     }
     Ok(values.byte_offset())
 }
 
-/// Decodes a text, when that is what `T` is, in blocks and not byte by byte.
-///
-/// What is not plain, such as `\u`, is left to serde_json, which also words every error.
-fn plain_text<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
-    let into = into as &mut dyn Any;
-    if let Some(slot) = into.downcast_mut::<Option<String>>() {
-        let (value, length) = escape::plain_json_string(text)?;
-        *slot = Some(value);
-        return Some(length);
-    }
-    let slot = into.downcast_mut::<Option<Option<String>>>()?;
-    let (value, length) = escape::plain_json_string(text)?;
-    *slot = Some(Some(value));
-    Some(length)
-}
-
-/// Decodes a long text for a type that is made of one, in blocks as well.
-///
-/// What the type refuses, or takes in another way than as a text, is left to serde_json.
-fn long_text<T: Param>(text: &str, into: &mut Option<T>) -> Option<usize> {
-    /// So short that reading it twice would matter where a type refuses it.
-    const SHORT: usize = 4 << 10;
-    if text.len() < SHORT || !text.starts_with('"') {
-        return None;
-    }
-    let (value, length) = escape::plain_json_string(text)?;
-    *into = Some(T::deserialize(Given::Text(value)).ok()?);
-    Some(length)
-}
-
-/// Decodes a whole number that is written plainly, when that is what `T` is.
-///
-/// Most numbers are a few digits, for which setting a parser up costs more than reading
-/// them. Everything else, and every fault, is left to serde_json.
-fn whole_number<T: Param>(text: &str, into: &mut Option<T>) -> Option<usize> {
-    if !is_whole_number(TypeId::of::<T>()) {
-        return None;
-    }
-    let (value, length) = digits(text.as_bytes())?;
-    *into = Some(T::deserialize(Given::Number(value)).ok()?);
-    Some(length)
-}
-
-/// Whether this is one of the whole numbers; known when an optimised program is built.
-#[inline]
-fn is_whole_number(id: TypeId) -> bool {
-    macro_rules! any_of {
-        ($($number:ty),*) => { $(id == TypeId::of::<$number>())||* };
-    }
-    any_of!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize)
-}
-
-/// The number at the start of `text` and its length: digits without a leading zero, not so
-/// many that they could be too many, and nothing behind them that belongs to a number.
-#[inline(always)]
-fn digits(text: &[u8]) -> Option<(u64, usize)> {
-    const MOST: usize = 18;
-    let mut value = 0_u64;
-    for (at, &byte) in text.iter().enumerate().take(MOST + 1) {
-        if byte.is_ascii_digit() {
-            value = value.wrapping_mul(10) + u64::from(byte - b'0');
-            continue;
-        }
-        let plain = at > 0 && at <= MOST && (text[0] != b'0' || at == 1);
-        let ends = matches!(byte, b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
-        return (plain && ends).then_some((value, at));
-    }
-    None
-}
-
 /// What `T` is when the argument is absent: a type that decodes from nothing is optional.
 fn absent<T: Param>() -> Option<T> {
-    T::deserialize(Given::Nothing).ok()
+    T::deserialize(AbsentValue).ok()
 }
 
-/// What a type is asked to make a value of, where no text is read.
-enum Given {
-    /// Says "none" to who asks for an optional value, as serde's own handling of a missing
-    /// field does.
-    Nothing,
-    Number(u64),
-    Text(String),
-}
+/// Says "none" to a type that asks for an optional value, as serde's own handling of a missing
+/// field does, and fails for any other type.
+struct AbsentValue;
 
-impl<'de> Deserializer<'de> for Given {
-    type Error = GivenError;
+impl<'de> Deserializer<'de> for AbsentValue {
+    type Error = AbsentError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GivenError> {
-        match self {
-            Self::Nothing => Err(GivenError::custom("absent")),
-            Self::Number(value) => visitor.visit_u64(value),
-            Self::Text(value) => visitor.visit_string(value),
-        }
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, AbsentError> {
+        Err(AbsentError::custom("absent"))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GivenError> {
-        match self {
-            Self::Nothing => visitor.visit_none(),
-            Self::Number(_) => self.deserialize_any(visitor),
-            Self::Text(_) => visitor.visit_some(self),
-        }
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, AbsentError> {
+        visitor.visit_none()
     }
 
     serde::forward_to_deserialize_any! {
@@ -362,50 +266,4 @@ kinds! {
         note = "`pattern` and `choices` are for strings"
     )]
     Patterned => [] String, [] PathBuf;
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// What serde_json alone makes of the value at the start of `text`.
-    fn by_serde<T: Param>(text: &str) -> Option<(T, usize)> {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
-        let value = values.next()?.ok()?;
-        Some((value, values.byte_offset()))
-    }
-
-    fn ours<T: Param>(text: &str) -> Option<(T, usize)> {
-        let mut slot: Option<T> = None;
-        let length = decode::<T>(text, &mut slot).ok()?;
-        Some((slot?, length))
-    }
-
-    proptest! {
-        // Those that take a text as it is, those that take it in another way, and none.
-        #[test]
-        fn long_texts_are_read_as_serde_json_reads_them(
-            text in r#""x{4090}[x"\\n u0d8,}é]{0,12}"#
-        ) {
-            #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
-            struct Wrapped(String);
-
-            prop_assert_eq!(ours::<Value>(&text), by_serde(&text), "{}", text);
-            prop_assert_eq!(ours::<Option<PathBuf>>(&text), by_serde(&text), "{}", text);
-            prop_assert_eq!(ours::<Wrapped>(&text), by_serde(&text), "{}", text);
-            prop_assert_eq!(ours::<bool>(&text), by_serde(&text), "{}", text);
-        }
-
-        #[test]
-        fn numbers_are_read_as_serde_json_reads_them(
-            text in "(-?[0-9]{0,22}|0[0-9]{1,3}|[0-9]{1,3}[.eE][0-9]{0,2}|[0-9a-z]{0,4})[,}\\] x\n]?[0-9}]{0,2}"
-        ) {
-            prop_assert_eq!(ours::<i64>(&text), by_serde::<i64>(&text), "{}", text);
-            prop_assert_eq!(ours::<u64>(&text), by_serde::<u64>(&text), "{}", text);
-            prop_assert_eq!(ours::<u8>(&text), by_serde::<u8>(&text), "{}", text);
-            prop_assert_eq!(ours::<i16>(&text), by_serde::<i16>(&text), "{}", text);
-        }
-    }
 }

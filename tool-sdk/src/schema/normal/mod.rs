@@ -72,11 +72,6 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     root
 }
 
-/// Brings the schema of a property into normal form, when it refers to nothing around it.
-pub(super) fn property(schema: &mut Value, optional: bool) {
-    node(schema, Place::Alone, optional);
-}
-
 fn node(schema: &mut Value, place: Place, optional: bool) {
     match schema {
         Value::Bool(true) => *schema = json!({}),

@@ -28,30 +28,10 @@ fn check<T: JsonSchema>(expected: Value) {
 #[track_caller]
 fn check_property<T: JsonSchema>(required: bool, expected: Value) {
     let schema = object([property::<T>("x", required)].into_iter());
-    short_way_is_as_long::<T>();
     assert_eq!(
         serde_json::to_string_pretty(&schema.property("x")).unwrap(),
         serde_json::to_string_pretty(&expected).unwrap()
     );
-}
-
-/// What is written straight from the types is what the tree gives. Returns whether there is
-/// a short way for `T`.
-#[track_caller]
-fn short_way_is_as_long<T: JsonSchema>() -> bool {
-    let shown = [true, false].map(|required| {
-        let mut property = property::<T>(if required { "needed" } else { "optional" }, required);
-        property.description = "What it means here.";
-        property.length(1, 9);
-        property.keywords.push(("minimum", 3.into()));
-        property.default = (!required).then(|| 7.into());
-        property
-    });
-    let written = written::object(&shown, assemble::generator);
-    if let Some(written) = &written {
-        assert_eq!(written.to_string(), assemble::tree(&shown).to_string());
-    }
-    written.is_some()
 }
 
 fn property<T: JsonSchema>(name: &str, required: bool) -> Property<'_> {
@@ -254,20 +234,6 @@ fn one_generator_serves_all_properties() {
         object([property::<Tree>("a", true), property::<Vec<Tree>>("b", true)].into_iter());
     assert_eq!(schema.as_map()["$defs"].as_object().unwrap().len(), 1);
     assert!(faults(schema.as_map()).is_empty());
-}
-
-#[test]
-fn types_that_depend_on_what_is_around_them_take_the_long_way() {
-    assert!(short_way_is_as_long::<String>());
-    assert!(short_way_is_as_long::<Option<Vec<u8>>>());
-    assert!(short_way_is_as_long::<Point>());
-    assert!(short_way_is_as_long::<HashMap<String, Vec<Option<Point>>>>());
-    assert!(short_way_is_as_long::<(u8, Option<String>)>());
-    assert!(short_way_is_as_long::<Value>());
-    assert!(short_way_is_as_long::<Plain>());
-    assert!(!short_way_is_as_long::<Documented>());
-    assert!(!short_way_is_as_long::<Tree>());
-    assert!(!short_way_is_as_long::<Vec<Tree>>());
 }
 
 #[test]

@@ -13,7 +13,6 @@ use serde_json::{Number, Value};
 use super::fault::{Fault, FaultKind, without_position};
 use super::numeral::{self, Numeral};
 use super::{MAX_BYTES, MAX_DEPTH};
-use crate::escape::json_string;
 
 /// A JSON value that keeps what it can borrow.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +98,7 @@ impl<'a> Json<'a> {
             Json::Null => text.push_str("null"),
             Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
             Json::Number(number) => text.push_str(number.as_str()),
-            Json::String(value) => text.push_str(&json_string(value)),
+            Json::String(value) => text.push_str(&Value::from(value.as_ref()).to_string()),
             Json::Array(items) => {
                 text.push('[');
                 for item in items {
@@ -112,7 +111,7 @@ impl<'a> Json<'a> {
                 text.push('{');
                 for (key, value) in members {
                     text.push_str(std::mem::replace(&mut separator, ","));
-                    text.push_str(&json_string(key));
+                    text.push_str(&Value::from(key.as_ref()).to_string());
                     text.push(':');
                     value.write(text);
                 }

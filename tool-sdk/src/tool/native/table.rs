@@ -87,7 +87,7 @@ impl Table {
             ArgsSpec::Params(params) => params.iter().all(is_checked_when_compiled),
             ArgsSpec::Struct(_) => true,
         };
-        if schema.is_plain() && is_certain {
+        if schema.is_basic() && is_certain {
             return None;
         }
         let root = schema.as_map();

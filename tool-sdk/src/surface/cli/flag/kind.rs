@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::escape::json_string;
-
 /// What the text of a value stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -73,7 +71,7 @@ impl Kind {
                 serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
             }
         };
-        if is_json { text.to_owned() } else { json_string(text) }
+        if is_json { text.to_owned() } else { Value::from(text).to_string() }
     }
 }
 

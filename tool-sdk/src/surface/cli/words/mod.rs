@@ -13,7 +13,6 @@ use clap::{ArgMatches, Command};
 use super::exit::{Failure, Result};
 use super::flag::{self, Flag};
 use super::{Io, input, style};
-use crate::escape::json_string;
 use crate::tool::{Fault, FaultKind, closest};
 
 /// The words, by what they are for.
@@ -237,7 +236,7 @@ impl<'w> Words<'w> {
         let pairs = self.flags.iter().zip(&self.given);
         let members: Vec<String> = pairs
             .filter_map(|(flag, values)| Some((flag.name, flag.join(values)?)))
-            .map(|(name, value)| format!("{}:{value}", json_string(name)))
+            .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name)))
             .collect();
         format!("{{{}}}", members.join(","))
     }

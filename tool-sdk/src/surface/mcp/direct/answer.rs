@@ -9,7 +9,6 @@ use super::super::result::{Blocks, result, says_of_blocks};
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::escape::put_json_string;
 use crate::surface::provider;
 use crate::tool::Definition;
 
@@ -79,7 +78,7 @@ fn failure(out: &mut Vec<u8>, error: &ToolError) {
 
 fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
-    put_json_string(out, text);
+    value(out, &text);
     out.extend_from_slice(b"}]");
 }
 

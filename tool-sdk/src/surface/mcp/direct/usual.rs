@@ -6,8 +6,9 @@
 //! **Invariant:** what is read here is read in the same way by the parser of the
 //! [envelope](super::envelope); nothing means nothing, and that parser looks at the line.
 
+use serde::de::IgnoredAny;
+
 use super::envelope::{ToolCall, is_id};
-use crate::escape::plain_json_string_len;
 
 /// The call in a line, and the id of its request.
 pub(super) fn call(line: &str) -> Option<(&str, ToolCall<'_>)> {
@@ -113,8 +114,15 @@ fn key(text: &str, at: usize) -> Option<usize> {
 /// Where the string at a place ends.
 #[inline]
 fn string(text: &str, at: usize) -> Option<usize> {
-    short_string(text.as_bytes(), at)
-        .or_else(|| plain_json_string_len(text.get(at..)?).map(|length| at + length))
+    short_string(text.as_bytes(), at).or_else(|| long_string(text, at))
+}
+
+/// The same for any string.
+fn long_string(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..).filter(|rest| rest.starts_with('"'))?;
+    let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+    strings.next()?.ok()?;
+    Some(at + strings.byte_offset())
 }
 
 /// The same for a short one without escapes.
@@ -216,7 +224,6 @@ mod tests {
     fn what_is_unusual_is_left_to_the_parser() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(64), "]".repeat(64));
         let wrong = [
-            r#"{"a":"\u0041"}"#,
             r#"{"a"}"#,
             r#"{"a":}"#,
             r#"{"a":1,}"#,
