@@ -273,7 +273,8 @@ impl Output {
         }
         match self.beside.take().and_then(|beside| beside.structured) {
             Some(structured) => structured.to_string(),
-            None => Value::String(self.text).to_string(),
+            // `Display` of a JSON string writes a long text in small pieces.
+            None => serde_json::to_string(&self.text).unwrap_or_default(),
         }
     }
 

@@ -77,7 +77,7 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
             }
         }
     }
-    Schema::new(&root)
+    Schema::generated(&root)
 }
 
 /// Inserts the description at its final position.

@@ -8,6 +8,7 @@
 //! **Invariant:** nothing here depends on a provider; the surfaces handle what providers refuse.
 
 mod assemble;
+mod basic;
 mod check;
 mod contradiction;
 #[cfg(feature = "external-schemas")]
@@ -85,13 +86,25 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 pub struct Schema {
     text: Arc<RawValue>,
     tree: OnceLock<Arc<Map<String, Value>>>,
+    is_basic: bool,
 }
 
 impl Schema {
     /// Creates a schema from a root in normal form.
     fn new(root: &impl Serialize) -> Self {
         let text = to_raw_value(root).expect("an object in memory can be written");
-        Self { text: text.into(), tree: OnceLock::new() }
+        Self { text: text.into(), tree: OnceLock::new(), is_basic: false }
+    }
+
+    /// Creates a generated schema.
+    fn generated(root: &Map<String, Value>) -> Self {
+        Self { is_basic: basic::is_basic(root), ..Self::new(root) }
+    }
+
+    /// Whether the schema is known to use only keywords that the validator has, without
+    /// contradictions; `false` means unknown.
+    pub(crate) fn is_basic(&self) -> bool {
+        self.is_basic
     }
 
     /// Converts a schema from another source into the schema of a tool's parameters.

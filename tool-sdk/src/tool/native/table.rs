@@ -87,6 +87,9 @@ impl Table {
             ArgsSpec::Params(params) => params.iter().all(is_checked_when_compiled),
             ArgsSpec::Struct(_) => true,
         };
+        if schema.is_basic() && is_certain {
+            return None;
+        }
         let root = schema.as_map();
         let what = unsupported(root)
             .or_else(|| {

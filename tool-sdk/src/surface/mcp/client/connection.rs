@@ -355,7 +355,7 @@ async fn open_transport(config: &ServerConfig) -> Result<Arc<dyn RemoteConnectio
 
 /// Runs `work` with a timeout.
 async fn with_timeout<T>(limit: Duration, work: RemoteFuture<'_, T>) -> Result<T, RemoteError> {
-    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {limit:?}"));
+    let late = |_| RemoteError::timeout(format_args!("the server was silent for {limit:?}"));
     timeout(limit, work).await.map_err(late)?
 }
 

@@ -1,0 +1,42 @@
+//! Tells the schemas that need no closer look: most of those of Rust types.
+
+use serde_json::{Map, Value};
+
+use super::{contradictions, faults, walk};
+
+/// Whether a schema uses only basic keywords, in ways that some value satisfies.
+pub(super) fn is_basic(root: &Map<String, Value>) -> bool {
+    has_basic_keywords(root) && faults(root).is_empty() && contradictions(root).is_empty()
+}
+
+fn has_basic_keywords(schema: &Map<String, Value>) -> bool {
+    let mut is_basic = schema.keys().all(|keyword| is_basic_keyword(keyword));
+    walk::each(schema, &mut |_, _, inner| {
+        is_basic = is_basic && inner.as_object().is_none_or(has_basic_keywords);
+    });
+    is_basic
+}
+
+fn is_basic_keyword(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "type"
+            | "description"
+            | "format"
+            | "minimum"
+            | "maximum"
+            | "minLength"
+            | "maxLength"
+            | "minItems"
+            | "maxItems"
+            | "uniqueItems"
+            | "enum"
+            | "const"
+            | "items"
+            | "prefixItems"
+            | "properties"
+            | "required"
+            | "additionalProperties"
+            | "default"
+    )
+}
