@@ -1,7 +1,8 @@
 //! Every outcome of a call, for native, dynamic and foreign tools.
 
 use tool_sdk::mcp::{
-    Reach, Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork, Upstream, Upstreams,
+    RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool, ServerConfig,
+    ServerManager, TransportConfig,
 };
 use tool_sdk::{Lenient, LoopGuard, Mode, RawArgs};
 
@@ -133,17 +134,17 @@ async fn records_loops() {
 /// A foreign server with one tool.
 struct Server;
 
-impl Remote for Server {
-    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+impl RemoteConnection for Server {
+    fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
         let schema = json!({
             "type": "object",
             "properties": { "text": { "type": "string", "maxLength": 8 } },
             "required": ["text"],
         });
-        Box::pin(async { Ok(vec![RemoteTool::new("echo", schema).described("Echoes a text.")]) })
+        Box::pin(async { Ok(vec![RemoteTool::new("echo", schema).with_description("Echoes a text.")]) })
     }
 
-    fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+    fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
         let text = call.arguments["text"].as_str().unwrap_or_default().to_owned();
         Box::pin(async move { Ok(RemoteResult::text(format!("echo {text}"))) })
     }
@@ -156,9 +157,9 @@ async fn records_foreign_tools() {
         let name = format!("a foreign tool, {name}");
         let scenario =
             Scenario::new(&recorder, &name, |pipeline| pipeline.rules(rules(rule.as_slice())));
-        let upstreams = Upstreams::of(&scenario.pipeline);
-        let reach = Reach::custom(|| async { Ok(Arc::new(Server) as Arc<dyn Remote>) });
-        upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+        let upstreams = ServerManager::for_pipeline(&scenario.pipeline);
+        let reach = TransportConfig::custom(|| async { Ok(Arc::new(Server) as Arc<dyn RemoteConnection>) });
+        upstreams.add(ServerConfig::new("s", reach).unwrap()).unwrap();
         upstreams.connect("s").await.unwrap();
         scenario.call_as("c1", "mcp__s__echo", r#"{"text": "a"}"#).await;
         scenario.call_as("c2", "mcp__s__echo", r#"{"text": 5}"#).await;

@@ -156,7 +156,10 @@ fn session_facts(session: &Session) -> Vec<(&'static str, String)> {
     let roots = session_files::roots(session).into_iter();
     let roots = roots.map(|root| ("root", root.to_string_lossy().into_owned()));
     #[cfg(feature = "process")]
-    let sandbox = Some(("sandbox", format!("{:?}", crate::process::sandbox::Policy::of(session))));
+    let sandbox = Some((
+        "sandbox",
+        format!("{:?}", crate::process::sandbox::SandboxPolicy::of_session(session)),
+    ));
     #[cfg(not(feature = "process"))]
     let sandbox = None;
     roots.chain(sandbox).collect()

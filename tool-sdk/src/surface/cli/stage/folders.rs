@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use super::super::{Io, config, place};
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
-use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
+use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
 use crate::workspace::Workspace;
 
 /// The workspace and the sandbox policy, with the same protected paths.
@@ -81,7 +81,7 @@ impl Readable {
     pub(in super::super) fn lend(&self, session: Session) -> Session {
         let workspace = self.workspace.clone();
         let kept = self.outputs.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
-        match kept.and_then(|dir| workspace.clone().with_read_only(dir).ok()) {
+        match kept.and_then(|dir| workspace.clone().readable(dir).ok()) {
             Some(readable) => session.lend(readable),
             None => session.lend(workspace),
         }
@@ -91,8 +91,8 @@ impl Readable {
 /// Removes old stored outputs on a background thread, at most once an hour. If the program ends
 /// earlier, the next one continues.
 fn sweep_now_and_then(folder: &Path) {
-    if is_sweep_due(folder) {
+    if is_due(folder) {
         let folder = folder.to_owned();
-        drop(std::thread::spawn(move || sweep_outputs(&folder, RETENTION)));
+        drop(std::thread::spawn(move || sweep(&folder, RETENTION)));
     }
 }

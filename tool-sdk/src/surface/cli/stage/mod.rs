@@ -64,7 +64,7 @@ impl Stage {
             pipeline = pipeline.writable_roots(writable);
         }
         let workspace =
-            place::workspace(levels, io)?.durability(guard.durability).same_file_system(guard.one_device);
+            place::workspace(levels, io)?.durability(guard.durability).one_device(guard.one_device);
         let mut folders = Folders::new(workspace, guard.sandbox, levels, io);
         if let Some(outputs) = folders.outputs() {
             pipeline = pipeline.output_dir(outputs);

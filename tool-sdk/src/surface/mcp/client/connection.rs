@@ -210,9 +210,8 @@ impl ServerConnection {
             return Err(server_removed_error());
         }
         let limit = self.config.startup_timeout;
-        let late = |_| {
-            RemoteError::timeout(format_args!("the server did not get ready within {limit:?}"))
-        };
+        let late =
+            |_| RemoteError::timeout(format_args!("the server did not get ready within {limit:?}"));
         let connected = async {
             let remote = open_transport(&self.config).await?;
             let listed = remote.list_tools().await;
@@ -355,7 +354,7 @@ async fn open_transport(config: &ServerConfig) -> Result<Arc<dyn RemoteConnectio
 
 /// Runs `work` with a timeout.
 async fn with_timeout<T>(limit: Duration, work: RemoteFuture<'_, T>) -> Result<T, RemoteError> {
-    let late = |_| RemoteError::timeout(format_args!("the server was silent for {limit:?}"));
+    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {limit:?}"));
     timeout(limit, work).await.map_err(late)?
 }
 

@@ -102,7 +102,8 @@ impl ServerManager {
         let mut connections = self.lock_connections();
         check_name_unused(&connections, config.name())?;
         let Inner { pins, tool_index, .. } = &*self.0;
-        let connection = ServerConnection::new(config, &self.toolset(), pins.clone(), tool_index.clone());
+        let connection =
+            ServerConnection::new(config, &self.toolset(), pins.clone(), tool_index.clone());
         connections.insert(connection.name().to_owned(), connection);
         Ok(())
     }
@@ -129,8 +130,12 @@ impl ServerManager {
 
     /// Connects to all enabled servers concurrently; returns those that failed, with the error.
     pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
-        let connections: Vec<_> =
-            self.lock_connections().values().filter(|connection| connection.is_enabled()).cloned().collect();
+        let connections: Vec<_> = self
+            .lock_connections()
+            .values()
+            .filter(|connection| connection.is_enabled())
+            .cloned()
+            .collect();
         let connected = join_all(connections.iter().map(|connection| connection.connect())).await;
         let failed = |(connection, connected): (&Arc<ServerConnection>, Result<_, _>)| {
             Some((connection.name().to_owned(), connected.err()?))

@@ -147,21 +147,15 @@ impl ServerRequestHandler {
     ///
     /// Fails when requests of this kind are not enabled.
     pub async fn handle_request(&self, method: &str, params: Value) -> Result<Value, RemoteError> {
-        let Inner {
-            features,
-            request_count,
-            pending,
-            prompt_lock,
-            ..
-        } = &*self.0;
+        let Inner { features, request_count, pending: open, prompt_lock, .. } = &*self.0;
         if request_count.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
             return Err(RemoteError::protocol(format_args!(
                 "the server sent more than {MAX_REQUESTS} requests during one call"
             )));
         }
-        pending.fetch_add(1, Ordering::Relaxed);
-        let _pending = PendingRequest(pending);
-        let _prompt_guard = prompt_lock.lock().await;
+        open.fetch_add(1, Ordering::Relaxed);
+        let _open = PendingRequest(open);
+        let _turn = prompt_lock.lock().await;
         let answer = match method {
             "elicitation/create" if features.elicitation => {
                 Some(self.handle_elicitation(&params).await)

@@ -221,7 +221,10 @@ impl ForeignTool {
     /// Pins the definition for the host.
     pub(super) fn pin_definition(&self) -> Result<(), ToolError> {
         let Inner { server, remote_name, snapshot, .. } = &*self.0;
-        server.pins().pin_tool(None, (server.name(), remote_name), snapshot).map_err(pin_write_error)
+        server
+            .pins()
+            .pin_tool(None, (server.name(), remote_name), snapshot)
+            .map_err(pin_write_error)
     }
 }
 
@@ -289,7 +292,8 @@ impl Prepared for PreparedForeignCall {
         let name = format!("{}/{remote_name}", server.name());
         // Record the definition now: any decision voids the approvals of an earlier one.
         server.pins().record_shown((server.name(), remote_name), snapshot);
-        let is_seen = server.pins().is_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
+        let is_seen =
+            server.pins().is_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
         let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION_PERMISSION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
@@ -298,8 +302,11 @@ impl Prepared for PreparedForeignCall {
         let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
         server.pins().record_shown((server.name(), remote_name), snapshot);
         self.was_shown.store(true, Ordering::Relaxed);
-        let difference =
-            server.pins().diff_since_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
+        let difference = server.pins().diff_since_pinned(
+            cx.session().seer(),
+            (server.name(), remote_name),
+            snapshot,
+        );
         let Some(difference) = difference else { return Ok(None) };
         let warnings = self.tool.lint_warnings(&server.other_tool_names());
         let about = if difference.is_first {
@@ -342,8 +349,10 @@ async fn run_call(
     cx: Context,
 ) -> Result<Output, ToolError> {
     let Inner { server, remote_name, .. } = &*tool.0;
-    let remote =
-        server.connect().await.map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
+    let remote = server
+        .connect()
+        .await
+        .map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
     if !server.offers_tool(&tool) {
         return Err(ToolError::conflict(format_args!(
             "the server `{}` changed the definition of `{remote_name}`, so it was not called",
@@ -353,7 +362,10 @@ async fn run_call(
     }
     // A user who approved the call has seen the definition; a rule or a mode has not.
     let user = was_shown.then(|| cx.session().seer());
-    server.pins().record_run(user, (server.name(), remote_name), &tool.0.snapshot).map_err(pin_write_error)?;
+    server
+        .pins()
+        .record_run(user, (server.name(), remote_name), &tool.0.snapshot)
+        .map_err(pin_write_error)?;
     if !tool.is_current() {
         server.refresh_revision(&tool);
     }
@@ -362,8 +374,12 @@ async fn run_call(
     let report = |done, total, message: String| {
         cx.progress(done, total, server.secrets().clean_text(&message));
     };
-    let request_handler =
-        ServerRequestHandler::new(server.name(), remote_name, server.client_features().clone(), cx.clone());
+    let request_handler = ServerRequestHandler::new(
+        server.name(),
+        remote_name,
+        server.client_features().clone(),
+        cx.clone(),
+    );
     let called = RemoteCall {
         server: server.name(),
         tool: remote_name,
@@ -437,7 +453,8 @@ fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolErr
         }),
     );
     let label = class.as_str().to_ascii_uppercase();
-    let message = format!("[{label}] server `{}`, tool `{remote_name}`: {}", server.name(), error.message);
+    let message =
+        format!("[{label}] server `{}`, tool `{remote_name}`: {}", server.name(), error.message);
     let told = match class {
         ErrorClass::Connection if error.not_run => {
             ToolError::unavailable(message).hint(NOT_RUN_HINT)

@@ -48,10 +48,12 @@ pub(crate) async fn connect_http(
     }
     let meet = |mode| {
         let notifications = Arc::new(NotificationHandler::new(questions.clone()));
-        let client = LenientHttpClient { client: client.clone(), notifications: Arc::clone(&notifications) };
+        let client =
+            LenientHttpClient { client: client.clone(), notifications: Arc::clone(&notifications) };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         async move {
-            start_session(transport, None, ProtocolViolation::default(), None, notifications, mode).await
+            start_session(transport, None, ProtocolViolation::default(), None, notifications, mode)
+                .await
         }
     };
     connect_with_fallback(meet, DISCOVER_TIMEOUT).await

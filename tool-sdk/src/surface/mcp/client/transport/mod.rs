@@ -179,7 +179,8 @@ where
     };
     // Tools are cached by the connection, not by rmcp.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let listening = subscription::watch_subscription(service.peer().clone(), Arc::clone(&notifications));
+    let listening =
+        subscription::watch_subscription(service.peer().clone(), Arc::clone(&notifications));
     let stop = closed.child_token();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();

@@ -13,7 +13,10 @@ use super::backoff::Backoff;
 use super::notifications::NotificationHandler;
 
 /// Subscribes to changes until it is cancelled.
-pub(super) async fn watch_subscription(peer: Peer<RoleClient>, notifications: Arc<NotificationHandler>) {
+pub(super) async fn watch_subscription(
+    peer: Peer<RoleClient>,
+    notifications: Arc<NotificationHandler>,
+) {
     let Some(info) = peer.peer_info() else { return };
     let tools = info.capabilities.tools.as_ref();
     if tools.and_then(|tools| tools.list_changed) != Some(true) {
