@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::linked()?;
 
     // What a provider is told.
-    println!("{:#}", provider::tools(registry.definitions(), Dialect::OpenAi));
+    println!("{:#}", provider::encode_tools(registry.definitions(), Dialect::OpenAi));
 
     // One call, through every gate.
     let pipeline = Pipeline::new(registry);

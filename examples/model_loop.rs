@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pipeline = Pipeline::new(Registry::linked()?).loop_guard(LoopGuard::default());
     let session = Session::new("example");
     let view = pipeline.toolset().view();
-    let tools = provider::tools(view.definitions(), Dialect::OpenAi);
+    let tools = provider::encode_tools(view.definitions(), Dialect::OpenAi);
 
     let mut messages = vec![json!({ "role": "user", "content": "What are tea and pie?" })];
     for _ in 0..8 {

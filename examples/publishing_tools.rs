@@ -20,7 +20,7 @@ use tool_sdk::{Call, Pipeline, Registry, RegistryError, Session};
 tool_sdk::link!(weather_tools);
 
 fn registry() -> Result<Registry, RegistryError> {
-    Registry::builder().add_linked().expect(["current_weather", "forecast"]).build()
+    Registry::builder().add_linked().expect_tools(["current_weather", "forecast"]).build()
 }
 
 #[tokio::main]
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // What is expected and missing is an error, with what to do about it.
-    if let Err(error) = registry.expect(["sunrise"]) {
+    if let Err(error) = registry.expect_tools(["sunrise"]) {
         println!("{error}");
     }
 
@@ -55,13 +55,14 @@ mod tests {
 
     #[tokio::test]
     async fn their_examples_run() {
-        Harness::of(registry().expect("the crate is linked")).run_examples().await;
+        Harness::from_registry(registry().expect("the crate is linked")).run_examples().await;
     }
 
     #[test]
     fn what_is_missing_is_named_with_the_remedy() {
         let registry = registry().expect("the crate is linked");
-        let error = registry.expect(["sunrise"]).expect_err("there is no such tool").to_string();
+        let error =
+            registry.expect_tools(["sunrise"]).expect_err("there is no such tool").to_string();
         assert!(error.contains("`sunrise`") && error.contains("tool_sdk::link!"), "{error}");
     }
 }

@@ -28,7 +28,7 @@ async fn to_metres(
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::linked()?;
-    let findings = tool_sdk::testing::Checks::default().findings(&registry);
+    let findings = tool_sdk::testing::ToolChecks::default().findings(&registry);
     println!("{} tool, {} findings", registry.len(), findings.len());
     Ok(())
 }

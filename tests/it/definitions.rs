@@ -158,7 +158,7 @@ fn arguments_that_are_no_object_are_refused() {
 fn every_export_has_the_comment_as_its_description() {
     let (counts, strikes) = (definition(tools![count_pages]), definition(tools![strike_page]));
     for dialect in Dialect::ALL {
-        let text = |of: &Definition| provider::tool(of, dialect).to_string();
+        let text = |of: &Definition| provider::encode_tool(of, dialect).to_string();
         assert!(text(&counts).contains(r#""description":"Counts the pages\nof a book.""#));
         assert!(text(&strikes).contains(r#""description":"Strikes a page out.""#));
         assert!(!text(&strikes).contains("Not what"), "{}", dialect.as_str());
@@ -193,7 +193,7 @@ async fn a_structured_result_is_typed_and_json() {
 fn a_definition_says_whether_the_function_is_async() {
     let (waits, runs) = (definition(tools![count_pages]), definition(tools![strike_page]));
     assert_eq!((waits.flags.is_async, runs.flags.is_async), (true, false));
-    assert_eq!(provider::tool(&waits, Dialect::ToolsJson).get("flags"), None);
+    assert_eq!(provider::encode_tool(&waits, Dialect::ToolsJson).get("flags"), None);
     let registry = Registry::builder().add(tools![count_pages, strike_page]).build();
     let registry = registry.expect("no conflicts");
     let waiting = registry.definitions().filter(|definition| definition.flags.is_async);
@@ -207,7 +207,7 @@ fn a_definition_says_whether_the_function_is_async() {
 #[test]
 fn a_function_schema_has_a_type_a_name_and_parameters() {
     for dialect in [Dialect::OpenAi, Dialect::OpenRouter] {
-        let tool = provider::tool(&definition(tools![strike_page]), dialect);
+        let tool = provider::encode_tool(&definition(tools![strike_page]), dialect);
         assert_eq!(tool["type"], "function");
         assert_eq!(tool["function"]["name"], "strike_page");
         assert_eq!(tool["function"]["description"], "Strikes a page out.");
@@ -236,7 +236,7 @@ async fn names_and_sources_are_told_as_they_are() {
     let registry = Registry::builder().add(tools![strike_page]).add(remote).build();
     let registry = registry.expect("no conflicts");
     assert_eq!(registry.names().collect::<Vec<_>>(), ["Remote-Strike", "strike_page"]);
-    let harness = Harness::of(registry);
+    let harness = Harness::from_registry(registry);
     let mut events = harness.pipeline().subscribe();
     for (name, source) in [
         ("strike_page", json!({ "type": "native" })),
@@ -255,7 +255,7 @@ async fn names_and_sources_are_told_as_they_are() {
 fn tools_json_is_the_golden_file() {
     let tools = tools![count_pages, strike_page];
     let registry = Registry::builder().add(tools).build().expect("no conflicts");
-    let document = provider::tools(registry.definitions(), Dialect::ToolsJson);
+    let document = provider::encode_tools(registry.definitions(), Dialect::ToolsJson);
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("tools.json", format!("{document:#}"));
     });

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    ApprovalStore, Audit, AuditLog, AuditRecord, Call, Context, ErrorKind, Events, LoopGuard, Mode,
-    Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, Workspace,
-    tool, tools,
+    ApprovalStore, AuditLog, AuditRecord, AuditSink, Call, Context, ErrorKind, Events, LoopGuard,
+    Mode, Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject,
+    Workspace, tool, tools,
 };
 
 /// Remove something.
@@ -234,7 +234,7 @@ async fn every_decision_and_run_is_written_down() {
 async fn what_cannot_be_written_down_does_not_run() {
     #[derive(Default)]
     struct Full(Arc<Mutex<usize>>);
-    impl Audit for Full {
+    impl AuditSink for Full {
         fn record(&self, _: &AuditRecord<'_>) -> io::Result<()> {
             *self.0.lock().unwrap() += 1;
             Err(io::ErrorKind::StorageFull.into())

@@ -58,7 +58,7 @@ async fn only_an_override_shadows() {
         .override_with(tools![second::twin])
         .build()
         .expect("the override is declared");
-    let harness = Harness::of(registry);
+    let harness = Harness::from_registry(registry);
     assert_eq!(harness.ok("twin", "{}").await.as_text(), "second");
     // F24: an alias resolves in any case.
     assert_eq!(harness.ok("PaiR", "{}").await.as_text(), "second");
@@ -113,7 +113,7 @@ fn queries_give_exactly_what_matches() {
     assert_eq!(names(registry.iter()), ["internals", "shelf_clear", "shelf_list", "untested"]);
     assert_eq!(names(registry.by_category("shelf")), ["shelf_clear", "shelf_list"]);
     assert_eq!(names(registry.by_risk(RiskClass::Write)), ["shelf_clear"]);
-    assert_eq!(names(registry.matching("shelf_*")), ["shelf_clear", "shelf_list"]);
+    assert_eq!(names(registry.by_name_pattern("shelf_*")), ["shelf_clear", "shelf_list"]);
     assert_eq!(names(registry.by_scope("oracle")), ["internals", "shelf_clear", "untested"]);
     // F25: a map from aliases to names.
     assert_eq!(registry.aliases().collect::<Vec<_>>(), [("shelves", "shelf_list")]);
@@ -140,7 +140,7 @@ async fn an_audience_sees_and_calls_only_its_own() {
     let librarian = Toolset::new(shelf()).with_scope("librarian");
     assert!(librarian.without(["Shelves"]).get("shelf_list").is_none());
 
-    let harness = Harness::of(shelf());
+    let harness = Harness::from_registry(shelf());
     assert_eq!(harness.ok("internals", "{}").await.as_text(), "inside");
     let error = harness.error("shelf_list", "{}").await;
     assert_eq!(error.kind(), tool_sdk::ErrorKind::NotFound);
@@ -172,12 +172,15 @@ async fn a_session_may_see_another_definition() {
     let big = Toolset::new(registry.clone()).for_session(&Session::new("a").with_model("big"));
     let tiny = Toolset::new(registry.clone()).for_session(&Session::new("b").with_model("tiny"));
     let text = |toolset: &Toolset| {
-        provider::tools(toolset.view().definitions(), provider::Dialect::OpenAi).to_string()
+        provider::encode_tools(toolset.view().definitions(), provider::Dialect::OpenAi).to_string()
     };
     assert!(text(&big).contains("depth") && !text(&tiny).contains("depth"));
     assert!(text(&tiny).contains("\"Look.\""));
     assert_eq!(
-        Harness::of(registry).ok("look", json!({"what": "x", "depth": 9})).await.as_text(),
+        Harness::from_registry(registry)
+            .ok("look", json!({"what": "x", "depth": 9}))
+            .await
+            .as_text(),
         "x 9"
     );
 }
@@ -185,14 +188,17 @@ async fn a_session_may_see_another_definition() {
 // F28: what was not linked is an error with a hint.
 #[test]
 fn what_is_expected_and_missing_is_named() {
-    let error =
-        Registry::builder().add(tools![look]).expect(["look", "nothing"]).build().unwrap_err();
+    let error = Registry::builder()
+        .add(tools![look])
+        .expect_tools(["look", "nothing"])
+        .build()
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "not found: `nothing`\n  is the crate linked? write `tool_sdk::link!(the_crate);`\n  found: 1 of tool-tests"
     );
     // One reason does not hide the other.
-    let error = Registry::builder().add(tools![look, look]).expect(["nothing"]).build();
+    let error = Registry::builder().add(tools![look, look]).expect_tools(["nothing"]).build();
     let error = error.unwrap_err().to_string();
     assert!(error.contains("the name `look` is taken 2 times"), "{error}");
     assert!(error.contains("not found: `nothing`"), "{error}");
@@ -202,7 +208,8 @@ fn what_is_expected_and_missing_is_named() {
 #[tokio::test]
 async fn tools_come_from_a_file_and_go_into_one() {
     let registry = shelf();
-    let file = provider::tools(registry.definitions(), provider::Dialect::ToolsJson).to_string();
+    let file =
+        provider::encode_tools(registry.definitions(), provider::Dialect::ToolsJson).to_string();
     let handler = |name: &'static str| move |_: Value, _: Context| async move { name };
     let tools = ToolsFile::parse("tools.json", &file)
         .expect("what was written can be read")
@@ -214,10 +221,10 @@ async fn tools_come_from_a_file_and_go_into_one() {
         .expect("every tool has its handler");
     let again = Registry::builder().add(tools).build().expect("no conflicts");
     assert_eq!(
-        provider::tools(again.definitions(), provider::Dialect::ToolsJson).to_string(),
+        provider::encode_tools(again.definitions(), provider::Dialect::ToolsJson).to_string(),
         file
     );
-    assert_eq!(Harness::of(again).ok("shelf_clear", "{}").await.as_text(), "c");
+    assert_eq!(Harness::from_registry(again).ok("shelf_clear", "{}").await.as_text(), "c");
 
     let bad = r#"{"version": 1, "tools": [
         {"name": "a", "description": "A.", "parameters": {"type": "array"}},

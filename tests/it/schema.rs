@@ -19,7 +19,7 @@ fn every_standard_tool_looks_the_same_in_every_dialect() {
         for dialect in Dialect::ALL {
             let name = format!("{}.{}", definition.name, dialect.as_str());
             insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
-                insta::assert_json_snapshot!(name, provider::tool(definition, dialect));
+                insta::assert_json_snapshot!(name, provider::encode_tool(definition, dialect));
             });
         }
     }
@@ -30,7 +30,7 @@ fn every_standard_tool_looks_the_same_in_every_dialect() {
 fn rendering_twice_gives_the_same_bytes() {
     let registry = everything();
     for dialect in Dialect::ALL {
-        let text = || provider::tools(registry.definitions(), dialect).to_string();
+        let text = || provider::encode_tools(registry.definitions(), dialect).to_string();
         assert_eq!(text(), text());
     }
 }

@@ -7,7 +7,7 @@ pub use crate::content::Output;
 pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
-pub use crate::surface::lock::assert_schema;
+pub use crate::surface::schema_lock::assert_schema;
 pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption, ViaPlace};
 pub use crate::tool::{

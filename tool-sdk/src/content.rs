@@ -26,28 +26,28 @@ use serde_json::{Map, Value};
 #[derive(Clone, Default, PartialEq)]
 pub struct Output {
     text: String,
-    form: Form,
-    beside: Option<Box<Beside>>,
+    format: TextFormat,
+    beside: Option<Box<OutputExtras>>,
 }
 
 /// Whether the text is plain text or a structured value as JSON.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Form {
+enum TextFormat {
     #[default]
     Text,
     Json,
 }
 
 #[derive(Clone, Default, PartialEq)]
-struct Beside {
+struct OutputExtras {
     title: Option<String>,
     structured: Option<Value>,
     metadata: Map<String, Value>,
     attachments: Vec<Attachment>,
     display: Option<Value>,
-    dropped: Option<Dropped>,
+    dropped: Option<DroppedOutput>,
     /// The size in bytes of the original data, including dropped bytes.
-    made_of: Option<usize>,
+    original_bytes: Option<usize>,
     /// The number of bytes at the start of the text that are a heading.
     heading: usize,
     /// The number of bytes at the end of the text that are a footing.
@@ -58,11 +58,11 @@ struct Beside {
 
 /// Output that a tool lost before there was a text; it is in no file either.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedOutput {
     pub(crate) lines: usize,
     pub(crate) bytes: usize,
     /// The marker in the text at its position.
-    pub(crate) mark: String,
+    pub(crate) marker: String,
 }
 
 impl Output {
@@ -79,41 +79,41 @@ impl Output {
     /// Fails when `value` cannot be serialized.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
+        Ok(Self { text: serde_json::to_string(value)?, format: TextFormat::Json, beside: None })
     }
 
     /// Sets a short title for the user interface.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.beside_mut().title = Some(title.into());
+        self.extras_mut().title = Some(title.into());
         self
     }
 
     /// Sets a structured value in addition to a text with the same content.
     #[must_use]
     pub fn structured(mut self, value: Value) -> Self {
-        self.beside_mut().structured = Some(value);
+        self.extras_mut().structured = Some(value);
         self
     }
 
     /// Adds metadata for programs; the model does not read it.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.beside_mut().metadata.insert(key.into(), value.into());
+        self.extras_mut().metadata.insert(key.into(), value.into());
         self
     }
 
     /// Adds an attachment.
     #[must_use]
     pub fn attach(mut self, attachment: Attachment) -> Self {
-        self.beside_mut().attachments.push(attachment);
+        self.extras_mut().attachments.push(attachment);
         self
     }
 
     /// Sets data from which a user interface can render the result; the model does not read it.
     #[must_use]
     pub fn display(mut self, display: Value) -> Self {
-        self.beside_mut().display = Some(display);
+        self.extras_mut().display = Some(display);
         self
     }
 
@@ -131,9 +131,9 @@ impl Output {
     /// assert_eq!(output.as_text(), "first\nlast\n");
     /// ```
     #[must_use]
-    pub fn dropped(mut self, lines: usize, bytes: usize) -> Self {
+    pub fn report_dropped(mut self, lines: usize, bytes: usize) -> Self {
         if (lines, bytes) != (0, 0) {
-            self.beside_mut().dropped = Some(Dropped { lines, bytes, mark: String::new() });
+            self.extras_mut().dropped = Some(DroppedOutput { lines, bytes, marker: String::new() });
         }
         self
     }
@@ -141,10 +141,10 @@ impl Output {
     /// Sets the marker that stands in the text at the position of the
     /// [dropped output](Self::report_dropped). The marker does not count as output.
     #[must_use]
-    pub fn marked(mut self, mark: impl Into<String>) -> Self {
+    pub fn dropped_marker(mut self, mark: impl Into<String>) -> Self {
         let dropped = self.beside.as_mut().and_then(|beside| beside.dropped.as_mut());
         if let Some(dropped) = dropped {
-            dropped.mark = mark.into();
+            dropped.marker = mark.into();
         }
         self
     }
@@ -155,8 +155,8 @@ impl Output {
     /// When the text is truncated, these bytes are counted. Each character of the text counts as
     /// in UTF-8, except `\u{fffd}`, which replaces invalid bytes.
     #[must_use]
-    pub fn made_of(mut self, bytes: usize) -> Self {
-        self.beside_mut().made_of = Some(bytes);
+    pub fn original_bytes(mut self, bytes: usize) -> Self {
+        self.extras_mut().original_bytes = Some(bytes);
         self
     }
 
@@ -176,7 +176,7 @@ impl Output {
     /// ```
     #[must_use]
     pub fn heading(mut self, bytes: usize) -> Self {
-        self.beside_mut().heading = bytes;
+        self.extras_mut().heading = bytes;
         self
     }
 
@@ -184,7 +184,7 @@ impl Output {
     /// is kept when the text is truncated and is not counted.
     #[must_use]
     pub fn footing(mut self, bytes: usize) -> Self {
-        self.beside_mut().footing = bytes;
+        self.extras_mut().footing = bytes;
         self
     }
 
@@ -195,25 +195,25 @@ impl Output {
     /// caller wants to read without losing output.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
-        self.beside_mut().limit = Some(bytes);
+        self.extras_mut().limit = Some(bytes);
         self
     }
 
     /// Returns whether the output has only text.
     #[inline]
-    pub(crate) fn is_bare(&self) -> bool {
+    pub(crate) fn is_text_only(&self) -> bool {
         self.beside.is_none()
     }
 
     /// Splits the text into the heading and the rest.
-    pub(crate) fn parts(&self) -> (&str, &str) {
+    pub(crate) fn split_heading(&self) -> (&str, &str) {
         let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
         self.text.split_at_checked(heading).unwrap_or(("", &self.text))
     }
 
     /// Splits the text into heading, body and footing. Only the body is counted and truncated.
     pub(crate) fn sections(&self) -> (&str, &str, &str) {
-        let (heading, rest) = self.parts();
+        let (heading, rest) = self.split_heading();
         let footing = self.beside.as_ref().map_or(0, |beside| beside.footing);
         let end = rest.len().checked_sub(footing);
         match end.and_then(|end| rest.split_at_checked(end)) {
@@ -223,17 +223,17 @@ impl Output {
     }
 
     /// Returns the size of the original data, if the text differs from it.
-    pub(crate) fn source_bytes(&self) -> Option<usize> {
-        self.beside.as_ref()?.made_of
+    pub(crate) fn original_byte_count(&self) -> Option<usize> {
+        self.beside.as_ref()?.original_bytes
     }
 
     /// Returns the limit that the tool requested for the text after the heading.
-    pub(crate) fn own_limit(&self) -> Option<usize> {
+    pub(crate) fn requested_limit(&self) -> Option<usize> {
         self.beside.as_ref()?.limit
     }
 
     /// Returns the dropped output that the tool reported.
-    pub(crate) fn dropped_counts(&self) -> Option<Dropped> {
+    pub(crate) fn dropped_counts(&self) -> Option<DroppedOutput> {
         self.beside.as_ref()?.dropped.clone()
     }
 
@@ -252,23 +252,23 @@ impl Output {
     /// Returns the structured value, if there is one.
     #[must_use]
     pub fn to_structured(&self) -> Option<Value> {
-        match self.form {
-            Form::Json => serde_json::from_str(&self.text).ok(),
-            Form::Text => self.beside.as_ref()?.structured.clone(),
+        match self.format {
+            TextFormat::Json => serde_json::from_str(&self.text).ok(),
+            TextFormat::Text => self.beside.as_ref()?.structured.clone(),
         }
     }
 
     /// Returns whether the text is a structured value as JSON.
     #[must_use]
     pub fn is_json(&self) -> bool {
-        self.form == Form::Json
+        self.format == TextFormat::Json
     }
 
     /// Returns the result as JSON text: the structured value, or the text as a string.
     #[must_use]
     #[inline]
     pub fn into_json(mut self) -> String {
-        if self.form == Form::Json {
+        if self.format == TextFormat::Json {
             return self.text;
         }
         match self.beside.take().and_then(|beside| beside.structured) {
@@ -307,10 +307,10 @@ impl Output {
     /// A replaced JSON text stays available to programs as the structured value, so truncation
     /// for the model does not affect programs.
     pub fn replace_text(&mut self, text: String) {
-        if self.form == Form::Json {
+        if self.format == TextFormat::Json {
             let structured = self.to_structured();
-            self.beside_mut().structured = structured;
-            self.form = Form::Text;
+            self.extras_mut().structured = structured;
+            self.format = TextFormat::Text;
         }
         let (heading, _, footing) = self.sections();
         let keeps = (text.starts_with(heading), text.ends_with(footing));
@@ -318,12 +318,12 @@ impl Output {
             beside.heading *= usize::from(keeps.0);
             beside.footing *= usize::from(keeps.1);
             // The size belongs to the replaced text.
-            beside.made_of = None;
+            beside.original_bytes = None;
         }
         self.text = text;
     }
 
-    fn beside_mut(&mut self) -> &mut Beside {
+    fn extras_mut(&mut self) -> &mut OutputExtras {
         self.beside.get_or_insert_default()
     }
 }
@@ -339,7 +339,7 @@ impl fmt::Debug for Output {
                 .field("attachments", &beside.attachments)
                 .field("display", &beside.display)
                 .field("dropped", &beside.dropped)
-                .field("made_of", &beside.made_of)
+                .field("made_of", &beside.original_bytes)
                 .field("heading", &beside.heading)
                 .field("footing", &beside.footing)
                 .field("limit", &beside.limit);
@@ -382,14 +382,14 @@ pub struct Attachment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// The content or its location.
-    pub data: Data,
+    pub data: AttachmentData,
 }
 
 /// The content of an attachment, or its location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Data {
+pub enum AttachmentData {
     /// The content.
     Bytes(Vec<u8>),
     /// A URI from which the content can be fetched.
@@ -400,30 +400,30 @@ impl Attachment {
     /// Creates an attachment with content.
     #[must_use]
     pub fn bytes(mime: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self::new(mime.into(), Data::Bytes(bytes))
+        Self::new(mime.into(), AttachmentData::Bytes(bytes))
     }
 
     /// Creates an attachment that refers to a URI.
     #[must_use]
     pub fn uri(mime: impl Into<String>, uri: impl Into<String>) -> Self {
-        Self::new(mime.into(), Data::Uri(uri.into()))
+        Self::new(mime.into(), AttachmentData::Uri(uri.into()))
     }
 
-    fn new(mime: String, data: Data) -> Self {
+    fn new(mime: String, data: AttachmentData) -> Self {
         let (name, title, description, size, origin) = Default::default();
         Self { mime, name, title, description, size, origin, data }
     }
 
     /// Sets the name.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
     /// Sets the URI of the resource of which the bytes are a copy.
     #[must_use]
-    pub fn copied_from(mut self, uri: impl Into<String>) -> Self {
+    pub fn with_origin(mut self, uri: impl Into<String>) -> Self {
         self.origin = Some(uri.into());
         self
     }
@@ -432,8 +432,8 @@ impl Attachment {
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = match &self.data {
-            Data::Bytes(bytes) => format!("{} bytes", bytes.len()),
-            Data::Uri(uri) => uri.clone(),
+            AttachmentData::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            AttachmentData::Uri(uri) => uri.clone(),
         };
         write!(f, "Attachment({}, {:?}, {size})", self.mime, self.name)
     }

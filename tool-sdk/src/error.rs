@@ -151,11 +151,11 @@ impl ToolError {
     /// Creates an error of `kind`; the model reads `message`.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
-        Self::worded(kind, message.to_string())
+        Self::from_message(kind, message.to_string())
     }
 
     /// Creates an error of `kind` from an owned message.
-    pub(crate) fn worded(kind: ErrorKind, message: String) -> Self {
+    pub(crate) fn from_message(kind: ErrorKind, message: String) -> Self {
         Self(Box::new(Inner { kind, message, hint: None, source: None, output: None }))
     }
 
@@ -207,7 +207,7 @@ impl ToolError {
     /// Adds output of the failed tool: attachments and a structured value. Its text is not shown,
     /// because the model reads the message.
     #[must_use]
-    pub fn giving(mut self, output: Output) -> Self {
+    pub fn with_output(mut self, output: Output) -> Self {
         self.0.output = Some(Box::new(output));
         self
     }
@@ -220,25 +220,25 @@ impl ToolError {
 
     /// Truncates message and hint to `max` bytes in total. The start of each is kept, and at least
     /// a quarter of the limit is reserved for the hint.
-    pub(crate) fn shorten(&mut self, max: usize) {
-        let room = self.shorten_hint(max);
-        cut(&mut self.0.message, room);
+    pub(crate) fn truncate_to(&mut self, max: usize) {
+        let room = self.truncate_hint(max);
+        truncate_text(&mut self.0.message, room);
     }
 
     /// Truncates the hint like [`truncate_to`](Self::truncate_to), and returns the number of bytes
     /// that remain for the message.
-    pub(crate) fn shorten_hint(&mut self, max: usize) -> usize {
+    pub(crate) fn truncate_hint(&mut self, max: usize) -> usize {
         let Inner { message, hint, .. } = &mut *self.0;
         let Some(hint) = hint else { return max };
-        let room = max.saturating_sub(HINT.len());
-        cut(hint, room.saturating_sub(message.len()).max(room / 4));
+        let room = max.saturating_sub(HINT_SEPARATOR.len());
+        truncate_text(hint, room.saturating_sub(message.len()).max(room / 4));
         room.saturating_sub(hint.len())
     }
 
     /// Returns whether message and hint have at most `max` bytes in total.
     #[inline]
     pub(crate) fn is_within(&self, max: usize) -> bool {
-        let hint = self.0.hint.as_ref().map_or(0, |hint| HINT.len() + hint.len());
+        let hint = self.0.hint.as_ref().map_or(0, |hint| HINT_SEPARATOR.len() + hint.len());
         self.0.message.len() + hint <= max
     }
 
@@ -273,10 +273,10 @@ impl ToolError {
 }
 
 /// The separator between message and hint.
-const HINT: &str = "\nhint: ";
+const HINT_SEPARATOR: &str = "\nhint: ";
 
 /// Truncates a text to `max` bytes, including a note of how many bytes were left out.
-fn cut(text: &mut String, max: usize) {
+fn truncate_text(text: &mut String, max: usize) {
     const NOTE: usize = " [18446744073709551615 more bytes left out]".len();
     if text.len() > max {
         let kept = text.floor_char_boundary(max.saturating_sub(NOTE));
@@ -290,7 +290,7 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         match &self.0.hint {
-            Some(hint) => write!(f, "{HINT}{hint}"),
+            Some(hint) => write!(f, "{HINT_SEPARATOR}{hint}"),
             None => Ok(()),
         }
     }
@@ -330,7 +330,7 @@ mod tests {
     fn message_and_hint_share_the_limit() {
         let both = |message: usize, hint: usize| {
             let mut error = ToolError::failed("é".repeat(message)).hint("h".repeat(hint));
-            error.shorten(4096);
+            error.truncate_to(4096);
             (error.to_string().len(), error.message().len(), error.suggestion().unwrap().len())
         };
         assert_eq!(both(10, 10), (37, 20, 10));
@@ -341,7 +341,7 @@ mod tests {
             assert!(of_message >= (message * 2).min(2900) && of_hint >= hint.min(900));
         }
         let mut plain = ToolError::failed("m".repeat(5000));
-        plain.shorten(4096);
+        plain.truncate_to(4096);
         let text = plain.to_string();
         assert!(text.len() <= 4096 && text.ends_with(" more bytes left out]"), "{text}");
     }

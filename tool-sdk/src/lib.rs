@@ -122,10 +122,10 @@ mod guide {
     mod top_readme {}
 }
 
-pub use self::audit::{Answer, Audit, AuditLog, AuditRecord, Audited};
+pub use self::audit::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
 pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
-pub use self::content::{Attachment, Data, Output};
+pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
     Asking, Client, Context, Elicited, FromContext, FromContextRef, Inquiries, Inquiring, Inquiry,
     InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
@@ -138,7 +138,7 @@ pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, 
 pub use self::hook::external::{ExternalHooks, HookConfigError};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority};
 pub use self::loop_guard::LoopGuard;
-pub use self::name::{InvalidName, ToolName};
+pub use self::name::{InvalidToolName, ToolName};
 pub use self::permission::{
     Action, ApprovalStore, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Extent,
     Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
@@ -150,10 +150,10 @@ pub use self::redact::Redactor;
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;
 pub use self::registry::{
-    Conflict, FileError, Registry, RegistryBuilder, RegistryError, ToolsFile,
+    Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
 };
 pub use self::schema::{Schema, SchemaError};
-pub use self::store::StoreError;
+pub use self::store::PrivateFileError;
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
 #[cfg(feature = "mcp")]
@@ -168,12 +168,15 @@ pub use self::tool::{
     IntoTools, InvalidArgs, Json, Label, Parallel, Param, Place, Prepared, Refinement, Running,
     Source, Subject, Tool, ToolFn, ToolMethods, Truncate,
 };
-pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
-pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
+pub use self::toolset::{
+    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
+};
+pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
-    Changes, DirEntry, Draft, Drafts, Durability, FileKind, FileLocks, FileMetadata, Folder,
-    FolderEntry, InMemory, Located, Snapshot, Workspace, WorkspaceError, one_line,
+    DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
+    OpenFolder, PageCacheReader, ResolvedPath, Snapshot, StagedWrite, StagedWrites, Workspace,
+    WorkspaceError, escape_for_display,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]

@@ -34,12 +34,12 @@ impl ToolName {
     /// # Errors
     ///
     /// Fails when `name` is empty, too long, or contains another character.
-    pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, InvalidName> {
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, InvalidToolName> {
         let name = name.into();
         if is_valid(name.as_bytes()) {
             Ok(Self(name))
         } else {
-            Err(InvalidName { name: name.chars().take(80).collect() })
+            Err(InvalidToolName { name: name.chars().take(80).collect() })
         }
     }
 
@@ -126,9 +126,9 @@ impl From<ToolName> for String {
 }
 
 impl TryFrom<String> for ToolName {
-    type Error = InvalidName;
+    type Error = InvalidToolName;
 
-    fn try_from(name: String) -> Result<Self, InvalidName> {
+    fn try_from(name: String) -> Result<Self, InvalidToolName> {
         Self::new(name)
     }
 }
@@ -138,22 +138,22 @@ impl TryFrom<String> for ToolName {
 #[error(
     "`{name}` is not a tool name: 1 to 64 of A-Z a-z 0-9 _ - are allowed, starting with a letter or _"
 )]
-pub struct InvalidName {
+pub struct InvalidToolName {
     name: String,
 }
 
 /// Returns whether `name` matches a glob pattern, in which `*` stands for any text and `?` for one
 /// character.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    matches_where(pattern, name, |wanted, found| wanted == found)
+pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
+    matches_glob_by(pattern, name, |wanted, found| wanted == found)
 }
 
 /// Like [`matches_glob`], but ignores ASCII case.
-pub(crate) fn matches_in_any_case(pattern: &str, name: &str) -> bool {
-    matches_where(pattern, name, |wanted, found| wanted.eq_ignore_ascii_case(&found))
+pub(crate) fn matches_glob_ignore_case(pattern: &str, name: &str) -> bool {
+    matches_glob_by(pattern, name, |wanted, found| wanted.eq_ignore_ascii_case(&found))
 }
 
-fn matches_where(pattern: &str, name: &str, same: impl Fn(char, char) -> bool) -> bool {
+fn matches_glob_by(pattern: &str, name: &str, same: impl Fn(char, char) -> bool) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     // The backtracking position: the state after the last `*`.
     let mut retry = None;
@@ -205,12 +205,15 @@ mod tests {
             ("*?ä", "öäöä"),
             ("a**", "a"),
         ] {
-            assert!(matches(pattern, name), "{pattern} {name}");
-            assert!(matches_in_any_case(&pattern.to_ascii_uppercase(), name), "{pattern} {name}");
+            assert!(matches_glob(pattern, name), "{pattern} {name}");
+            assert!(
+                matches_glob_ignore_case(&pattern.to_ascii_uppercase(), name),
+                "{pattern} {name}"
+            );
         }
         for (pattern, name) in [("read", "look_up"), ("*x", "read"), ("?", ""), ("a*b", "abc")] {
-            assert!(!matches(pattern, name), "{pattern} {name}");
-            assert!(!matches_in_any_case(pattern, name), "{pattern} {name}");
+            assert!(!matches_glob(pattern, name), "{pattern} {name}");
+            assert!(!matches_glob_ignore_case(pattern, name), "{pattern} {name}");
         }
     }
 }

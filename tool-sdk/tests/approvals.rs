@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use tool_sdk::{ApprovalStore, Grant, GrantSource, Grantee, StoreError, ToolName};
+use tool_sdk::{ApprovalStore, Grant, GrantSource, Grantee, PrivateFileError, ToolName};
 
 /// Where a process finds the state folder and the workspace.
 const ROOT: &str = "TOOL_SDK_TEST_APPROVALS";
@@ -28,7 +28,7 @@ fn store(root: &Path) -> ApprovalStore {
     ApprovalStore::open(root.join("approvals"), &workspace)
 }
 
-fn grant(store: &ApprovalStore, patterns: &[String]) -> Result<Vec<String>, StoreError> {
+fn grant(store: &ApprovalStore, patterns: &[String]) -> Result<Vec<String>, PrivateFileError> {
     let to = Grantee::new(ToolName::from_static("run"), "run");
     let grants = patterns.iter().map(|pattern| Grant::new(to.clone(), pattern.as_str()));
     let stored = store.grant(grants.collect(), GrantSource::default())?;
@@ -59,7 +59,7 @@ fn grant_patiently(store: &ApprovalStore, patterns: &[String]) -> Vec<String> {
     for _ in 0..100 {
         match grant(store, patterns) {
             Ok(ids) => return ids,
-            Err(StoreError::Busy { .. }) => {}
+            Err(PrivateFileError::Busy { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -55,13 +55,13 @@ pub mod shell;
 pub mod tools;
 
 #[cfg(any(feature = "fs", feature = "search"))]
-mod look;
-#[cfg(any(feature = "fs", feature = "search"))]
-mod near;
+mod cancel;
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]
-mod stop;
+mod read_task;
+#[cfg(any(feature = "fs", feature = "search"))]
+mod suggest;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod text;
 
-pub use self::profiles::profiles;
+pub use self::profiles::model_profiles;

@@ -9,8 +9,10 @@ tool_sdk::link!(tool_std);
 fn main() -> ExitCode {
     App::linked()
         .version(env!("CARGO_PKG_VERSION"))
-        .shaping(|tools| {
-            tools.with_profiles(tool_std::profiles()).with_variants(tool_std::exec::variants())
+        .with_toolset(|tools| {
+            tools
+                .with_profiles(tool_std::model_profiles())
+                .with_variants(tool_std::exec::variants())
         })
         .main()
 }

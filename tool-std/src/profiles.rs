@@ -6,10 +6,10 @@
 use tool_sdk::ModelProfile;
 
 /// Models that get `apply_patch`.
-const PATCHING: &[&str] = &["gpt-*", "codex*", "*-codex*"];
+const PATCH_MODELS: &[&str] = &["gpt-*", "codex*", "*-codex*"];
 
 /// Models that get `edit_file`: all others, including older and open models of the GPT family.
-const EDITING: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
+const EDIT_MODELS: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
 
 /// Returns the model profiles for a toolset of the standard tools.
 ///
@@ -30,11 +30,11 @@ const EDITING: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
 /// # Ok::<(), tool_sdk::RegistryError>(())
 /// ```
 #[must_use]
-pub fn profiles() -> Vec<ModelProfile> {
+pub fn model_profiles() -> Vec<ModelProfile> {
     vec![
-        ModelProfile::new(PATCHING.iter().copied())
+        ModelProfile::new(PATCH_MODELS.iter().copied())
             .prefer("apply_patch", ["edit_file", "write_file"]),
-        ModelProfile::new(EDITING.iter().copied()).prefer("edit_file", ["apply_patch"]),
+        ModelProfile::new(EDIT_MODELS.iter().copied()).prefer("edit_file", ["apply_patch"]),
     ]
 }
 
@@ -60,13 +60,14 @@ mod tests {
     #[tool(read, register = false)]
     fn look() {}
 
-    fn told(toolset: Toolset, model: &str) -> Vec<String> {
-        let toolset =
-            toolset.with_profiles(profiles()).for_session(&Session::new("test").with_model(model));
+    fn visible_tools(toolset: Toolset, model: &str) -> Vec<String> {
+        let toolset = toolset
+            .with_profiles(model_profiles())
+            .for_session(&Session::new("test").with_model(model));
         toolset.view().definitions().map(|definition| definition.name.to_string()).collect()
     }
 
-    fn all() -> Toolset {
+    fn all_tools() -> Toolset {
         let tools = tools![apply_patch, edit_file, write_file, look];
         Toolset::new(Registry::builder().add(tools).build().expect("no conflict"))
     }
@@ -85,7 +86,7 @@ mod tests {
             "codex-mini-latest",
             "openai/codex-1",
         ] {
-            assert_eq!(told(all(), model), ["apply_patch", "look"], "{model}");
+            assert_eq!(visible_tools(all_tools(), model), ["apply_patch", "look"], "{model}");
         }
         for model in [
             "claude-opus-4-5",
@@ -102,17 +103,24 @@ mod tests {
             "qwen3-coder",
             "somebody-else",
         ] {
-            assert_eq!(told(all(), model), ["edit_file", "look", "write_file"], "{model}");
+            assert_eq!(
+                visible_tools(all_tools(), model),
+                ["edit_file", "look", "write_file"],
+                "{model}"
+            );
         }
     }
 
     // F102: a program without one of the tools keeps the other.
     #[test]
-    fn whoever_links_less_is_not_left_without() {
+    fn keeps_a_tool_whose_alternative_is_not_linked() {
         let (gpt, claude) = ("gpt-5", "claude-opus-4-5");
-        assert_eq!(told(all().without(["apply_patch"]), gpt), ["edit_file", "look", "write_file"]);
         assert_eq!(
-            told(all().without(["edit_file"]), claude),
+            visible_tools(all_tools().without(["apply_patch"]), gpt),
+            ["edit_file", "look", "write_file"]
+        );
+        assert_eq!(
+            visible_tools(all_tools().without(["edit_file"]), claude),
             ["apply_patch", "look", "write_file"]
         );
     }

@@ -14,7 +14,7 @@ use tool_sdk::{
     Workspace, tools,
 };
 use tool_std::exec::{exec_command, write_stdin};
-use tool_std::screen::{Shown, Terminal, TerminalBackend, Work, terminal};
+use tool_std::screen::{BackendFuture, ScreenLocation, TerminalBackend, TerminalHandle, terminal};
 
 /// One shell for each host.
 #[derive(Default)]
@@ -39,16 +39,16 @@ impl Shell {
     }
 }
 
-fn shown(process: &BackgroundProcess) -> Shown {
-    Shown::new().session(process.id())
+fn shown(process: &BackgroundProcess) -> ScreenLocation {
+    ScreenLocation::new().session(process.id())
 }
 
 impl TerminalBackend for Shell {
-    fn start<'a>(&'a self, cx: &'a Context) -> Work<'a, Shown> {
+    fn start<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, ScreenLocation> {
         Box::pin(async { Ok(shown(&*self.started(cx)?)) })
     }
 
-    fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool> {
+    fn stop<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, bool> {
         Box::pin(async {
             let Some(process) = self.running() else { return Ok(false) };
             BackgroundProcesses::of_session(cx.session()).remove(process.id());
@@ -57,7 +57,7 @@ impl TerminalBackend for Shell {
         })
     }
 
-    fn status<'a>(&'a self, _: &'a Context) -> Work<'a, Option<Shown>> {
+    fn status<'a>(&'a self, _: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>> {
         Box::pin(async { Ok(self.running().map(|process| shown(&process))) })
     }
 }
@@ -72,8 +72,8 @@ async fn a_terminal_is_started_typed_into_and_ended() {
     let folder = tempfile::tempdir().unwrap();
     let session = Session::new("s")
         .lend(Workspace::open([folder.path()]).unwrap())
-        .lend(Terminal::behind(Shell::default()));
-    let harness = Harness::of(registry()).session(session);
+        .lend(TerminalHandle::from_backend(Shell::default()));
+    let harness = Harness::from_registry(registry()).session(session);
     let terminal = async |action: &str| {
         harness.ok("terminal", json!({ "action": action })).await.as_text().to_owned()
     };
@@ -103,7 +103,7 @@ async fn looking_asks_nobody_and_starting_does() {
     let decision = async |rules: &[&str], action: &str| {
         let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
         let pipeline = Pipeline::new(registry()).mode(Mode::Auto).rules(rules);
-        let session = Session::new("s").lend(Terminal::behind(Shell::default()));
+        let session = Session::new("s").lend(TerminalHandle::from_backend(Shell::default()));
         let call = Call::new("terminal", json!({ "action": action }).to_string());
         pipeline.check(&session, call).await.unwrap().decision.action
     };

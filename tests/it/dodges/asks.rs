@@ -174,7 +174,7 @@ async fn a_denial_holds_for_calls_that_wait_for_their_turn() {
 async fn a_running_tools_ask_is_judged_again() {
     #[derive(Clone, Default)]
     struct Records(Arc<std::sync::Mutex<Vec<String>>>);
-    impl Audit for Records {
+    impl AuditSink for Records {
         fn record(&self, r: &AuditRecord<'_>) -> std::io::Result<()> {
             self.0.lock().unwrap().push(serde_json::to_string(r).unwrap());
             Ok(())

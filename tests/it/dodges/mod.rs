@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    AgentProfile, ApprovalStore, Approved, Audit, AuditRecord, Batch, Call, Context, Definition,
-    DynamicTool, Grant, GrantSource, Grantee, Hook, HookedCall, InvalidArgs, Lenient, LoopGuard,
-    Mode, Opinion, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, Risk, RiskClass,
-    Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError, ToolName, Toolset,
-    ask_channel, tool, tools,
+    AgentProfile, ApprovalStore, Approved, AuditRecord, AuditSink, Batch, Call, Context,
+    Definition, DynamicTool, Grant, GrantSource, Grantee, Hook, HookedCall, InvalidArgs, Lenient,
+    LoopGuard, Mode, Opinion, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, Risk,
+    RiskClass, Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError,
+    ToolName, Toolset, ask_channel, tool, tools,
 };
 
 /// A tool whose subjects a test chooses.
@@ -185,7 +185,7 @@ async fn a_check_survives_a_panic() {
 #[tokio::test]
 async fn a_refusal_by_a_failing_hook_is_written_down() {
     struct Records(Arc<std::sync::atomic::AtomicUsize>);
-    impl Audit for Records {
+    impl AuditSink for Records {
         fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
             self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             Ok(())

@@ -54,7 +54,8 @@ async fn a_denial_holds_through_links() {
 async fn a_folder_that_may_only_be_read_says_so() {
     let lent = TempDir::new().unwrap();
     let mut desk = Desk::with_rules(&[], &["allow *"]);
-    let workspace = Workspace::open([desk.folder.path()]).unwrap().readable(lent.path()).unwrap();
+    let workspace =
+        Workspace::open([desk.folder.path()]).unwrap().with_read_only(lent.path()).unwrap();
     desk.session = Session::new("s").lend(workspace);
     let path = lent.path().canonicalize().unwrap().join("page");
     let error = desk.error("write_file", json!({ "path": path, "content": "x" })).await;

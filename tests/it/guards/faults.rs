@@ -130,7 +130,7 @@ impl Prepared for Faulty {
     }
 }
 
-impl Audit for Faulty {
+impl AuditSink for Faulty {
     fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
         self.at(Fault::Audit);
         Ok(())
@@ -308,7 +308,7 @@ async fn a_store_that_is_broken_lets_nothing_run() {
 /// Writes down so many records, and panics at the next.
 struct Forgetful(AtomicUsize);
 
-impl Audit for Forgetful {
+impl AuditSink for Forgetful {
     fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
         let left = self.0.fetch_sub(1, Ordering::Relaxed);
         assert!(left > 0, "a defect of the log");

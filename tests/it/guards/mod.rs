@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, ApprovalStore, Approved, Approver, Ask, AskId, Audit, AuditRecord, Batch, Budget, By,
-    Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
+    Action, ApprovalStore, Approved, Approver, Ask, AskId, AuditRecord, AuditSink, Batch, Budget,
+    By, Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
     GrantSource, Grantee, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, Note, OnError,
     Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError,
     Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Subject, Tool, ToolError,
@@ -64,7 +64,7 @@ impl Log {
 /// Writes down what is recorded.
 struct Recording(Log);
 
-impl Audit for Recording {
+impl AuditSink for Recording {
     fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
         let record = serde_json::to_value(record).unwrap();
         self.0.note(format!("record {}", record["what"].as_str().unwrap()));

@@ -80,7 +80,7 @@ impl Client {
 #[tokio::test]
 async fn over_the_protocol() {
     for directly in [true, false] {
-        let server = mcp::Server::new(pipeline(), Session::default()).answering_directly(directly);
+        let server = mcp::Server::new(pipeline(), Session::default()).with_fast_path(directly);
         let eras = [("legacy", Client::legacy(&server).await), ("modern", Client::modern(&server))];
         for (era, mut client) in eras {
             for scenario in scenarios() {

@@ -102,7 +102,7 @@ fn registry() -> Registry {
         }))
         .add(DynamicTool::new(plain("give_up"), |_: Value, _: Context| async {
             let given = Output::default().structured(json!({ "tried": 3 }));
-            Err::<Output, _>(ToolError::failed("no luck").giving(given))
+            Err::<Output, _>(ToolError::failed("no luck").with_output(given))
         }))
         .add(DynamicTool::new(plain("panic"), |_: Value, _: Context| async {
             if true {

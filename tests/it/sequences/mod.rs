@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Approver, Ask, Audit, AuditRecord, Call, Context, Definition, DynamicTool, Events, Hook,
+    Approver, Ask, AuditRecord, AuditSink, Call, Context, Definition, DynamicTool, Events, Hook,
     HookedCall, OnError, Opinion, Outcome, Output, Pipeline, Priority, Registry, Reply, Risk,
     RiskClass, Rule, Schema, Session, Subject, ToolError, ToolName, tool, tools,
 };
@@ -108,7 +108,7 @@ impl Recorder {
     }
 }
 
-impl Audit for Recorder {
+impl AuditSink for Recorder {
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()> {
         let mut value = serde_json::to_value(record).unwrap();
         self.0.lock().unwrap().normalize(&mut value);
@@ -120,7 +120,7 @@ impl Audit for Recorder {
 /// An audit log that cannot keep anything.
 struct BrokenAudit;
 
-impl Audit for BrokenAudit {
+impl AuditSink for BrokenAudit {
     fn record(&self, _: &AuditRecord<'_>) -> io::Result<()> {
         Err(io::Error::other("the disk is full"))
     }

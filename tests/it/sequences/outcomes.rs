@@ -141,7 +141,9 @@ impl RemoteConnection for Server {
             "properties": { "text": { "type": "string", "maxLength": 8 } },
             "required": ["text"],
         });
-        Box::pin(async { Ok(vec![RemoteTool::new("echo", schema).with_description("Echoes a text.")]) })
+        Box::pin(async {
+            Ok(vec![RemoteTool::new("echo", schema).with_description("Echoes a text.")])
+        })
     }
 
     fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
@@ -158,7 +160,8 @@ async fn records_foreign_tools() {
         let scenario =
             Scenario::new(&recorder, &name, |pipeline| pipeline.rules(rules(rule.as_slice())));
         let upstreams = ServerManager::for_pipeline(&scenario.pipeline);
-        let reach = TransportConfig::custom(|| async { Ok(Arc::new(Server) as Arc<dyn RemoteConnection>) });
+        let reach =
+            TransportConfig::custom(|| async { Ok(Arc::new(Server) as Arc<dyn RemoteConnection>) });
         upstreams.add(ServerConfig::new("s", reach).unwrap()).unwrap();
         upstreams.connect("s").await.unwrap();
         scenario.call_as("c1", "mcp__s__echo", r#"{"text": "a"}"#).await;

@@ -152,7 +152,7 @@ impl First {
 }
 
 fn listing(tools: &Toolset) -> Arc<str> {
-    provider::listing(&tools.view(), Dialect::Mcp)
+    provider::encode_listing(&tools.view(), Dialect::Mcp)
 }
 
 /// Lists a hundred tools for the first time in this program; prints nanoseconds per tool.

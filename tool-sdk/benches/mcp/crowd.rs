@@ -17,7 +17,7 @@ pub(crate) fn server() -> Result<Server, Box<dyn Error>> {
 
 /// What the server tells of its tools.
 pub(crate) fn list() -> Result<Arc<str>, Box<dyn Error>> {
-    Ok(provider::listing(&pipeline()?.toolset().view(), Dialect::Mcp))
+    Ok(provider::encode_listing(&pipeline()?.toolset().view(), Dialect::Mcp))
 }
 
 fn pipeline() -> Result<Pipeline, Box<dyn Error>> {

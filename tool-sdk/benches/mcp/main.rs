@@ -39,7 +39,7 @@ use std::io;
 use std::process::Command;
 
 use tokio::net::TcpListener;
-use tool_sdk::mcp::{Http, Server};
+use tool_sdk::mcp::{HttpOptions, Server};
 
 use figures::Figures;
 
@@ -51,13 +51,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     match args.next().as_deref() {
         Some("hand") => Ok(hand::serve(&hand::list(1))?),
         Some("sdk") => sdk::serve(&sdk::server()?),
-        Some("rmcp") => sdk::serve(&sdk::server()?.answering_directly(false)),
+        Some("rmcp") => sdk::serve(&sdk::server()?.with_fast_path(false)),
         Some("hand-crowd") => Ok(hand::serve(&hand::list(crowd::TOOLS))?),
         Some("hand-same") => Ok(hand::serve(&crowd::list()?)?),
         Some("sdk-crowd") => sdk::serve(&crowd::server()?),
         Some("web-hand") => serve_http(None),
         Some("web") => serve_http(Some(sdk::server()?)),
-        Some("web-rmcp") => serve_http(Some(sdk::server()?.answering_directly(false))),
+        Some("web-rmcp") => serve_http(Some(sdk::server()?.with_fast_path(false))),
         Some("lists") => Ok(lists()?),
         Some("program") => Ok(program(&args.next().unwrap_or_default())?),
         _ => Ok(compare()?),
@@ -71,7 +71,9 @@ fn serve_http(server: Option<Server>) -> Result<(), Box<dyn Error>> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("{}", listener.local_addr()?);
         match server {
-            Some(server) => server.serve_http(listener, Http::new(web::TOKEN.parse()?)).await?,
+            Some(server) => {
+                server.serve_http(listener, HttpOptions::new(web::TOKEN.parse()?)).await?
+            }
             None => hand::serve_http(listener).await?,
         }
         Ok(())

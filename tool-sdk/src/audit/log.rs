@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::{Audit, AuditRecord, Audited};
-use crate::redact::{Redactor, Spotted};
+use super::{AuditEvent, AuditRecord, AuditSink};
+use crate::redact::{DetectedSecrets, Redactor};
 use crate::store::place;
 use crate::tool::Subject;
 
@@ -29,7 +29,7 @@ use crate::tool::Subject;
 pub struct AuditLog {
     file: File,
     /// Whether the last line may be incomplete, because a write failed.
-    cut: AtomicBool,
+    has_partial_line: AtomicBool,
     path: PathBuf,
     redactor: Redactor,
 }
@@ -43,47 +43,47 @@ impl AuditLog {
     /// or not a regular file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
         let path = path.as_ref();
-        let mut file = place::options().read(true).append(true).create(true).open(path)?;
+        let mut file = place::open_options().read(true).append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "the audit log is not a regular file",
             ));
         }
-        close_to_others(&file)?;
+        make_private(&file)?;
         let cut = AtomicBool::new(!is_at_line_start(&mut file)?);
-        Ok(Self { file, cut, path: place::real(path), redactor })
+        Ok(Self { file, has_partial_line: cut, path: place::canonicalize_existing(path), redactor })
     }
 }
 
-impl Audit for AuditLog {
+impl AuditSink for AuditLog {
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()> {
         let mut value = serde_json::to_value(record)?;
-        let mut spotted = Spotted::in_arguments(&self.redactor, record.made_of);
-        if let Audited::Decided { subjects, .. } = record.what {
+        let mut spotted = DetectedSecrets::from_arguments(&self.redactor, record.argument_texts);
+        if let AuditEvent::Decided { subjects, .. } = record.event {
             let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
-            texts.for_each(|text| spotted.look_at(&self.redactor, text));
+            texts.for_each(|text| spotted.scan_text(&self.redactor, text));
         }
         // Redact before serializing, because JSON escapes would hide a secret with quotes.
         self.redactor.redact_value(&mut value);
         // Only the reason may be truncated and so contain a fragment of a secret.
         if let Some(Value::String(reason)) = value.get_mut("reason") {
-            self.redactor.scrub_told(reason, &spotted);
+            self.redactor.redact_call_text(reason, &spotted);
         }
         let mut line = value.to_string();
         line.push('\n');
-        if self.cut.swap(false, Ordering::Relaxed) {
+        if self.has_partial_line.swap(false, Ordering::Relaxed) {
             // End the incomplete line, so that this record starts on its own line.
             line.insert(0, '\n');
         }
-        let written = place::put(&self.file, line.as_bytes());
+        let written = place::append_to(&self.file, line.as_bytes());
         if written.is_err() {
-            self.cut.store(true, Ordering::Relaxed);
+            self.has_partial_line.store(true, Ordering::Relaxed);
         }
         written
     }
 
-    fn file(&self) -> Option<&Path> {
+    fn file_path(&self) -> Option<&Path> {
         Some(&self.path)
     }
 }
@@ -100,7 +100,7 @@ fn is_at_line_start(file: &mut File) -> io::Result<bool> {
 
 /// Sets the mode; the mode given at opening applies to new files only.
 #[cfg(unix)]
-fn close_to_others(file: &File) -> io::Result<()> {
+fn make_private(file: &File) -> io::Result<()> {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 

@@ -45,7 +45,7 @@ use crate::tool::{Definition, Source, Subject};
 ///     }
 /// }
 /// ```
-pub trait Audit: Send + Sync {
+pub trait AuditSink: Send + Sync {
     /// Writes one record. Called from many threads at once.
     ///
     /// # Errors
@@ -54,18 +54,18 @@ pub trait Audit: Send + Sync {
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()>;
 
     /// Returns the canonical path of the log file; no tool may write to it.
-    fn file(&self) -> Option<&Path> {
+    fn file_path(&self) -> Option<&Path> {
         None
     }
 }
 
 /// Returns whether the canonical `path` is the log file of `audit`.
-pub(crate) fn is_file(audit: &dyn Audit, path: &Path) -> bool {
-    audit.file().is_some_and(|file| place::leads_through(path, file))
+pub(crate) fn is_audit_file(audit: &dyn AuditSink, path: &Path) -> bool {
+    audit.file_path().is_some_and(|file| place::is_at_or_below(path, file))
 }
 
 /// Writes `record`; a panic of the sink is an error.
-pub(crate) fn keep(audit: &dyn Audit, record: &AuditRecord<'_>) -> io::Result<()> {
+pub(crate) fn write_record(audit: &dyn AuditSink, record: &AuditRecord<'_>) -> io::Result<()> {
     catch_unwind(AssertUnwindSafe(|| audit.record(record)))
         .unwrap_or_else(|_| Err(io::Error::other("the audit sink panicked")))
 }
@@ -102,17 +102,17 @@ pub struct AuditRecord<'a> {
     pub changed_by: &'a [String],
     /// What happened.
     #[serde(flatten)]
-    pub what: Audited<'a>,
+    pub event: AuditEvent<'a>,
     /// All versions of the call's arguments as text. Their secrets are redacted in the record.
     #[serde(skip)]
-    pub(crate) made_of: &'a [&'a str],
+    pub(crate) argument_texts: &'a [&'a str],
 }
 
 /// What happened to a call.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Audited<'a> {
+pub enum AuditEvent<'a> {
     /// A decision whether the call may run.
     Decided {
         /// The decision.
@@ -122,18 +122,18 @@ pub enum Audited<'a> {
         /// The reason.
         reason: &'a str,
         /// The rules that led to the decision.
-        #[serde(serialize_with = "as_written")]
+        #[serde(serialize_with = "serialize_rules")]
         rules: &'a [Rule],
         /// The resources that the call acts on.
         subjects: &'a [Subject],
         /// The response to the approval request, if there was one.
         #[serde(skip_serializing_if = "Option::is_none")]
-        answer: Option<Answer<'a>>,
+        answer: Option<AuditAnswer<'a>>,
     },
     /// The call ran.
     Ran {
         /// `ok`, or the kind of the error.
-        #[serde(serialize_with = "ok_or_kind")]
+        #[serde(serialize_with = "serialize_outcome")]
         outcome: Result<(), ErrorKind>,
         /// The duration in milliseconds.
         elapsed_ms: u64,
@@ -147,7 +147,7 @@ pub enum Audited<'a> {
 /// The response to an approval request.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Answer<'a> {
+pub struct AuditAnswer<'a> {
     /// The person who responded, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<&'a str>,
@@ -164,7 +164,7 @@ impl<'a> AuditRecord<'a> {
         definition: &'a Definition,
         call: &'a CallId,
         fingerprint: &'a Fingerprint,
-        what: Audited<'a>,
+        event: AuditEvent<'a>,
     ) -> Self {
         Self {
             time: SystemTime::now(),
@@ -177,16 +177,16 @@ impl<'a> AuditRecord<'a> {
             permission: definition.permission(),
             fingerprint,
             changed_by: &[],
-            what,
-            made_of: &[],
+            event,
+            argument_texts: &[],
         }
     }
 }
 
-impl<'a> Audited<'a> {
+impl<'a> AuditEvent<'a> {
     /// Creates the event of a decision, with the response to its approval request.
     #[must_use]
-    pub fn decided(decision: &'a Decision, answer: Option<Answer<'a>>) -> Self {
+    pub fn from_decision(decision: &'a Decision, answer: Option<AuditAnswer<'a>>) -> Self {
         Self::Decided {
             decision: decision.action,
             by: decision.by,
@@ -198,7 +198,7 @@ impl<'a> Audited<'a> {
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> AuditAnswer<'a> {
     /// Creates an answer from a response and the person who gave it.
     #[must_use]
     pub const fn new(reply: &'a Reply, who: Option<&'a str>) -> Self {
@@ -207,22 +207,25 @@ impl<'a> Answer<'a> {
 }
 
 /// Serializes rules as text with their scope and origin.
-fn as_written<S: Serializer>(rules: &&[Rule], to: S) -> Result<S::Ok, S::Error> {
+fn serialize_rules<S: Serializer>(rules: &&[Rule], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Written<'a> {
+    struct RuleEntry<'a> {
         rule: String,
         scope: Scope,
         #[serde(skip_serializing_if = "str::is_empty")]
         origin: &'a str,
     }
-    to.collect_seq(rules.iter().map(|rule| Written {
+    to.collect_seq(rules.iter().map(|rule| RuleEntry {
         rule: rule.to_string(),
         scope: rule.scope,
         origin: &rule.origin,
     }))
 }
 
-fn ok_or_kind<S: Serializer>(outcome: &Result<(), ErrorKind>, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_outcome<S: Serializer>(
+    outcome: &Result<(), ErrorKind>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
     to.serialize_str(outcome.as_ref().map_or_else(|kind| kind.as_str(), |()| "ok"))
 }
 

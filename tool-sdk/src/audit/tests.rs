@@ -24,7 +24,7 @@ fn decision() -> Decision {
 }
 
 /// Writes a record for the call id `call`.
-fn record(log: &AuditLog, call: &str, what: Audited<'_>) {
+fn record(log: &AuditLog, call: &str, what: AuditEvent<'_>) {
     let session = Session::new("s").with_user("ada").with_agent("coder");
     let (definition, call) = (definition(), CallId::given(call));
     let fingerprint = Fingerprint::of(&definition, "{}", &[]);
@@ -40,12 +40,12 @@ fn an_incomplete_record_does_not_damage_the_next() {
     let path = folder.path().join("audit.jsonl");
     let decision = decision();
     let open = || AuditLog::open(&path, Redactor::default()).unwrap();
-    record(&open(), "c1", Audited::decided(&decision, None));
+    record(&open(), "c1", AuditEvent::from_decision(&decision, None));
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [&whole, &whole[..20]].concat()).unwrap();
     let log = open();
-    record(&log, "c2", Audited::decided(&decision, None));
-    record(&log, "c3", Audited::decided(&decision, None));
+    record(&log, "c2", AuditEvent::from_decision(&decision, None));
+    record(&log, "c3", AuditEvent::from_decision(&decision, None));
     let text = fs::read_to_string(&path).unwrap();
     let calls: Vec<_> = text
         .lines()
@@ -67,15 +67,19 @@ fn records_contain_decision_and_outcome() {
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::default()).unwrap();
     let (decision, reply) = (decision(), Reply::Session { patterns: vec!["git *".to_owned()] });
-    let answer = Answer::new(&reply, Some("ada"));
-    record(&log, "1", Audited::decided(&decision, Some(answer)));
+    let answer = AuditAnswer::new(&reply, Some("ada"));
+    record(&log, "1", AuditEvent::from_decision(&decision, Some(answer)));
     let facts = json!({"argv": ["git", "push"], "exit": 1});
     record(
         &log,
         "1",
-        Audited::Ran { outcome: Err(ErrorKind::Failed), elapsed_ms: 12, facts: facts.as_object() },
+        AuditEvent::Ran {
+            outcome: Err(ErrorKind::Failed),
+            elapsed_ms: 12,
+            facts: facts.as_object(),
+        },
     );
-    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None });
+    record(&log, "2", AuditEvent::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None });
 
     let fingerprint = Fingerprint::of(&definition(), "{}", &[]);
     let head = json!({
@@ -112,7 +116,7 @@ fn records_name_the_hooks_that_changed_the_call() {
     let log = AuditLog::open(&path, Redactor::new(["open-sesame-42"])).unwrap();
     let (session, definition, call) = (Session::new("s"), definition(), CallId::given("1"));
     let fingerprint = Fingerprint::of(&definition, "{}", &[]);
-    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None };
+    let ran = AuditEvent::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None };
     let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, ran);
     log.record(&record).unwrap();
     let names = ["Trim".to_owned(), "open-sesame-42 (PreToolUse[0].hooks[0])".to_owned()];
@@ -137,9 +141,13 @@ fn redacts_secrets_in_records() {
     decision.reason = format!("because {secret}").into();
     decision.subjects = vec![format!("curl https://a:b@host -H '{secret}'").into()];
     decision.rules[0].origin = secret.to_owned();
-    record(&log, secret, Audited::decided(&decision, Some(Answer::new(&reply, None))));
+    record(
+        &log,
+        secret,
+        AuditEvent::from_decision(&decision, Some(AuditAnswer::new(&reply, None))),
+    );
     let facts = json!({"env": {"password": "pw"}, secret: [secret]});
-    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() });
+    record(&log, "2", AuditEvent::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() });
     let text = fs::read_to_string(&path).unwrap();
     for part in ["quoted", "of two lines", "a:b", "\"pw\""] {
         assert!(!text.contains(part), "{part}: {text}");
@@ -163,11 +171,11 @@ fn a_call_cannot_hide_its_arguments() {
         let session = Session::new("s");
         let (definition, call) = (definition(), CallId::given("1"));
         let fingerprint = Fingerprint::of(&definition, &arguments, &[]);
-        let what = Audited::decided(&decision, None);
+        let what = AuditEvent::from_decision(&decision, None);
         let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, what);
         record.time = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
         let made_of = [arguments.as_str()];
-        record.made_of = &made_of;
+        record.argument_texts = &made_of;
         log.record(&record).unwrap();
         let line = lines(&path).pop().unwrap();
         assert!(line["subjects"][0].to_string().contains("rm -rf precious-data"), "{line}");
@@ -191,8 +199,11 @@ fn concurrent_records_are_not_interleaved() {
                 let log = AuditLog::open(path, Redactor::default()).unwrap();
                 let facts = json!({"long": "x".repeat(writer * 3000)});
                 for at in 0..RECORDS {
-                    let ran =
-                        Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() };
+                    let ran = AuditEvent::Ran {
+                        outcome: Ok(()),
+                        elapsed_ms: 1,
+                        facts: facts.as_object(),
+                    };
                     record(&log, &format!("{writer}-{at}"), ran);
                 }
             });
@@ -218,7 +229,7 @@ fn the_log_file_is_private() {
 
     fs::write(folder.path().join("open"), "{}\n").unwrap();
     fs::set_permissions(folder.path().join("open"), fs::Permissions::from_mode(0o666)).unwrap();
-    record(&open("open").unwrap(), "1", Audited::decided(&decision(), None));
+    record(&open("open").unwrap(), "1", AuditEvent::from_decision(&decision(), None));
     assert_eq!(mode("open") & 0o777, 0o600);
     assert_eq!(lines(&folder.path().join("open")).len(), 2);
 

@@ -15,20 +15,20 @@ fn rfc3339(time: SystemTime) -> String {
     const LAST: u64 = 253_402_300_799;
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs().min(LAST);
-    let (year, month, day) = date(seconds / 86_400);
+    let (year, month, day) = civil_date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let millis = since.subsec_millis();
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 /// Converts days since 1970-01-01 to year, month and day.
-fn date(mut day: u64) -> (u64, usize, u64) {
+fn civil_date(mut day: u64) -> (u64, usize, u64) {
     let mut year = 1970;
-    while day >= days_of(year) {
-        day -= days_of(year);
+    while day >= days_in_year(year) {
+        day -= days_in_year(year);
         year += 1;
     }
-    let february = days_of(year) - 337;
+    let february = days_in_year(year) - 337;
     let mut month = 1;
     for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
         if day < days {
@@ -40,7 +40,7 @@ fn date(mut day: u64) -> (u64, usize, u64) {
     (year, month, day + 1)
 }
 
-const fn days_of(year: u64) -> u64 {
+const fn days_in_year(year: u64) -> u64 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     if leap { 366 } else { 365 }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Context, Inquiring, Sight, Stop, ToolFacts};
 use crate::name::ToolName;
-use crate::redact::{Redactor, Spotted};
+use crate::redact::{DetectedSecrets, Redactor};
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -115,9 +115,9 @@ impl Signal {
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         match &mut self {
             Self::Progress { message, .. } => {
-                redactor.scrub_told(message, &Spotted::default());
+                redactor.redact_call_text(message, &DetectedSecrets::default());
             }
-            Self::Output { text } => redactor.scrub(text),
+            Self::Output { text } => redactor.redact_in_place(text),
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
                 redactor.redact_value(value);
             }

@@ -30,8 +30,8 @@ impl Held {
         call: &CallId,
         mut text: String,
     ) -> Option<String> {
-        if !redactor.is_knowing() || text.is_empty() {
-            redactor.scrub(&mut text);
+        if !redactor.has_known_secrets() || text.is_empty() {
+            redactor.redact_in_place(&mut text);
             return Some(text);
         }
         let of = (Arc::clone(session.shared_id()), call.clone());
@@ -39,7 +39,7 @@ impl Held {
         if let Some(before) = held.remove(&of) {
             text.insert_str(0, &before);
         }
-        let settled = redactor.settled(&text);
+        let settled = redactor.stable_prefix_len(&text);
         if settled < text.len() {
             if held.len() >= Self::MOST
                 && let Some(other) = held.keys().next().cloned()
@@ -49,7 +49,7 @@ impl Held {
             held.insert(of, text.split_off(settled));
         }
         drop(held);
-        redactor.scrub(&mut text);
+        redactor.redact_in_place(&mut text);
         (!text.is_empty()).then_some(text)
     }
 
@@ -60,7 +60,7 @@ impl Held {
         session: &Session,
         call: &CallId,
     ) -> Option<String> {
-        if !redactor.is_knowing() {
+        if !redactor.has_known_secrets() {
             return None;
         }
         let mut held = self.lock();
@@ -69,7 +69,7 @@ impl Held {
         }
         let mut text = held.remove(&(Arc::clone(session.shared_id()), call.clone()))?;
         drop(held);
-        redactor.scrub(&mut text);
+        redactor.redact_in_place(&mut text);
         Some(text)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Arguments, Ending, EventKind};
 use crate::permission::{Ask, Decision, Rule};
-use crate::redact::{Redactor, Spotted};
+use crate::redact::{DetectedSecrets, Redactor};
 use crate::tool::Subject;
 
 impl EventKind {
@@ -15,43 +15,45 @@ impl EventKind {
     /// `arguments` of the call, as they were at any time.
     #[cold]
     pub(crate) fn redact(&mut self, redactor: &Redactor, arguments: &[&str]) {
-        let spotted = || Spotted::in_arguments(redactor, arguments);
+        let spotted = || DetectedSecrets::from_arguments(redactor, arguments);
         match self {
             Self::Pending { arguments, summary, .. } => {
                 if let Some(summary) = summary {
-                    let mut spotted = Spotted::default();
-                    spotted.look_into(redactor, arguments);
-                    redactor.scrub_told(summary, &spotted);
+                    let mut spotted = DetectedSecrets::default();
+                    spotted.scan_value(redactor, arguments);
+                    redactor.redact_call_text(summary, &spotted);
                 }
                 *arguments = arguments.redacted(redactor);
             }
             Self::Started { arguments } => {
                 *arguments = arguments.take().map(|arguments| arguments.redacted(redactor));
             }
-            Self::HookFinished(run) => redactor.scrub_told(&mut run.outcome, &spotted()),
+            Self::HookFinished(run) => redactor.redact_call_text(&mut run.outcome, &spotted()),
             Self::PermissionAsked(ask) => redact_ask(Arc::make_mut(ask), redactor, spotted()),
             Self::Denied(decision) => redact_decision(decision, redactor, spotted()),
             Self::Warned { message } | Self::Progress { message, .. } => {
-                redactor.scrub_told(message, &spotted());
+                redactor.redact_call_text(message, &spotted());
             }
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
                 redactor.redact_value(Arc::make_mut(value));
             }
-            Self::Output { text } => redactor.scrub(text),
+            Self::Output { text } => redactor.redact_in_place(text),
             Self::Completed { title, data, artifacts, .. } => {
                 let names = artifacts.iter_mut().filter_map(|artifact| artifact.name.as_mut());
                 let mut texts = title.iter_mut().chain(names).peekable();
                 if texts.peek().is_some() || data.is_some() {
                     let spotted = spotted();
-                    texts.for_each(|text| redactor.scrub_told(text, &spotted));
+                    texts.for_each(|text| redactor.redact_call_text(text, &spotted));
                     if let Some(data) = data {
-                        redactor.scrub_told_value(Arc::make_mut(data), &spotted);
+                        redactor.redact_call_value(Arc::make_mut(data), &spotted);
                     }
                 }
             }
             Self::Failed(Ending { message, .. })
             | Self::Aborted(Ending { message, .. })
-            | Self::TimedOut(Ending { message, .. }) => redactor.scrub_told(message, &spotted()),
+            | Self::TimedOut(Ending { message, .. }) => {
+                redactor.redact_call_text(message, &spotted())
+            }
             Self::HookStarted { .. }
             | Self::PermissionReplied { .. }
             | Self::Looped { .. }
@@ -69,9 +71,9 @@ impl Arguments {
     }
 }
 
-fn redact_ask(ask: &mut Ask, redactor: &Redactor, mut spotted: Spotted) {
+fn redact_ask(ask: &mut Ask, redactor: &Redactor, mut spotted: DetectedSecrets) {
     for value in ask.original.iter().chain([&ask.arguments]) {
-        spotted.look_into(redactor, value);
+        spotted.scan_value(redactor, value);
     }
     look_at_subjects(&mut spotted, &ask.subjects, redactor);
     redactor.redact_value(&mut ask.arguments);
@@ -79,24 +81,24 @@ fn redact_ask(ask: &mut Ask, redactor: &Redactor, mut spotted: Spotted) {
         redactor.redact_value(original);
     }
     if let Some(preview) = &mut ask.preview {
-        redactor.scrub_told_value(preview, &spotted);
+        redactor.redact_call_value(preview, &spotted);
     }
     let told = ask.summary.iter_mut().chain(&mut ask.suggestions).chain([&mut ask.reason]);
-    told.for_each(|text| redactor.scrub_told(text, &spotted));
+    told.for_each(|text| redactor.redact_call_text(text, &spotted));
     redact_subjects(&mut ask.subjects, redactor);
     redact_rules(&mut ask.rules, redactor);
 }
 
-fn redact_decision(decision: &mut Decision, redactor: &Redactor, mut spotted: Spotted) {
+fn redact_decision(decision: &mut Decision, redactor: &Redactor, mut spotted: DetectedSecrets) {
     look_at_subjects(&mut spotted, &decision.subjects, redactor);
-    redactor.scrub_told(decision.reason.to_mut(), &spotted);
+    redactor.redact_call_text(decision.reason.to_mut(), &spotted);
     redact_subjects(&mut decision.subjects, redactor);
     redact_rules(&mut decision.rules, redactor);
 }
 
-fn look_at_subjects(spotted: &mut Spotted, subjects: &[Subject], redactor: &Redactor) {
+fn look_at_subjects(spotted: &mut DetectedSecrets, subjects: &[Subject], redactor: &Redactor) {
     let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
-    texts.for_each(|text| spotted.look_at(redactor, text));
+    texts.for_each(|text| spotted.scan_text(redactor, text));
 }
 
 /// What a call touches is told whole, so that no piece of a secret is in it.
@@ -109,7 +111,7 @@ fn redact_subjects(subjects: &mut [Subject], redactor: &Redactor) {
 fn redact_rules(rules: &mut [Rule], redactor: &Redactor) {
     for rule in rules {
         let mut pattern = rule.pattern.as_str().to_owned();
-        redactor.scrub(&mut pattern);
+        redactor.redact_in_place(&mut pattern);
         rule.pattern = pattern.into();
     }
 }

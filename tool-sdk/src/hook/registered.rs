@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{DynHook, Hook, OnError, Priority};
 use crate::context::Session;
-use crate::name::matches_in_any_case;
+use crate::name::matches_glob_ignore_case;
 use crate::tool::Definition;
 
 /// The limit of a hook that does not say.
@@ -63,12 +63,14 @@ impl Registered {
     #[inline]
     pub(crate) fn sees(&self, definition: &Definition) -> bool {
         self.pattern == "*"
-            || definition.forbidden_names().any(|name| matches_in_any_case(&self.pattern, name))
+            || definition
+                .forbidden_names()
+                .any(|name| matches_glob_ignore_case(&self.pattern, name))
     }
 
     /// Whether it may allow calls of this tool: it may, and speaks of a name that the tool has.
     pub(crate) fn may_allow(&self, definition: &Definition) -> bool {
-        let has = |name| matches_in_any_case(&self.pattern, name);
+        let has = |name| matches_glob_ignore_case(&self.pattern, name);
         self.may_allow && (self.pattern == "*" || definition.names().any(has))
     }
 }

@@ -15,7 +15,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::name::matches;
+use crate::name::matches_glob;
 
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
@@ -168,14 +168,14 @@ impl LoopGuard {
 
 impl Settings {
     fn threshold_for(&self, tool: &str) -> u32 {
-        let own = self.thresholds.iter().rfind(|(pattern, _)| matches(pattern, tool));
+        let own = self.thresholds.iter().rfind(|(pattern, _)| matches_glob(pattern, tool));
         own.map_or(self.threshold, |&(_, times)| times)
     }
 }
 
 impl Exempt {
     fn covers(&self, tool: &str, arguments: &str) -> bool {
-        matches(&self.pattern, tool) && self.when.is_none_or(|when| when(arguments))
+        matches_glob(&self.pattern, tool) && self.when.is_none_or(|when| when(arguments))
     }
 }
 

@@ -11,7 +11,7 @@ use super::authorize::unknown_call_decision;
 use super::denial::denied_error;
 use super::invocation::Invocation;
 use super::session_files;
-use crate::audit::{self, AuditRecord, Audited};
+use crate::audit::{self, AuditEvent, AuditRecord};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
@@ -91,7 +91,7 @@ impl Invocation<'_> {
         let is_unidentified = !is_known && decision.action == Action::Allow;
         let denied = is_unidentified.then(unknown_call_decision);
         let decision = denied.as_ref().unwrap_or(decision);
-        self.write_record(Audited::decided(decision, answer)).map_err(|error| {
+        self.write_record(AuditEvent::from_decision(decision, answer)).map_err(|error| {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)
         })?;
@@ -135,10 +135,10 @@ impl Invocation<'_> {
         let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
         let facts = result.as_ref().ok().and_then(Output::metadata_map);
         let elapsed_ms = millis(self.started.elapsed());
-        let _ = self.write_record(Audited::Ran { outcome, elapsed_ms, facts });
+        let _ = self.write_record(AuditEvent::Ran { outcome, elapsed_ms, facts });
     }
 
-    fn write_record(&self, what: Audited<'_>) -> io::Result<()> {
+    fn write_record(&self, what: AuditEvent<'_>) -> io::Result<()> {
         let (Some(audit), Some(fingerprint)) = (&self.inner.audit, &self.audit_fingerprint) else {
             return Ok(());
         };
@@ -146,8 +146,8 @@ impl Invocation<'_> {
         let mut record =
             AuditRecord::new(self.session, self.definition(), &self.id, fingerprint, what);
         record.changed_by = &self.rewritten_by;
-        record.made_of = &arguments;
-        audit::keep(&**audit, &record)
+        record.argument_texts = &arguments;
+        audit::write_record(&**audit, &record)
     }
 }
 

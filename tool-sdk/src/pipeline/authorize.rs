@@ -27,7 +27,7 @@ use crate::permission::{
     definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, Tool};
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// Why a call is denied whose tool was replaced after the call was looked up.
 const REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
@@ -283,7 +283,7 @@ pub(super) fn evaluate_assuming(
 /// thought about the call for a while.
 pub(super) struct SessionPolicy<'a> {
     inner: &'a PipelineInner,
-    view: &'a View,
+    view: &'a ToolsetView,
     tool_rules: Cow<'a, Ruleset>,
     all_rules: Cow<'a, Ruleset>,
     modes: Modes,
@@ -308,14 +308,14 @@ impl<'a> SessionPolicy<'a> {
     /// Returns the policy for `tool`, or a denial when the tool was removed or replaced.
     pub(super) fn of(
         inner: &'a PipelineInner,
-        view: &'a View,
+        view: &'a ToolsetView,
         session: &Session,
         tool: &Arc<dyn Tool>,
     ) -> Result<Self, Decision> {
         let definition = tool.definition();
         let denied = |reason| Err(Decision::new(Action::Deny, By::Default, reason));
         let Some((current, policy)) =
-            view.find(definition.name.as_str()).and_then(|at| view.at(at))
+            view.find(definition.name.as_str()).and_then(|at| view.entry_at(at))
         else {
             return denied("the tool was taken away");
         };
@@ -325,7 +325,7 @@ impl<'a> SessionPolicy<'a> {
         let of_session = session.policy();
         let (tool_rules, all_rules) = match &of_session {
             Some(own) if !own.rules.is_empty() => (
-                Cow::Owned(policy.rules.with(&own.rules.about(view.names(definition)))),
+                Cow::Owned(policy.rules.with(&own.rules.about(view.tool_names(definition)))),
                 Cow::Owned(view.rules().with(&own.rules)),
             ),
             _ => (Cow::Borrowed(&policy.rules), Cow::Borrowed(view.rules())),
@@ -342,7 +342,7 @@ impl<'a> SessionPolicy<'a> {
         let checks_places = question.checks_places;
         Case {
             own: &self.tool_rules,
-            elsewhere: &|permission| self.all_rules.about(self.view.names_of(permission)),
+            elsewhere: &|permission| self.all_rules.about(self.view.permission_names(permission)),
             modes: self.modes,
             trusting: checks_places && self.trusts_safe_commands,
             class,

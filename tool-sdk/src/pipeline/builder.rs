@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Pipeline;
 use super::inner::PipelineInner;
-use crate::audit::Audit;
+use crate::audit::AuditSink;
 use crate::event::HubOwner;
 use crate::hook::{Hook, Priority, Registered};
 use crate::loop_guard::LoopGuard;
@@ -48,7 +48,7 @@ impl Pipeline {
     /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
     ///
     /// Tools that read files can open them where the session's workspace is lent that folder:
-    /// with [`Workspace::readable`](crate::Workspace::readable), and
+    /// with [`Workspace::with_read_only`](crate::Workspace::readable), and
     /// [`prepare_outputs`](crate::prepare_outputs), which makes it.
     #[must_use]
     pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
@@ -120,7 +120,7 @@ impl Pipeline {
     ///
     /// A call whose decision cannot be written down does not run.
     #[must_use]
-    pub fn audit(self, audit: impl Audit + 'static) -> Self {
+    pub fn audit(self, audit: impl AuditSink + 'static) -> Self {
         self.with(|inner| inner.audit = Some(Arc::new(audit)))
     }
 
@@ -152,7 +152,7 @@ impl Pipeline {
     ) -> Self {
         let hook = Registered::new(pattern, priority, hook);
         self.with(|inner| {
-            let toolset = (*inner.toolset).clone().with_registered(hook.clone());
+            let toolset = (*inner.toolset).clone().with_registered_hook(hook.clone());
             inner.toolset = Arc::new(toolset);
             let mut hooks = inner.hooks.to_vec();
             hooks.push(hook);

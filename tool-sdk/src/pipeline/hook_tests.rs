@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::audit::{Audit, AuditRecord};
+use crate::audit::{AuditRecord, AuditSink};
 use crate::call::Call;
 use crate::content::Output;
 use crate::context::{Context, Session};
@@ -379,7 +379,7 @@ fn a_hook_without_a_name_is_called_so() {
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<Vec<Value>>>);
 
-impl Audit for Records {
+impl AuditSink for Records {
     fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
         let record = serde_json::to_value(record)?;
         self.0.lock().unwrap().push(json!([record["what"], record["changed_by"]]));

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::blocking_jobs::BlockingJobs;
 use super::prompt_clock::PromptClock;
 use super::session_files;
-use crate::audit::{self, Audit};
+use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
 use crate::event::{About, EventKind, Held, Hub};
@@ -21,7 +21,7 @@ use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
-use crate::redact::{Redactor, Spotted};
+use crate::redact::{DetectedSecrets, Redactor};
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
@@ -40,7 +40,7 @@ pub(super) struct PipelineInner {
     pub(super) writable: Option<Arc<[PathBuf]>>,
     pub(super) hooks: Arc<[Registered]>,
     pub(super) guard: Option<LoopGuard>,
-    pub(super) audit: Option<Arc<dyn Audit>>,
+    pub(super) audit: Option<Arc<dyn AuditSink>>,
     /// Removes secrets from events.
     pub(super) redactor: Option<Arc<Redactor>>,
     /// Output that may be the beginning of a secret.
@@ -94,7 +94,7 @@ impl PipelineInner {
                 None => listener.warn(tool, &message),
                 Some(redactor) => {
                     let mut message = message.clone();
-                    redactor.scrub_told(&mut message, &Spotted::default());
+                    redactor.redact_call_text(&mut message, &DetectedSecrets::default());
                     listener.warn(tool, &message);
                 }
             }
@@ -105,7 +105,7 @@ impl PipelineInner {
     /// Returns how events name a tool.
     fn label(&self, session: &Session, name: &ToolName) -> Arc<Label> {
         let view = self.toolset.view_for(session);
-        match view.find(name.as_str()).and_then(|at| view.at(at)) {
+        match view.find(name.as_str()).and_then(|at| view.entry_at(at)) {
             Some((tool, policy)) => Arc::clone(policy.label(tool.definition())),
             None => Arc::new(Label::named(name.clone())),
         }
@@ -168,7 +168,7 @@ impl PipelineInner {
     /// approve its own calls.
     pub(super) fn keeps_state_in(&self, path: &Path) -> bool {
         self.store.as_ref().is_some_and(|store| store.is_around(path))
-            || self.audit.as_ref().is_some_and(|log| audit::is_file(&**log, path))
+            || self.audit.as_ref().is_some_and(|log| audit::is_audit_file(&**log, path))
     }
 
     /// Returns the state that this pipeline keeps for a session.

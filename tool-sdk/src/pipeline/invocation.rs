@@ -102,7 +102,7 @@ impl<'a> Invocation<'a> {
         scheduler: Option<&'a dyn Scheduler>,
     ) -> Self {
         let view = inner.toolset.view_for(session);
-        let found = view.find(&call.name).and_then(|at| view.at(at));
+        let found = view.find(&call.name).and_then(|at| view.entry_at(at));
         let is_tool_known = found.is_some();
         let (tool, label) = match found {
             Some((tool, policy)) => (Arc::clone(tool), Arc::clone(policy.label(tool.definition()))),

@@ -102,7 +102,7 @@ impl Invocation<'_> {
         }
         match result {
             // A heading changes from call to call, so the facts stand for it.
-            Ok(output) => match output.parts() {
+            Ok(output) => match output.split_heading() {
                 ("", text) => state.history.end(&ticket, Ok(text), ""),
                 (_, text) => state.history.end(&ticket, Ok(text), &metadata_text(output)),
             },

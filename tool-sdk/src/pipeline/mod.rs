@@ -65,7 +65,7 @@ use crate::permission::{
 };
 use crate::scheduler::Scheduler;
 use crate::toolset::Toolset;
-use crate::truncate::{RETENTION, sweep};
+use crate::truncate::{RETENTION, sweep_outputs};
 
 /// Runs calls of the tools in a [`Toolset`].
 ///
@@ -208,7 +208,7 @@ impl Pipeline {
     /// Fails when the folder of outputs cannot be read.
     pub fn sweep_outputs(&self) -> std::io::Result<usize> {
         match &self.inner.output_dir {
-            Some(folder) => sweep(folder, RETENTION),
+            Some(folder) => sweep_outputs(folder, RETENTION),
             None => Ok(0),
         }
     }

@@ -58,6 +58,6 @@ impl Arguments for RuleArguments<'_> {
     }
 
     fn is_path(&self, rule: &Rule) -> bool {
-        is_about_files(rule, self.invocation.inner.toolset.everything().iter())
+        is_about_files(rule, self.invocation.inner.toolset.all_tools().iter())
     }
 }

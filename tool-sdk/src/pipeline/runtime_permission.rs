@@ -13,7 +13,7 @@ use super::approval::{ApprovalAnswer, PendingApproval, new_request_id};
 use super::authorize::{PolicyQuestion, SessionPolicy, grantee};
 use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
-use crate::audit::{self, AuditRecord, Audited};
+use crate::audit::{self, AuditEvent, AuditRecord};
 use crate::context::{Context, Inquiring};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
@@ -179,9 +179,9 @@ impl PermissionRequest {
         let Some(audit) = &self.inner.audit else { return true };
         let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());
         let answer = reply.map(ApprovalAnswer::for_audit);
-        let what = Audited::decided(decision, answer);
+        let what = AuditEvent::from_decision(decision, answer);
         let (session, call) = (self.cx.session(), self.cx.call());
         let record = AuditRecord::new(session, definition, call, &fingerprint, what);
-        audit::keep(&**audit, &record).is_ok()
+        audit::write_record(&**audit, &record).is_ok()
     }
 }

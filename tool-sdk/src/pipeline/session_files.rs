@@ -39,7 +39,9 @@ pub(super) fn path_aliases(session: &Session, rules: &Ruleset) -> Vec<Way> {
 #[cfg(feature = "workspace")]
 pub(super) fn is_outside(session: &Session, path: &Path) -> bool {
     let has = |workspace: &Workspace| {
-        path.to_str().and_then(|path| workspace.find(path).ok()).is_some_and(|it| it.is_some())
+        path.to_str()
+            .and_then(|path| workspace.try_resolve(path).ok())
+            .is_some_and(|it| it.is_some())
     };
     session.lent().get::<Workspace>().is_some_and(|workspace| !has(&workspace))
 }

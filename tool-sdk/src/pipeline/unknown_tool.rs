@@ -39,7 +39,7 @@ impl PipelineInner {
     /// Returns the error of a call of `name`, with close names or the first tools there are.
     pub(super) fn unknown_tool_error(&self, session: &Session, name: &str) -> ToolError {
         let view = self.toolset.view_for(session);
-        view.unknown(name, || {
+        view.unknown_tool_error(name, || {
             let names: Vec<&str> =
                 view.definitions().take(20).map(|definition| definition.name.as_str()).collect();
             match names.as_slice() {

@@ -14,7 +14,7 @@ use crate::context::{Context, Session, Sight, Visibility};
 use crate::effect::RiskClass;
 use crate::permission::{Action, Arguments, Grantee, Modes, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject, Tool};
-use crate::toolset::{View, is_about_files};
+use crate::toolset::{ToolsetView, is_about_files};
 
 /// Returns which files the call may show under `permission`.
 ///
@@ -39,11 +39,11 @@ pub(super) fn visibility_filter(
     if !may_restrict {
         return Sight::EVERYTHING;
     }
-    let tools = inner.toolset.everything();
+    let tools = inner.toolset.all_tools();
     let rules = rules_about_shown_files(&rules, &tools);
     let own = [cx.tool().as_str()];
     let (names, is_shared) = match view.definition(own[0]) {
-        Some(tool) => (view.names(tool).and(own), tool.permission() == permission),
+        Some(tool) => (view.tool_names(tool).and(own), tool.permission() == permission),
         None => (Names::from(&own), false),
     };
     let rules_by_source = VisibilityRules {
@@ -127,7 +127,7 @@ impl VisibilityRules {
 /// The rules about every other tool that has the permission, and about the permission itself
 /// when it is not the tool's own.
 fn rules_of_other_tools(
-    view: &View,
+    view: &ToolsetView,
     tools: &[Arc<dyn Tool>],
     cx: &Context,
     permission: &str,
@@ -136,7 +136,7 @@ fn rules_of_other_tools(
 ) -> Vec<Ruleset> {
     let mut rules_by_source: Vec<Ruleset> = Vec::new();
     if !is_shared {
-        rules_by_source.push(rules.about(view.names_of(permission)));
+        rules_by_source.push(rules.about(view.permission_names(permission)));
     }
     for tool in tools {
         let definition = tool.definition();
@@ -154,8 +154,8 @@ fn rules_of_other_tools(
 
 /// The rules about a tool that also say something about files for other tools: without those
 /// that ask about every call of it, or deny the tool as a whole.
-fn file_rules(rules: &Ruleset, view: &View, tool: &Definition) -> Ruleset {
-    let names = view.names(tool);
+fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset {
+    let names = view.tool_names(tool);
     let rules = rules.about(names.clone());
     // A rule that denies every path denies the tool.
     let of_subjects = |rule: &Rule| Rule { argument: None, ..rule.clone() };

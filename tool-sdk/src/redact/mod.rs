@@ -17,14 +17,14 @@ use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-pub(crate) use self::pieces::Spotted;
-use self::pieces::forms;
+pub(crate) use self::pieces::DetectedSecrets;
+use self::pieces::escaped_forms;
 
 /// The placeholder for a secret.
-const MARK: &str = "[redacted]";
+const REDACTED: &str = "[redacted]";
 
 /// The minimum length of a known secret. Shorter values would match parts of words.
-const SHORTEST: usize = 8;
+const MIN_SECRET_BYTES: usize = 8;
 
 /// Replaces secrets in text by `[redacted]`.
 ///
@@ -40,18 +40,18 @@ const SHORTEST: usize = 8;
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Option<Arc<Known>>,
+    known: Option<Arc<KnownSecrets>>,
 }
 
 /// The known secrets, and the automatons that find them.
-struct Known {
+struct KnownSecrets {
     /// Each secret and each of its lines, in all escaped forms.
     secrets: Vec<String>,
     finder: AhoCorasick,
     /// The secrets of which fragments are redacted too.
-    in_pieces: Vec<String>,
+    fragmented: Vec<String>,
     /// Finds the first and last fragments of secrets, which remain at a truncation.
-    ends: AhoCorasick,
+    end_finder: AhoCorasick,
     /// The length of the longest secret in bytes.
     longest: usize,
 }
@@ -63,58 +63,68 @@ impl Redactor {
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let secrets: Vec<String> = secrets
             .into_iter()
-            .flat_map(|secret| with_lines(secret.as_ref()))
+            .flat_map(|secret| secret_and_lines(secret.as_ref()))
             // A part of the placeholder would be found again in redacted text.
-            .filter(|secret| secret.len() >= SHORTEST && !MARK.contains(secret.as_str()))
-            .flat_map(|secret| forms(&secret))
+            .filter(|secret| {
+                secret.len() >= MIN_SECRET_BYTES && !REDACTED.contains(secret.as_str())
+            })
+            .flat_map(|secret| escaped_forms(&secret))
             .collect();
         let Some(longest) = secrets.iter().map(String::len).max() else { return Self::default() };
-        let in_pieces = secrets.iter().filter(|secret| pieces::is_in_pieces(secret));
+        let in_pieces = secrets.iter().filter(|secret| pieces::has_searchable_fragments(secret));
         let in_pieces: Vec<String> = in_pieces.cloned().collect();
-        let ends = in_pieces.iter().flat_map(|secret| pieces::ends(secret));
+        let ends = in_pieces.iter().flat_map(|secret| pieces::end_fragments(secret));
         let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
         let few = "the secrets of a host are less than a gigabyte";
         let (ends, finder) = (ends.expect(few), finder.expect(few));
-        Self { known: Some(Arc::new(Known { secrets, finder, in_pieces, ends, longest })) }
+        Self {
+            known: Some(Arc::new(KnownSecrets {
+                secrets,
+                finder,
+                fragmented: in_pieces,
+                end_finder: ends,
+                longest,
+            })),
+        }
     }
 
     /// Creates a redactor for the values of environment variables with secret names, such as
     /// `API_TOKEN`, and all secret patterns.
     #[must_use]
     pub fn from_env() -> Self {
-        Self::new(secrets_among(std::env::vars_os()))
+        Self::new(secret_env_values(std::env::vars_os()))
     }
 
     /// Like [`from_env`](Self::from_env), with additional values.
     #[cfg(feature = "mcp")]
-    pub(crate) fn from_env_and<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn from_env_with<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let given = secrets.into_iter().map(|secret| secret.as_ref().to_owned());
-        Self::new(secrets_among(std::env::vars_os()).into_iter().chain(given))
+        Self::new(secret_env_values(std::env::vars_os()).into_iter().chain(given))
     }
 
     /// Returns `text` with its secrets replaced; borrowed when it has none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.found(text) {
+        match self.find_secrets(text) {
             found if found.is_empty() => Cow::Borrowed(text),
-            found => Cow::Owned(marked(text, found)),
+            found => Cow::Owned(replace_ranges(text, found)),
         }
     }
 
     /// Returns the ranges of all secrets in `text`, unordered and possibly overlapping.
-    fn found(&self, text: &str) -> Vec<Range<usize>> {
-        shapes(text).chain(self.known_in(text)).collect()
+    fn find_secrets(&self, text: &str) -> Vec<Range<usize>> {
+        find_patterns(text).chain(self.find_known(text)).collect()
     }
 
     /// Returns the ranges of known values in `text`.
-    fn known_in<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+    fn find_known<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
         let known = self.known.iter();
         let known = known.flat_map(move |known| known.finder.find_overlapping_iter(text));
         known.map(|found| found.range())
     }
 
     /// Redacts `text` in place.
-    pub(crate) fn scrub(&self, text: &mut String) {
+    pub(crate) fn redact_in_place(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }
@@ -124,14 +134,14 @@ impl Redactor {
     /// `password` as a whole.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => self.scrub(text),
+            Value::String(text) => self.redact_in_place(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(members) => {
                 *members = std::mem::take(members)
                     .into_iter()
                     .map(|(key, mut value)| {
                         if is_secret_key(&key) {
-                            mask(&mut value);
+                            mask_value(&mut value);
                         }
                         self.redact_value(&mut value);
                         (self.redact(&key).into_owned(), value)
@@ -144,14 +154,14 @@ impl Redactor {
 }
 
 /// Replaces each of the ranges by the placeholder; overlapping ranges get one.
-fn marked(text: &str, mut secrets: Vec<Range<usize>>) -> String {
+fn replace_ranges(text: &str, mut secrets: Vec<Range<usize>>) -> String {
     secrets.sort_unstable_by_key(|found| found.start);
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for Range { start, end } in secrets {
         if start >= done {
             out.push_str(&text[done..start]);
-            out.push_str(MARK);
+            out.push_str(REDACTED);
         }
         done = done.max(end);
     }
@@ -161,7 +171,7 @@ fn marked(text: &str, mut secrets: Vec<Range<usize>>) -> String {
 
 /// Returns a secret and its lines, because diffs and numbered listings put a prefix before each
 /// line.
-fn with_lines(secret: &str) -> Vec<String> {
+fn secret_and_lines(secret: &str) -> Vec<String> {
     let (whole, lines) = (secret.trim(), secret.trim().lines().map(str::trim));
     std::iter::once(whole).chain(lines.filter(|line| *line != whole)).map(str::to_owned).collect()
 }
@@ -175,10 +185,10 @@ impl fmt::Debug for Redactor {
 }
 
 /// Replaces every string of a value by the placeholder.
-fn mask(value: &mut Value) {
+fn mask_value(value: &mut Value) {
     match value {
-        Value::String(text) if !text.is_empty() => MARK.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::String(text) if !text.is_empty() => REDACTED.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(mask_value),
         _ => {}
     }
 }
@@ -205,13 +215,13 @@ pub(crate) fn is_secret_key(key: &str) -> bool {
 }
 
 /// Returns the values of environment variables with secret names.
-fn secrets_among(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
-    vars.filter(|(name, _)| name.to_str().is_some_and(sounds_secret))
+fn secret_env_values(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    vars.filter(|(name, _)| name.to_str().is_some_and(is_secret_env_name))
         .filter_map(|(_, value)| value.into_string().ok())
         .collect()
 }
 
-fn sounds_secret(name: &str) -> bool {
+fn is_secret_env_name(name: &str) -> bool {
     const WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "COOKIE", "PRIVATE"];
     // `GIT_AUTHOR_NAME` contains `AUTH`, but is not secret and would be redacted everywhere.
     let name = name.to_ascii_uppercase().replace("AUTHOR_", "_");
@@ -219,13 +229,13 @@ fn sounds_secret(name: &str) -> bool {
 }
 
 /// Returns the ranges in `text` that match the pattern of a secret.
-fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
-    SHAPES.captures_iter(text).filter_map(|found| secret_part(&found))
+fn find_patterns(text: &str) -> impl Iterator<Item = Range<usize>> {
+    SECRET_PATTERNS.captures_iter(text).filter_map(|found| secret_range(&found))
 }
 
 /// All secret patterns in one regex, so that a text is scanned once. Word boundaries are ASCII,
 /// because Unicode boundaries make the scan many times slower.
-static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+static SECRET_PATTERNS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r#"(?x)
         # An Authorization header, in HTTP or in source code.
@@ -259,7 +269,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Returns the secret part of a match, or `None` for a false positive.
-fn secret_part(found: &Captures<'_>) -> Option<Range<usize>> {
+fn secret_range(found: &Captures<'_>) -> Option<Range<usize>> {
     if let Some(certain) = found.name("header").or_else(|| found.name("pem")) {
         return Some(certain.range());
     }

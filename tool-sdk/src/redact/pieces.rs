@@ -15,19 +15,19 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{MARK, Redactor, marked, shapes};
+use super::{REDACTED, Redactor, find_patterns, replace_ranges};
 
 /// The number of characters that make a fragment of a secret.
-const PIECE: usize = 8;
+const FRAGMENT_CHARS: usize = 8;
 
 /// The minimum number of characters before a truncation mark, for a secret of the call itself.
-const TOLD: usize = 4;
+const MIN_PREFIX_CHARS: usize = 4;
 
 /// The marks of a truncated text.
-const CUTS: [&str; 2] = ["…", "..."];
+const TRUNCATION_MARKS: [&str; 2] = ["…", "..."];
 
 /// Matches the start of a token at the end of a truncated text.
-static BEGUN: LazyLock<Regex> = LazyLock::new(|| {
+static TOKEN_START: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x) (?-u:\b) (
             (?: sk- | [prs]k_(?:live|test)_ | gh[opsru]_ | github_pat_ | glpat- | xox[abeprs]-
@@ -39,37 +39,37 @@ static BEGUN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The secrets that were detected in the arguments of a call, in all escaped forms.
 #[derive(Default)]
-pub(crate) struct Spotted {
+pub(crate) struct DetectedSecrets {
     all: BTreeSet<String>,
     /// The known values among them.
     known: BTreeSet<String>,
 }
 
-impl Spotted {
+impl DetectedSecrets {
     /// Detects the secrets in the arguments of a call; one text for each version of the arguments.
-    pub(crate) fn in_arguments(redactor: &Redactor, arguments: &[&str]) -> Self {
+    pub(crate) fn from_arguments(redactor: &Redactor, arguments: &[&str]) -> Self {
         let mut spotted = Self::default();
         for (at, text) in arguments.iter().enumerate() {
             if arguments[..at].contains(text) {
                 continue;
             }
             match serde_json::from_str(text) {
-                Ok(value) => spotted.look_into(redactor, &value),
-                Err(_) => spotted.look_at(redactor, text),
+                Ok(value) => spotted.scan_value(redactor, &value),
+                Err(_) => spotted.scan_text(redactor, text),
             }
         }
         spotted
     }
 
     /// Adds the secrets in every string of `value`.
-    pub(crate) fn look_into(&mut self, redactor: &Redactor, value: &Value) {
+    pub(crate) fn scan_value(&mut self, redactor: &Redactor, value: &Value) {
         match value {
-            Value::String(text) => self.look_at(redactor, text),
-            Value::Array(items) => items.iter().for_each(|item| self.look_into(redactor, item)),
+            Value::String(text) => self.scan_text(redactor, text),
+            Value::Array(items) => items.iter().for_each(|item| self.scan_value(redactor, item)),
             Value::Object(members) => {
                 for (key, value) in members {
-                    self.look_at(redactor, key);
-                    self.look_into(redactor, value);
+                    self.scan_text(redactor, key);
+                    self.scan_value(redactor, value);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -77,24 +77,26 @@ impl Spotted {
     }
 
     /// Adds the secrets in `text`.
-    pub(crate) fn look_at(&mut self, redactor: &Redactor, text: &str) {
-        for found in shapes(text) {
+    pub(crate) fn scan_text(&mut self, redactor: &Redactor, text: &str) {
+        for found in find_patterns(text) {
             let secret = &text[found];
             if !self.all.contains(secret) {
-                self.all.extend(forms(secret));
+                self.all.extend(escaped_forms(secret));
             }
         }
-        for found in redactor.known_in(text).filter(|found| is_in_pieces(&text[found.clone()])) {
+        for found in
+            redactor.find_known(text).filter(|found| has_searchable_fragments(&text[found.clone()]))
+        {
             let secret = &text[found];
             if !self.known.contains(secret) {
-                self.known.extend(forms(secret));
-                self.all.extend(forms(secret));
+                self.known.extend(escaped_forms(secret));
+                self.all.extend(escaped_forms(secret));
             }
         }
     }
 
     /// Returns the range at the end of `before` that is a prefix of a secret.
-    fn begun(&self, before: &str) -> Option<Range<usize>> {
+    fn find_trailing_prefix(&self, before: &str) -> Option<Range<usize>> {
         /// Longer prefixes are not searched.
         const MOST: usize = 256;
         let from = before.ceil_char_boundary(before.len().saturating_sub(MOST));
@@ -104,55 +106,55 @@ impl Spotted {
             next.is_some_and(|secret| secret.starts_with(rest))
         };
         let starts = before[from..].char_indices().map(|(at, _)| from + at);
-        let enough = before.char_indices().nth_back(TOLD - 1).map(|(at, _)| at)?;
+        let enough = before.char_indices().nth_back(MIN_PREFIX_CHARS - 1).map(|(at, _)| at)?;
         let at = starts.take_while(|at| *at <= enough).find(is_begun)?;
         Some(at..before.len())
     }
 
     /// Returns the ranges of fragments of known secrets in `text`.
-    fn pieces(&self, text: &str) -> Vec<Range<usize>> {
+    fn find_fragments(&self, text: &str) -> Vec<Range<usize>> {
         if self.known.is_empty() {
             return Vec::new();
         }
-        let of_one = |secret| windows(secret).map(|piece| &secret[piece]);
+        let of_one = |secret| fragment_windows(secret).map(|piece| &secret[piece]);
         let pieces = self.known.iter().map(String::as_str).flat_map(of_one);
-        let pieces: HashSet<&str> = pieces.filter(|piece| !MARK.contains(piece)).collect();
-        windows(text).filter(|piece| pieces.contains(&text[piece.clone()])).collect()
+        let pieces: HashSet<&str> = pieces.filter(|piece| !REDACTED.contains(piece)).collect();
+        fragment_windows(text).filter(|piece| pieces.contains(&text[piece.clone()])).collect()
     }
 }
 
 impl Redactor {
     /// Redacts a text about a call, such as a reason: all secrets, and fragments of the secrets in
     /// its arguments.
-    pub(crate) fn scrub_told(&self, text: &mut String, spotted: &Spotted) {
-        self.scrub(text);
-        let mut pieces = spotted.pieces(text);
-        pieces.extend(self.cut_in(text, spotted));
+    pub(crate) fn redact_call_text(&self, text: &mut String, spotted: &DetectedSecrets) {
+        self.redact_in_place(text);
+        let mut pieces = spotted.find_fragments(text);
+        pieces.extend(self.find_truncated(text, spotted));
         if !pieces.is_empty() {
-            *text = marked(text, pieces);
+            *text = replace_ranges(text, pieces);
         }
     }
 
     /// Redacts every string of a JSON value about a call. The strings may be untruncated, so of
     /// secrets that were found by pattern no fragments are replaced.
-    pub(crate) fn scrub_told_value(&self, value: &mut Value, spotted: &Spotted) {
+    pub(crate) fn redact_call_value(&self, value: &mut Value, spotted: &DetectedSecrets) {
         self.redact_value(value);
-        self.scrub_known(value, spotted);
+        self.redact_known_fragments(value, spotted);
     }
 
-    fn scrub_known(&self, value: &mut Value, spotted: &Spotted) {
+    fn redact_known_fragments(&self, value: &mut Value, spotted: &DetectedSecrets) {
         match value {
             Value::String(text) => {
-                let pieces = spotted.pieces(text);
+                let pieces = spotted.find_fragments(text);
                 if !pieces.is_empty() {
-                    *text = marked(text, pieces);
+                    *text = replace_ranges(text, pieces);
                 }
             }
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| self.scrub_known(item, spotted));
+                items.iter_mut().for_each(|item| self.redact_known_fragments(item, spotted));
             }
             Value::Object(members) => {
-                members.values_mut().for_each(|value| self.scrub_known(value, spotted));
+                members.values_mut().for_each(|value| self.redact_known_fragments(value, spotted));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -160,17 +162,19 @@ impl Redactor {
 
     /// Returns the ranges of a prefix of a secret before a truncation mark, and of a suffix of a
     /// known secret after it. A line may also be truncated without a mark.
-    fn cut_in(&self, text: &str, spotted: &Spotted) -> Vec<Range<usize>> {
-        let known = self.known.as_ref().filter(|known| known.ends.is_match(text));
-        let known = known.map_or(&[][..], |known| &known.in_pieces);
+    fn find_truncated(&self, text: &str, spotted: &DetectedSecrets) -> Vec<Range<usize>> {
+        let known = self.known.as_ref().filter(|known| known.end_finder.is_match(text));
+        let known = known.map_or(&[][..], |known| &known.fragmented);
         let mut found = Vec::new();
-        for (at, cut) in CUTS.iter().flat_map(|cut| text.match_indices(cut)) {
+        for (at, cut) in TRUNCATION_MARKS.iter().flat_map(|cut| text.match_indices(cut)) {
             let before = text[..at].trim_end_matches(' ');
-            found.extend(token_at_end(before));
-            found.extend(spotted.begun(before));
-            found.extend(known.iter().filter_map(|secret| begun(before, secret, PIECE)));
+            found.extend(truncated_token(before));
+            found.extend(spotted.find_trailing_prefix(before));
+            found.extend(
+                known.iter().filter_map(|secret| trailing_prefix(before, secret, FRAGMENT_CHARS)),
+            );
             let start = at + cut.len();
-            found.extend(known.iter().filter_map(|secret| ended(text, start, secret)));
+            found.extend(known.iter().filter_map(|secret| leading_suffix(text, start, secret)));
         }
         if known.is_empty() {
             return found;
@@ -178,8 +182,12 @@ impl Redactor {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let end = start + line.trim_end_matches('\n').len();
-            found.extend(known.iter().filter_map(|secret| begun(&text[..end], secret, PIECE)));
-            found.extend(known.iter().filter_map(|secret| ended(text, start, secret)));
+            found.extend(
+                known
+                    .iter()
+                    .filter_map(|secret| trailing_prefix(&text[..end], secret, FRAGMENT_CHARS)),
+            );
+            found.extend(known.iter().filter_map(|secret| leading_suffix(text, start, secret)));
             start += line.len();
         }
         found
@@ -188,7 +196,7 @@ impl Redactor {
     /// Returns how many bytes of a streamed `text` can be released, because they cannot be the
     /// start of a known secret that continues in the next chunk. The rest is bounded by a few
     /// times the longest secret.
-    pub(crate) fn settled(&self, text: &str) -> usize {
+    pub(crate) fn stable_prefix_len(&self, text: &str) -> usize {
         let Some(known) = &self.known else { return text.len() };
         let from = text.ceil_char_boundary(text.len().saturating_sub(known.longest));
         let is_begun = |at: &usize| {
@@ -199,7 +207,7 @@ impl Redactor {
         let starts = text[from..].char_indices().map(|(at, _)| from + at);
         let Some(mut at) = { starts }.find(is_begun) else { return text.len() };
         // Do not split a secret that was found in `text`.
-        let found = self.found(text);
+        let found = self.find_secrets(text);
         let spanning = |at: usize| {
             found.iter().filter(move |it| it.start < at && at < it.end).map(|it| it.start).min()
         };
@@ -210,14 +218,14 @@ impl Redactor {
     }
 
     /// Returns whether there are known secrets.
-    pub(crate) fn is_knowing(&self) -> bool {
+    pub(crate) fn has_known_secrets(&self) -> bool {
         self.known.is_some()
     }
 }
 
 /// Returns the forms in which a secret occurs in text: verbatim, escaped for display, as JSON, as
 /// Rust `Debug`, and with normalized whitespace.
-pub(super) fn forms(secret: &str) -> Vec<String> {
+pub(super) fn escaped_forms(secret: &str) -> Vec<String> {
     let mut controls = String::with_capacity(secret.len());
     for c in secret.chars() {
         if c.is_control() { controls.extend(c.escape_default()) } else { controls.push(c) }
@@ -238,48 +246,48 @@ pub(super) fn forms(secret: &str) -> Vec<String> {
 
 /// Returns whether fragments of a secret are redacted. Not of an absolute path, because other
 /// paths share its components.
-pub(super) fn is_in_pieces(secret: &str) -> bool {
+pub(super) fn has_searchable_fragments(secret: &str) -> bool {
     !secret.starts_with('/')
 }
 
 /// Returns the first and the last fragment of a secret. A text without both contains no end of it.
-pub(super) fn ends(secret: &str) -> [&str; 2] {
-    let first = secret.char_indices().nth(PIECE).map_or(secret.len(), |(at, _)| at);
-    let last = secret.char_indices().nth_back(PIECE - 1).map_or(0, |(at, _)| at);
+pub(super) fn end_fragments(secret: &str) -> [&str; 2] {
+    let first = secret.char_indices().nth(FRAGMENT_CHARS).map_or(secret.len(), |(at, _)| at);
+    let last = secret.char_indices().nth_back(FRAGMENT_CHARS - 1).map_or(0, |(at, _)| at);
     [&secret[..first], &secret[last..]]
 }
 
 /// Returns the range of a token that is truncated at the end of `before`.
-fn token_at_end(before: &str) -> Option<Range<usize>> {
+fn truncated_token(before: &str) -> Option<Range<usize>> {
     /// Longer tokens are not searched, because a text may have many truncation marks.
     const MOST: usize = 1 << 10;
     let start = before.floor_char_boundary(before.len().saturating_sub(MOST));
-    let found = BEGUN.captures(&before[start..])?;
+    let found = TOKEN_START.captures(&before[start..])?;
     let token = found.get(1).or_else(|| found.get(2))?;
     Some(start + token.start()..start + token.end())
 }
 
 /// Returns all windows of `text` with the length of a fragment.
-fn windows(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn fragment_windows(text: &str) -> impl Iterator<Item = Range<usize>> {
     let starts = text.char_indices().map(|(at, _)| at);
-    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).skip(PIECE - 1);
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).skip(FRAGMENT_CHARS - 1);
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
 /// Returns the range of the longest prefix of a secret at the end of `before`, of at least `least`
 /// characters.
-fn begun(before: &str, secret: &str, least: usize) -> Option<Range<usize>> {
+fn trailing_prefix(before: &str, secret: &str, least: usize) -> Option<Range<usize>> {
     let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8()).skip(least - 1);
     let length = ends.filter(|&end| before.ends_with(&secret[..end])).last()?;
     Some(before.len() - length..before.len())
 }
 
 /// Returns the range of the longest suffix of a secret at `start`, of at least one fragment.
-fn ended(text: &str, start: usize, secret: &str) -> Option<Range<usize>> {
+fn leading_suffix(text: &str, start: usize, secret: &str) -> Option<Range<usize>> {
     let rest = &text[start..];
     let starts = secret.char_indices().map(|(at, _)| at);
     let is_left = |&at: &usize| rest.starts_with(&secret[at..]);
     let at = { starts }.find(is_left)?;
-    let is_piece = secret[at..].chars().nth(PIECE - 1).is_some();
+    let is_piece = secret[at..].chars().nth(FRAGMENT_CHARS - 1).is_some();
     is_piece.then(|| start..start + secret.len() - at)
 }

@@ -72,7 +72,7 @@ fn redacts_tokens_by_pattern() {
         format!("-----BEGIN PRIVATE KEY-----\\n{letters}\\n-----END PRIVATE KEY-----"),
         format!("-----BEGIN EC PRIVATE KEY-----\n{letters}{letters}"),
     ] {
-        check(&token, MARK);
+        check(&token, REDACTED);
         check(&format!("key=\"{token}\";"), "key=\"[redacted]\";");
     }
 }
@@ -128,8 +128,8 @@ fn redacts_values_of_secret_keys() {
     });
     Redactor::new(["s3cret value"]).redact_value(&mut value);
     let expected = json!({
-        "password": MARK, "API-Key": MARK, "access_token": [MARK, MARK], "max_tokens": 5,
-        "token": 7, "clientSecret": "", "nested": [{"Set-Cookie": MARK}],
+        "password": REDACTED, "API-Key": REDACTED, "access_token": [REDACTED, REDACTED], "max_tokens": 5,
+        "token": 7, "clientSecret": "", "nested": [{"Set-Cookie": REDACTED}],
         "url": "https://[redacted]@c", "tokenizer": "bpe", "[redacted]": 1
     });
     assert_eq!(value, expected);
@@ -148,7 +148,7 @@ fn detects_secret_variable_names() {
         ("HOME", "/home/ada"),
     ];
     let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into()));
-    assert_eq!(secrets_among(vars), ["t", "k", "p", "a", "x"]);
+    assert_eq!(secret_env_values(vars), ["t", "k", "p", "a", "x"]);
 }
 
 proptest! {
@@ -194,9 +194,9 @@ fn redacts_truncated_secrets() {
         ("…", "…"),
     ] {
         let mut text = text.to_owned();
-        let mut spotted = Spotted::default();
-        spotted.look_into(&redactor, &whole);
-        redactor.scrub_told(&mut text, &spotted);
+        let mut spotted = DetectedSecrets::default();
+        spotted.scan_value(&redactor, &whole);
+        redactor.redact_call_text(&mut text, &spotted);
         assert_eq!(text, expected);
     }
 }
@@ -219,7 +219,7 @@ fn redacts_ends_of_known_secrets_at_truncations() {
         ("a tab\\tand\u{202e}mark b", "a [redacted] b"),
     ] {
         let mut text = text.to_owned();
-        redactor.scrub_told(&mut text, &Spotted::default());
+        redactor.redact_call_text(&mut text, &DetectedSecrets::default());
         assert_eq!(text, expected);
     }
 }
@@ -238,7 +238,7 @@ fn holds_back_a_possible_start_of_a_secret() {
         ("xa", 1),
         ("", 0),
     ] {
-        assert_eq!(redactor.settled(text), settled, "{text}");
+        assert_eq!(redactor.stable_prefix_len(text), settled, "{text}");
     }
-    assert_eq!(Redactor::default().settled("abcdefg"), 7);
+    assert_eq!(Redactor::default().stable_prefix_len("abcdefg"), 7);
 }

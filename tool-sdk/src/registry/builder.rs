@@ -41,7 +41,7 @@ impl RegistryBuilder {
     }
 
     /// Makes `build` fail when one of `names` is missing.
-    pub fn expect<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn expect_tools<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.expected.extend(names.into_iter().map(str::to_owned));
         self
     }
@@ -56,25 +56,29 @@ impl RegistryBuilder {
     pub fn build(self) -> Result<Registry, RegistryError> {
         let mut conflicts = Vec::new();
         let mut tools = self.tools;
-        find_twice(&self.overrides, &mut conflicts);
+        find_duplicate_overrides(&self.overrides, &mut conflicts);
         for tool in self.overrides {
-            replace(&mut tools, tool, &mut conflicts);
+            apply_override(&mut tools, tool, &mut conflicts);
         }
         find_conflicts(&tools, &mut conflicts);
-        let registry = Registry::of(tools);
-        if let Err(missing) = registry.expect(self.expected.iter().map(String::as_str)) {
+        let registry = Registry::from_checked(tools);
+        if let Err(missing) = registry.expect_tools(self.expected.iter().map(String::as_str)) {
             conflicts.extend(missing.conflicts);
         }
         if conflicts.is_empty() { Ok(registry) } else { Err(RegistryError { conflicts }) }
     }
 }
 
-fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut Vec<Conflict>) {
+fn apply_override(
+    tools: &mut Vec<Arc<dyn Tool>>,
+    tool: Arc<dyn Tool>,
+    conflicts: &mut Vec<RegistryConflict>,
+) {
     let name = &tool.definition().name;
     let before = tools.len();
     tools.retain(|other| other.definition().name != *name);
     if tools.len() == before {
-        conflicts.push(Conflict::NothingToOverride {
+        conflicts.push(RegistryConflict::NothingToOverride {
             name: name.to_string(),
             place: tool.definition().origin(),
         });
@@ -84,7 +88,7 @@ fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut 
 }
 
 /// Finds several overrides of one name.
-fn find_twice(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
+fn find_duplicate_overrides(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<RegistryConflict>) {
     let mut claims: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for definition in overrides.iter().map(|tool| tool.definition()) {
         let claim = ("an override with".to_owned(), definition.origin());
@@ -92,22 +96,25 @@ fn find_twice(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
     }
     for (name, claims) in claims.into_iter().filter(|(_, claims)| claims.len() > 1) {
         let claims = claims.into_iter().map(|(what, place)| (format!("{what} `{name}`"), place));
-        conflicts.push(Conflict::Name { name: name.to_owned(), claims: claims.collect() });
+        conflicts.push(RegistryConflict::DuplicateName {
+            name: name.to_owned(),
+            claims: claims.collect(),
+        });
     }
 }
 
-fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
+fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<RegistryConflict>) {
     // In lower case, because aliases are case-insensitive.
     let mut taken: BTreeMap<String, Vec<(&str, &Definition)>> = BTreeMap::new();
     for tool in tools {
         let definition = tool.definition();
-        if !definition.parameters.is_of_an_object() {
+        if !definition.parameters.is_object_schema() {
             let (name, place) = (definition.name.to_string(), definition.origin());
-            conflicts.push(Conflict::NoObject { name, place });
+            conflicts.push(RegistryConflict::NotAnObject { name, place });
         }
         if let Some(why) = tool.unusable() {
             let (name, place) = (definition.name.to_string(), definition.origin());
-            conflicts.push(Conflict::Unusable { name, place, why });
+            conflicts.push(RegistryConflict::Unusable { name, place, why });
         }
         let mut claim = |name: &ToolName, as_what| {
             let claims = taken.entry(name.as_str().to_ascii_lowercase()).or_default();
@@ -124,16 +131,16 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
         };
         let mut claims: Vec<_> = claims.into_iter().map(claim).collect();
         claims.sort();
-        conflicts.push(Conflict::Name { name, claims });
+        conflicts.push(RegistryConflict::DuplicateName { name, claims });
     }
 }
 
 /// A reason why a registry cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Conflict {
+pub enum RegistryConflict {
     /// Several tools have the same name or alias.
-    Name {
+    DuplicateName {
         /// The name, in lower case.
         name: String,
         /// The tools, with their source locations.
@@ -147,7 +154,7 @@ pub enum Conflict {
         place: String,
     },
     /// The parameters of a tool are not an object.
-    NoObject {
+    NotAnObject {
         /// The tool's name.
         name: String,
         /// Where it is written.
@@ -163,7 +170,7 @@ pub enum Conflict {
         why: String,
     },
     /// Expected tools are missing.
-    Missing {
+    MissingTools {
         /// Their names.
         names: Vec<String>,
         /// The packages with registered tools, and their number.
@@ -171,17 +178,17 @@ pub enum Conflict {
     },
 }
 
-impl fmt::Display for Conflict {
+impl fmt::Display for RegistryConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name { name, claims } => {
+            Self::DuplicateName { name, claims } => {
                 write!(f, "the name `{name}` is taken {} times:", claims.len())?;
                 claims.iter().try_for_each(|(what, place)| write!(f, "\n  {what} ({place})"))
             }
             Self::NothingToOverride { name, place } => {
                 write!(f, "`{name}` ({place}) overrides nothing; use `add`")
             }
-            Self::NoObject { name, place } => {
+            Self::NotAnObject { name, place } => {
                 write!(
                     f,
                     "the arguments of `{name}` ({place}) are not an object; take a struct with named fields"
@@ -190,7 +197,7 @@ impl fmt::Display for Conflict {
             Self::Unusable { name, place, why } => {
                 write!(f, "`{name}` ({place}) could never be called: {why}")
             }
-            Self::Missing { names, found } => {
+            Self::MissingTools { names, found } => {
                 write!(f, "not found: `{}`", names.join("`, `"))?;
                 write!(f, "\n  is the crate linked? write `tool_sdk::link!(the_crate);`")?;
                 match found.as_slice() {
@@ -211,22 +218,27 @@ impl fmt::Display for Conflict {
 /// All reasons why a registry cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryError {
-    conflicts: Vec<Conflict>,
+    conflicts: Vec<RegistryConflict>,
 }
 
 impl RegistryError {
-    pub(super) fn missing(names: Vec<String>, registry: &Registry) -> Self {
+    pub(super) fn missing_tools(names: Vec<String>, registry: &Registry) -> Self {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for definition in registry.definitions() {
             let package = definition.place.map_or("the host", |place| place.package);
             *found.entry(package.to_owned()).or_default() += 1;
         }
-        Self { conflicts: vec![Conflict::Missing { names, found: found.into_iter().collect() }] }
+        Self {
+            conflicts: vec![RegistryConflict::MissingTools {
+                names,
+                found: found.into_iter().collect(),
+            }],
+        }
     }
 
     /// Returns the reasons.
     #[must_use]
-    pub fn conflicts(&self) -> &[Conflict] {
+    pub fn conflicts(&self) -> &[RegistryConflict] {
         &self.conflicts
     }
 }

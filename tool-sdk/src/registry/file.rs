@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
-use crate::schema::{Schema, contradictions, misspelt};
+use crate::schema::{Schema, find_contradictions, find_misspelt};
 use crate::tool::args::{is_clear, unkept, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
@@ -46,7 +46,7 @@ pub struct ToolsFile {
     /// By name, with the JSON pointer in the file.
     definitions: BTreeMap<String, (Definition, String)>,
     tools: Vec<DynamicTool>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
 impl ToolsFile {
@@ -55,7 +55,7 @@ impl ToolsFile {
     /// # Errors
     ///
     /// Names file, tool and path of every invalid definition.
-    pub fn parse(file: impl Into<String>, text: &str) -> Result<Self, FileError> {
+    pub fn parse(file: impl Into<String>, text: &str) -> Result<Self, ToolsFileError> {
         let mut this = Self {
             file: file.into(),
             definitions: BTreeMap::new(),
@@ -64,26 +64,30 @@ impl ToolsFile {
         };
         let read = serde_json::from_str(text).and_then(|it: Value| is_clear(text).map(|()| it));
         match read {
-            Ok(document) => this.read(&document),
-            Err(error) => this.problem("", "", error.to_string()),
+            Ok(document) => this.read_document(&document),
+            Err(error) => this.add_problem("", "", error.to_string()),
         }
-        if this.problems.is_empty() { Ok(this) } else { Err(this.error()) }
+        if this.problems.is_empty() { Ok(this) } else { Err(this.into_error()) }
     }
 
-    fn read(&mut self, document: &Value) {
+    fn read_document(&mut self, document: &Value) {
         let (entries, prefix) = match document {
             Value::Array(entries) => (entries, ""),
             _ => match document.get("tools").and_then(Value::as_array) {
                 Some(entries) => (entries, "/tools"),
                 None => {
-                    return self.problem("", "/tools", "a list of tools is expected".to_owned());
+                    return self.add_problem(
+                        "",
+                        "/tools",
+                        "a list of tools is expected".to_owned(),
+                    );
                 }
             },
         };
         if let Some(version) = document.get("version")
             && version != 1
         {
-            self.problem("", "/version", format!("version {version} is not known; 1 is"));
+            self.add_problem("", "/version", format!("version {version} is not known; 1 is"));
         }
         for (index, entry) in entries.iter().enumerate() {
             self.read_tool(entry, &format!("{prefix}/{index}"));
@@ -95,52 +99,52 @@ impl ToolsFile {
         let definition = Definition::deserialize(entry);
         if let (None, Err(error)) = (entry.get("parameters"), &definition) {
             // An unknown property may be a misspelt `parameters`.
-            return self.problem(&name, path, error.to_string());
+            return self.add_problem(&name, path, error.to_string());
         }
         let parameters = entry.get("parameters").cloned().unwrap_or(Value::Null);
         let parameters = match Schema::from_value(parameters) {
             Ok(parameters) => parameters,
             Err(error) => {
-                return self.problem(&name, &format!("{path}/parameters"), error.to_string());
+                return self.add_problem(&name, &format!("{path}/parameters"), error.to_string());
             }
         };
         if let Some(what) = unsupported(parameters.as_map()) {
-            return self.problem(&name, &format!("{path}/parameters"), what);
+            return self.add_problem(&name, &format!("{path}/parameters"), what);
         }
         let root = parameters.as_map();
-        for odd in misspelt(root).into_iter().chain(contradictions(root)) {
+        for odd in find_misspelt(root).into_iter().chain(find_contradictions(root)) {
             let place = format!("{path}/parameters{}", odd.path());
-            self.problem(&name, &place, odd.problem().to_owned());
+            self.add_problem(&name, &place, odd.problem().to_owned());
         }
         for what in unkept(root) {
-            self.problem(&name, &format!("{path}/parameters"), what);
+            self.add_problem(&name, &format!("{path}/parameters"), what);
         }
         match definition {
             Ok(definition) if definition.permission.as_deref() == Some("") => {
-                self.problem(&name, &format!("{path}/permission"), "is empty".to_owned());
+                self.add_problem(&name, &format!("{path}/permission"), "is empty".to_owned());
             }
             Ok(Definition {
                 risk: Risk { class: RiskClass::Read, destructive: true, .. }, ..
             }) => {
                 let what = "a read-only tool cannot be destructive".to_owned();
-                self.problem(&name, &format!("{path}/risk"), what);
+                self.add_problem(&name, &format!("{path}/risk"), what);
             }
             Ok(definition) if definition.description.trim().is_empty() => {
-                self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
+                self.add_problem(&name, &format!("{path}/description"), "is empty".to_owned());
             }
-            Ok(definition) if has_alias_twice(&definition) => {
+            Ok(definition) if has_duplicate_alias(&definition) => {
                 let what =
                     "a name is used twice; names and aliases are case-insensitive".to_owned();
-                self.problem(&name, &format!("{path}/aliases"), what);
+                self.add_problem(&name, &format!("{path}/aliases"), what);
             }
             Ok(mut definition) => {
                 definition.parameters = parameters;
                 let found = (definition, path.to_owned());
                 if self.definitions.insert(name.clone(), found).is_some() {
-                    self.problem(&name, path, "the name is used twice".to_owned());
+                    self.add_problem(&name, path, "the name is used twice".to_owned());
                 }
             }
-            Err(error) => self.problem(&name, path, error.to_string()),
+            Err(error) => self.add_problem(&name, path, error.to_string()),
         }
     }
 
@@ -155,11 +159,13 @@ impl ToolsFile {
         match self.definitions.remove(name) {
             Some((definition, _)) => self.tools.push(DynamicTool::new(definition, handler)),
             None if self.tools.iter().any(|tool| tool.definition().name.as_str() == name) => {
-                self.problem(name, "", "two handlers are bound".to_owned());
+                self.add_problem(name, "", "two handlers are bound".to_owned());
             }
-            None => {
-                self.problem(name, "", "a handler is bound, but there is no definition".to_owned())
-            }
+            None => self.add_problem(
+                name,
+                "",
+                "a handler is bound, but there is no definition".to_owned(),
+            ),
         }
         self
     }
@@ -169,24 +175,24 @@ impl ToolsFile {
     /// # Errors
     ///
     /// Names every definition without a handler, and every handler without a definition.
-    pub fn finish(mut self) -> Result<impl IntoTools + fmt::Debug, FileError> {
+    pub fn finish(mut self) -> Result<impl IntoTools + fmt::Debug, ToolsFileError> {
         for (name, (_, path)) in std::mem::take(&mut self.definitions) {
-            self.problem(&name, &path, "has no handler".to_owned());
+            self.add_problem(&name, &path, "has no handler".to_owned());
         }
-        if self.problems.is_empty() { Ok(Loaded(self.tools)) } else { Err(self.error()) }
+        if self.problems.is_empty() { Ok(LoadedTools(self.tools)) } else { Err(self.into_error()) }
     }
 
-    fn problem(&mut self, tool: &str, path: &str, what: String) {
-        self.problems.push(Problem { tool: tool.to_owned(), path: path.to_owned(), what });
+    fn add_problem(&mut self, tool: &str, path: &str, what: String) {
+        self.problems.push(FileProblem { tool: tool.to_owned(), path: path.to_owned(), what });
     }
 
-    fn error(self) -> FileError {
-        FileError { file: self.file, problems: self.problems }
+    fn into_error(self) -> ToolsFileError {
+        ToolsFileError { file: self.file, problems: self.problems }
     }
 }
 
 /// Whether two names of a tool are equal; aliases are case-insensitive.
-fn has_alias_twice(definition: &Definition) -> bool {
+fn has_duplicate_alias(definition: &Definition) -> bool {
     let mut names: Vec<String> = std::iter::once(&definition.name)
         .chain(&definition.aliases)
         .map(|name| name.as_str().to_ascii_lowercase())
@@ -196,16 +202,16 @@ fn has_alias_twice(definition: &Definition) -> bool {
 }
 
 #[derive(Debug)]
-struct Loaded(Vec<DynamicTool>);
+struct LoadedTools(Vec<DynamicTool>);
 
-impl IntoTools for Loaded {
+impl IntoTools for LoadedTools {
     fn into_tools(self) -> Vec<Arc<dyn Tool>> {
         self.0.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Problem {
+struct FileProblem {
     tool: String,
     path: String,
     what: String,
@@ -213,12 +219,12 @@ struct Problem {
 
 /// All errors of a definition file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileError {
+pub struct ToolsFileError {
     file: String,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
-impl fmt::Display for FileError {
+impl fmt::Display for ToolsFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
             if index > 0 {
@@ -237,4 +243,4 @@ impl fmt::Display for FileError {
     }
 }
 
-impl std::error::Error for FileError {}
+impl std::error::Error for ToolsFileError {}

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-pub use self::builder::{Conflict, RegistryBuilder, RegistryError};
-pub use self::file::{FileError, ToolsFile};
+pub use self::builder::{RegistryBuilder, RegistryConflict, RegistryError};
+pub use self::file::{ToolsFile, ToolsFileError};
 #[cfg(feature = "linked")]
 pub use self::linked::Registration;
 use crate::effect::RiskClass;
@@ -45,7 +45,7 @@ use crate::tool::{Definition, Tool};
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: Arc<[Arc<dyn Tool>]>,
-    index: Arc<Index>,
+    index: Arc<NameIndex>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -61,9 +61,9 @@ impl Registry {
     }
 
     /// Creates a registry of tools that were checked for conflicts.
-    fn of(mut tools: Vec<Arc<dyn Tool>>) -> Self {
+    fn from_checked(mut tools: Vec<Arc<dyn Tool>>) -> Self {
         tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
-        let index = Index::new(tools.iter().map(|tool| tool.definition()));
+        let index = NameIndex::new(tools.iter().map(|tool| tool.definition()));
         Self { tools: tools.into(), index: Arc::new(index) }
     }
 
@@ -108,7 +108,7 @@ impl Registry {
 
     /// Returns the tools that are visible with `scope`.
     pub fn by_scope<'a>(&'a self, scope: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
-        self.iter().filter(move |tool| in_scope(tool.definition(), scope))
+        self.iter().filter(move |tool| is_in_scope(tool.definition(), scope))
     }
 
     /// Returns the tools of a category.
@@ -122,9 +122,12 @@ impl Registry {
     }
 
     /// Returns the tools whose names match a pattern of `*` and `?`.
-    pub fn matching<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+    pub fn by_name_pattern<'a>(
+        &'a self,
+        pattern: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
         self.iter()
-            .filter(move |tool| crate::name::matches(pattern, tool.definition().name.as_str()))
+            .filter(move |tool| crate::name::matches_glob(pattern, tool.definition().name.as_str()))
     }
 
     /// Returns each alias with the name of its tool, for texts that use other names.
@@ -139,7 +142,7 @@ impl Registry {
     /// # Errors
     ///
     /// Names all missing tools, the packages with tools, and how to link a crate.
-    pub fn expect<'n>(
+    pub fn expect_tools<'n>(
         &self,
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<&Self, RegistryError> {
@@ -149,7 +152,7 @@ impl Registry {
                 missing.push(name.to_owned());
             }
         }
-        if missing.is_empty() { Ok(self) } else { Err(RegistryError::missing(missing, self)) }
+        if missing.is_empty() { Ok(self) } else { Err(RegistryError::missing_tools(missing, self)) }
     }
 }
 
@@ -163,18 +166,18 @@ impl<'a> IntoIterator for &'a Registry {
 }
 
 /// Whether a tool is visible with `scope`: a tool without scopes is visible to everyone.
-pub(crate) fn in_scope(definition: &Definition, scope: &str) -> bool {
+pub(crate) fn is_in_scope(definition: &Definition, scope: &str) -> bool {
     definition.scopes.is_empty() || definition.scopes.iter().any(|name| name == scope)
 }
 
 /// Maps names and aliases to positions.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct NameIndex {
     names: HashMap<Box<str>, usize>,
     aliases: HashMap<Box<str>, usize>,
 }
 
-impl Index {
+impl NameIndex {
     /// Indexes the tools; of several with one name the last is found.
     pub(crate) fn new<'a>(tools: impl Iterator<Item = &'a Definition>) -> Self {
         let mut index = Self::default();

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::{contradictions, faults, walk};
+use super::{faults, find_contradictions, walk};
 
 /// Whether a schema uses only basic keywords, in ways that some value satisfies.
 pub(super) fn is_basic(root: &Map<String, Value>) -> bool {
-    has_basic_keywords(root) && faults(root).is_empty() && contradictions(root).is_empty()
+    has_basic_keywords(root) && faults(root).is_empty() && find_contradictions(root).is_empty()
 }
 
 fn has_basic_keywords(schema: &Map<String, Value>) -> bool {
     let mut is_basic = schema.keys().all(|keyword| is_basic_keyword(keyword));
-    walk::each(schema, &mut |_, _, inner| {
+    walk::for_each_subschema(schema, &mut |_, _, inner| {
         is_basic = is_basic && inner.as_object().is_none_or(has_basic_keywords);
     });
     is_basic

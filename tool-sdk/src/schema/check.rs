@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::references::localized;
-use super::{SchemaError, moved, walk};
+use super::local_refs::with_local_refs;
+use super::{SchemaError, draft_refs, walk};
 
 /// The maximum nesting of a schema; the schema of a tool stays far below.
 pub(super) const MAX_DEPTH: usize = 64;
 
 /// Checks that `schema` can describe the parameters of a tool.
-pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
+pub(super) fn check_parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
     let says_object = |ty: &Value| *ty == "object" || *ty == Value::from(vec!["object"]);
     let is_object = schema.get("type").is_some_and(says_object);
-    let mut root = modern_root(schema, "parameters")?;
+    let mut root = upgrade_root(schema, "parameters")?;
     if is_object {
         // Arguments are an object, even if the type beside a reference does not count in this
         // draft.
@@ -30,15 +30,15 @@ pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaErro
             format_args!("`type` must be \"object\" for parameters, found {found}"),
         ));
     }
-    faultless(root)
+    reject_faults(root)
 }
 
 /// Checks that `schema` can describe the result of a tool, which may have any type.
-pub(super) fn result(schema: Value) -> Result<Map<String, Value>, SchemaError> {
-    modern_root(schema, "a result").and_then(faultless)
+pub(super) fn check_result(schema: Value) -> Result<Map<String, Value>, SchemaError> {
+    upgrade_root(schema, "a result").and_then(reject_faults)
 }
 
-fn faultless(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
+fn reject_faults(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
     match faults(&root).into_iter().next() {
         Some(fault) => Err(fault),
         None => Ok(root),
@@ -49,19 +49,19 @@ fn faultless(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError
 pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
     let mut ends = BTreeSet::new();
-    node(root, &mut References { root, ends: &mut ends }, "", 0, &mut found);
+    check_node(root, &mut ReferenceChecker { root, acyclic: &mut ends }, "", 0, &mut found);
     found
 }
 
 /// Follows the references of a schema; `ends` caches those without a cycle.
-struct References<'a> {
+struct ReferenceChecker<'a> {
     root: &'a Map<String, Value>,
-    ends: &'a mut BTreeSet<String>,
+    acyclic: &'a mut BTreeSet<String>,
 }
 
-fn node(
+fn check_node(
     schema: &Map<String, Value>,
-    references: &mut References<'_>,
+    references: &mut ReferenceChecker<'_>,
     path: &str,
     depth: usize,
     found: &mut Vec<SchemaError>,
@@ -76,63 +76,63 @@ fn node(
         }
     }
     if let Some(Value::String(reference)) = schema.get("$ref")
-        && let Some(problem) = references.lost(reference)
+        && let Some(problem) = references.find_reference_problem(reference)
     {
         found.push(SchemaError::new(path, problem));
     }
-    walk::each(schema, &mut |_, step, inner| {
+    walk::for_each_subschema(schema, &mut |_, step, inner| {
         let path = format!("{path}{step}");
         match inner {
-            Value::Object(inner) => node(inner, references, &path, depth + 1, found),
+            Value::Object(inner) => check_node(inner, references, &path, depth + 1, found),
             Value::Bool(_) => {}
             _ => found.push(SchemaError::new(path, "a schema must be an object or a boolean")),
         }
     });
 }
 
-impl References<'_> {
+impl ReferenceChecker<'_> {
     /// Returns the problem of a `$ref`, if there is one.
-    fn lost(&mut self, reference: &str) -> Option<String> {
+    fn find_reference_problem(&mut self, reference: &str) -> Option<String> {
         if !reference.starts_with('#') {
             return Some(format!(
                 "`$ref` {reference:?} leads out of the schema; only `#/...` can be followed"
             ));
         }
-        if walk::resolve(self.root, reference).is_none() {
+        if walk::resolve_ref(self.root, reference).is_none() {
             return Some(format!("`$ref` {reference:?} leads nowhere"));
         }
-        self.goes_round(reference, &mut Vec::new())
+        self.is_cyclic(reference, &mut Vec::new())
             .then(|| format!("`$ref` {reference:?} leads back to itself"))
     }
 
     /// Whether a reference leads back to itself for the same value, so that validation would not
     /// terminate.
-    fn goes_round(&mut self, reference: &str, open: &mut Vec<String>) -> bool {
+    fn is_cyclic(&mut self, reference: &str, open: &mut Vec<String>) -> bool {
         if open.iter().any(|known| known == reference) {
             return true;
         }
-        if self.ends.contains(reference) {
+        if self.acyclic.contains(reference) {
             return false;
         }
-        let Some(target) = walk::resolve(self.root, reference) else { return false };
+        let Some(target) = walk::resolve_ref(self.root, reference) else { return false };
         open.push(reference.to_owned());
-        let round = open.len() > MAX_DEPTH || self.same_value(&target, open);
+        let round = open.len() > MAX_DEPTH || self.has_cycle(&target, open);
         open.pop();
         if !round {
-            self.ends.insert(reference.to_owned());
+            self.acyclic.insert(reference.to_owned());
         }
         round
     }
 
     /// Follows every reference that applies to the same value as `schema`.
-    fn same_value(&mut self, schema: &Map<String, Value>, open: &mut Vec<String>) -> bool {
+    fn has_cycle(&mut self, schema: &Map<String, Value>, open: &mut Vec<String>) -> bool {
         if let Some(Value::String(reference)) = schema.get("$ref")
-            && self.goes_round(reference, open)
+            && self.is_cyclic(reference, open)
         {
             return true;
         }
         let mut round = false;
-        walk::each(schema, &mut |keyword, _, inner| {
+        walk::for_each_subschema(schema, &mut |keyword, _, inner| {
             let same = matches!(
                 keyword,
                 "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
@@ -141,7 +141,7 @@ impl References<'_> {
                 && same
                 && !round
             {
-                round = self.same_value(inner, open);
+                round = self.has_cycle(inner, open);
             }
         });
         round
@@ -149,7 +149,7 @@ impl References<'_> {
 }
 
 /// Keywords whose values are not checked, or are schemas.
-const OTHERS: [&str; 19] = [
+const UNCHECKED_KEYWORDS: [&str; 19] = [
     "$anchor",
     "$defs",
     "$schema",
@@ -173,20 +173,20 @@ const OTHERS: [&str; 19] = [
 ];
 
 /// Finds unknown keywords that are similar to known ones, for schemas that are written by hand.
-pub(crate) fn misspelt(root: &Map<String, Value>) -> Vec<SchemaError> {
+pub(crate) fn find_misspelt(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
-    misspelt_within(root, "", 0, &mut found);
+    find_misspelt_within(root, "", 0, &mut found);
     found
 }
 
-fn misspelt_within(
+fn find_misspelt_within(
     schema: &Map<String, Value>,
     path: &str,
     depth: usize,
     found: &mut Vec<SchemaError>,
 ) {
     for keyword in schema.keys().filter(|it| !is_keyword(it) && !it.starts_with("x-")) {
-        let known = OTHERS.iter().chain(&CHECKED);
+        let known = UNCHECKED_KEYWORDS.iter().chain(&CHECKED_KEYWORDS);
         let close = known.min_by_key(|it| strsim::damerau_levenshtein(it, keyword));
         if let Some(close) = close.filter(|it| strsim::damerau_levenshtein(it, keyword) < 2) {
             let problem = format_args!("unknown keyword `{keyword}`; did you mean `{close}`?");
@@ -194,20 +194,20 @@ fn misspelt_within(
         }
     }
     if depth <= MAX_DEPTH {
-        walk::each(schema, &mut |_, step, inner| {
+        walk::for_each_subschema(schema, &mut |_, step, inner| {
             if let Value::Object(inner) = inner {
-                misspelt_within(inner, &format!("{path}{step}"), depth + 1, found);
+                find_misspelt_within(inner, &format!("{path}{step}"), depth + 1, found);
             }
         });
     }
 }
 
 fn is_keyword(keyword: &str) -> bool {
-    OTHERS.contains(&keyword) || CHECKED.contains(&keyword)
+    UNCHECKED_KEYWORDS.contains(&keyword) || CHECKED_KEYWORDS.contains(&keyword)
 }
 
 /// Keywords whose values are [checked](expected_value).
-const CHECKED: [&str; 38] = [
+const CHECKED_KEYWORDS: [&str; 38] = [
     "$comment",
     "$id",
     "$ref",
@@ -258,9 +258,9 @@ pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
             (value.as_array().is_some_and(|list| !list.is_empty()), "a list of schemas")
         }
-        "required" => (is_names(value), "a list of different names"),
+        "required" => (is_name_list(value), "a list of different names"),
         "dependentRequired" => (
-            value.as_object().is_some_and(|map| map.values().all(is_names)),
+            value.as_object().is_some_and(|map| map.values().all(is_name_list)),
             "an object of lists of names",
         ),
         "enum" => (value.is_array(), "a list of values"),
@@ -288,36 +288,36 @@ fn is_type(value: &Value) -> bool {
     const NAMES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
     let name = |value: &Value| value.as_str().is_some_and(|name| NAMES.contains(&name));
     match value {
-        Value::Array(types) => !types.is_empty() && types.iter().all(name) && all_different(types),
+        Value::Array(types) => !types.is_empty() && types.iter().all(name) && are_distinct(types),
         value => name(value),
     }
 }
 
-fn is_names(value: &Value) -> bool {
-    value.as_array().is_some_and(|names| names.iter().all(Value::is_string) && all_different(names))
+fn is_name_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|names| names.iter().all(Value::is_string) && are_distinct(names))
 }
 
-fn all_different(values: &[Value]) -> bool {
+fn are_distinct(values: &[Value]) -> bool {
     values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
 }
 
 /// Upgrades a schema of an earlier draft to 2020-12, and removes annotations of the root.
-pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
+pub(super) fn upgrade_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
     let Value::Object(mut root) = schema else {
         let problem = format_args!("a schema of {what} must be a JSON object");
         return Err(SchemaError::new("", problem));
     };
-    let draft = Draft::of(&root);
+    let draft = Draft::from_schema(&root);
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
-    moved::redirect(&mut root, rename);
+    draft_refs::redirect_refs(&mut root, rename);
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
     }
-    modern(&mut root, draft, 0);
-    if let Cow::Owned(told) = localized(&root) {
+    upgrade_schema(&mut root, draft, 0);
+    if let Cow::Owned(told) = with_local_refs(&root) {
         root = told;
     }
-    walk::plain_names(&mut root);
+    walk::sanitize_definition_names(&mut root);
     for keyword in ["$schema", "$id", "title"] {
         root.shift_remove(keyword);
     }
@@ -337,14 +337,14 @@ enum Draft {
 
 /// Whether a schema with this `$schema` is interpreted as declared.
 #[cfg(feature = "mcp")]
-pub(crate) fn followed_draft(said: &Value) -> bool {
+pub(crate) fn is_followed_draft(said: &Value) -> bool {
     let root = Map::from_iter([("$schema".to_owned(), said.clone())]);
     let is_newest = |it: &str| it.contains("json-schema.org/draft/2020-12");
-    Draft::of(&root) != Draft::Newest || said.as_str().is_some_and(is_newest)
+    Draft::from_schema(&root) != Draft::Newest || said.as_str().is_some_and(is_newest)
 }
 
 impl Draft {
-    fn of(root: &Map<String, Value>) -> Self {
+    fn from_schema(root: &Map<String, Value>) -> Self {
         let said = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let named = [
             ("draft-04", Self::Four),
@@ -358,7 +358,7 @@ impl Draft {
     }
 
     /// Returns the draft that introduced `keyword`.
-    fn with(keyword: &str) -> Self {
+    fn introducing(keyword: &str) -> Self {
         match keyword {
             "const" | "contains" | "propertyNames" => Self::Six,
             "if" | "then" | "else" => Self::Seven,
@@ -375,16 +375,16 @@ impl Draft {
 }
 
 /// Keywords that stay beside a `$ref` up to draft 7: annotations, and definitions.
-const BESIDE_REFERENCES: [&str; 7] =
+const REF_SIBLINGS: [&str; 7] =
     ["$ref", "$defs", "definitions", "description", "title", "default", "examples"];
 
-fn modern(schema: &mut Map<String, Value>, draft: Draft, depth: usize) {
+fn upgrade_schema(schema: &mut Map<String, Value>, draft: Draft, depth: usize) {
     if draft < Draft::Newest {
-        schema.retain(|keyword, _| Draft::with(keyword) <= draft);
+        schema.retain(|keyword, _| Draft::introducing(keyword) <= draft);
     }
     // Up to draft 7, keywords beside a reference are ignored.
     if draft <= Draft::Seven && schema.get("$ref").is_some_and(Value::is_string) {
-        schema.retain(|keyword, _| BESIDE_REFERENCES.contains(&keyword.as_str()));
+        schema.retain(|keyword, _| REF_SIBLINGS.contains(&keyword.as_str()));
     }
     if let Some(Value::Array(_)) = schema.get("items")
         && let Some(items) = schema.shift_remove("items")
@@ -418,9 +418,9 @@ fn modern(schema: &mut Map<String, Value>, draft: Draft, depth: usize) {
         }
     }
     if depth <= MAX_DEPTH {
-        walk::each_mut(schema, &mut |_, inner| {
+        walk::for_each_subschema_mut(schema, &mut |_, inner| {
             if let Value::Object(inner) = inner {
-                modern(inner, draft, depth + 1);
+                upgrade_schema(inner, draft, depth + 1);
             }
         });
     }

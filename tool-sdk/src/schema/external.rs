@@ -10,7 +10,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::external_keywords::EXTERNAL_KEYWORDS;
-use super::walk::{self, Holds};
+use super::walk::{self, SubschemaKind};
 
 /// The largest size of a compiled pattern, in bytes.
 const MAX_COMPILED_PATTERN: usize = 1 << 20;
@@ -141,7 +141,7 @@ fn leads_through_external_keyword(path: &Location) -> bool {
             return true;
         }
         // A property may be called like a keyword.
-        is_name = !is_name && walk::holds(keyword) == Some(Holds::Map);
+        is_name = !is_name && walk::subschema_kind(keyword) == Some(SubschemaKind::Map);
     }
     false
 }
@@ -185,11 +185,13 @@ impl StepCounter<'_> {
     ) -> Result<(), TooManySteps> {
         self.take_step(depth)?;
         // `unevaluated*` evaluates the schemas beside it a second time.
-        let evaluations =
-            1 + usize::from(walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]));
+        let evaluations = 1 + usize::from(walk::has_any_keyword(
+            schema,
+            &["unevaluatedItems", "unevaluatedProperties"],
+        ));
         for _ in 0..evaluations {
-            let reference = walk::get(schema, "$ref").and_then(Value::as_str);
-            if let Some(target) = reference.and_then(|it| walk::resolve(self.root, it)) {
+            let reference = walk::get_keyword(schema, "$ref").and_then(Value::as_str);
+            if let Some(target) = reference.and_then(|it| walk::resolve_ref(self.root, it)) {
                 self.count_map(&target, value, depth + 1)?;
             }
             for (keyword, inner) in schema {

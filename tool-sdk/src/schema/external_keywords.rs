@@ -24,7 +24,7 @@ pub(crate) fn find_external_keyword(schema: &Map<String, Value>) -> Option<Strin
         return Some(format!("/{keyword}"));
     }
     let mut found = None;
-    walk::each(schema, &mut |_, step, inner| {
+    walk::for_each_subschema(schema, &mut |_, step, inner| {
         if let (None, Value::Object(inner)) = (&found, inner) {
             found = find_external_keyword(inner).map(|pointer| format!("{step}{pointer}"));
         }

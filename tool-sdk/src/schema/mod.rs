@@ -7,22 +7,22 @@
 //!
 //! **Invariant:** nothing here depends on a provider; the surfaces handle what providers refuse.
 
-mod assemble;
 mod basic;
 mod check;
-mod contradiction;
+mod contradictions;
+mod describe;
+mod draft_refs;
 #[cfg(feature = "external-schemas")]
 mod external;
 mod external_keywords;
+mod generate;
+mod keyword_order;
+mod local_refs;
+mod normalize;
 #[cfg(feature = "mcp")]
-mod foreign;
-mod moved;
-mod normal;
-mod order;
-mod references;
-mod secret;
+mod remote_refs;
+mod secrets;
 pub(crate) mod walk;
-mod words;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -32,23 +32,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::assemble::{Property, object};
 #[cfg(feature = "mcp")]
-pub(crate) use self::check::{expected, followed_draft};
-pub(crate) use self::check::{faults, misspelt};
-pub(crate) use self::contradiction::contradictions;
+pub(crate) use self::check::{expected, is_followed_draft};
+pub(crate) use self::check::{faults, find_misspelt};
+pub(crate) use self::contradictions::find_contradictions;
+pub(crate) use self::describe::{describe_map, describe_type, is_type_limit};
+#[cfg(feature = "mcp")]
+pub(crate) use self::draft_refs::redirect_refs;
 #[cfg(feature = "external-schemas")]
 pub(crate) use self::external::{ExternalValidator, PathSegment, SchemaViolation, ViolationKind};
 pub(crate) use self::external_keywords::find_external_keyword;
+pub(crate) use self::generate::{SchemaProperty, object_schema};
+pub(crate) use self::keyword_order::sort_keywords;
+pub(crate) use self::local_refs::with_local_refs;
+pub(crate) use self::normalize::FORMATS;
 #[cfg(feature = "mcp")]
-pub(crate) use self::foreign::{encoded, followable, is_standard};
-#[cfg(feature = "mcp")]
-pub(crate) use self::moved::redirect;
-pub(crate) use self::normal::FORMATS;
-pub(crate) use self::order::order;
-pub(crate) use self::references::localized;
-pub(crate) use self::secret::is_secret;
-pub(crate) use self::words::{is_widest, map_words, type_words};
+pub(crate) use self::remote_refs::{is_meta_schema_ref, with_encoded_refs, without_remote_refs};
+pub(crate) use self::secrets::is_secret;
 
 /// The schema of a type, as a function pointer.
 pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
@@ -117,7 +117,7 @@ impl Schema {
     /// Fails when the root is not an object schema, a keyword has a value of the wrong
     /// kind, or a `$ref` leads nowhere or out of the schema.
     pub fn from_value(schema: Value) -> Result<Self, SchemaError> {
-        check::parameters(schema).map(|root| Self::new(&root))
+        check::check_parameters(schema).map(|root| Self::new(&root))
     }
 
     /// Converts a schema from another source into the schema of a tool's result, which may have any
@@ -138,7 +138,7 @@ impl Schema {
     /// # Ok::<(), tool_sdk::SchemaError>(())
     /// ```
     pub fn result_from_value(schema: Value) -> Result<Self, SchemaError> {
-        check::result(schema).map(|root| Self::new(&root))
+        check::check_result(schema).map(|root| Self::new(&root))
     }
 
     /// Parses a schema from JSON text; see [`from_value`](Self::from_value).
@@ -178,7 +178,7 @@ impl Schema {
     }
 
     /// Whether the schema describes an object. In normal form the type mostly comes first.
-    pub(crate) fn is_of_an_object(&self) -> bool {
+    pub(crate) fn is_object_schema(&self) -> bool {
         self.as_str().starts_with(r#"{"type":"object""#)
             || self.as_map().get("type").is_some_and(|ty| ty == "object")
     }
@@ -197,7 +197,7 @@ impl Schema {
 
     /// Whether unknown properties are allowed.
     #[cfg(feature = "cli")]
-    pub(crate) fn takes_free_names(&self) -> bool {
+    pub(crate) fn allows_unknown_properties(&self) -> bool {
         let rest = self.as_map().get("additionalProperties");
         let is_open = rest.is_some_and(|rest| rest.is_object() || *rest == Value::Bool(true));
         is_open || self.as_map().contains_key("patternProperties")
@@ -205,7 +205,7 @@ impl Schema {
 
     /// Returns the names of the required properties.
     pub fn required(&self) -> impl Iterator<Item = &str> {
-        walk::required(self.as_map())
+        walk::required_names(self.as_map())
     }
 
     /// Whether the property `name` is required.
@@ -215,11 +215,11 @@ impl Schema {
     }
 
     /// Sets the description of the property `name`, if there is one of that name.
-    pub fn describe(&mut self, name: &str, text: &str) {
-        self.change(|properties| {
+    pub fn set_description(&mut self, name: &str, text: &str) {
+        self.update_properties(|properties| {
             if let Some(Value::Object(property)) = properties.get_mut(name) {
                 property.insert("description".to_owned(), text.into());
-                order(property);
+                sort_keywords(property);
             }
         });
     }
@@ -227,12 +227,12 @@ impl Schema {
     /// Removes the property `name`, unless it is required.
     pub fn hide_optional(&mut self, name: &str) {
         if !self.is_required(name) {
-            self.change(|properties| _ = properties.shift_remove(name));
+            self.update_properties(|properties| _ = properties.shift_remove(name));
         }
     }
 
     /// Returns the default value of the property `name`.
-    pub(crate) fn default_of(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn property_default(&self, name: &str) -> Option<&Value> {
         self.as_map().get("properties")?.get(name)?.get("default")
     }
 
@@ -241,10 +241,10 @@ impl Schema {
     /// `?` marks an optional property, `=` its default value.
     #[must_use]
     pub fn signature(&self) -> String {
-        words::signature(self.as_map())
+        describe::format_signature(self.as_map())
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Map<String, Value>)) {
+    fn update_properties(&mut self, change: impl FnOnce(&mut Map<String, Value>)) {
         let mut root = self.as_map().clone();
         if let Some(Value::Object(properties)) = root.get_mut("properties") {
             change(properties);

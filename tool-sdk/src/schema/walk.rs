@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// How a keyword holds subschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum SubschemaKind {
     /// As its value.
     One,
     /// As the items of a list.
@@ -19,12 +19,12 @@ pub(crate) enum Holds {
 }
 
 /// Returns how `keyword` holds subschemas, if it does.
-pub(crate) fn holds(keyword: &str) -> Option<Holds> {
+pub(crate) fn subschema_kind(keyword: &str) -> Option<SubschemaKind> {
     match keyword {
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-            Some(Holds::Map)
+            Some(SubschemaKind::Map)
         }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Holds::List),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(SubschemaKind::List),
         "items"
         | "additionalProperties"
         | "not"
@@ -35,19 +35,19 @@ pub(crate) fn holds(keyword: &str) -> Option<Holds> {
         | "propertyNames"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "contentSchema" => Some(Holds::One),
+        | "contentSchema" => Some(SubschemaKind::One),
         _ => None,
     }
 }
 
 /// Returns the value of `keyword`. A schema has few keywords, so a linear search is faster than
 /// hashing.
-pub(crate) fn get<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
+pub(crate) fn get_keyword<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
     schema.iter().find(|(known, _)| *known == keyword).map(|(_, value)| value)
 }
 
 /// Returns the mutable value of `keyword`.
-pub(crate) fn get_mut<'a>(
+pub(crate) fn get_keyword_mut<'a>(
     schema: &'a mut Map<String, Value>,
     keyword: &str,
 ) -> Option<&'a mut Value> {
@@ -55,13 +55,13 @@ pub(crate) fn get_mut<'a>(
 }
 
 /// Whether `schema` has one of `keywords`.
-pub(crate) fn has(schema: &Map<String, Value>, keywords: &[&str]) -> bool {
+pub(crate) fn has_any_keyword(schema: &Map<String, Value>, keywords: &[&str]) -> bool {
     schema.keys().any(|keyword| keywords.contains(&keyword.as_str()))
 }
 
 /// Whether `schema` allows the type `name`.
 pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
-    match get(schema, "type") {
+    match get_keyword(schema, "type") {
         Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
         Some(ty) => ty == name,
         None => false,
@@ -69,35 +69,35 @@ pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
 }
 
 /// Returns how a keyword with this value holds subschemas.
-type HowHeld = fn(&str, &Value) -> Option<Holds>;
+type SubschemaKindFn = fn(&str, &Value) -> Option<SubschemaKind>;
 
 /// Like [`subschema_kind`], for an unknown draft: earlier ones have subschemas in more keywords.
-pub(super) fn holds_in_any_draft(keyword: &str, value: &Value) -> Option<Holds> {
+pub(super) fn subschema_kind_in_any_draft(keyword: &str, value: &Value) -> Option<SubschemaKind> {
     match (keyword, value) {
-        ("items", Value::Array(_)) => Some(Holds::List),
-        ("additionalItems", _) => Some(Holds::One),
+        ("items", Value::Array(_)) => Some(SubschemaKind::List),
+        ("additionalItems", _) => Some(SubschemaKind::One),
         // The other entries are lists of names.
-        ("dependencies", _) => Some(Holds::Map),
-        _ => holds(keyword),
+        ("dependencies", _) => Some(SubschemaKind::Map),
+        _ => subschema_kind(keyword),
     }
 }
 
 /// Calls `visit` for each direct subschema, with its keyword and relative JSON pointer.
-pub(crate) fn each<'a>(
+pub(crate) fn for_each_subschema<'a>(
     schema: &'a Map<String, Value>,
     visit: &mut dyn FnMut(&str, String, &'a Value),
 ) {
     for (keyword, value) in schema {
-        match (holds(keyword), value) {
-            (Some(Holds::One), value) => visit(keyword, format!("/{keyword}"), value),
-            (Some(Holds::List), Value::Array(list)) => {
+        match (subschema_kind(keyword), value) {
+            (Some(SubschemaKind::One), value) => visit(keyword, format!("/{keyword}"), value),
+            (Some(SubschemaKind::List), Value::Array(list)) => {
                 for (at, value) in list.iter().enumerate() {
                     visit(keyword, format!("/{keyword}/{at}"), value);
                 }
             }
-            (Some(Holds::Map), Value::Object(map)) => {
+            (Some(SubschemaKind::Map), Value::Object(map)) => {
                 for (name, value) in map {
-                    visit(keyword, format!("/{keyword}/{}", escape(name)), value);
+                    visit(keyword, format!("/{keyword}/{}", escape_pointer_step(name)), value);
                 }
             }
             _ => {}
@@ -106,46 +106,49 @@ pub(crate) fn each<'a>(
 }
 
 /// Calls `visit` for each direct subschema, with its keyword.
-pub(crate) fn each_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut Value)) {
-    each_held_mut(schema, |keyword, _| holds(keyword), visit);
+pub(crate) fn for_each_subschema_mut(
+    schema: &mut Map<String, Value>,
+    visit: &mut dyn FnMut(&str, &mut Value),
+) {
+    for_each_of_kind_mut(schema, |keyword, _| subschema_kind(keyword), visit);
 }
 
 /// Calls `visit` for each direct subschema, in any draft.
 #[cfg(feature = "mcp")]
-pub(crate) fn each_in_any_draft<'a>(
+pub(crate) fn for_each_in_any_draft<'a>(
     schema: &'a Map<String, Value>,
     visit: &mut dyn FnMut(&'a Value),
 ) {
     for (keyword, value) in schema {
-        match (holds_in_any_draft(keyword, value), value) {
-            (Some(Holds::One), value) => visit(value),
-            (Some(Holds::List), Value::Array(list)) => list.iter().for_each(&mut *visit),
-            (Some(Holds::Map), Value::Object(map)) => map.values().for_each(&mut *visit),
+        match (subschema_kind_in_any_draft(keyword, value), value) {
+            (Some(SubschemaKind::One), value) => visit(value),
+            (Some(SubschemaKind::List), Value::Array(list)) => list.iter().for_each(&mut *visit),
+            (Some(SubschemaKind::Map), Value::Object(map)) => map.values().for_each(&mut *visit),
             _ => {}
         }
     }
 }
 
 /// Calls `visit` for each direct subschema, in any draft.
-pub(crate) fn each_in_any_draft_mut(
+pub(crate) fn for_each_in_any_draft_mut(
     schema: &mut Map<String, Value>,
     visit: &mut dyn FnMut(&mut Value),
 ) {
-    each_held_mut(schema, holds_in_any_draft, &mut |_, inner| visit(inner));
+    for_each_of_kind_mut(schema, subschema_kind_in_any_draft, &mut |_, inner| visit(inner));
 }
 
-fn each_held_mut(
+fn for_each_of_kind_mut(
     schema: &mut Map<String, Value>,
-    held: HowHeld,
+    held: SubschemaKindFn,
     visit: &mut dyn FnMut(&str, &mut Value),
 ) {
     for (keyword, value) in schema {
         match (held(keyword, value), value) {
-            (Some(Holds::One), value) => visit(keyword, value),
-            (Some(Holds::List), Value::Array(list)) => {
+            (Some(SubschemaKind::One), value) => visit(keyword, value),
+            (Some(SubschemaKind::List), Value::Array(list)) => {
                 list.iter_mut().for_each(|value| visit(keyword, value));
             }
-            (Some(Holds::Map), Value::Object(map)) => {
+            (Some(SubschemaKind::Map), Value::Object(map)) => {
                 map.values_mut().for_each(|value| visit(keyword, value));
             }
             _ => {}
@@ -154,7 +157,7 @@ fn each_held_mut(
 }
 
 /// Escapes a name as one step of a JSON pointer.
-pub(crate) fn escape(name: &str) -> Cow<'_, str> {
+pub(crate) fn escape_pointer_step(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) {
         Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
     } else {
@@ -163,8 +166,8 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
 }
 
 /// Unescapes one step of a JSON pointer, which may also be percent-encoded.
-pub(super) fn unescape(step: &str) -> Cow<'_, str> {
-    let step = decode(step);
+pub(super) fn unescape_pointer_step(step: &str) -> Cow<'_, str> {
+    let step = percent_decode(step);
     match step.contains('~') {
         true => Cow::Owned(step.replace("~1", "/").replace("~0", "~")),
         false => step,
@@ -172,8 +175,11 @@ pub(super) fn unescape(step: &str) -> Cow<'_, str> {
 }
 
 /// Returns the value at a JSON pointer, which may be percent-encoded.
-pub(crate) fn at<'a>(root: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
-    let pointer = decode(pointer);
+pub(crate) fn resolve_pointer<'a>(
+    root: &'a Map<String, Value>,
+    pointer: &str,
+) -> Option<&'a Value> {
+    let pointer = percent_decode(pointer);
     let steps = pointer.strip_prefix('/')?;
     let (first, rest) = match steps.split_once('/') {
         Some((first, rest)) => (first, format!("/{rest}")),
@@ -183,7 +189,7 @@ pub(crate) fn at<'a>(root: &'a Map<String, Value>, pointer: &str) -> Option<&'a 
 }
 
 /// Resolves a local `$ref`.
-pub(crate) fn resolve<'a>(
+pub(crate) fn resolve_ref<'a>(
     root: &'a Map<String, Value>,
     reference: &str,
 ) -> Option<Cow<'a, Map<String, Value>>> {
@@ -191,15 +197,15 @@ pub(crate) fn resolve<'a>(
     if pointer.is_empty() {
         return Some(Cow::Borrowed(root));
     }
-    object(at(root, pointer)?)
+    as_object_schema(resolve_pointer(root, pointer)?)
 }
 
 /// Renames definitions so that their names consist of `A-Z a-z 0-9 _ . -`.
 ///
 /// Other characters must be escaped in a `$ref`, once for the pointer and once for the URI, and
 /// programs disagree on how.
-pub(crate) fn plain_names(root: &mut Map<String, Value>) {
-    let Some(Value::Object(defs)) = get(root, "$defs") else { return };
+pub(crate) fn sanitize_definition_names(root: &mut Map<String, Value>) {
+    let Some(Value::Object(defs)) = get_keyword(root, "$defs") else { return };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let mut renamed: Vec<(String, String)> = Vec::new();
     for name in defs.keys().filter(|name| name.is_empty() || !name.chars().all(plain)) {
@@ -225,12 +231,12 @@ pub(crate) fn plain_names(root: &mut Map<String, Value>) {
             })
             .collect();
     }
-    redirect(root, &renamed);
+    rename_refs(root, &renamed);
 }
 
-fn redirect(schema: &mut Map<String, Value>, renamed: &[(String, String)]) {
+fn rename_refs(schema: &mut Map<String, Value>, renamed: &[(String, String)]) {
     if let Some(Value::String(reference)) = schema.get_mut("$ref")
-        && let Some(pointer) = reference.strip_prefix('#').map(decode)
+        && let Some(pointer) = reference.strip_prefix('#').map(percent_decode)
     {
         let new = pointer.strip_prefix("/$defs/").and_then(|path| {
             let (name, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -241,35 +247,35 @@ fn redirect(schema: &mut Map<String, Value>, renamed: &[(String, String)]) {
         });
         *reference = new.unwrap_or_else(|| format!("#{pointer}"));
     }
-    each_mut(schema, &mut |_, inner| {
+    for_each_subschema_mut(schema, &mut |_, inner| {
         if let Value::Object(inner) = inner {
-            redirect(inner, renamed);
+            rename_refs(inner, renamed);
         }
     });
 }
 
 /// Returns a schema as an object: `true` allows everything and `false` nothing.
-pub(crate) fn object(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
+pub(crate) fn as_object_schema(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     match schema {
         Value::Object(map) => Some(Cow::Borrowed(map)),
         Value::Bool(true) => Some(Cow::Owned(Map::new())),
-        Value::Bool(false) => Some(Cow::Owned(nothing())),
+        Value::Bool(false) => Some(Cow::Owned(never_schema())),
         _ => None,
     }
 }
 
 /// Returns the schema that allows nothing.
-pub(crate) fn nothing() -> Map<String, Value> {
+pub(crate) fn never_schema() -> Map<String, Value> {
     Map::from_iter([("not".to_owned(), json!({}))])
 }
 
-/// Returns the names in `required`.
-pub(crate) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+/// Returns the names in `required_names`.
+pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Decodes percent-encoding, which a `$ref` may contain.
-fn decode(text: &str) -> Cow<'_, str> {
+fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
@@ -277,7 +283,7 @@ fn decode(text: &str) -> Cow<'_, str> {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let pair = match tail {
-            [high, low, ..] if *first == b'%' => hex(*high).zip(hex(*low)),
+            [high, low, ..] if *first == b'%' => hex_digit(*high).zip(hex_digit(*low)),
             _ => None,
         };
         match pair {
@@ -294,7 +300,7 @@ fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn hex(digit: u8) -> Option<u8> {
+fn hex_digit(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
@@ -306,13 +312,13 @@ mod tests {
     fn resolves_escaped_references() {
         let root = json!({"$defs": {"a/b": {"type": "string"}, "c d": true, "e~f": {"x": [1]}}});
         let root = root.as_object().unwrap();
-        assert!(resolve(root, "#").is_some());
-        assert_eq!(resolve(root, "#/$defs/a~1b").unwrap()["type"], "string");
-        assert!(resolve(root, "#/$defs/c%20d").unwrap().is_empty());
-        assert!(resolve(root, "#/$defs/e~0f").is_some());
-        assert!(resolve(root, "#/$defs/nope").is_none());
-        assert!(resolve(root, "other.json#/x").is_none());
-        assert!(resolve(root, "#anchor").is_none());
+        assert!(resolve_ref(root, "#").is_some());
+        assert_eq!(resolve_ref(root, "#/$defs/a~1b").unwrap()["type"], "string");
+        assert!(resolve_ref(root, "#/$defs/c%20d").unwrap().is_empty());
+        assert!(resolve_ref(root, "#/$defs/e~0f").is_some());
+        assert!(resolve_ref(root, "#/$defs/nope").is_none());
+        assert!(resolve_ref(root, "other.json#/x").is_none());
+        assert!(resolve_ref(root, "#anchor").is_none());
     }
 
     #[test]
@@ -321,7 +327,7 @@ mod tests {
             "properties": { "a": { "$ref": "#/$defs/List%3CA~1b%3E/items" }, "b": { "$ref": "#/$defs/x" } },
             "$defs": { "List<A/b>": { "items": {} }, "List_A_b_": {}, "x": {} },
         });
-        plain_names(root.as_object_mut().unwrap());
+        sanitize_definition_names(root.as_object_mut().unwrap());
         assert_eq!(
             root,
             json!({

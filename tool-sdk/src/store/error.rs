@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// It fails closed: after an error no call counts as approved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum PrivateFileError {
     /// Another user could have written the file, so it is not trusted.
     #[error(
         "`{}` is not trusted with what was approved: {why}; make it private or choose another \
          state folder",
         path.display()
     )]
-    Refused {
+    Untrusted {
         /// The file or folder.
         path: PathBuf,
         /// The reason.
@@ -44,7 +44,7 @@ pub enum StoreError {
         "`{}` is not the folder that the session started in; start a new session",
         path.display()
     )]
-    Workspace {
+    WorkspaceReplaced {
         /// The workspace.
         path: PathBuf,
     },
@@ -66,13 +66,13 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
+impl PrivateFileError {
     /// Returns a closure for `map_err` that adds the failed operation and the path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
 
-    pub(crate) fn refused(path: &Path, why: &'static str) -> Self {
-        Self::Refused { path: path.to_owned(), why }
+    pub(crate) fn untrusted(path: &Path, why: &'static str) -> Self {
+        Self::Untrusted { path: path.to_owned(), why }
     }
 }

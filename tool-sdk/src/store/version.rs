@@ -6,22 +6,22 @@ use std::fs::{File, Metadata};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{StoreError, place};
+use super::{PrivateFileError, place};
 
 /// The version of a file that was read.
 #[derive(Debug)]
-pub(crate) struct Version {
-    stamp: Stamp,
+pub(crate) struct FileVersion {
+    stamp: FileStamp,
     /// Kept open, so that the system does not reuse the inode number.
     file: File,
 }
 
-impl Version {
+impl FileVersion {
     /// Records the version. Call this before reading the content, so that a concurrent write makes
     /// the version stale.
-    pub(crate) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
-        let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
-        Ok(Self { stamp: Stamp::of(&metadata), file })
+    pub(crate) fn from_file(file: File, path: &Path) -> Result<Self, PrivateFileError> {
+        let metadata = file.metadata().map_err(PrivateFileError::io("look at", path))?;
+        Ok(Self { stamp: FileStamp::from_metadata(&metadata), file })
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -30,24 +30,24 @@ impl Version {
 
     /// Returns whether the file at `path` still has this version, or is still missing if `last` is
     /// `None`.
-    pub(crate) fn is_still(last: Option<&Self>, path: &Path) -> Result<bool, StoreError> {
-        let Some(metadata) = place::look(path)? else { return Ok(last.is_none()) };
-        place::private_file(path, &metadata)?;
-        Ok(last.is_some_and(|last| last.stamp == Stamp::of(&metadata)))
+    pub(crate) fn is_current(last: Option<&Self>, path: &Path) -> Result<bool, PrivateFileError> {
+        let Some(metadata) = place::metadata_if_exists(path)? else { return Ok(last.is_none()) };
+        place::check_private_file(path, &metadata)?;
+        Ok(last.is_some_and(|last| last.stamp == FileStamp::from_metadata(&metadata)))
     }
 }
 
 /// Inode, size and modification time of a file.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     /// Device and inode, where the system has them.
     number: Option<(u64, u64)>,
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+impl FileStamp {
+    fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let number = {
             use std::os::unix::fs::MetadataExt as _;
@@ -69,19 +69,19 @@ mod tests {
     fn a_replaced_file_has_another_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.json");
-        assert!(Version::is_still(None, &path).unwrap());
+        assert!(FileVersion::is_current(None, &path).unwrap());
         let write = |text: &str| {
             use std::io::Write as _;
-            crate::store::replace(&path, |file| file.write_all(text.as_bytes())).unwrap();
+            crate::store::replace_file(&path, |file| file.write_all(text.as_bytes())).unwrap();
         };
         write("one");
-        assert!(!Version::is_still(None, &path).unwrap());
-        let version = Version::of(File::open(&path).unwrap(), &path).unwrap();
-        assert!(Version::is_still(Some(&version), &path).unwrap());
+        assert!(!FileVersion::is_current(None, &path).unwrap());
+        let version = FileVersion::from_file(File::open(&path).unwrap(), &path).unwrap();
+        assert!(FileVersion::is_current(Some(&version), &path).unwrap());
         // The same length, and perhaps the same modification time.
         write("two");
-        assert!(!Version::is_still(Some(&version), &path).unwrap());
+        assert!(!FileVersion::is_current(Some(&version), &path).unwrap());
         fs::remove_file(&path).unwrap();
-        assert!(!Version::is_still(Some(&version), &path).unwrap());
+        assert!(!FileVersion::is_current(Some(&version), &path).unwrap());
     }
 }

@@ -2,9 +2,9 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(any(feature = "cli", feature = "testing"))]
-pub(crate) mod files;
-pub(crate) mod lock;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod provider;
+#[cfg(any(feature = "cli", feature = "testing"))]
+pub(crate) mod schema_files;
+pub(crate) mod schema_lock;

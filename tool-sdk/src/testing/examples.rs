@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::harness::Harness;
-use super::place::Place;
+use super::place::ExampleFolder;
 use crate::call::RawArgs;
 use crate::context::Session;
 use crate::effect::RiskClass;
@@ -16,16 +16,16 @@ use crate::tool::Definition;
 
 /// The session of the examples, and which of them run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Examples {
+pub(super) struct ExampleRunner {
     /// The session that the author provides.
     pub(super) session: Option<Session>,
     /// Whether tools that write may run.
     pub(super) writing: bool,
 }
 
-impl Examples {
+impl ExampleRunner {
     /// Runs the permitted examples; returns the tool and the error of each failure.
-    pub(super) fn run(&self, registry: &Registry) -> Vec<(String, String)> {
+    pub(super) fn run_examples(&self, registry: &Registry) -> Vec<(String, String)> {
         let chosen: Vec<(String, String)> = registry
             .into_iter()
             .filter(|tool| self.may_run(tool.definition()))
@@ -41,7 +41,7 @@ impl Examples {
             return Vec::new();
         }
         // The caller may be in a runtime, which cannot block on another one.
-        let work = || self.outcomes(registry, chosen);
+        let work = || self.run_chosen(registry, chosen);
         match std::thread::scope(|scope| scope.spawn(work).join()) {
             Ok(failures) => failures,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -54,26 +54,26 @@ impl Examples {
         is_harmless && !definition.flags.requires_auth || self.writing
     }
 
-    fn outcomes(
+    fn run_chosen(
         &self,
         registry: &Registry,
         chosen: Vec<(String, String)>,
     ) -> Vec<(String, String)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let (runtime, place) = match (runtime, Place::new()) {
+        let (runtime, place) = match (runtime, ExampleFolder::new()) {
             (Ok(runtime), Ok(place)) => (runtime, place),
             (Err(error), _) | (_, Err(error)) => {
                 let told = |(name, _)| (name, format!("no example can be run: {error}"));
                 return chosen.into_iter().map(told).collect();
             }
         };
-        let session = self.session.clone().unwrap_or_else(|| place.lend(Session::new("test")));
-        let harness = Harness::of(registry.clone()).session(session);
+        let session = self.session.clone().unwrap_or_else(|| place.lend_to(Session::new("test")));
+        let harness = Harness::from_registry(registry.clone()).session(session);
         let mut failures = Vec::new();
         for (name, example) in chosen {
             let outcome = runtime.block_on(harness.call(&name, example.as_str()));
             match outcome.result {
-                Err(error) if self.counts(error.kind()) => {
+                Err(error) if self.is_own_failure(error.kind()) => {
                     failures.push((name, format!("the example {example} fails: {error}")));
                 }
                 _ => {}
@@ -84,7 +84,7 @@ impl Examples {
 
     /// Whether a failure counts. In an empty folder most examples find nothing; they must succeed
     /// only in a session that the author provides.
-    fn counts(&self, kind: ErrorKind) -> bool {
+    fn is_own_failure(&self, kind: ErrorKind) -> bool {
         let own = [ErrorKind::InvalidArgs, ErrorKind::Internal, ErrorKind::Timeout];
         self.session.is_some() || own.contains(&kind)
     }

@@ -56,14 +56,14 @@ impl Harness {
     #[track_caller]
     pub fn new(tools: impl IntoTools) -> Self {
         match Registry::builder().add(tools).build() {
-            Ok(registry) => Self::of(registry),
+            Ok(registry) => Self::from_registry(registry),
             Err(error) => panic!("{error}"),
         }
     }
 
     /// Creates a harness for all tools of a registry.
     #[must_use]
-    pub fn of(registry: Registry) -> Self {
+    pub fn from_registry(registry: Registry) -> Self {
         let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
         Self { pipeline, session: Session::new("test") }
     }

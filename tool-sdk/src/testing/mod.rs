@@ -23,7 +23,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod check;
+mod checks;
 mod examples;
 mod harness;
 #[cfg(feature = "workspace")]
@@ -33,6 +33,6 @@ mod place;
 mod place;
 mod schemas;
 
-pub use self::check::{Checks, check_all};
+pub use self::checks::{ToolChecks, check_all};
 pub use self::harness::{Harness, context};
 pub use self::schemas::check_schemas;

@@ -9,35 +9,35 @@ use crate::context::Session;
 use crate::workspace::Workspace;
 
 /// The maximum number of names that are tried, because several checks may run at once.
-const TRIES: usize = 10_000;
+const MAX_ATTEMPTS: usize = 10_000;
 
-pub(super) struct Place {
+pub(super) struct ExampleFolder {
     folder: PathBuf,
     workspace: Workspace,
 }
 
-impl Place {
+impl ExampleFolder {
     pub(super) fn new() -> io::Result<Self> {
-        let folder = fresh()?;
+        let folder = create_unique_folder()?;
         let workspace = Workspace::open([&folder]).map_err(io::Error::other)?;
         Ok(Self { folder, workspace })
     }
 
-    pub(super) fn lend(&self, session: Session) -> Session {
+    pub(super) fn lend_to(&self, session: Session) -> Session {
         session.lend(self.workspace.clone())
     }
 }
 
-impl Drop for Place {
+impl Drop for ExampleFolder {
     fn drop(&mut self) {
         let _ = remove_dir_all(&self.folder);
     }
 }
 
 /// Creates a folder with an unused name.
-fn fresh() -> io::Result<PathBuf> {
+fn create_unique_folder() -> io::Result<PathBuf> {
     let (base, process) = (std::env::temp_dir(), process::id());
-    for number in 0..TRIES {
+    for number in 0..MAX_ATTEMPTS {
         let folder = base.join(format!("tool-sdk-examples-{process}-{number}"));
         match create_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

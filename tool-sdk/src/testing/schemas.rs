@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::registry::Registry;
-use crate::surface::files;
 use crate::surface::provider::Dialect;
+use crate::surface::schema_files;
 use crate::tool::Definition;
 
 /// Compares the schemas of this package's linked tools with the files in `folder`.
@@ -29,11 +29,11 @@ pub fn check_schemas(folder: impl AsRef<Path>) {
     };
     let tools: Vec<Definition> = registry.definitions().filter(own).cloned().collect();
     let bless = std::env::var_os("TOOL_SDK_BLESS").is_some_and(|value| value == "1");
-    let changes = files::compare(folder, &tools, Dialect::Mcp, true, bless)
+    let changes = schema_files::compare_schema_files(folder, &tools, Dialect::Mcp, true, bless)
         .unwrap_or_else(|error| panic!("`{}`: {error}", folder.display()));
     let drift: Vec<String> = changes
         .into_iter()
-        .filter(|change| !change.is_fine(bless))
+        .filter(|change| !change.is_settled(bless))
         .map(|change| change.to_string())
         .collect();
     assert!(

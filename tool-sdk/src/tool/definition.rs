@@ -377,7 +377,7 @@ impl Refinement {
             refined.description = Cow::Owned(description.clone());
         }
         for (name, text) in &self.parameters {
-            refined.parameters.describe(name, text);
+            refined.parameters.set_description(name, text);
         }
         for name in &self.without {
             refined.parameters.hide_optional(name);

@@ -54,7 +54,7 @@ impl DynamicTool {
         F::Output: IntoOutput + 'static,
     {
         definition.flags.is_async = true;
-        let secrets = definition.parameters.secrets();
+        let secrets = definition.parameters.secret_parameters();
         if !secrets.is_empty() {
             Arc::make_mut(&mut definition.display).sensitive.extend(secrets);
         }

@@ -133,7 +133,7 @@ pub trait Tool: Send + Sync + 'static {
 
     /// What the argument `name` is when nobody sends it.
     fn default_of(&self, name: &str) -> Option<serde_json::Value> {
-        self.definition().parameters.default_of(name).cloned()
+        self.definition().parameters.property_default(name).cloned()
     }
 
     /// Whether the argument `name`, by any of its names, is known to hold paths of files. What a

@@ -427,7 +427,7 @@ impl Subject {
         if !self.forbidden_spellings().chain(self.reason()).all(is_clean) {
             (self.path, self.sent, self.forbidden_as, self.refusal) = Default::default();
             (self.because, self.offers, self.below) = Default::default();
-            redactor.scrub(self.text.to_mut());
+            redactor.redact_in_place(self.text.to_mut());
         }
         self
     }

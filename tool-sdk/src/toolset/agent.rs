@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::select::{any_forbids, any_selects};
+use super::select::{any_forbids_tool, any_selects_tool};
 use crate::permission::{Action, Mode, Pattern, Rule, Scope, rules_of_profile};
 use crate::tool::Definition;
 
@@ -120,9 +120,9 @@ impl AgentProfile {
     }
 
     /// Whether the lists of the profile allow the tool. A denial beats a permission.
-    pub(super) fn admits(&self, definition: &Definition) -> bool {
-        self.only.as_deref().is_none_or(|only| any_selects(only, definition))
-            && !any_forbids(&self.without, definition)
+    pub(super) fn admits_tool(&self, definition: &Definition) -> bool {
+        self.only.as_deref().is_none_or(|only| any_selects_tool(only, definition))
+            && !any_forbids_tool(&self.without, definition)
     }
 
     pub(super) fn own_rules(&self) -> impl Iterator<Item = Rule> {
@@ -134,8 +134,8 @@ impl AgentProfile {
 ///
 /// If one mode asks before everything and the other allows only reads, neither is stricter. Then
 /// writes are denied, and reads need approval unless a rule matches them.
-pub(super) fn strictest(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
-    let mode = if strictness(other) > strictness(one) { other } else { one };
+pub(super) fn stricter_mode(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
+    let mode = if mode_strictness(other) > mode_strictness(one) { other } else { one };
     let asks = mode != Mode::Strict && [one, other].contains(&Mode::Strict);
     let ask = || {
         Rule::new(Action::Ask, Pattern::any(), Pattern::any())
@@ -145,7 +145,7 @@ pub(super) fn strictest(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
     (mode, asks.then(ask))
 }
 
-const fn strictness(mode: Mode) -> u8 {
+const fn mode_strictness(mode: Mode) -> u8 {
     match mode {
         Mode::Bypass => 0,
         Mode::Auto => 1,
@@ -161,7 +161,7 @@ mod tests {
     use crate::permission::{Case, Ruleset};
 
     /// Returns the action for a tool of this class without a matching rule.
-    fn outcome(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
+    fn settled_action(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
         Case {
             own: &Ruleset::new(rule),
             elsewhere: &|_| Ruleset::default(),
@@ -185,10 +185,11 @@ mod tests {
     fn combined_mode_is_as_strict_as_each() {
         for one in Mode::ALL {
             for other in Mode::ALL {
-                let (mode, rule) = strictest(one, other);
+                let (mode, rule) = stricter_mode(one, other);
                 for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
-                    let both = outcome(mode, rule.clone(), class);
-                    let strictest = outcome(one, None, class).max(outcome(other, None, class));
+                    let both = settled_action(mode, rule.clone(), class);
+                    let strictest =
+                        settled_action(one, None, class).max(settled_action(other, None, class));
                     assert_eq!(both, strictest, "{one} and {other}: {class:?}");
                 }
             }

@@ -3,19 +3,19 @@
 //! The lists of the audience and of its agent narrow the registry; then one variant of each group
 //! is left. [`model_profile`](super::model_profile) adapts the rest to the model.
 
-use super::agent::{AgentProfile, strictest};
-use super::model::{self, ModelProfile};
-use super::select::{any_forbids, any_selects};
-use super::variant::Variants;
+use super::agent::{AgentProfile, stricter_mode};
+use super::model_profile::{self, ModelProfile};
+use super::select::{any_forbids_tool, any_selects_tool};
+use super::variants::VariantGroup;
 use crate::context::Session;
 use crate::hook::Registered;
 use crate::permission::{Mode, Ruleset};
-use crate::registry::in_scope;
+use crate::registry::is_in_scope;
 use crate::tool::Definition;
 
 /// The audience of a toolset: its session, lists, rules and profiles.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Filter {
+pub(super) struct AudienceFilter {
     pub(super) scopes: Vec<String>,
     pub(super) only: Option<Vec<String>>,
     pub(super) without: Vec<String>,
@@ -26,41 +26,41 @@ pub(super) struct Filter {
     pub(super) agents: Vec<AgentProfile>,
     pub(super) only_known_agents: bool,
     pub(super) profiles: Vec<ModelProfile>,
-    pub(super) variants: Vec<Variants>,
+    pub(super) variants: Vec<VariantGroup>,
     /// Hooks on definitions, in the order in which they run.
     pub(super) hooks: Vec<Registered>,
 }
 
-impl Filter {
+impl AudienceFilter {
     /// Whether the audience has the tool.
-    pub(super) fn admits(&self, definition: &Definition) -> bool {
-        let agent = self.agent();
+    pub(super) fn admits_tool(&self, definition: &Definition) -> bool {
+        let agent = self.agent_profile();
         if agent.is_none() && self.only_known_agents {
             return false;
         }
         self.is_in_scope(definition, agent)
-            && self.is_ready(definition, agent)
-            && self.only.as_deref().is_none_or(|only| any_selects(only, definition))
-            && !any_forbids(&self.without, definition)
-            && agent.is_none_or(|agent| agent.admits(definition))
-            && self.variants.iter().all(|variants| variants.admits(definition))
+            && self.is_experiment_enabled(definition, agent)
+            && self.only.as_deref().is_none_or(|only| any_selects_tool(only, definition))
+            && !any_forbids_tool(&self.without, definition)
+            && agent.is_none_or(|agent| agent.admits_tool(definition))
+            && self.variants.iter().all(|variants| variants.admits_tool(definition))
     }
 
     /// Returns the effective rules and mode: those of the toolset combined with those of its agent.
-    pub(super) fn law(&self) -> (Ruleset, Mode) {
-        let Some(agent) = self.agent() else { return (self.rules.clone(), self.mode) };
-        let (mode, ask) = strictest(self.mode, agent.mode.unwrap_or(self.mode));
+    pub(super) fn effective_rules(&self) -> (Ruleset, Mode) {
+        let Some(agent) = self.agent_profile() else { return (self.rules.clone(), self.mode) };
+        let (mode, ask) = stricter_mode(self.mode, agent.mode.unwrap_or(self.mode));
         // The generated rule comes first, so that all written rules override it.
         let rules = ask.into_iter().chain(self.rules.rules().iter().cloned());
         (Ruleset::new(rules.chain(agent.own_rules())), mode)
     }
 
     /// Returns the profile of the session's model.
-    pub(super) fn profile(&self) -> Option<&ModelProfile> {
-        model::chosen(&self.profiles, self.session.model()?)
+    pub(super) fn model_profile(&self) -> Option<&ModelProfile> {
+        model_profile::select_profile(&self.profiles, self.session.model()?)
     }
 
-    fn agent(&self) -> Option<&AgentProfile> {
+    fn agent_profile(&self) -> Option<&AgentProfile> {
         let name = self.session.agent()?;
         self.agents.iter().find(|agent| agent.name == name)
     }
@@ -68,13 +68,13 @@ impl Filter {
     fn is_in_scope(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
         let agents = agent.map_or(&[][..], |agent| &agent.scopes);
         definition.scopes.is_empty()
-            || self.scopes.iter().chain(agents).any(|scope| in_scope(definition, scope))
+            || self.scopes.iter().chain(agents).any(|scope| is_in_scope(definition, scope))
     }
 
     /// Whether the tool is not experimental, or is enabled.
-    fn is_ready(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
+    fn is_experiment_enabled(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
         !definition.flags.experimental
-            || any_selects(&self.experimental, definition)
-            || agent.is_some_and(|agent| any_selects(&agent.experimental, definition))
+            || any_selects_tool(&self.experimental, definition)
+            || agent.is_some_and(|agent| any_selects_tool(&agent.experimental, definition))
     }
 }

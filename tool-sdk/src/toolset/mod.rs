@@ -6,14 +6,14 @@
 
 mod agent;
 mod filter;
-mod model;
+mod model_profile;
 mod rules;
 mod search;
 mod select;
 #[cfg(test)]
 mod tests;
-mod unknown;
-mod variant;
+mod unknown_tool;
+mod variants;
 mod view;
 
 use std::fmt;
@@ -22,17 +22,17 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use tokio::sync::watch;
 
 pub use self::agent::AgentProfile;
-use self::filter::Filter;
-pub use self::model::ModelProfile;
+use self::filter::AudienceFilter;
+pub use self::model_profile::ModelProfile;
 pub(crate) use self::rules::is_about_files;
 #[cfg(feature = "cli")]
-pub(crate) use self::rules::{nearly_names, passed_over};
+pub(crate) use self::rules::{nearly_names_argument, tools_without_argument};
 #[cfg(feature = "cli")]
-pub(crate) use self::select::any_forbids;
+pub(crate) use self::select::any_forbids_tool;
 #[cfg(feature = "cli")]
-pub(crate) use self::unknown::shown;
-pub use self::variant::{UnknownVariant, Variants};
-pub use self::view::View;
+pub(crate) use self::unknown_tool::printable_name;
+pub use self::variants::{UnknownVariant, VariantGroup};
+pub use self::view::ToolsetView;
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};
@@ -67,18 +67,18 @@ use crate::tool::{IntoTools, Tool};
 /// ```
 pub struct Toolset {
     registry: Registry,
-    state: RwLock<State>,
+    state: RwLock<ToolsetState>,
     /// Locked during an update, so that readers wait only for its last step.
-    changing: Mutex<()>,
+    update_lock: Mutex<()>,
     changed: watch::Sender<()>,
 }
 
 /// The part that may change while a pipeline runs.
 #[derive(Clone)]
-struct State {
-    filter: Filter,
+struct ToolsetState {
+    filter: AudienceFilter,
     additions: Vec<Arc<dyn Tool>>,
-    view: Arc<View>,
+    view: Arc<ToolsetView>,
 }
 
 impl fmt::Debug for Toolset {
@@ -90,7 +90,7 @@ impl fmt::Debug for Toolset {
 /// An independent copy: later additions are not visible to the original.
 impl Clone for Toolset {
     fn clone(&self) -> Self {
-        Self::of(self.registry.clone(), self.read().clone())
+        Self::from_state(self.registry.clone(), self.read_state().clone())
     }
 }
 
@@ -104,34 +104,34 @@ impl Toolset {
     /// Creates a toolset of all tools in `registry` without scopes.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        let filter = Filter::default();
-        let view = Arc::new(View::new(registry.iter(), &filter));
-        Self::of(registry, State { filter, additions: Vec::new(), view })
+        let filter = AudienceFilter::default();
+        let view = Arc::new(ToolsetView::new(registry.iter(), &filter));
+        Self::from_state(registry, ToolsetState { filter, additions: Vec::new(), view })
     }
 
-    fn of(registry: Registry, state: State) -> Self {
+    fn from_state(registry: Registry, state: ToolsetState) -> Self {
         let state = RwLock::new(state);
-        Self { registry, state, changing: Mutex::default(), changed: watch::Sender::default() }
+        Self { registry, state, update_lock: Mutex::default(), changed: watch::Sender::default() }
     }
 
     /// Adds tools with `scope`; tools with only other scopes stay hidden.
     #[must_use]
     pub fn with_scope(self, scope: impl Into<String>) -> Self {
-        self.refiltered(|filter| filter.scopes.push(scope.into()))
+        self.with_filter_change(|filter| filter.scopes.push(scope.into()))
     }
 
     /// Keeps only these tools, as [patterns](Self#patterns).
     #[must_use]
     pub fn only<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
         let tools = tools.into_iter().map(Into::into);
-        self.refiltered(|filter| filter.only.get_or_insert_default().extend(tools))
+        self.with_filter_change(|filter| filter.only.get_or_insert_default().extend(tools))
     }
 
     /// Removes these tools; wins over [`only`](Self::only).
     #[must_use]
     pub fn without<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
         let tools = tools.into_iter().map(Into::into);
-        self.refiltered(|filter| filter.without.extend(tools))
+        self.with_filter_change(|filter| filter.without.extend(tools))
     }
 
     /// Enables all experimental tools.
@@ -147,14 +147,14 @@ impl Toolset {
         tools: impl IntoIterator<Item = S>,
     ) -> Self {
         let tools = tools.into_iter().map(Into::into);
-        self.refiltered(|filter| filter.experimental.extend(tools))
+        self.with_filter_change(|filter| filter.experimental.extend(tools))
     }
 
     /// Declares a group of variants, of which the audience has one. Replaces a group of the same
     /// name.
     #[must_use]
-    pub fn with_variants(self, variants: Variants) -> Self {
-        self.refiltered(|filter| {
+    pub fn with_variants(self, variants: VariantGroup) -> Self {
+        self.with_filter_change(|filter| {
             filter.variants.retain(|known| known.group != variants.group);
             filter.variants.push(variants);
         })
@@ -165,10 +165,12 @@ impl Toolset {
     /// # Errors
     ///
     /// Fails when there is no such group or variant.
-    pub fn choose(self, group: &str, variant: &str) -> Result<Self, UnknownVariant> {
-        self.update(|_, state| {
+    pub fn choose_variant(self, group: &str, variant: &str) -> Result<Self, UnknownVariant> {
+        self.update_state(|_, state| {
             let found = state.filter.variants.iter_mut().find(|known| known.group == group);
-            found.ok_or_else(|| UnknownVariant::no_group(group, variant))?.choose(variant)
+            found
+                .ok_or_else(|| UnknownVariant::unknown_group(group, variant))?
+                .choose_variant(variant)
         })?;
         Ok(self)
     }
@@ -179,7 +181,7 @@ impl Toolset {
     /// tools of the toolset, unless there are [only known agents](Self::only_known_agents).
     #[must_use]
     pub fn with_agent(self, agent: AgentProfile) -> Self {
-        self.refiltered(|filter| {
+        self.with_filter_change(|filter| {
             filter.agents.retain(|known| known.name != agent.name);
             filter.agents.push(agent);
         })
@@ -188,7 +190,7 @@ impl Toolset {
     /// Removes all tools for agents without a profile or a name.
     #[must_use]
     pub fn only_known_agents(self) -> Self {
-        self.refiltered(|filter| filter.only_known_agents = true)
+        self.with_filter_change(|filter| filter.only_known_agents = true)
     }
 
     /// Adapts the tools to a family of models.
@@ -200,7 +202,7 @@ impl Toolset {
     /// Adapts the tools to families of models.
     #[must_use]
     pub fn with_profiles(self, profiles: impl IntoIterator<Item = ModelProfile>) -> Self {
-        self.refiltered(|filter| filter.profiles.extend(profiles))
+        self.with_filter_change(|filter| filter.profiles.extend(profiles))
     }
 
     /// Adds a hook that may change the definitions of the tools whose names match `pattern`, or
@@ -222,12 +224,12 @@ impl Toolset {
         pattern: impl Into<String>,
         hook: Arc<impl Hook>,
     ) -> Self {
-        self.with_registered(Registered::new(pattern, priority, hook))
+        self.with_registered_hook(Registered::new(pattern, priority, hook))
     }
 
     /// Adds a registered hook, unless it is there already.
-    pub(crate) fn with_registered(self, hook: Registered) -> Self {
-        self.refiltered(|filter| {
+    pub(crate) fn with_registered_hook(self, hook: Registered) -> Self {
+        self.with_filter_change(|filter| {
             if !filter.hooks.iter().any(|known| known.is_same(&hook)) {
                 filter.hooks.push(hook);
                 filter.hooks.sort_by_key(|hook| hook.priority);
@@ -239,34 +241,34 @@ impl Toolset {
     /// adapt their definitions to them.
     #[must_use]
     pub fn for_session(self, session: &Session) -> Self {
-        self.refiltered(|filter| filter.session = session.clone())
+        self.with_filter_change(|filter| filter.session = session.clone())
     }
 
     /// Adds permission rules, and hides the tools that they deny as a whole.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         let rules = Ruleset::new(rules);
-        self.refiltered(|filter| filter.rules = filter.rules.with(&rules))
+        self.with_filter_change(|filter| filter.rules = filter.rules.with(&rules))
     }
 
     /// Sets the permission mode.
     #[must_use]
     pub fn with_mode(self, mode: Mode) -> Self {
-        self.refiltered(|filter| filter.mode = mode)
+        self.with_filter_change(|filter| filter.mode = mode)
     }
 
     /// Changes the permission mode for subsequent calls.
     pub fn set_mode(&self, mode: Mode) {
-        self.update(|_, state| state.filter.mode = mode);
+        self.update_state(|_, state| state.filter.mode = mode);
     }
 
     /// Replaces the permission rules for subsequent calls.
     pub fn set_rules(&self, rules: Ruleset) {
-        self.update(|_, state| state.filter.rules = rules);
+        self.update_state(|_, state| state.filter.rules = rules);
     }
 
-    fn refiltered(self, change: impl FnOnce(&mut Filter)) -> Self {
-        self.update(|_, state| change(&mut state.filter));
+    fn with_filter_change(self, change: impl FnOnce(&mut AudienceFilter)) -> Self {
+        self.update_state(|_, state| change(&mut state.filter));
         self
     }
 
@@ -277,7 +279,7 @@ impl Toolset {
     /// Fails when a name is in use, even by a tool that this audience does not have.
     pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
         let added = tools.into_tools();
-        self.update(|registry, state| {
+        self.update_state(|registry, state| {
             let all: Vec<_> =
                 registry.iter().chain(&state.additions).chain(&added).cloned().collect();
             Registry::builder().add(all).build()?;
@@ -292,12 +294,12 @@ impl Toolset {
     ///
     /// Fails when a name is in use; nothing has changed then.
     #[cfg(feature = "mcp")]
-    pub(crate) fn exchange(
+    pub(crate) fn replace_added(
         &self,
         leaving: &[Arc<dyn Tool>],
         coming: Vec<Arc<dyn Tool>>,
     ) -> Result<(), RegistryError> {
-        self.update(|registry, state| {
+        self.update_state(|registry, state| {
             let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
             let mut additions = state.additions.clone();
             additions.retain(|tool| !leaves(tool));
@@ -312,7 +314,7 @@ impl Toolset {
 
     /// Removes a tool from this toolset; returns whether it had the tool.
     pub fn remove(&self, name: &str) -> bool {
-        self.update(|_, state| {
+        self.update_state(|_, state| {
             let Some(tool) = state.view.get(name).cloned() else { return false };
             let before = state.additions.len();
             state.additions.retain(|added| !Arc::ptr_eq(added, &tool));
@@ -326,40 +328,40 @@ impl Toolset {
     /// Whether an agent of this name has a profile.
     #[cfg(feature = "cli")]
     pub(crate) fn has_agent(&self, name: &str) -> bool {
-        self.read().filter.agents.iter().any(|agent| agent.name == name)
+        self.read_state().filter.agents.iter().any(|agent| agent.name == name)
     }
 
     /// Whether there is no tool at all, for any audience.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.registry.is_empty() && self.read().additions.is_empty()
+        self.registry.is_empty() && self.read_state().additions.is_empty()
     }
 
     /// Returns all tools, including those that this audience does not have.
-    pub(crate) fn everything(&self) -> Vec<Arc<dyn Tool>> {
-        self.registry.iter().chain(&self.read().additions).cloned().collect()
+    pub(crate) fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.registry.iter().chain(&self.read_state().additions).cloned().collect()
     }
 
     /// Returns a toolset for an audience that has all tools.
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line looks"))]
     pub(crate) fn unfiltered(self) -> Self {
         let all = vec!["*".to_owned()];
-        self.refiltered(|filter| {
+        self.with_filter_change(|filter| {
             let hooks = std::mem::take(&mut filter.hooks);
-            *filter = Filter { experimental: all, hooks, ..Filter::default() };
+            *filter = AudienceFilter { experimental: all, hooks, ..AudienceFilter::default() };
         })
     }
 
     /// Returns the current view.
     #[must_use]
-    pub fn view(&self) -> Arc<View> {
-        Arc::clone(&self.read().view)
+    pub fn view(&self) -> Arc<ToolsetView> {
+        Arc::clone(&self.read_state().view)
     }
 
     /// Returns the current view of the session's agent, even if the toolset is for another session.
     #[inline]
-    pub(crate) fn view_for(&self, session: &Session) -> Arc<View> {
-        let state = self.read();
+    pub(crate) fn view_for(&self, session: &Session) -> Arc<ToolsetView> {
+        let state = self.read_state();
         let filter = &state.filter;
         if filter.agents.is_empty() || filter.session.agent() == session.agent() {
             return Arc::clone(&state.view);
@@ -370,8 +372,9 @@ impl Toolset {
 
     /// Returns the current view, and that of each agent with a profile, with its name.
     #[cfg(feature = "cli")]
-    pub(crate) fn views(&self) -> Vec<(Option<String>, Arc<View>)> {
-        let names: Vec<_> = self.read().filter.agents.iter().map(|it| it.name.clone()).collect();
+    pub(crate) fn agent_views(&self) -> Vec<(Option<String>, Arc<ToolsetView>)> {
+        let names: Vec<_> =
+            self.read_state().filter.agents.iter().map(|it| it.name.clone()).collect();
         let of_agent = |name: String| {
             let session = Session::new("").with_agent(&*name);
             (Some(name), self.view_for(&session))
@@ -381,7 +384,7 @@ impl Toolset {
 
     /// Subscribes to changes of the view.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
@@ -389,21 +392,21 @@ impl Toolset {
     #[must_use]
     #[inline]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.read().view.get(name).cloned()
+        self.read_state().view.get(name).cloned()
     }
 
     #[inline]
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read_state(&self) -> RwLockReadGuard<'_, ToolsetState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes a copy of the state, then swaps it in.
-    fn update<T>(&self, change: impl FnOnce(&Registry, &mut State) -> T) -> T {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.read().clone();
+    fn update_state<T>(&self, change: impl FnOnce(&Registry, &mut ToolsetState) -> T) -> T {
+        let _changing = self.update_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.read_state().clone();
         let answer = change(&self.registry, &mut state);
         let tools = self.registry.iter().chain(&state.additions);
-        state.view = Arc::new(View::new(tools, &state.filter));
+        state.view = Arc::new(ToolsetView::new(tools, &state.filter));
         let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *place = state;
         drop(place);

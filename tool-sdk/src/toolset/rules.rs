@@ -10,29 +10,29 @@ use crate::tool::{Definition, Subject, Tool};
 /// The tools whose names are also permissions, with their aliases. Other tools with that permission
 /// do the same work, so a rule that denies the tool by any of its names applies to them, too.
 #[derive(Debug, Default)]
-pub(super) struct Synonyms(HashMap<ToolName, Vec<ToolName>>);
+pub(super) struct PermissionSynonyms(HashMap<ToolName, Vec<ToolName>>);
 
-impl Synonyms {
-    pub(super) fn of<'a>(tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Self {
+impl PermissionSynonyms {
+    pub(super) fn from_tools<'a>(tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Self {
         let named =
             tools.map(|tool| tool.definition()).filter(|it| it.permission() == it.name.as_str());
         Self(named.map(|it| (it.name.clone(), it.aliases.clone())).collect())
     }
 
     /// Returns the names under which rules match a tool.
-    pub(super) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
-        Names::from(tool).also(self.beside(tool.permission()))
+    pub(super) fn tool_names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
+        Names::from(tool).also(self.synonyms_of(tool.permission()))
     }
 
     /// Returns the names under which rules match a permission.
-    pub(super) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
-        Names::from(permission).also(self.beside(permission))
+    pub(super) fn permission_names<'n>(&'n self, permission: &'n str) -> Names<'n> {
+        Names::from(permission).also(self.synonyms_of(permission))
     }
 
     /// Returns the names of the tool that the permission of `tool` is named after, if that is
     /// another tool.
     #[cfg(feature = "hooks")]
-    pub(super) fn of_another<'n>(
+    pub(super) fn namesakes<'n>(
         &'n self,
         tool: &Definition,
     ) -> impl Iterator<Item = &'n ToolName> + use<'n> {
@@ -41,32 +41,33 @@ impl Synonyms {
         other.into_iter().flat_map(|(name, aliases)| std::iter::once(name).chain(aliases))
     }
 
-    fn beside(&self, permission: &str) -> &[ToolName] {
+    fn synonyms_of(&self, permission: &str) -> &[ToolName] {
         self.0.get(permission).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
 /// Returns the rules that match no tool and no permission, and those that lack the blank after the
 /// name of an argument.
-pub(super) fn unmatched<'a>(
+pub(super) fn find_unmatched_rules<'a>(
     rules: &Ruleset,
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
 ) -> Vec<Rule> {
     let speaks_of = |rule: &Rule, tool: &dyn Tool| {
         rule.speaks_of(&tool.definition().into())
-            && rule.argument.as_deref().is_none_or(|argument| takes(tool, argument))
+            && rule.argument.as_deref().is_none_or(|argument| accepts_argument(tool, argument))
     };
     let speaks_of_any = |rule: &&Rule| {
         rule.speaks_of(&(&Subject::PERMISSIONS).into())
             || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
     };
-    let lacks_a_blank = |rule: &&Rule| all.clone().any(|tool| nearly_names(rule, tool.as_ref()));
+    let lacks_a_blank =
+        |rule: &&Rule| all.clone().any(|tool| nearly_names_argument(rule, tool.as_ref()));
     let is_unmatched = |rule: &&Rule| !speaks_of_any(rule) || lacks_a_blank(rule);
     rules.rules().iter().filter(is_unmatched).cloned().collect()
 }
 
 /// Whether the rule would name an argument of the tool with a blank after the `:`.
-pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
+pub(crate) fn nearly_names_argument(rule: &Rule, tool: &dyn Tool) -> bool {
     rule.nearly_names()
         .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
 }
@@ -74,7 +75,7 @@ pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
 /// Returns the tools for which a rule on an argument has no effect, because they lack the argument,
 /// though the rule names a permission that they share. A rule with the name of a tool that has the
 /// argument means only that tool.
-pub(crate) fn passed_over<'t>(
+pub(crate) fn tools_without_argument<'t>(
     rule: &Rule,
     tools: impl Iterator<Item = &'t Arc<dyn Tool>> + Clone,
 ) -> Vec<&'t str> {
@@ -92,19 +93,19 @@ pub(crate) fn passed_over<'t>(
         // An alias that is also the permission means all tools with the permission.
         let is_own = definition.name == *named || definition.permission() != named;
         let is_named = definition.names().any(|name| name == named) && is_own;
-        is_named && takes(tool.as_ref(), argument)
+        is_named && accepts_argument(tool.as_ref(), argument)
     };
     if tools.clone().any(is_meant) {
         return Vec::new();
     }
     let lacks = |tool: &&Arc<dyn Tool>| {
-        rule.speaks_of(&tool.definition().into()) && !takes(tool.as_ref(), argument)
+        rule.speaks_of(&tool.definition().into()) && !accepts_argument(tool.as_ref(), argument)
     };
     tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
 }
 
 /// Whether a tool may accept the argument `name`, by any of its names.
-fn takes(tool: &dyn Tool, name: &str) -> bool {
+fn accepts_argument(tool: &dyn Tool, name: &str) -> bool {
     let parameters = &tool.definition().parameters;
     let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
     is_open

@@ -9,17 +9,17 @@ use crate::name::ToolName;
 use crate::tool::Definition;
 
 /// Returns the definitions that match `query`, the best first and equal ones by name.
-pub(super) fn search<'a>(
+pub(super) fn search_definitions<'a>(
     definitions: impl Iterator<Item = &'a Definition>,
     query: &str,
     limit: usize,
 ) -> Vec<&'a Definition> {
-    let words: Vec<String> = words(query).collect();
+    let words: Vec<String> = split_words(query).collect();
     if words.is_empty() {
         return definitions.take(limit).collect();
     }
-    let mut found: Vec<(Rank, &Definition)> = definitions
-        .map(|definition| (Rank::of(definition, &words), definition))
+    let mut found: Vec<(SearchRank, &Definition)> = definitions
+        .map(|definition| (SearchRank::from_definition(definition, &words), definition))
         .filter(|(rank, _)| rank.words > 0)
         .collect();
     found.sort_by_key(|(rank, definition)| (Reverse(*rank), &definition.name));
@@ -28,8 +28,8 @@ pub(super) fn search<'a>(
 
 /// The rank of a tool; earlier fields count more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    name: Likeness,
+struct SearchRank {
+    name: NameMatch,
     /// The number of words of the query that were found.
     words: usize,
     /// The sum of the weights of the fields where they were found.
@@ -38,57 +38,57 @@ struct Rank {
 
 /// How the whole query matches a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Likeness {
-    Other,
+enum NameMatch {
+    NoMatch,
     Prefix,
-    Same,
+    Exact,
 }
 
-impl Rank {
-    fn of(definition: &Definition, query: &[String]) -> Self {
+impl SearchRank {
+    fn from_definition(definition: &Definition, query: &[String]) -> Self {
         let places: Vec<usize> = {
-            let texts = Texts::of(definition);
-            query.iter().map(|word| texts.place(word)).filter(|&place| place > 0).collect()
+            let texts = SearchTexts::from_definition(definition);
+            query.iter().map(|word| texts.field_weight(word)).filter(|&place| place > 0).collect()
         };
-        let name = names(definition).map(|name| likeness(name, query)).max();
+        let name = all_names(definition).map(|name| match_name(name, query)).max();
         Self {
-            name: name.unwrap_or(Likeness::Other),
+            name: name.unwrap_or(NameMatch::NoMatch),
             words: places.len(),
             places: places.iter().sum(),
         }
     }
 }
 
-fn likeness(name: &ToolName, query: &[String]) -> Likeness {
-    let name = words(name.as_str()).collect::<Vec<_>>().join(" ");
+fn match_name(name: &ToolName, query: &[String]) -> NameMatch {
+    let name = split_words(name.as_str()).collect::<Vec<_>>().join(" ");
     match name.strip_prefix(&query.join(" ")) {
-        Some("") => Likeness::Same,
-        Some(_) => Likeness::Prefix,
-        None => Likeness::Other,
+        Some("") => NameMatch::Exact,
+        Some(_) => NameMatch::Prefix,
+        None => NameMatch::NoMatch,
     }
 }
 
 /// The words of a definition, by field.
-struct Texts {
+struct SearchTexts {
     name: Vec<String>,
     title: Vec<String>,
     category: Vec<String>,
     description: Vec<String>,
 }
 
-impl Texts {
-    fn of(definition: &Definition) -> Self {
-        let optional = |text: Option<&str>| words(text.unwrap_or_default()).collect();
+impl SearchTexts {
+    fn from_definition(definition: &Definition) -> Self {
+        let optional = |text: Option<&str>| split_words(text.unwrap_or_default()).collect();
         Self {
-            name: names(definition).flat_map(|name| words(name.as_str())).collect(),
+            name: all_names(definition).flat_map(|name| split_words(name.as_str())).collect(),
             title: optional(definition.title.as_deref()),
             category: optional(definition.category.as_deref()),
-            description: words(&definition.description).collect(),
+            description: split_words(&definition.description).collect(),
         }
     }
 
     /// Returns the weight of the best field with a word that starts with `word`; 0 for none.
-    fn place(&self, word: &str) -> usize {
+    fn field_weight(&self, word: &str) -> usize {
         [&self.description, &self.category, &self.title, &self.name]
             .iter()
             .rposition(|texts| texts.iter().any(|text| text.starts_with(word)))
@@ -96,12 +96,12 @@ impl Texts {
     }
 }
 
-fn names(definition: &Definition) -> impl Iterator<Item = &ToolName> {
+fn all_names(definition: &Definition) -> impl Iterator<Item = &ToolName> {
     std::iter::once(&definition.name).chain(&definition.aliases)
 }
 
 /// Splits a text into lower-case words.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn split_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
@@ -116,7 +116,7 @@ mod tests {
         Definition::new(ToolName::from_static(name), description, Schema::default())
     }
 
-    fn shelf() -> Vec<Definition> {
+    fn sample_definitions() -> Vec<Definition> {
         let mut bind = definition("bind", "Puts pages between covers.");
         bind.title = Some("Binding Books".into());
         let mut dust = definition("dust", "Cleans a shelf.");
@@ -136,9 +136,11 @@ mod tests {
 
     #[track_caller]
     fn check(query: &str, expected: &[&str]) {
-        let shelf = shelf();
-        let found: Vec<&str> =
-            search(shelf.iter(), query, 9).iter().map(|found| found.name.as_str()).collect();
+        let shelf = sample_definitions();
+        let found: Vec<&str> = search_definitions(shelf.iter(), query, 9)
+            .iter()
+            .map(|found| found.name.as_str())
+            .collect();
         assert_eq!(found, expected, "{query}");
     }
 
@@ -162,8 +164,8 @@ mod tests {
     #[test]
     fn lists_the_first_tools_without_a_query() {
         for query in ["", "  ", "?!"] {
-            let shelf = shelf();
-            let found = search(shelf.iter(), query, 2);
+            let shelf = sample_definitions();
+            let found = search_definitions(shelf.iter(), query, 2);
             assert_eq!(
                 found.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
                 ["bind", "book"]
@@ -171,6 +173,6 @@ mod tests {
         }
         check("nothing like it", &[]);
         check("öffnet alles", &["uber"]);
-        assert!(search(shelf().iter(), "book", 0).is_empty());
+        assert!(search_definitions(sample_definitions().iter(), "book", 0).is_empty());
     }
 }

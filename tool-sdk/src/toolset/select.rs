@@ -4,32 +4,32 @@
 //! character. `category:NAME` and `permission:NAME` select all tools that share one; tool names
 //! cannot contain a colon.
 
-use crate::name::matches;
+use crate::name::matches_glob;
 use crate::tool::Definition;
 
 /// Whether `pattern` selects the tool.
-pub(super) fn selects(pattern: &str, definition: &Definition) -> bool {
-    fits(pattern, definition, definition.names())
+pub(super) fn selects_tool(pattern: &str, definition: &Definition) -> bool {
+    pattern_fits(pattern, definition, definition.names())
 }
 
 /// Whether one of `patterns` selects the tool.
-pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool {
-    patterns.iter().any(|pattern| selects(pattern, definition))
+pub(super) fn any_selects_tool(patterns: &[String], definition: &Definition) -> bool {
+    patterns.iter().any(|pattern| selects_tool(pattern, definition))
 }
 
 /// Whether one of `patterns` removes the tool, by any of its names.
-pub(crate) fn any_forbids(patterns: &[String], definition: &Definition) -> bool {
+pub(crate) fn any_forbids_tool(patterns: &[String], definition: &Definition) -> bool {
     let names = definition.forbidden_names();
-    patterns.iter().any(|pattern| fits(pattern, definition, names.clone()))
+    patterns.iter().any(|pattern| pattern_fits(pattern, definition, names.clone()))
 }
 
-fn fits<'d>(
+fn pattern_fits<'d>(
     pattern: &str,
     definition: &Definition,
     mut names: impl Iterator<Item = &'d str>,
 ) -> bool {
     let pattern = pattern.trim().to_ascii_lowercase();
-    let fits = |pattern: &str, text: &str| matches(pattern, &text.to_ascii_lowercase());
+    let fits = |pattern: &str, text: &str| matches_glob(pattern, &text.to_ascii_lowercase());
     match pattern.split_once(':') {
         Some(("category", wanted)) => {
             definition.category.as_deref().is_some_and(|category| fits(wanted, category))
@@ -63,10 +63,10 @@ mod tests {
             "category:b*",
             "permission:handle",
         ] {
-            assert!(selects(pattern, &definition), "{pattern}");
+            assert!(selects_tool(pattern, &definition), "{pattern}");
         }
         for pattern in ["", "turn", "handle", "books", "category:", "scope:turn_page", "flip:x"] {
-            assert!(!selects(pattern, &definition), "{pattern}");
+            assert!(!selects_tool(pattern, &definition), "{pattern}");
         }
     }
 }

@@ -29,21 +29,21 @@ fn definition(name: &'static str) -> Definition {
         .risk(Risk::new(RiskClass::Write))
 }
 
-fn toy(definition: Definition) -> DynamicTool {
+fn sample_tool(definition: Definition) -> DynamicTool {
     DynamicTool::new(definition, |_: serde_json::Value, _: crate::Context| async { "done" })
 }
 
 /// A toolset of tools with these names and the same permission.
-fn desk(names: &[&'static str]) -> Toolset {
+fn sample_toolset(names: &[&'static str]) -> Toolset {
     let tools = names.iter().map(|name| {
         let mut definition = definition(name);
         definition.permission = Some("write".into());
-        Arc::new(toy(definition)) as Arc<dyn Tool>
+        Arc::new(sample_tool(definition)) as Arc<dyn Tool>
     });
     Toolset::new(Registry::builder().add(tools.collect::<Vec<_>>()).build().expect("no conflict"))
 }
 
-fn told(toolset: &Toolset) -> Vec<String> {
+fn visible_names(toolset: &Toolset) -> Vec<String> {
     toolset.view().definitions().map(|definition| definition.name.to_string()).collect()
 }
 
@@ -70,42 +70,53 @@ fn mason() -> ModelProfile {
 // F101, F102: a family of models has one tool instead of others.
 #[test]
 fn a_model_profile_replaces_tools() {
-    let desk = desk(&["chisel", "paper", "pen", "pencil"]).with_profile(mason()).with_profile(
-        ModelProfile::new(["*"]).prefer("permission:write", ["chisel"]).prefer("pen", ["chisel"]),
-    );
+    let desk =
+        sample_toolset(&["chisel", "paper", "pen", "pencil"]).with_profile(mason()).with_profile(
+            ModelProfile::new(["*"])
+                .prefer("permission:write", ["chisel"])
+                .prefer("pen", ["chisel"]),
+        );
     for (name, expected) in [
         ("mason-3", &["chisel", "paper"][..]),
         ("maker/Mason-3", &["chisel", "paper"]),
         ("painter", &["paper", "pen", "pencil"]),
     ] {
         let desk = desk.clone().for_session(&model(name));
-        assert_eq!(told(&desk), expected, "{name}");
+        assert_eq!(visible_names(&desk), expected, "{name}");
         // A tool that is hidden because of the model cannot be called either.
         assert_eq!(desk.get("pen").is_some(), expected.contains(&"pen"), "{name}");
     }
-    assert_eq!(told(&desk).len(), 4, "nobody said which model it is");
+    assert_eq!(visible_names(&desk).len(), 4, "nobody said which model it is");
 }
 
 // F101, F102: one tool for the work is always left.
 #[test]
 fn a_hidden_preferred_tool_replaces_nothing() {
-    let desk =
-        || desk(&["chisel", "pen", "pencil"]).with_profile(mason()).for_session(&model("mason-3"));
+    let desk = || {
+        sample_toolset(&["chisel", "pen", "pencil"])
+            .with_profile(mason())
+            .for_session(&model("mason-3"))
+    };
     let others = ["pen", "pencil"];
     let scoped = AgentProfile::new("scribe").without(["chisel"]);
     let scribe = model("mason-3").with_agent("scribe");
-    assert_eq!(told(&desk()), ["chisel"]);
-    assert_eq!(told(&desk().without(["chisel"])), others);
-    assert_eq!(told(&desk().with_agent(scoped).for_session(&scribe)), others);
-    assert_eq!(told(&desk().with_rules([deny("chisel")])), others);
-    assert_eq!(told(&desk().with_definition_hook("chisel", Arc::new(Gone))), others);
+    assert_eq!(visible_names(&desk()), ["chisel"]);
+    assert_eq!(visible_names(&desk().without(["chisel"])), others);
+    assert_eq!(visible_names(&desk().with_agent(scoped).for_session(&scribe)), others);
+    assert_eq!(visible_names(&desk().with_rules([deny("chisel")])), others);
+    assert_eq!(
+        visible_names(&desk().with_definition_hook("chisel", Arc::new(RemovingHook))),
+        others
+    );
     let desk = desk();
     assert!(desk.remove("chisel"));
-    assert_eq!(told(&desk), others);
+    assert_eq!(visible_names(&desk), others);
 
     // Two tools that are preferred to each other do not both disappear.
     let both = ModelProfile::new(["*"]).prefer("pen", ["pencil"]).prefer("pencil", ["pen"]);
-    let names = told(&self::desk(&["pen", "pencil"]).with_profile(both).for_session(&model("x")));
+    let names = visible_names(
+        &sample_toolset(&["pen", "pencil"]).with_profile(both).for_session(&model("x")),
+    );
     assert_eq!(names, ["pen"]);
 }
 
@@ -121,9 +132,9 @@ proptest! {
         let profile = pairs.iter().fold(ModelProfile::new(["*"]), |profile, &(one, other)| {
             profile.prefer(NAMES[one], [NAMES[other]])
         });
-        let desk = desk(&NAMES).with_rules(denied.iter().map(|&at| deny(NAMES[at])));
-        let before = told(&desk);
-        let after = told(&desk.with_profile(profile).for_session(&model("any")));
+        let desk = sample_toolset(&NAMES).with_rules(denied.iter().map(|&at| deny(NAMES[at])));
+        let before = visible_names(&desk);
+        let after = visible_names(&desk.with_profile(profile).for_session(&model("any")));
         prop_assert!(!after.is_empty());
         for gone in before.iter().filter(|name| !after.contains(name)) {
             let stands_in = |&(one, other): &(usize, usize)| {
@@ -137,17 +148,17 @@ proptest! {
 // F101: first the agent's tools, then the model's, last the disabled ones.
 #[test]
 fn selection_goes_by_agent_then_model_then_rules() {
-    let desk = desk(&["chisel", "paper", "pen", "pencil"])
+    let desk = sample_toolset(&["chisel", "paper", "pen", "pencil"])
         .with_profile(mason())
         .with_agent(AgentProfile::new("scribe").only(["pe*", "paper"]))
         .with_rules([deny("pencil")]);
-    let names = |session: &Session| told(&desk.clone().for_session(session));
+    let names = |session: &Session| visible_names(&desk.clone().for_session(session));
     assert_eq!(names(&model("mason-3")), ["chisel", "paper"]);
     // The agent has no chisel, so the model's preference for it has no effect.
     assert_eq!(names(&model("mason-3").with_agent("scribe")), ["paper", "pen"]);
     // A rule for all of them hides the tool and those that it replaces.
     let denied = desk.clone().with_rules([deny("write")]).for_session(&model("mason-3"));
-    assert!(told(&denied).is_empty());
+    assert!(visible_names(&denied).is_empty());
     // A hidden tool is not unknown: the pipeline answers with the rule.
     assert!(denied.get("chisel").is_some());
 }
@@ -157,7 +168,7 @@ fn selection_goes_by_agent_then_model_then_rules() {
 fn a_model_profile_hides_optional_parameters() {
     let mut chisel = definition("chisel");
     chisel.examples = vec![r#"{"what": "a"}"#.into(), r#"{"what": "a", "depth": 1}"#.into()];
-    let registry = Registry::builder().add(toy(chisel)).add(toy(definition("pen")));
+    let registry = Registry::builder().add(sample_tool(chisel)).add(sample_tool(definition("pen")));
     let toolset = Toolset::new(registry.build().expect("no conflict"))
         .with_profile(ModelProfile::new(["small"]).without_optional("*"))
         .with_profile(
@@ -194,14 +205,14 @@ fn a_model_profile_hides_optional_parameters() {
 // F104: an allow list and a deny list; the denial beats the permission.
 #[test]
 fn an_agent_profile_limits_the_tools() {
-    let desk = desk(&["chisel", "paper", "pen", "pencil"])
+    let desk = sample_toolset(&["chisel", "paper", "pen", "pencil"])
         .without(["paper"])
         .with_agent(
             AgentProfile::new("reader").only(["pen", "paper", "pencil"]).without(["PENCIL"]),
         )
         .with_agent(AgentProfile::new("idle").only(Vec::<String>::new()))
         .with_agent(AgentProfile::new("free"));
-    let names = |session: &Session| told(&desk.clone().for_session(session));
+    let names = |session: &Session| visible_names(&desk.clone().for_session(session));
     // The toolset's own list applies as well: an agent never has more.
     assert_eq!(names(&agent("reader")), ["pen"]);
     assert!(names(&agent("idle")).is_empty());
@@ -217,16 +228,16 @@ fn an_agent_profile_limits_the_tools() {
         let closed = closed.clone().for_session(&session);
         assert!(closed.view().tools().next().is_none(), "{session:?}");
     }
-    assert_eq!(told(&closed.for_session(&agent("reader"))), ["pen"]);
+    assert_eq!(visible_names(&closed.for_session(&agent("reader"))), ["pen"]);
 }
 
 // F104
 #[test]
 fn the_last_agent_profile_wins() {
-    let desk = desk(&["chisel", "pen"])
+    let desk = sample_toolset(&["chisel", "pen"])
         .with_agent(AgentProfile::new("scribe").only(["chisel"]))
         .with_agent(AgentProfile::new("scribe").only(["pen"]));
-    assert_eq!(told(&desk.for_session(&agent("scribe"))), ["pen"]);
+    assert_eq!(visible_names(&desk.for_session(&agent("scribe"))), ["pen"]);
 }
 
 // F75, F104: the agent's rules come after the user's and before the session's.
@@ -235,7 +246,7 @@ fn combines_agent_rules_and_mode_with_the_toolset() {
     let careful = AgentProfile::new("careful")
         .rules([deny("pen").scope(Scope::Session), allow("chisel(soft *)")])
         .mode(Mode::Plan);
-    let base = desk(&["chisel", "pen", "pencil"])
+    let base = sample_toolset(&["chisel", "pen", "pencil"])
         .with_agent(careful)
         .with_agent(AgentProfile::new("bold").mode(Mode::Bypass))
         .with_rules([allow("pen"), allow("pencil").scope(Scope::Session)]);
@@ -271,8 +282,8 @@ fn hides_tools_that_are_denied_as_a_whole() {
         (vec![deny("chisel"), allow("chisel(soft *)")], &["chisel", "pen"]),
         (vec![allow("chisel"), deny("*"), allow("pen")], &["pen"]),
     ] {
-        let desk = desk(&["chisel", "pen"]).with_rules(rules);
-        assert_eq!(told(&desk), expected, "{:?}", desk.view().rules());
+        let desk = sample_toolset(&["chisel", "pen"]).with_rules(rules);
+        assert_eq!(visible_names(&desk), expected, "{:?}", desk.view().rules());
         assert!(desk.get("chisel").is_some());
     }
 }
@@ -284,12 +295,15 @@ fn an_agent_profile_adds_scopes_and_experiments() {
     vault.scopes = vec!["keeper".into()];
     let mut laser = definition("laser");
     laser.flags.experimental = true;
-    let registry =
-        Registry::builder().add(toy(vault)).add(toy(laser)).build().expect("no conflict");
+    let registry = Registry::builder()
+        .add(sample_tool(vault))
+        .add(sample_tool(laser))
+        .build()
+        .expect("no conflict");
     let toolset = Toolset::new(registry)
         .with_agent(AgentProfile::new("keeper").scope("keeper"))
         .with_agent(AgentProfile::new("smith").experimental(["las*"]));
-    let names = |toolset: Toolset, session: &Session| told(&toolset.for_session(session));
+    let names = |toolset: Toolset, session: &Session| visible_names(&toolset.for_session(session));
     assert_eq!(names(toolset.clone(), &agent("keeper")), ["vault"]);
     assert_eq!(names(toolset.clone(), &agent("smith")), ["laser"]);
     assert!(names(toolset.clone(), &Session::new("nobody")).is_empty());
@@ -302,37 +316,37 @@ fn shows_enabled_experimental_tools() {
     let tools = ["collab_send", "collab_wait", "memory"].map(|name| {
         let mut definition = definition(name);
         definition.flags.experimental = true;
-        Arc::new(toy(definition)) as Arc<dyn Tool>
+        Arc::new(sample_tool(definition)) as Arc<dyn Tool>
     });
     let base = Toolset::new(Registry::builder().add(tools.to_vec()).build().expect("no conflict"));
-    assert!(told(&base).is_empty() && base.get("memory").is_none());
+    assert!(visible_names(&base).is_empty() && base.get("memory").is_none());
     let some = base.clone().with_experimental_named("collab_*, unknown".split(','));
-    assert_eq!(told(&some), ["collab_send", "collab_wait"]);
+    assert_eq!(visible_names(&some), ["collab_send", "collab_wait"]);
     assert!(some.get("memory").is_none());
-    assert_eq!(told(&some.with_experimental_named(["memory"])).len(), 3);
-    assert_eq!(told(&base.with_experimental()).len(), 3);
+    assert_eq!(visible_names(&some.with_experimental_named(["memory"])).len(), 3);
+    assert_eq!(visible_names(&base.with_experimental()).len(), 3);
 }
 
 // F108: exactly the tools of the chosen variant are visible and can be called.
 #[test]
 fn exactly_one_variant_of_a_group_is_active() {
-    let writing = Variants::new("writing")
+    let writing = VariantGroup::new("writing")
         .variant("ink", ["pen"])
         .variant("lead", ["pencil", "sharpener"])
         .variant("none", Vec::<String>::new());
-    let base = desk(&["paper", "pen", "pencil", "sharpener"]).with_variants(writing);
+    let base = sample_toolset(&["paper", "pen", "pencil", "sharpener"]).with_variants(writing);
     for (chosen, expected) in [
         ("ink", &["paper", "pen"][..]),
         ("lead", &["paper", "pencil", "sharpener"]),
         ("none", &["paper"]),
     ] {
-        let desk = base.clone().choose("writing", chosen).expect("there is such a variant");
-        assert_eq!(told(&desk), expected, "{chosen}");
+        let desk = base.clone().choose_variant("writing", chosen).expect("there is such a variant");
+        assert_eq!(visible_names(&desk), expected, "{chosen}");
         for name in ["pen", "pencil"] {
             assert_eq!(desk.get(name).is_some(), expected.contains(&name), "{chosen}: {name}");
         }
     }
-    assert_eq!(told(&base), ["paper", "pen"], "the first one, when none is chosen");
+    assert_eq!(visible_names(&base), ["paper", "pen"], "the first one, when none is chosen");
 
     for (group, variant, message) in [
         (
@@ -342,27 +356,27 @@ fn exactly_one_variant_of_a_group_is_active() {
         ),
         ("reading", "ink", "there is no variant `ink` of `reading`: the group has none"),
     ] {
-        let error = base.clone().choose(group, variant).expect_err("there is none");
+        let error = base.clone().choose_variant(group, variant).expect_err("there is none");
         assert_eq!(error.to_string(), message);
     }
     // A group replaces another one of the same name.
-    let again = base.with_variants(Variants::new("writing").variant("lead", ["pencil"]));
-    assert_eq!(told(&again), ["paper", "pen", "pencil", "sharpener"]);
+    let again = base.with_variants(VariantGroup::new("writing").variant("lead", ["pencil"]));
+    assert_eq!(visible_names(&again), ["paper", "pen", "pencil", "sharpener"]);
 }
 
 /// A hook that removes the tool.
-struct Gone;
+struct RemovingHook;
 
-impl Hook for Gone {
+impl Hook for RemovingHook {
     fn define(&self, _: &mut Definition, _: &Session) -> bool {
         false
     }
 }
 
 /// A hook that changes the description, and tries to change what hooks must not change.
-struct Says(&'static str);
+struct DescribingHook(&'static str);
 
-impl Hook for Says {
+impl Hook for DescribingHook {
     fn define(&self, definition: &mut Definition, session: &Session) -> bool {
         let user = session.user().unwrap_or("nobody");
         definition.description = format!("{} {}, {user}.", definition.description, self.0).into();
@@ -378,13 +392,13 @@ impl Hook for Says {
 #[test]
 fn hooks_change_definitions() {
     let session = model("plain").with_user("Ada");
-    let desk = desk(&["chisel", "pen", "pencil"])
-        .with_definition_hook("pen*", Arc::new(Says("Last")))
-        .with_definition_hook("pencil", Arc::new(Gone))
-        .with_definition_hook_at(Priority::SECURITY, "pen", Arc::new(Says("First")))
+    let desk = sample_toolset(&["chisel", "pen", "pencil"])
+        .with_definition_hook("pen*", Arc::new(DescribingHook("Last")))
+        .with_definition_hook("pencil", Arc::new(RemovingHook))
+        .with_definition_hook_at(Priority::SECURITY, "pen", Arc::new(DescribingHook("First")))
         .with_profile(ModelProfile::new(["*"]).without_optional("pen"))
         .for_session(&session);
-    assert_eq!(told(&desk), ["chisel", "pen"]);
+    assert_eq!(visible_names(&desk), ["chisel", "pen"]);
     assert!(desk.get("pencil").is_none(), "what is taken out cannot be called");
 
     let view = desk.view();
@@ -402,25 +416,28 @@ fn hooks_change_definitions() {
 // F106: tools that are added at run time belong to one toolset.
 #[test]
 fn additions_belong_to_one_toolset() {
-    let base = desk(&["pen"]).with_agent(AgentProfile::new("scribe").without(["chisel"]));
+    let base = sample_toolset(&["pen"]).with_agent(AgentProfile::new("scribe").without(["chisel"]));
     let (mine, yours) = (base.clone().for_session(&agent("mason")), base.clone());
-    mine.add(toy(definition("chisel"))).expect("the name is free");
-    assert_eq!(told(&mine), ["chisel", "pen"]);
-    assert_eq!((told(&yours), told(&base)), (vec!["pen".to_owned()], vec!["pen".to_owned()]));
+    mine.add(sample_tool(definition("chisel"))).expect("the name is free");
+    assert_eq!(visible_names(&mine), ["chisel", "pen"]);
+    assert_eq!(
+        (visible_names(&yours), visible_names(&base)),
+        (vec!["pen".to_owned()], vec!["pen".to_owned()])
+    );
     // Profiles and variants apply to added tools as well.
-    assert_eq!(told(&mine.clone().for_session(&agent("scribe"))), ["pen"]);
+    assert_eq!(visible_names(&mine.clone().for_session(&agent("scribe"))), ["pen"]);
     assert!(mine.remove("chisel") && !mine.remove("chisel"));
-    assert_eq!(told(&mine), ["pen"]);
-    assert!(mine.add(toy(definition("pen"))).is_err());
+    assert_eq!(visible_names(&mine), ["pen"]);
+    assert!(mine.add(sample_tool(definition("pen"))).is_err());
 }
 
 // F107: hidden tools are not found.
 #[test]
 fn search_finds_only_visible_tools() {
-    let desk = desk(&["pen", "pencil", "pencil_case", "sharpener"])
+    let desk = sample_toolset(&["pen", "pencil", "pencil_case", "sharpener"])
         .with_rules([deny("pencil_case")])
         .without(["sharpener"])
-        .with_definition_hook("pen", Arc::new(Says("Ink")));
+        .with_definition_hook("pen", Arc::new(DescribingHook("Ink")));
     let view = desk.view();
     let names = |query, limit| -> Vec<&str> {
         view.search(query, limit).into_iter().map(|found| found.name.as_str()).collect()
@@ -438,11 +455,11 @@ fn search_finds_only_visible_tools() {
 #[test]
 fn listings_are_deterministic() {
     let text = |names: &[&'static str], late: Option<&'static str>| {
-        let desk = desk(names).with_profile(mason()).for_session(&model("mason-3"));
+        let desk = sample_toolset(names).with_profile(mason()).for_session(&model("mason-3"));
         if let Some(name) = late {
             let mut definition = definition(name);
             definition.permission = Some("write".into());
-            desk.add(toy(definition)).expect("the name is free");
+            desk.add(sample_tool(definition)).expect("the name is free");
         }
         let view = desk.view();
         serde_json::to_string(&view.definitions().collect::<Vec<_>>()).expect("it is JSON")
@@ -457,8 +474,9 @@ fn listings_are_deterministic() {
 #[test]
 fn a_view_is_a_consistent_snapshot() {
     const ROUNDS: usize = 200;
-    let desk = desk(&["paper", "pen"]).with_profile(mason()).for_session(&model("mason-3"));
-    let chisel = toy(definition("chisel"));
+    let desk =
+        sample_toolset(&["paper", "pen"]).with_profile(mason()).for_session(&model("mason-3"));
+    let chisel = sample_tool(definition("chisel"));
     let chisel: Arc<dyn Tool> = Arc::new(chisel);
     std::thread::scope(|threads| {
         for _ in 0..2 {
@@ -471,7 +489,7 @@ fn a_view_is_a_consistent_snapshot() {
                     assert!(names == ["chisel", "paper"] || names == ["paper", "pen"], "{names:?}");
                     for name in &names {
                         let at = view.find(name).expect("it has a place");
-                        let (tool, _) = view.at(at).expect("it stands there");
+                        let (tool, _) = view.entry_at(at).expect("it stands there");
                         assert_eq!(tool.definition().name.as_str(), *name);
                     }
                 }
@@ -483,13 +501,13 @@ fn a_view_is_a_consistent_snapshot() {
             assert!(desk.remove("chisel"));
         }
     });
-    assert_eq!(told(&desk), ["paper", "pen"]);
+    assert_eq!(visible_names(&desk), ["paper", "pen"]);
 }
 
 // A rule about an existing tool of another audience is no mistake; a misspelt name most likely is.
 #[test]
 fn reports_rules_that_match_no_tool() {
-    let toolset = desk(&["pen", "ink"]).only(["pen"]);
+    let toolset = sample_toolset(&["pen", "ink"]).only(["pen"]);
     let rules = [
         allow("pen(a)"),
         allow("*"),
@@ -514,7 +532,7 @@ fn reports_rules_that_match_no_tool() {
     let mut closed = open.clone();
     closed["additionalProperties"] = json!(false);
     for (schema, expected) in [(closed, &["deny put(wat: x)"][..]), (open, &[])] {
-        let registry = Registry::builder().add(toy(takes(schema))).build().unwrap();
+        let registry = Registry::builder().add(sample_tool(takes(schema))).build().unwrap();
         let rules = [deny("put(what: x)"), deny("put(wat: x)"), deny("external_directory(at: x)")];
         // No resource has such a name, so the rule would deny nothing.
         let near = [deny("put(what:x)"), deny("p*(what:x)"), deny("put(https://x)")];
@@ -538,8 +556,8 @@ fn reports_rules_on_arguments_that_some_tools_lack() {
     };
     // The permission as an alias of one of them makes no difference.
     let aliases = ["edit", "change"].map(ToolName::from_static).to_vec();
-    let put = toy(Definition { aliases, ..one("put", "what") });
-    let registry = Registry::builder().add(put).add(toy(one("patch", "lines")));
+    let put = sample_tool(Definition { aliases, ..one("put", "what") });
+    let registry = Registry::builder().add(put).add(sample_tool(one("patch", "lines")));
     let rules = [
         "deny edit(what: x)",
         "ask edit(what: x)",
@@ -560,8 +578,8 @@ fn suggests_each_tool_once() {
     let mut turn = definition("turn_page");
     turn.aliases = vec![ToolName::from_static("turn"), ToolName::from_static("turnpage")];
     let tools = [turn, definition("burn_page"), definition("grab_pages"), definition("ls")];
-    let registry =
-        Registry::builder().add(tools.map(|it| Arc::new(toy(it)) as Arc<dyn Tool>).to_vec());
+    let registry = Registry::builder()
+        .add(tools.map(|it| Arc::new(sample_tool(it)) as Arc<dyn Tool>).to_vec());
     let view = Toolset::new(registry.build().expect("no conflict")).view();
     for (name, expected) in [
         ("Turn-Page", &["turn_page", "burn_page"][..]),

@@ -10,31 +10,31 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::filter::Filter;
-use super::model::ModelProfile;
-use super::rules::{Synonyms, passed_over, unmatched};
+use super::filter::AudienceFilter;
+use super::model_profile::ModelProfile;
+use super::rules::{PermissionSynonyms, find_unmatched_rules, tools_without_argument};
 use super::search;
 use crate::effect::RiskClass;
 use crate::name::ToolName;
 use crate::permission::{Mode, Names, Rule, Ruleset};
-use crate::registry::Index;
+use crate::registry::NameIndex;
 use crate::tool::{Definition, Flags, Label, Tool};
 
 /// An immutable snapshot of the tools that an audience has.
-pub struct View {
-    entries: Vec<Entry>,
+pub struct ToolsetView {
+    entries: Vec<ViewEntry>,
     rules: Ruleset,
     /// The names under which permissions are denied.
-    synonyms: Synonyms,
+    synonyms: PermissionSynonyms,
     /// The rules that match nothing.
-    unmatched: Vec<Rule>,
+    unmatched_rules: Vec<Rule>,
     mode: Mode,
-    index: Index,
-    texts: [OnceLock<Arc<str>>; View::TEXTS],
+    index: NameIndex,
+    texts: [OnceLock<Arc<str>>; ToolsetView::CACHED_TEXTS],
 }
 
 /// The permission policy of one tool, computed before any call.
-pub(crate) struct Policy {
+pub(crate) struct ToolPolicy {
     /// The rules that match the tool.
     pub(crate) rules: Ruleset,
     /// Whether every call is denied, so that models need not see the tool.
@@ -43,7 +43,7 @@ pub(crate) struct Policy {
     label: OnceLock<Arc<Label>>,
 }
 
-impl Policy {
+impl ToolPolicy {
     fn new(definition: &Definition, names: &Names<'_>, rules: &Ruleset, mode: Mode) -> Self {
         let own = rules.about(names.clone());
         let class = definition.risk.class;
@@ -60,47 +60,50 @@ impl Policy {
 }
 
 /// A tool as an audience sees it.
-pub(super) struct Entry {
+pub(super) struct ViewEntry {
     pub(super) tool: Arc<dyn Tool>,
-    policy: Policy,
+    policy: ToolPolicy,
     /// The definition for models, where it differs from the tool's own.
     refined: Option<Box<Definition>>,
 }
 
-impl Entry {
+impl ViewEntry {
     /// Creates the entry; `None` when a hook removes the tool.
     fn new(
         tool: &Arc<dyn Tool>,
-        filter: &Filter,
+        filter: &AudienceFilter,
         profile: Option<&ModelProfile>,
-        synonyms: &Synonyms,
+        synonyms: &PermissionSynonyms,
         (rules, mode): (&Ruleset, Mode),
     ) -> Option<Self> {
-        let refined =
-            match hooked(adapted(tool.as_ref(), filter, profile), tool.definition(), filter)? {
-                Cow::Borrowed(_) => None,
-                Cow::Owned(definition) => Some(Box::new(definition)),
-            };
-        let names = synonyms.names(tool.definition());
-        let policy = Policy::new(tool.definition(), &names, rules, mode);
+        let refined = match apply_definition_hooks(
+            adapt_definition(tool.as_ref(), filter, profile),
+            tool.definition(),
+            filter,
+        )? {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(definition) => Some(Box::new(definition)),
+        };
+        let names = synonyms.tool_names(tool.definition());
+        let policy = ToolPolicy::new(tool.definition(), &names, rules, mode);
         Some(Self { tool: Arc::clone(tool), policy, refined })
     }
 
     /// Returns the definition for models.
-    fn told(&self) -> &Definition {
+    fn visible_definition(&self) -> &Definition {
         self.refined.as_deref().unwrap_or_else(|| self.tool.definition())
     }
 
     /// Whether models see the tool.
-    pub(super) fn is_told(&self) -> bool {
-        !self.policy.hidden && !self.told().flags.hidden
+    pub(super) fn is_visible(&self) -> bool {
+        !self.policy.hidden && !self.visible_definition().flags.hidden
     }
 }
 
 /// Returns the definition as the tool adapts it to the session, and the profile to the model.
-fn adapted<'a>(
+fn adapt_definition<'a>(
     tool: &'a dyn Tool,
-    filter: &Filter,
+    filter: &AudienceFilter,
     profile: Option<&ModelProfile>,
 ) -> Cow<'a, Definition> {
     let mut told = Cow::Borrowed(tool.definition());
@@ -109,27 +112,27 @@ fn adapted<'a>(
         told = Cow::Owned(refinement.apply(&told));
     }
     if let Some(profile) = profile {
-        profile.simplify(&mut told);
+        profile.hide_parameters(&mut told);
     }
     told
 }
 
 /// Runs the definition hooks; returns `None` when one of them removes the tool or fails.
-fn hooked<'a>(
+fn apply_definition_hooks<'a>(
     told: Cow<'a, Definition>,
     own: &Definition,
-    filter: &Filter,
+    filter: &AudienceFilter,
 ) -> Option<Cow<'a, Definition>> {
     let mut hooks = filter.hooks.iter().filter(|hook| hook.sees(own)).peekable();
     if hooks.peek().is_none() {
         return Some(told);
     }
     let told = hooks.try_fold(told.into_owned(), |told, hook| hook.defined(told, &filter.session));
-    told.map(|told| Cow::Owned(with_facts_of(own, told)))
+    told.map(|told| Cow::Owned(with_fixed_fields_of(own, told)))
 }
 
 /// Restores the fields that hooks must not change, because calls depend on them.
-fn with_facts_of(own: &Definition, said: Definition) -> Definition {
+fn with_fixed_fields_of(own: &Definition, said: Definition) -> Definition {
     Definition {
         title: said.title,
         description: said.description,
@@ -143,45 +146,46 @@ fn with_facts_of(own: &Definition, said: Definition) -> Definition {
     }
 }
 
-impl fmt::Debug for View {
+impl fmt::Debug for ToolsetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.tools().map(|tool| &tool.definition().name)).finish()
     }
 }
 
-impl View {
+impl ToolsetView {
     /// The number of cached renderings of the whole list.
-    pub(crate) const TEXTS: usize = 8;
+    pub(crate) const CACHED_TEXTS: usize = 8;
 
     pub(super) fn new<'a>(
         all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
-        filter: &Filter,
+        filter: &AudienceFilter,
     ) -> Self {
-        let (rules, mode) = filter.law();
-        let synonyms = Synonyms::of(all.clone());
-        let mut unmatched = unmatched(&rules, all.clone());
-        let profile = filter.profile();
-        let mut entries: Vec<Entry> = all
-            .filter(|tool| filter.admits(tool.definition()))
-            .filter_map(|tool| Entry::new(tool, filter, profile, &synonyms, (&rules, mode)))
+        let (rules, mode) = filter.effective_rules();
+        let synonyms = PermissionSynonyms::from_tools(all.clone());
+        let mut unmatched_rules = find_unmatched_rules(&rules, all.clone());
+        let profile = filter.model_profile();
+        let mut entries: Vec<ViewEntry> = all
+            .filter(|tool| filter.admits_tool(tool.definition()))
+            .filter_map(|tool| ViewEntry::new(tool, filter, profile, &synonyms, (&rules, mode)))
             .collect();
         entries.sort_by(|a, b| a.tool.definition().name.cmp(&b.tool.definition().name));
         if let Some(profile) = profile {
-            profile.replace(&mut entries);
+            profile.apply_preferences(&mut entries);
         }
         let tools = entries.iter().map(|entry| &entry.tool);
         let is_more = |rule: &&Rule| {
-            !unmatched.contains(rule) && !passed_over(rule, tools.clone()).is_empty()
+            !unmatched_rules.contains(rule)
+                && !tools_without_argument(rule, tools.clone()).is_empty()
         };
         let more: Vec<Rule> = rules.rules().iter().filter(is_more).cloned().collect();
-        unmatched.extend(more);
-        Self { unmatched, synonyms, ..Self::of(entries, rules, mode) }
+        unmatched_rules.extend(more);
+        Self { unmatched_rules, synonyms, ..Self::from_entries(entries, rules, mode) }
     }
 
-    fn of(entries: Vec<Entry>, rules: Ruleset, mode: Mode) -> Self {
-        let index = Index::new(entries.iter().map(|entry| entry.tool.definition()));
-        let (synonyms, unmatched, texts) = Default::default();
-        Self { entries, rules, synonyms, unmatched, mode, index, texts }
+    fn from_entries(entries: Vec<ViewEntry>, rules: Ruleset, mode: Mode) -> Self {
+        let index = NameIndex::new(entries.iter().map(|entry| entry.tool.definition()));
+        let (synonyms, unmatched_rules, texts) = Default::default();
+        Self { entries, rules, synonyms, unmatched_rules, mode, index, texts }
     }
 
     /// Returns the position of the tool called `name`.
@@ -192,13 +196,13 @@ impl View {
 
     /// Returns the tool and its policy at a position from [`find`](Self::find).
     #[inline]
-    pub(crate) fn at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &Policy)> {
+    pub(crate) fn entry_at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &ToolPolicy)> {
         self.entries.get(at).map(|entry| (&entry.tool, &entry.policy))
     }
 
     /// Returns the definition for this session at a position.
-    pub(crate) fn told(&self, at: usize) -> Option<&Definition> {
-        self.entries.get(at).map(Entry::told)
+    pub(crate) fn definition_at(&self, at: usize) -> Option<&Definition> {
+        self.entries.get(at).map(ViewEntry::visible_definition)
     }
 
     /// Returns the permission rules.
@@ -233,24 +237,24 @@ impl View {
     /// ```
     #[must_use]
     pub fn unmatched_rules(&self) -> &[Rule] {
-        &self.unmatched
+        &self.unmatched_rules
     }
 
     /// Returns the names under which rules match a tool.
-    pub(crate) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
-        self.synonyms.names(tool)
+    pub(crate) fn tool_names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
+        self.synonyms.tool_names(tool)
     }
 
     /// Returns the names under which rules match a permission.
-    pub(crate) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
-        self.synonyms.names_of(permission)
+    pub(crate) fn permission_names<'n>(&'n self, permission: &'n str) -> Names<'n> {
+        self.synonyms.permission_names(permission)
     }
 
     /// Returns the names of the tool that the permission of `tool` is named after, if that is
     /// another tool. They do the same work, so hooks that deny one of them deny the other, too.
     #[cfg(feature = "hooks")]
     pub(crate) fn namesakes(&self, tool: &Definition) -> Vec<ToolName> {
-        self.synonyms.of_another(tool).cloned().collect()
+        self.synonyms.namesakes(tool).cloned().collect()
     }
 
     /// Returns the permission mode.
@@ -274,19 +278,19 @@ impl View {
     /// Returns the definitions that models see: of all tools that are hidden neither by themselves
     /// nor by rules that deny them as a whole, as this session sees them.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
-        self.permitted().filter(|definition| !definition.flags.hidden)
+        self.permitted_definitions().filter(|definition| !definition.flags.hidden)
     }
 
     /// Returns the definitions of all tools that no rule denies as a whole, including those that
     /// models do not see.
-    pub(crate) fn permitted(&self) -> impl Iterator<Item = &Definition> {
-        self.entries.iter().filter(|entry| !entry.policy.hidden).map(Entry::told)
+    pub(crate) fn permitted_definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.entries.iter().filter(|entry| !entry.policy.hidden).map(ViewEntry::visible_definition)
     }
 
     /// Returns the definition of the tool called `name`, as this session sees it.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
-        self.find(name).and_then(|at| self.told(at))
+        self.find(name).and_then(|at| self.definition_at(at))
     }
 
     /// Returns the names closest to `name`, the closest first.
@@ -330,11 +334,11 @@ impl View {
     /// ```
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<&Definition> {
-        search::search(self.definitions(), query, limit)
+        search::search_definitions(self.definitions(), query, limit)
     }
 
     /// Returns a cached rendering of the whole list.
-    pub(crate) fn text(&self, slot: usize, make: impl FnOnce(&Self) -> String) -> Arc<str> {
+    pub(crate) fn cached_text(&self, slot: usize, make: impl FnOnce(&Self) -> String) -> Arc<str> {
         match self.texts.get(slot) {
             Some(text) => Arc::clone(text.get_or_init(|| make(self).into())),
             None => make(self).into(),
@@ -345,13 +349,13 @@ impl View {
 /// Returns the name of a tool that is closest to `lower` with its distance, if it is close.
 fn closest_name<'t>(lower: &str, tool: &'t Definition) -> Option<(usize, &'t str)> {
     tool.names()
-        .map(|known| (distance(lower, known), known))
+        .map(|known| (name_distance(lower, known), known))
         .filter(|(distance, known)| *distance <= known.len().max(lower.len()) / 2)
         .min_by_key(|(distance, _)| *distance)
 }
 
 /// Returns the edit distance of two names; a part of a name is close.
-fn distance(lower: &str, known: &str) -> usize {
+fn name_distance(lower: &str, known: &str) -> usize {
     const SHORTEST_PART: usize = 3;
     let known = known.to_ascii_lowercase();
     let longest = lower.char_indices().nth(ToolName::MAX).map_or(lower.len(), |(at, _)| at);

@@ -9,13 +9,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::place::{create_new, create_private, put};
+use crate::store::place::{append_to, create_new, create_private_folder};
 
 /// The suffix of every output file. Only files with this suffix are removed after the retention.
-pub(super) const SUFFIX: &str = ".output.txt";
+pub(super) const OUTPUT_SUFFIX: &str = ".output.txt";
 
 /// The maximum length of a call id in a file name. File systems allow 255 bytes.
-const MAX_CALL: usize = 128;
+const MAX_CALL_ID_BYTES: usize = 128;
 
 /// The maximum number of outputs per call id.
 const MAX_COPIES: u32 = 10_000;
@@ -34,8 +34,8 @@ const MAX_COPIES: u32 = 10_000;
 /// assert_eq!(outputs, Path::new("/var/lib/host/team%2Fada"));
 /// ```
 #[must_use]
-pub fn outputs_of(folder: &Path, session_id: &str) -> PathBuf {
-    folder.join(file_name(session_id))
+pub fn outputs_folder(folder: &Path, session_id: &str) -> PathBuf {
+    folder.join(encode_file_name(session_id))
 }
 
 /// Creates the folder in which the outputs of a session are saved, with mode `0o700`, and returns
@@ -46,29 +46,36 @@ pub fn outputs_of(folder: &Path, session_id: &str) -> PathBuf {
 /// Fails when the folder cannot be created, and when other users may read or replace it.
 pub fn prepare_outputs(folder: &Path, session_id: &str) -> io::Result<PathBuf> {
     let folder = std::path::absolute(folder)?;
-    let outputs = outputs_of(&folder, session_id);
-    create_private(&outputs)?;
-    if is_guarded(&fs::metadata(&folder)?) && is_private(&fs::symlink_metadata(&outputs)?) {
+    let outputs = outputs_folder(&folder, session_id);
+    create_private_folder(&outputs)?;
+    if is_safe_parent(&fs::metadata(&folder)?)
+        && is_private_folder(&fs::symlink_metadata(&outputs)?)
+    {
         return Ok(outputs);
     }
-    Err(not_ours(&outputs))
+    Err(not_private_error(&outputs))
 }
 
 /// Writes `text` to a new file named after `call`, with mode `0o600`.
-pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::Result<PathBuf> {
+pub(crate) fn save_output(
+    folder: &Path,
+    session: &str,
+    call: &str,
+    text: &str,
+) -> io::Result<PathBuf> {
     let folder = prepare_outputs(folder, session)?;
-    let mut name = file_name(call);
-    name.truncate(MAX_CALL);
+    let mut name = encode_file_name(call);
+    name.truncate(MAX_CALL_ID_BYTES);
     for copy in 1..=MAX_COPIES {
         let path = folder.join(match copy {
-            1 => format!("{name}{SUFFIX}"),
-            _ => format!("{name}-{copy}{SUFFIX}"),
+            1 => format!("{name}{OUTPUT_SUFFIX}"),
+            _ => format!("{name}-{copy}{OUTPUT_SUFFIX}"),
         });
         match create_new(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(file) => {
-                let written = write(&file, &folder, text);
+                let written = write_output(&file, &folder, text);
                 if written.is_err() {
                     // A partial file would pass for the whole output.
                     let _ = fs::remove_file(&path);
@@ -80,21 +87,21 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many outputs of one call id"))
 }
 
-fn write(file: &fs::File, folder: &Path, text: &str) -> io::Result<()> {
-    if !have_one_owner(&file.metadata()?, &fs::symlink_metadata(folder)?) {
-        return Err(not_ours(folder));
+fn write_output(file: &fs::File, folder: &Path, text: &str) -> io::Result<()> {
+    if !have_same_owner(&file.metadata()?, &fs::symlink_metadata(folder)?) {
+        return Err(not_private_error(folder));
     }
-    put(file, text.as_bytes())
+    append_to(file, text.as_bytes())
 }
 
-fn not_ours(folder: &Path) -> io::Error {
+fn not_private_error(folder: &Path) -> io::Error {
     let message = format!("`{}` is accessible to other users", folder.display());
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
 /// Percent-encodes an id as one path component: ASCII letters, digits, `-` and `_` are kept, every
 /// other byte becomes `%XX`. Different ids get different names.
-fn file_name(id: &str) -> String {
+fn encode_file_name(id: &str) -> String {
     if id.is_empty() {
         return "%".to_owned();
     }
@@ -110,7 +117,7 @@ fn file_name(id: &str) -> String {
 
 /// Returns whether other users cannot replace entries of this folder.
 #[cfg(unix)]
-pub(super) fn is_guarded(folder: &fs::Metadata) -> bool {
+pub(super) fn is_safe_parent(folder: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
     const OTHERS_WRITE: u32 = 0o0002;
@@ -125,7 +132,7 @@ pub(super) fn is_guarded(_: &fs::Metadata) -> bool {
 
 /// Returns whether this is a folder, not a link, without access for other users.
 #[cfg(unix)]
-pub(super) fn is_private(folder: &fs::Metadata) -> bool {
+pub(super) fn is_private_folder(folder: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
     const GROUP_AND_OTHERS: u32 = 0o0077;
@@ -138,7 +145,7 @@ pub(super) fn is_private(folder: &fs::Metadata) -> bool {
 }
 
 #[cfg(unix)]
-fn have_one_owner(file: &fs::Metadata, folder: &fs::Metadata) -> bool {
+fn have_same_owner(file: &fs::Metadata, folder: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     file.uid() == folder.uid()
 }
@@ -155,9 +162,9 @@ mod tests {
     use super::*;
 
     fn kept(folder: &Path, call: &str, text: &str) -> String {
-        let path = keep(folder, "../s", call, text).unwrap();
+        let path = save_output(folder, "../s", call, text).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(path.parent(), Some(outputs_of(folder, "../s").as_path()));
+        assert_eq!(path.parent(), Some(outputs_folder(folder, "../s").as_path()));
         path.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
@@ -170,14 +177,14 @@ mod tests {
         assert_eq!(kept(folder.path(), "a/b", ""), "a%2Fb-3.output.txt");
         assert_eq!(kept(folder.path(), "a_b", "\0\u{feff}ä\r\n"), "a_b.output.txt");
         let long = kept(folder.path(), &"x".repeat(10_000), "long");
-        assert_eq!(long.len(), MAX_CALL + SUFFIX.len());
+        assert_eq!(long.len(), MAX_CALL_ID_BYTES + OUTPUT_SUFFIX.len());
         assert_eq!(kept(folder.path(), "a/b", "again\n"), "a%2Fb-4.output.txt");
     }
 
     #[test]
     fn rejects_a_session_id_that_is_too_long() {
         let folder = tempfile::tempdir().unwrap();
-        keep(folder.path(), &"s".repeat(300), "c", "text").unwrap_err();
+        save_output(folder.path(), &"s".repeat(300), "c", "text").unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -186,14 +193,14 @@ mod tests {
         for (id, name) in
             [("", "%"), ("..", "%2E%2E"), ("%", "%25"), ("a\\b:c", "a%5Cb%3Ac"), ("ä", "%C3%A4")]
         {
-            assert_eq!(file_name(id), name);
+            assert_eq!(encode_file_name(id), name);
         }
     }
 
     proptest! {
         #[test]
         fn different_ids_have_different_names(first in "[aA_%/.2F\0]{0,4}", second in "[aA_%/.2F\0]{0,4}") {
-            prop_assert_eq!(first == second, file_name(&first) == file_name(&second));
+            prop_assert_eq!(first == second, encode_file_name(&first) == encode_file_name(&second));
         }
     }
 
@@ -213,7 +220,7 @@ mod tests {
 
         #[track_caller]
         fn check_refused(folder: &Path) {
-            let error = keep(folder, "s", "c", "secret").unwrap_err();
+            let error = save_output(folder, "s", "c", "secret").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
         }
 
@@ -221,7 +228,7 @@ mod tests {
         fn saved_outputs_are_private() {
             let folder = tempfile::tempdir().unwrap();
             let below = folder.path().join("new/outputs");
-            let path = keep(&below, "s", "c", "text").unwrap();
+            let path = save_output(&below, "s", "c", "text").unwrap();
             assert_eq!(mode(&path), 0o600);
             assert_eq!(mode(path.parent().unwrap()), 0o700);
             assert_eq!(mode(&below), 0o700);
@@ -238,19 +245,19 @@ mod tests {
             check_refused(folder.path());
             // Sticky, like /tmp: users cannot rename the entries of other users.
             set_mode(folder.path(), 0o1777);
-            keep(folder.path(), "s", "c", "text").unwrap();
+            save_output(folder.path(), "s", "c", "text").unwrap();
         }
 
         #[test]
         fn links_are_not_followed() {
             let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-            symlink(elsewhere.path(), outputs_of(folder.path(), "s")).unwrap();
+            symlink(elsewhere.path(), outputs_folder(folder.path(), "s")).unwrap();
             check_refused(folder.path());
 
             let victim = elsewhere.path().join("victim");
             let outputs = prepare_outputs(folder.path(), "t").unwrap();
             symlink(&victim, outputs.join("c.output.txt")).unwrap();
-            let path = keep(folder.path(), "t", "c", "text").unwrap();
+            let path = save_output(folder.path(), "t", "c", "text").unwrap();
             assert_eq!(path, outputs.join("c-2.output.txt"));
             assert!(!victim.exists());
         }

@@ -14,13 +14,13 @@ mod tests;
 use std::ops::Range;
 
 pub use self::env::InvalidBudget;
-pub(crate) use self::keep::keep;
-pub use self::keep::{outputs_of, prepare_outputs};
-pub(crate) use self::sweep::{RETENTION, is_due, sweep};
+pub(crate) use self::keep::save_output;
+pub use self::keep::{outputs_folder, prepare_outputs};
+pub(crate) use self::sweep::{RETENTION, is_sweep_due, sweep_outputs};
 use crate::tool::Truncate;
 
 /// The number of bytes that count as one token.
-const TOKEN: usize = 4;
+const BYTES_PER_TOKEN: usize = 4;
 
 /// How much of a tool's output the model gets to read, in lines and bytes.
 ///
@@ -55,7 +55,7 @@ impl Default for Budget {
 /// The kept parts of a truncated text, with exact counts of what was omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fitted<'t> {
+pub struct FittedText<'t> {
     /// The part kept from the start.
     pub head: &'t str,
     /// The part kept from the end.
@@ -87,7 +87,7 @@ impl Budget {
     /// ```
     #[must_use]
     pub const fn tokens(tokens: usize) -> Self {
-        Self::new(usize::MAX, tokens.saturating_mul(TOKEN))
+        Self::new(usize::MAX, tokens.saturating_mul(BYTES_PER_TOKEN))
     }
 
     /// Replaces the limit of lines.
@@ -111,7 +111,7 @@ impl Budget {
     }
 
     /// Returns a budget with only the limits that are lower than the default.
-    pub(crate) fn lowered(self) -> Self {
+    pub(crate) fn only_lowered(self) -> Self {
         let usual = Self::default();
         let lowered = |limit: usize, usual: usize| if limit < usual { limit } else { usize::MAX };
         Self::new(lowered(self.lines, usual.lines), lowered(self.bytes, usual.bytes))
@@ -134,28 +134,28 @@ impl Budget {
     /// Truncates `text` to the budget; returns `None` when it fits already.
     #[must_use]
     #[inline]
-    pub fn fit(self, text: &str, keep: Truncate) -> Option<Fitted<'_>> {
+    pub fn fit(self, text: &str, keep: Truncate) -> Option<FittedText<'_>> {
         if matches!(keep, Truncate::None) || self.admits(text) {
             return None;
         }
         let (head, tail) = match keep {
-            Truncate::Tail => ("", suffix(text, self.lines, self.bytes)),
-            Truncate::Middle => self.both_ends(text),
-            _ => (prefix(text, self.lines, self.bytes), ""),
+            Truncate::Tail => ("", line_suffix(text, self.lines, self.bytes)),
+            Truncate::Middle => self.split_ends(text),
+            _ => (line_prefix(text, self.lines, self.bytes), ""),
         };
-        Some(Fitted::new(text, head, tail))
+        Some(FittedText::new(text, head, tail))
     }
 
     /// Keeps a fifth of the budget from the start and the rest from the end, where errors usually
     /// are.
-    fn both_ends(self, text: &str) -> (&str, &str) {
-        let head = prefix(text, self.lines / 5, self.bytes / 5);
+    fn split_ends(self, text: &str) -> (&str, &str) {
+        let head = line_prefix(text, self.lines / 5, self.bytes / 5);
         let rest = &text[head.len()..];
-        (head, suffix(rest, self.lines - count_lines(head), self.bytes - head.len()))
+        (head, line_suffix(rest, self.lines - count_lines(head), self.bytes - head.len()))
     }
 }
 
-impl<'t> Fitted<'t> {
+impl<'t> FittedText<'t> {
     fn new(text: &'t str, head: &'t str, tail: &'t str) -> Self {
         let omitted = &text[head.len()..text.len() - tail.len()];
         // The first and the last omitted line may be kept in part.
@@ -171,17 +171,17 @@ impl<'t> Fitted<'t> {
     }
 
     /// Prepends the first `heading` bytes of `text`, which do not count.
-    pub(crate) fn below(self, heading: usize, text: &'t str) -> Self {
+    pub(crate) fn with_heading(self, heading: usize, text: &'t str) -> Self {
         Self { head: &text[..heading + self.head.len()], ..self }
     }
 
     /// Keeps everything of `text` except the range `gap`.
-    pub(crate) fn without(text: &'t str, gap: &Range<usize>) -> Self {
+    pub(crate) fn without_range(text: &'t str, gap: &Range<usize>) -> Self {
         Self::new(text, &text[..gap.start], &text[gap.end..])
     }
 
     /// Extends the omission, so that the marker at the range `mark` is kept whole or not at all.
-    pub(crate) fn with_all_or_none(self, text: &'t str, mark: &Range<usize>) -> Self {
+    pub(crate) fn with_whole_marker(self, text: &'t str, mark: &Range<usize>) -> Self {
         let (head, tail) = (self.head.len(), text.len() - self.tail.len());
         let head = if mark.contains(&head) { mark.start } else { head };
         let tail = if mark.contains(&tail) && tail > mark.start { mark.end } else { tail };
@@ -189,12 +189,12 @@ impl<'t> Fitted<'t> {
     }
 
     /// Keeps nothing of `text`.
-    pub(crate) fn nothing(text: &'t str) -> Self {
+    pub(crate) fn keep_none(text: &'t str) -> Self {
         Self::new(text, "", "")
     }
 
     /// Keeps everything of `text`.
-    pub(crate) fn whole(text: &'t str) -> Self {
+    pub(crate) fn keep_all(text: &'t str) -> Self {
         Self::new(text, text, "")
     }
 }
@@ -206,7 +206,7 @@ fn count_lines(text: &str) -> usize {
 
 /// Returns the whole lines from the start that fit, and a part of a line that is longer than
 /// `bytes`.
-fn prefix(text: &str, lines: usize, bytes: usize) -> &str {
+fn line_prefix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n').take(lines) {
         if end + line.len() > bytes {
@@ -222,7 +222,7 @@ fn prefix(text: &str, lines: usize, bytes: usize) -> &str {
 
 /// Returns the whole lines from the end that fit, and a part of a line that is longer than
 /// `bytes`.
-fn suffix(text: &str, lines: usize, bytes: usize) -> &str {
+fn line_suffix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut start = text.len();
     for line in text.split_inclusive('\n').rev().take(lines) {
         if text.len() - start + line.len() > bytes {

@@ -79,7 +79,7 @@ fn keeps_more_than_a_short_line_before_a_long_one() {
 fn lines_are_counted_exactly() {
     let fitted = Budget::new(1, 99).fit("a\nb\nc", Truncate::Head).unwrap();
     assert_eq!((fitted.original_lines, fitted.omitted_lines, fitted.omitted_bytes), (3, 2, 3));
-    let whole = Fitted::whole("a\nb");
+    let whole = FittedText::keep_all("a\nb");
     assert_eq!((whole.head, whole.original_lines, whole.omitted_lines), ("a\nb", 2, 0));
 }
 

@@ -7,22 +7,22 @@
 
 use std::sync::Arc;
 
-use super::drafts::{Begun, Draft};
-use super::each::each;
-use super::staged::{Change, Staged};
-use super::turns::{Patience, Turns};
-use super::{Durability, Located, Snapshot};
+use super::drafts::{StagedWrite, TransactionScope};
+use super::each::for_each_parallel;
+use super::staged::{FileChange, StagedFile};
+use super::turns::{DirLocks, LockTimeout};
+use super::{Durability, ResolvedPath, Snapshot};
 use crate::error::ToolError;
 
 /// How many files are written or replaced between two checks for cancellation.
-const TOGETHER: usize = 256;
+const BATCH_FILES: usize = 256;
 
 /// With [`Durability::Auto`], transactions of up to this many files wait for the disk; the delay
 /// is then not noticeable.
-const FEW: usize = 16;
+const AUTO_DURABLE_FILES: usize = 16;
 
 /// How many bytes are replaced under one lock, so that other processes do not time out.
-const BYTES: usize = 64 * 1024 * 1024;
+const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
 /// Several file changes that are committed together, or not at all.
 ///
@@ -59,18 +59,18 @@ const BYTES: usize = 64 * 1024 * 1024;
 /// ```
 #[derive(Default)]
 #[must_use = "nothing changes before `commit`"]
-pub struct Changes {
-    list: Vec<Planned>,
+pub struct FileTransaction {
+    changes: Vec<PlannedChange>,
     durable: Option<bool>,
 }
 
 /// A change of a transaction.
-enum Planned {
-    Change(Change),
-    Written(Draft),
+enum PlannedChange {
+    Unstaged(FileChange),
+    Staged(StagedWrite),
 }
 
-impl Changes {
+impl FileTransaction {
     /// Creates an empty transaction.
     pub fn new() -> Self {
         Self::default()
@@ -78,31 +78,36 @@ impl Changes {
 
     /// Writes new content to a file, and creates it when `before` is [absent](Snapshot::absent).
     /// `before` is the snapshot from which the content was made.
-    pub fn write(self, place: Located, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
+    pub fn write(self, place: ResolvedPath, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
         let like = before.clone();
-        self.and(Change { place, before, after: Some(content.into()), like })
+        self.with_change(FileChange {
+            path: place,
+            before,
+            after: Some(content.into()),
+            template: like,
+        })
     }
 
     /// Removes a file; `before` is its expected state.
-    pub fn remove(self, place: Located, before: Snapshot) -> Self {
+    pub fn remove(self, place: ResolvedPath, before: Snapshot) -> Self {
         let like = Snapshot::absent();
-        self.and(Change { place, before, after: None, like })
+        self.with_change(FileChange { path: place, before, after: None, template: like })
     }
 
     /// Moves a file to another path and writes new content to it. A file at `to` is replaced if
     /// it still equals its snapshot. The mode of the moved file is kept.
     pub fn rename(
         self,
-        (from, before): (Located, Snapshot),
-        (to, replaced): (Located, Snapshot),
+        (from, before): (ResolvedPath, Snapshot),
+        (to, replaced): (ResolvedPath, Snapshot),
         content: impl Into<Vec<u8>>,
     ) -> Self {
         let after = Some(content.into());
-        self.and(Change { place: to, before: replaced, after, like: before.clone() })
+        self.with_change(FileChange { path: to, before: replaced, after, template: before.clone() })
             .remove(from, before)
     }
 
-    /// Sets whether [`commit`](Self::commit) waits until the files are on disk (`fsync`).
+    /// Sets whether [`commit_all`](Self::commit) waits until the files are on disk (`fsync`).
     /// Overrides the [durability](crate::Workspace::durability) of the workspace.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
@@ -110,22 +115,22 @@ impl Changes {
     }
 
     /// Adds a write whose content is already staged beside its file.
-    pub fn put(mut self, draft: Draft) -> Self {
-        self.list.push(Planned::Written(draft));
+    pub fn write_staged(mut self, draft: StagedWrite) -> Self {
+        self.changes.push(PlannedChange::Staged(draft));
         self
     }
 
     fn is_durable(&self) -> bool {
-        let of_workspace = || match self.list.first().map(|it| it.place().durability()) {
+        let of_workspace = || match self.changes.first().map(|it| it.path().durability()) {
             Some(Durability::Always) => true,
             Some(Durability::Never) => false,
-            Some(Durability::Auto) | None => self.list.len() <= FEW,
+            Some(Durability::Auto) | None => self.changes.len() <= AUTO_DURABLE_FILES,
         };
         self.durable.unwrap_or_else(of_workspace)
     }
 
-    fn and(mut self, change: Change) -> Self {
-        self.list.push(Planned::Change(change));
+    fn with_change(mut self, change: FileChange) -> Self {
+        self.changes.push(PlannedChange::Unstaged(change));
         self
     }
 
@@ -137,83 +142,85 @@ impl Changes {
     /// not be written, with `aborted` when `stopped` returned `true`, and with `failed` for
     /// other I/O errors. All changes are then rolled back. When a change could not be rolled
     /// back, because another process changed the file again, the hint says so.
-    pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
+    pub fn commit(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
         // Declared first, so dropped last: created folders are removed after the files in them,
         // and shutdown waits for all of it.
-        let mut begun = vec![Begun::new()?];
+        let mut begun = vec![TransactionScope::new()?];
         let durable = self.is_durable();
-        let mut staged = Vec::with_capacity(self.list.len());
-        for planned in self.list {
+        let mut staged = Vec::with_capacity(self.changes.len());
+        for planned in self.changes {
             staged.push(match planned {
-                Planned::Written(draft) => {
-                    if !begun.iter().any(|begun| Arc::ptr_eq(begun, &draft.begun)) {
-                        begun.push(draft.begun);
+                PlannedChange::Staged(draft) => {
+                    if !begun.iter().any(|begun| Arc::ptr_eq(begun, &draft.scope)) {
+                        begun.push(draft.scope);
                     }
                     draft.staged
                 }
-                Planned::Change(change) => {
-                    let change = Change { place: change.place.into_real()?, ..change };
-                    Staged::new(change, &begun[0].folders)?
+                PlannedChange::Unstaged(change) => {
+                    let change = FileChange { path: change.path.into_canonical()?, ..change };
+                    StagedFile::new(change, &begun[0].folders)?
                 }
             });
         }
-        let stopped = || begun[0].underway.is_unwanted() || stopped();
+        let stopped = || begun[0].shutdown_guard.is_shutting_down() || stopped();
         // `fsync` is slow, so check for cancellation before every file.
-        let together = if durable { 1 } else { TOGETHER };
-        let mut unwritten: Vec<&mut Staged> =
-            staged.iter_mut().filter(|change| change.is_unwritten(durable)).collect();
+        let together = if durable { 1 } else { BATCH_FILES };
+        let mut unwritten: Vec<&mut StagedFile> =
+            staged.iter_mut().filter(|change| change.needs_write(durable)).collect();
         for some in unwritten.chunks_mut(together) {
-            go_on(&stopped)?;
-            each(some, |change| change.write(durable))?;
+            check_cancelled(&stopped)?;
+            for_each_parallel(some, |change| change.write(durable))?;
         }
-        commit(&mut staged, &stopped).map_err(|error| undo(staged, error))?;
-        begun.iter().for_each(|begun| begun.folders.keep(durable));
+        commit_all(&mut staged, &stopped).map_err(|error| roll_back_all(staged, error))?;
+        begun.iter().for_each(|begun| begun.folders.keep_created(durable));
         Ok(())
     }
 }
 
-impl Planned {
-    fn place(&self) -> &Located {
+impl PlannedChange {
+    fn path(&self) -> &ResolvedPath {
         match self {
-            Self::Change(change) => &change.place,
-            Self::Written(draft) => draft.staged.place(),
+            Self::Unstaged(change) => &change.path,
+            Self::Staged(draft) => draft.staged.path(),
         }
     }
 }
 
 /// Renames all staged files to their targets, then removes files.
-fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
-    staged.sort_by_key(Staged::removes);
-    let written = staged.partition_point(|change| !change.removes());
+fn commit_all(staged: &mut [StagedFile], stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+    staged.sort_by_key(StagedFile::is_removal);
+    let written = staged.partition_point(|change| !change.is_removal());
     let (written, removed) = staged.split_at_mut(written);
-    let mut patience = Patience::default();
-    for some in in_turns(written) {
-        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
-        go_on(stopped)?;
-        each(some, Staged::commit)?;
+    let mut patience = LockTimeout::default();
+    for some in lock_batches(written) {
+        let _turns =
+            DirLocks::acquire(some.iter().map(StagedFile::parent_dir), &mut patience, stopped);
+        check_cancelled(stopped)?;
+        for_each_parallel(some, StagedFile::commit)?;
     }
-    for some in in_turns(removed) {
-        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
-        go_on(stopped)?;
-        some.iter_mut().try_for_each(Staged::commit)?;
+    for some in lock_batches(removed) {
+        let _turns =
+            DirLocks::acquire(some.iter().map(StagedFile::parent_dir), &mut patience, stopped);
+        check_cancelled(stopped)?;
+        some.iter_mut().try_for_each(StagedFile::commit)?;
     }
     Ok(())
 }
 
 /// Splits the changes into batches; the folders of a batch are locked together.
-fn in_turns(mut rest: &mut [Staged]) -> impl Iterator<Item = &mut [Staged]> {
+fn lock_batches(mut rest: &mut [StagedFile]) -> impl Iterator<Item = &mut [StagedFile]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = |change: &&Staged| {
-            bytes += change.bytes();
-            bytes <= BYTES
+        let fits = |change: &&StagedFile| {
+            bytes += change.byte_count();
+            bytes <= BATCH_BYTES
         };
-        let count = rest.iter().take(TOGETHER).take_while(fits).count();
+        let count = rest.iter().take(BATCH_FILES).take_while(fits).count();
         rest.split_off_mut(..count.max(1))
     })
 }
 
-fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+fn check_cancelled(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
     match stopped() {
         true => Err(ToolError::aborted("the call was cancelled, and nothing was written")),
         false => Ok(()),
@@ -221,16 +228,17 @@ fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
 }
 
 /// Rolls back the committed changes in reverse order. Adds a hint that names those that failed.
-fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
-    staged.retain(Staged::is_done);
+fn roll_back_all(mut staged: Vec<StagedFile>, error: ToolError) -> ToolError {
+    staged.retain(StagedFile::is_committed);
     staged.reverse();
-    let mut patience = Patience::default();
+    let mut patience = LockTimeout::default();
     let mut stuck = Vec::new();
-    for some in in_turns(&mut staged) {
-        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, &|| false);
+    for some in lock_batches(&mut staged) {
+        let _turns =
+            DirLocks::acquire(some.iter().map(StagedFile::parent_dir), &mut patience, &|| false);
         stuck.extend(some.iter().filter_map(|change| {
-            let error = change.undo().err()?;
-            Some(format!("`{}` ({error})", change.place().display()))
+            let error = change.roll_back().err()?;
+            Some(format!("`{}` ({error})", change.path().display()))
         }));
     }
     match stuck.is_empty() {
@@ -242,9 +250,9 @@ fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
     }
 }
 
-impl std::fmt::Debug for Changes {
+impl std::fmt::Debug for FileTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.list.iter().map(Planned::place)).finish()
+        f.debug_list().entries(self.changes.iter().map(PlannedChange::path)).finish()
     }
 }
 
@@ -252,7 +260,7 @@ impl std::fmt::Debug for Changes {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
-    use crate::workspace::staged::Folders;
+    use crate::workspace::staged::TransactionFolders;
 
     #[test]
     fn durability_defaults_to_the_workspace() {
@@ -263,18 +271,18 @@ mod tests {
                 Some(durability) => workspace.durability(durability),
                 None => workspace,
             };
-            let changes = (0..files).fold(Changes::new(), |changes, at| {
+            let changes = (0..files).fold(FileTransaction::new(), |changes, at| {
                 let place = workspace.resolve(&format!("f{at}")).unwrap();
                 changes.write(place, Snapshot::absent(), "")
             });
-            said.into_iter().fold(changes, Changes::durable).is_durable()
+            said.into_iter().fold(changes, FileTransaction::durable).is_durable()
         };
         for (durability, files, said, expected) in [
-            (None, FEW, None, true),
-            (None, FEW + 1, None, false),
-            (Some(Durability::Auto), FEW, None, true),
-            (Some(Durability::Auto), FEW + 1, None, false),
-            (Some(Durability::Always), FEW + 1, None, true),
+            (None, AUTO_DURABLE_FILES, None, true),
+            (None, AUTO_DURABLE_FILES + 1, None, false),
+            (Some(Durability::Auto), AUTO_DURABLE_FILES, None, true),
+            (Some(Durability::Auto), AUTO_DURABLE_FILES + 1, None, false),
+            (Some(Durability::Always), AUTO_DURABLE_FILES + 1, None, true),
             (Some(Durability::Never), 1, None, false),
             (Some(Durability::Never), 1, Some(true), true),
             (Some(Durability::Always), 1, Some(false), false),
@@ -287,25 +295,25 @@ mod tests {
     fn batches_are_limited_in_files_and_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open([folder.path()]).unwrap();
-        let folders = Folders::default();
+        let folders = TransactionFolders::default();
         let stage = |len| {
-            let change = Change {
-                place: workspace.resolve("file").unwrap(),
+            let change = FileChange {
+                path: workspace.resolve("file").unwrap(),
                 before: Snapshot::absent(),
                 after: Some(vec![0; len]),
-                like: Snapshot::absent(),
+                template: Snapshot::absent(),
             };
-            Staged::new(change, &folders).unwrap()
+            StagedFile::new(change, &folders).unwrap()
         };
         let cases: [(&[usize], &[usize]); 4] = [
             (&[], &[]),
-            (&[1; TOGETHER + 1], &[TOGETHER, 1]),
-            (&[BYTES, 1, BYTES - 1, 1], &[1, 2, 1]),
-            (&[BYTES + 1, BYTES + 1], &[1, 1]),
+            (&[1; BATCH_FILES + 1], &[BATCH_FILES, 1]),
+            (&[BATCH_BYTES, 1, BATCH_BYTES - 1, 1], &[1, 2, 1]),
+            (&[BATCH_BYTES + 1, BATCH_BYTES + 1], &[1, 1]),
         ];
         for (lens, expected) in cases {
             let mut staged: Vec<_> = lens.iter().map(|len| stage(*len)).collect();
-            let counts: Vec<usize> = in_turns(&mut staged).map(|some| some.len()).collect();
+            let counts: Vec<usize> = lock_batches(&mut staged).map(|some| some.len()).collect();
             assert_eq!(counts, expected);
         }
     }

@@ -10,9 +10,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::staged::{Change, Folders, Staged};
-use super::underway::Underway;
-use super::{Durability, Located, Snapshot, Workspace};
+use super::staged::{FileChange, StagedFile, TransactionFolders};
+use super::underway::ShutdownGuard;
+use super::{Durability, ResolvedPath, Snapshot, Workspace};
 use crate::error::ToolError;
 
 /// Stages new contents beside their files, for a [`FileTransaction`](super::FileTransaction) that
@@ -35,42 +35,45 @@ use crate::error::ToolError;
 /// assert_eq!(place.snapshot(1024)?.content(), Some(&b"bye"[..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Drafts {
-    begun: Arc<Begun>,
+pub struct StagedWrites {
+    scope: Arc<TransactionScope>,
     durable: bool,
 }
 
 /// A new content in a temporary file. It is removed unless a
 /// [`FileTransaction`](super::FileTransaction) commits it.
 #[must_use = "the staged file is removed when this is dropped"]
-pub struct Draft {
+pub struct StagedWrite {
     // Declared first, so that files are removed before the folders that were created for them.
-    pub(super) staged: Staged,
-    pub(super) begun: Arc<Begun>,
+    pub(super) staged: StagedFile,
+    pub(super) scope: Arc<TransactionScope>,
 }
 
 /// State that the changes of a transaction share.
-pub(super) struct Begun {
-    pub(super) folders: Folders,
+pub(super) struct TransactionScope {
+    pub(super) folders: TransactionFolders,
     // Declared last, so that shutdown waits until everything else is dropped.
-    pub(super) underway: Underway,
+    pub(super) shutdown_guard: ShutdownGuard,
 }
 
-impl Begun {
+impl TransactionScope {
     pub(super) fn new() -> Result<Arc<Self>, ToolError> {
-        let underway = Underway::begin()?;
-        Ok(Arc::new(Self { folders: Folders::default(), underway }))
+        let underway = ShutdownGuard::begin()?;
+        Ok(Arc::new(Self { folders: TransactionFolders::default(), shutdown_guard: underway }))
     }
 }
 
-impl Drafts {
+impl StagedWrites {
     /// Starts staging writes.
     ///
     /// # Errors
     ///
     /// Fails with `aborted` when the program is shutting down.
     pub fn begin(workspace: &Workspace) -> Result<Self, ToolError> {
-        Ok(Self { begun: Begun::new()?, durable: workspace.0.durability == Durability::Always })
+        Ok(Self {
+            scope: TransactionScope::new()?,
+            durable: workspace.0.durability == Durability::Always,
+        })
     }
 
     /// Reads a whole file like [`ResolvedPath::snapshot`], through the folder handle that is open
@@ -79,8 +82,8 @@ impl Drafts {
     /// # Errors
     ///
     /// Fails like [`ResolvedPath::snapshot`].
-    pub fn snapshot(&self, place: &Located, limit: u64) -> Result<Snapshot, ToolError> {
-        place.snapshot_in(limit, || self.begun.folders.existing(place))
+    pub fn snapshot(&self, place: &ResolvedPath, limit: u64) -> Result<Snapshot, ToolError> {
+        place.snapshot_in(limit, || self.scope.folders.open_existing_parent(place))
     }
 
     /// Writes the new content of a file to a temporary file beside it. `before` is the snapshot
@@ -91,24 +94,25 @@ impl Drafts {
     /// Fails like [`FileTransaction::commit`](super::FileTransaction::commit).
     pub fn write(
         &self,
-        place: Located,
+        place: ResolvedPath,
         before: Snapshot,
         content: impl Into<Vec<u8>>,
-    ) -> Result<Draft, ToolError> {
-        if self.begun.underway.is_unwanted() {
+    ) -> Result<StagedWrite, ToolError> {
+        if self.scope.shutdown_guard.is_shutting_down() {
             return Err(ToolError::aborted(
                 "the program is shutting down, and nothing was written",
             ));
         }
-        let (place, like) = (place.into_real()?, before.clone());
-        let change = Change { place, before, after: Some(content.into()), like };
-        let mut staged = Staged::new(change, &self.begun.folders)?;
+        let (place, like) = (place.into_canonical()?, before.clone());
+        let change =
+            FileChange { path: place, before, after: Some(content.into()), template: like };
+        let mut staged = StagedFile::new(change, &self.scope.folders)?;
         staged.write(self.durable)?;
-        Ok(Draft { staged, begun: Arc::clone(&self.begun) })
+        Ok(StagedWrite { staged, scope: Arc::clone(&self.scope) })
     }
 }
 
-impl Draft {
+impl StagedWrite {
     /// Returns the new content.
     #[must_use]
     pub fn content(&self) -> &[u8] {
@@ -116,15 +120,15 @@ impl Draft {
     }
 }
 
-impl fmt::Debug for Drafts {
+impl fmt::Debug for StagedWrites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drafts").finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Draft {
+impl fmt::Debug for StagedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Draft").field(self.staged.place()).finish()
+        f.debug_tuple("Draft").field(self.staged.path()).finish()
     }
 }
 
@@ -135,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
-    use crate::workspace::Changes;
+    use crate::workspace::FileTransaction;
 
     fn workspace(folder: &Path) -> Workspace {
         for name in ["a", "b"] {
@@ -144,7 +148,7 @@ mod tests {
         Workspace::open([folder]).unwrap()
     }
 
-    fn draft(drafts: &Drafts, workspace: &Workspace, path: &str) -> Draft {
+    fn draft(drafts: &StagedWrites, workspace: &Workspace, path: &str) -> StagedWrite {
         let place = workspace.resolve(path).unwrap();
         let before = drafts.snapshot(&place, 100).unwrap();
         drafts.write(place, before, "new").unwrap()
@@ -160,7 +164,7 @@ mod tests {
     fn uncommitted_writes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
-        let drafts = Drafts::begin(&workspace).unwrap();
+        let drafts = StagedWrites::begin(&workspace).unwrap();
         let made = [draft(&drafts, &workspace, "a"), draft(&drafts, &workspace, "x/y/z")];
         assert_eq!(made[0].content(), b"new");
         // Created folders are removed with the last staged write.
@@ -173,11 +177,12 @@ mod tests {
         for durability in [Durability::Auto, Durability::Always, Durability::Never] {
             let folder = tempfile::tempdir().unwrap();
             let workspace = workspace(folder.path()).durability(durability);
-            let begin = || Drafts::begin(&workspace).unwrap();
+            let begin = || StagedWrites::begin(&workspace).unwrap();
             let made = [draft(&begin(), &workspace, "a"), draft(&begin(), &workspace, "b")];
             let place = workspace.resolve("x/y").unwrap();
-            let changes = made.into_iter().fold(Changes::new(), Changes::put);
-            changes.write(place, Snapshot::absent(), "").apply(|| false).unwrap();
+            let changes =
+                made.into_iter().fold(FileTransaction::new(), FileTransaction::write_staged);
+            changes.write(place, Snapshot::absent(), "").commit(|| false).unwrap();
             assert!(folder.path().join("x/y").exists());
             fs::remove_dir_all(folder.path().join("x")).unwrap();
             check(folder.path(), ["new", "new"]);
@@ -189,11 +194,11 @@ mod tests {
     fn a_conflict_rolls_back_all_staged_writes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
-        let drafts = Drafts::begin(&workspace).unwrap();
+        let drafts = StagedWrites::begin(&workspace).unwrap();
         let made = ["a", "b"].map(|path| draft(&drafts, &workspace, path));
         fs::write(folder.path().join("b"), "theirs").unwrap();
-        let changes = made.into_iter().fold(Changes::new(), Changes::put);
-        let error = changes.apply(|| false).unwrap_err();
+        let changes = made.into_iter().fold(FileTransaction::new(), FileTransaction::write_staged);
+        let error = changes.commit(|| false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         check(folder.path(), ["old", "theirs"]);
     }

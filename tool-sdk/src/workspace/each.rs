@@ -7,40 +7,40 @@ use std::thread::{self, available_parallelism};
 use crate::error::ToolError;
 
 /// Up to this number of items, starting threads takes longer than the work.
-const FEW: usize = 16;
+const SEQUENTIAL_ITEMS: usize = 16;
 
 /// More threads only contend for the kernel's lock of a folder.
-const MOST: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// The number of threads, cached because `available_parallelism` reads files.
-static THREADS: LazyLock<usize> =
-    LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
+static THREAD_COUNT: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
 
 /// The work queue of one thread. A thread whose queue is empty steals from the others.
-type Queue<'i, T> = Mutex<VecDeque<&'i mut T>>;
+type WorkQueue<'i, T> = Mutex<VecDeque<&'i mut T>>;
 
 /// Calls `act` for every item, in no particular order when there are many.
 ///
 /// Items are assigned round-robin, so that with the same items a thread finds in its cache what
 /// it wrote in the previous call. After the first failure no more items are started, and that
 /// failure is returned.
-pub(super) fn each<T: Send>(
+pub(super) fn for_each_parallel<T: Send>(
     items: &mut [T],
     act: impl Fn(&mut T) -> Result<(), ToolError> + Sync,
 ) -> Result<(), ToolError> {
     let threads = match items.len() {
-        0..=FEW => 1,
-        _ => *THREADS,
+        0..=SEQUENTIAL_ITEMS => 1,
+        _ => *THREAD_COUNT,
     };
     let mut queues: Vec<VecDeque<&mut T>> = (0..threads).map(|_| VecDeque::new()).collect();
     for (at, item) in items.iter_mut().enumerate() {
         queues[at % threads].push_back(item);
     }
-    let queues: Vec<Queue<'_, T>> = queues.into_iter().map(Mutex::new).collect();
+    let queues: Vec<WorkQueue<'_, T>> = queues.into_iter().map(Mutex::new).collect();
     let failure = OnceLock::new();
     let work = &|own: usize| {
         while failure.get().is_none()
-            && let Some(item) = (0..threads).find_map(|at| next(&queues[(own + at) % threads]))
+            && let Some(item) = (0..threads).find_map(|at| pop_item(&queues[(own + at) % threads]))
         {
             if let Err(error) = act(item) {
                 let _ = failure.set(error);
@@ -60,7 +60,7 @@ pub(super) fn each<T: Send>(
     failure.into_inner().map_or(Ok(()), Err)
 }
 
-fn next<'i, T>(queue: &Queue<'i, T>) -> Option<&'i mut T> {
+fn pop_item<'i, T>(queue: &WorkQueue<'i, T>) -> Option<&'i mut T> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn processes_every_item_once() {
-        for count in [0, 1, FEW, FEW + 1, 1000] {
+        for count in [0, 1, SEQUENTIAL_ITEMS, SEQUENTIAL_ITEMS + 1, 1000] {
             let mut items = vec![0; count];
-            each(&mut items, |item| {
+            for_each_parallel(&mut items, |item| {
                 *item += 1;
                 Ok(())
             })
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn stops_after_the_first_failure() {
-        for count in [FEW, 1000] {
+        for count in [SEQUENTIAL_ITEMS, 1000] {
             let mut items: Vec<usize> = (0..count).collect();
             let fails = |item: &mut usize| match *item {
                 0 => Err(ToolError::failed("the first one")),
@@ -94,7 +94,10 @@ mod tests {
                     Ok(())
                 }
             };
-            assert_eq!(each(&mut items, fails).unwrap_err().message(), "the first one");
+            assert_eq!(
+                for_each_parallel(&mut items, fails).unwrap_err().message(),
+                "the first one"
+            );
             assert_ne!(items.last(), Some(&0), "{count}");
         }
     }

@@ -8,69 +8,77 @@ use std::path::Path;
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::attributes::Attributes;
-use super::fill::fill;
-use super::named::open;
-use super::snapshot::{Facts, Stamp};
+use super::attributes::ExtendedAttributes;
+use super::fill::read_to_spare_capacity;
+use super::named::open_entry;
+use super::snapshot::{ChangeStamp, SnapshotMetadata};
 
 /// The buffer size for comparing content.
-const CHUNK: usize = 64 * 1024;
+const COMPARE_CHUNK: usize = 64 * 1024;
 
 /// The state that a file must have to be replaced or removed.
 #[derive(Clone, Copy)]
-pub(super) struct Expected<'e> {
+pub(super) struct ExpectedFile<'e> {
     pub(super) content: &'e [u8],
     /// The metadata of the snapshot, if mode, owner and attributes must match too: a concurrent
     /// `chmod` or `chown` is meant for the replacement as well.
-    pub(super) facts: Option<&'e Facts>,
+    pub(super) metadata: Option<&'e SnapshotMetadata>,
 }
 
 /// Returns whether the file probably matches: its stamp is unchanged, or its content is equal.
-pub(super) fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
-    let is_untouched = match (expected.facts, dir.symlink_metadata(name)) {
-        (Some(facts), Ok(metadata)) => Stamp::of(&metadata) == facts.stamp,
+pub(super) fn probably_matches(
+    dir: &Dir,
+    name: &Path,
+    expected: ExpectedFile<'_>,
+) -> io::Result<bool> {
+    let is_untouched = match (expected.metadata, dir.symlink_metadata(name)) {
+        (Some(facts), Ok(metadata)) => ChangeStamp::from_metadata(&metadata) == facts.stamp,
         _ => false,
     };
-    Ok(is_untouched || holds(dir, name, expected)?)
+    Ok(is_untouched || matches_exactly(dir, name, expected)?)
 }
 
 /// Returns whether the file exists with exactly the expected content, mode, owner and extended
 /// attributes.
-pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
-    let Expected { content, facts } = expected;
+pub(super) fn matches_exactly(
+    dir: &Dir,
+    name: &Path,
+    expected: ExpectedFile<'_>,
+) -> io::Result<bool> {
+    let ExpectedFile { content, metadata: facts } = expected;
     if facts.is_some_and(|facts| facts.is_link) {
         let leads_to = dir.read_link_contents(name);
         return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
     }
-    let file = match open(dir, name) {
+    let file = match open_entry(dir, name) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         // Opening something that is not a regular file may fail; that is a mismatch.
-        Err(error) => return if is_file(dir, name) { Err(error) } else { Ok(false) },
+        Err(error) => return if is_regular_file(dir, name) { Err(error) } else { Ok(false) },
     };
     let metadata = Metadata::from_just_metadata(file.metadata()?);
     let is_alike = metadata.is_file()
         && metadata.len() == content.len() as u64
-        && facts.is_none_or(|facts| facts.fit(&metadata));
-    Ok(is_alike && fits(&file, facts)? && same(&file, content)?)
+        && facts.is_none_or(|facts| facts.matches_owner_and_mode(&metadata));
+    Ok(is_alike && has_same_attributes(&file, facts)? && has_same_content(&file, content)?)
 }
 
-fn is_file(dir: &Dir, name: &Path) -> bool {
+fn is_regular_file(dir: &Dir, name: &Path) -> bool {
     dir.symlink_metadata(name).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Returns whether the extended attributes of the file are equal to those of the snapshot.
-fn fits(file: &File, facts: Option<&Facts>) -> io::Result<bool> {
+fn has_same_attributes(file: &File, facts: Option<&SnapshotMetadata>) -> io::Result<bool> {
     let Some(facts) = facts else { return Ok(true) };
-    Ok(Attributes::of(file)? == facts.attributes)
+    Ok(ExtendedAttributes::read_from(file)? == facts.attributes)
 }
 
-fn same(file: &File, expected: &[u8]) -> io::Result<bool> {
-    let mut buffer = Vec::with_capacity(CHUNK.min(expected.len() + 1));
+fn has_same_content(file: &File, expected: &[u8]) -> io::Result<bool> {
+    let mut buffer = Vec::with_capacity(COMPARE_CHUNK.min(expected.len() + 1));
     let mut rest = expected;
     loop {
         buffer.clear();
-        let read = fill(file, &mut buffer)?;
+        let read = read_to_spare_capacity(file, &mut buffer)?;
         match rest.strip_prefix(&*buffer) {
             // A short read marks the end of the file.
             Some([]) if read < buffer.capacity() => return Ok(true),

@@ -5,7 +5,7 @@ use std::io;
 
 /// Reads once into the spare capacity of `content`, and returns the number of bytes read.
 #[cfg(unix)]
-pub(super) fn fill(file: &File, content: &mut Vec<u8>) -> io::Result<usize> {
+pub(super) fn read_to_spare_capacity(file: &File, content: &mut Vec<u8>) -> io::Result<usize> {
     Ok(rustix::io::read(file, rustix::buffer::spare_capacity(content))?)
 }
 

@@ -5,13 +5,13 @@ use std::path::{Component, Path};
 use crate::error::ToolError;
 
 /// The maximum length of a path.
-const MAX_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// The maximum length of a path component.
-const MAX_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 /// Rejects paths that no file can have.
-pub(super) fn check(path: &str) -> Result<(), ToolError> {
+pub(super) fn validate_path(path: &str) -> Result<(), ToolError> {
     if path.is_empty() {
         return Err(
             ToolError::invalid_args("the path is empty").hint("send `.` for the workspace itself")
@@ -20,21 +20,21 @@ pub(super) fn check(path: &str) -> Result<(), ToolError> {
     if path.contains('\0') {
         return Err(ToolError::invalid_args("the path contains a NUL character"));
     }
-    if path.len() > MAX_PATH {
+    if path.len() > MAX_PATH_BYTES {
         return Err(ToolError::invalid_args(format_args!(
-            "the path has {} bytes, but at most {MAX_PATH} are allowed",
+            "the path has {} bytes, but at most {MAX_PATH_BYTES} are allowed",
             path.len()
         )));
     }
     for component in Path::new(path).components() {
         let Component::Normal(name) = component else { continue };
-        if name.len() > MAX_NAME {
+        if name.len() > MAX_NAME_BYTES {
             return Err(ToolError::invalid_args(format_args!(
-                "a name in the path has {} bytes, but at most {MAX_NAME} are allowed",
+                "a name in the path has {} bytes, but at most {MAX_NAME_BYTES} are allowed",
                 name.len()
             )));
         }
-        if cfg!(windows) && is_special_on_windows(&name.to_string_lossy()) {
+        if cfg!(windows) && is_reserved_on_windows(&name.to_string_lossy()) {
             return Err(ToolError::invalid_args(format_args!(
                 "`{}` is a reserved name on this system, not a file",
                 name.display()
@@ -46,7 +46,7 @@ pub(super) fn check(path: &str) -> Result<(), ToolError> {
 
 /// Returns whether Windows reserves the name: a device, an alternate stream, or a name whose
 /// trailing dots or blanks it would strip.
-pub(super) fn is_special_on_windows(name: &str) -> bool {
+pub(super) fn is_reserved_on_windows(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
     name.contains(':')
@@ -66,7 +66,7 @@ pub(super) fn is_absolute(path: &Path) -> bool {
 }
 
 /// Returns whether `..` leads above the root. Symbolic links are checked when a path is opened.
-pub(super) fn leaves(path: &Path) -> bool {
+pub(super) fn escapes_root(path: &Path) -> bool {
     let mut depth = 0_usize;
     for component in path.components() {
         match component {

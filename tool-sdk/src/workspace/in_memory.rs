@@ -30,32 +30,32 @@ use std::io::{self, Read};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct InMemory<'f> {
+pub struct PageCacheReader<'f> {
     file: &'f File,
-    room: usize,
+    remaining: usize,
 }
 
-impl<'f> InMemory<'f> {
-    /// Reads from the current position, at most `room` bytes in total: copying takes time too.
+impl<'f> PageCacheReader<'f> {
+    /// Reads from the current position, at most `remaining` bytes in total: copying takes time too.
     #[must_use]
-    pub fn new(file: &'f File, room: usize) -> Self {
-        Self { file, room }
+    pub fn new(file: &'f File, remaining: usize) -> Self {
+        Self { file, remaining }
     }
 }
 
-impl Read for InMemory<'_> {
+impl Read for PageCacheReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.room < into.len() {
+        if self.remaining < into.len() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let read = without_waiting(self.file, into)?;
-        self.room -= read;
+        let read = read_cached(self.file, into)?;
+        self.remaining -= read;
         Ok(read)
     }
 }
 
 #[cfg(target_os = "linux")]
-fn without_waiting(file: &File, into: &mut [u8]) -> io::Result<usize> {
+fn read_cached(file: &File, into: &mut [u8]) -> io::Result<usize> {
     use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
     /// Read at the current position, and advance it.

@@ -15,12 +15,12 @@ use std::time::SystemTime;
 use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::named::open;
-use super::one_line::one_line;
-use super::protected::{is_protected, is_within};
-use super::real::{canonicalize, settle};
-use super::straight::is_straight;
-use super::{Access, Durability, Root, Workspace};
+use super::named::open_entry;
+use super::one_line::escape_for_display;
+use super::protected::{is_at_or_below_any, is_protected};
+use super::real::{canonicalize, canonicalize_existing};
+use super::straight::is_link_free;
+use super::{Durability, Root, RootAccess, Workspace};
 use crate::error::{ErrorKind, ToolError};
 
 /// A path in a [`Workspace`]; the file need not exist.
@@ -41,12 +41,12 @@ use crate::error::{ErrorKind, ToolError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Located {
+pub struct ResolvedPath {
     pub(super) workspace: Workspace,
     pub(super) root: usize,
     pub(super) relative: PathBuf,
     /// Whether the path has no symbolic links, so that none is followed when it is opened.
-    pub(super) is_real: bool,
+    pub(super) is_canonical: bool,
 }
 
 /// The type of a file system entry.
@@ -105,12 +105,12 @@ pub struct FileMetadata {
     pub modified: Option<SystemTime>,
 }
 
-impl Located {
+impl ResolvedPath {
     /// Returns the path for users and models: the [rule path](Self::rule_path),
     /// [escaped](escape_for_display) to fit on one line.
     #[must_use]
     pub fn display(&self) -> String {
-        one_line(&self.spelling()).into_owned()
+        escape_for_display(&self.rule_path()).into_owned()
     }
 
     /// Returns the path that permission rules and programs use: relative to the first root,
@@ -120,37 +120,37 @@ impl Located {
     /// same file. A file below the first root has this one path, even when it was reached
     /// through another root or a search.
     #[must_use]
-    pub fn spelling(&self) -> String {
+    pub fn rule_path(&self) -> String {
         if self.root == 0 {
-            return slashed(self.below_root());
+            return join_with_slashes(self.path_below_root());
         }
-        let absolute = self.absolute();
-        match absolute.strip_prefix(&self.workspace.0.roots[0].real) {
-            Ok(below) => slashed(named_root(below)),
+        let absolute = self.absolute_path();
+        match absolute.strip_prefix(&self.workspace.0.roots[0].canonical) {
+            Ok(below) => join_with_slashes(or_current_dir(below)),
             Err(_) => absolute.display().to_string(),
         }
     }
 
     /// Returns the absolute path, for display or for other programs. This module never opens it.
     #[must_use]
-    pub fn absolute(&self) -> PathBuf {
+    pub fn absolute_path(&self) -> PathBuf {
         // Joining an empty path would append a separator.
         match self.relative.as_os_str().is_empty() {
-            true => self.root().real.clone(),
-            false => self.root().real.join(&self.relative),
+            true => self.root().canonical.clone(),
+            false => self.root().canonical.join(&self.relative),
         }
     }
 
     /// Returns whether the path lies in a read-only folder.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        self.root().access == Access::Read
+        self.root().access == RootAccess::ReadOnly
     }
 
     /// Returns whether the path is outside of the workspace, so that the user is asked about it.
     #[must_use]
     pub fn is_outside(&self) -> bool {
-        self.root().access == Access::Outside
+        self.root().access == RootAccess::Outside
     }
 
     /// Returns whether this is a protected file: one that another program executes or reads as
@@ -159,12 +159,13 @@ impl Located {
     /// [protects](Workspace::protect) count too.
     #[must_use]
     pub fn is_protected(&self) -> bool {
-        let absolute = self.absolute();
-        is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.0.protected)
+        let absolute = self.absolute_path();
+        is_protected(&self.relative, &absolute)
+            || is_at_or_below_any(&absolute, &self.workspace.0.protected)
     }
 
     /// Returns whether another path of the same workspace is equal to this one.
-    pub(crate) fn is_at(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_path(&self, other: &Self) -> bool {
         self.root == other.root && self.relative.as_os_str() == other.relative.as_os_str()
     }
 
@@ -190,29 +191,31 @@ impl Located {
     /// assert_eq!(new.display(), "src/new/file.rs");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn real(&self) -> Result<Self, ToolError> {
-        if self.is_real {
+    pub fn canonicalize(&self) -> Result<Self, ToolError> {
+        if self.is_canonical {
             return Ok(self.clone());
         }
         let dir = &self.root().dir;
-        if is_straight(dir, self.below_root()) {
-            return Ok(Self { is_real: true, ..self.clone() });
+        if is_link_free(dir, self.path_below_root()) {
+            return Ok(Self { is_canonical: true, ..self.clone() });
         }
-        let there = dir.metadata(self.below_root()).map(|found| FileKind::of(found.file_type()));
+        let there = dir
+            .metadata(self.path_below_root())
+            .map(|found| FileKind::from_file_type(found.file_type()));
         if matches!(there, Ok(FileKind::Other)) {
             // The portable fallback opens the file to find its name, and that would block on a
             // pipe.
-            return Err(self.not_a_file("a pipe or a device"));
+            return Err(self.not_a_file_error("a pipe or a device"));
         }
-        let real = settle(self.below_root(), |path| canonicalize(dir, path));
-        let real = real.map_err(|error| self.error("open", error))?;
+        let real = canonicalize_existing(self.path_below_root(), |path| canonicalize(dir, path));
+        let real = real.map_err(|error| self.io_error("open", error))?;
         let relative = real.components().filter(|part| *part != Component::CurDir).collect();
-        Ok(Self { relative, is_real: true, ..self.clone() })
+        Ok(Self { relative, is_canonical: true, ..self.clone() })
     }
 
     /// Like [`canonicalize`](Self::canonicalize), but consumes the path and avoids a clone.
-    pub(super) fn into_real(self) -> Result<Self, ToolError> {
-        if self.is_real { Ok(self) } else { self.real() }
+    pub(super) fn into_canonical(self) -> Result<Self, ToolError> {
+        if self.is_canonical { Ok(self) } else { self.canonicalize() }
     }
 
     /// Returns the last component of the path, or `None` for a root.
@@ -251,15 +254,18 @@ impl Located {
 
     /// Opens a regular file for reading and returns its metadata.
     pub(super) fn open_regular(&self) -> Result<(File, Metadata), ToolError> {
-        let opened = if self.is_real {
-            self.in_holder(|dir| open(dir, self.last_name()))
+        let opened = if self.is_canonical {
+            self.with_parent_dir(|dir| open_entry(dir, self.entry_name()))
         } else {
             let mut options = OpenOptions::new();
             // Do not block on a pipe without a writer.
             options.read(true).nonblock(true);
-            self.root().dir.open_with(self.below_root(), &options).map(cap_std::fs::File::into_std)
+            self.root()
+                .dir
+                .open_with(self.path_below_root(), &options)
+                .map(cap_std::fs::File::into_std)
         };
-        self.regular(opened)
+        self.check_regular(opened)
     }
 
     /// Opens a regular file of a canonical path through the handle of its parent folder.
@@ -267,18 +273,18 @@ impl Located {
         &self,
         holder: impl FnOnce() -> io::Result<Arc<Dir>>,
     ) -> Result<(File, Metadata), ToolError> {
-        self.regular(holder().and_then(|dir| open(&dir, self.last_name())))
+        self.check_regular(holder().and_then(|dir| open_entry(&dir, self.entry_name())))
     }
 
-    fn regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), ToolError> {
-        let file = opened.map_err(|error| self.error("read", error))?;
-        let metadata = file.metadata().map_err(|error| self.error("read", error))?;
+    fn check_regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), ToolError> {
+        let file = opened.map_err(|error| self.io_error("read", error))?;
+        let metadata = file.metadata().map_err(|error| self.io_error("read", error))?;
         let kind = metadata.file_type();
         if kind.is_file() {
             return Ok((file, metadata));
         }
         let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
-        Err(self.not_a_file(what))
+        Err(self.not_a_file_error(what))
     }
 
     /// Returns the metadata of the file or folder.
@@ -288,22 +294,22 @@ impl Located {
     /// Fails with `not_found` when it does not exist, and with `denied` when a link leads
     /// outside of the workspace.
     pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
-        let found = if self.is_real {
-            self.in_holder(|dir| dir.symlink_metadata(self.last_name()))
+        let found = if self.is_canonical {
+            self.with_parent_dir(|dir| dir.symlink_metadata(self.entry_name()))
         } else {
-            self.root().dir.metadata(self.below_root())
+            self.root().dir.metadata(self.path_below_root())
         };
-        let found = found.map_err(|error| self.error("read", error))?;
+        let found = found.map_err(|error| self.io_error("read", error))?;
         Ok(FileMetadata {
-            kind: FileKind::of(found.file_type()),
+            kind: FileKind::from_file_type(found.file_type()),
             len: found.len(),
             modified: found.modified().ok().map(cap_std::time::SystemTime::into_std),
         })
     }
 
     /// Returns whether the path itself is a symbolic link, also a dangling one.
-    pub(crate) fn is_link(&self) -> bool {
-        let found = self.root().dir.symlink_metadata(self.below_root());
+    pub(crate) fn is_symlink(&self) -> bool {
+        let found = self.root().dir.symlink_metadata(self.path_below_root());
         found.is_ok_and(|found| found.is_symlink())
     }
 
@@ -318,11 +324,11 @@ impl Located {
         &self,
     ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
         let entries = self.open_dir().and_then(|dir| dir.entries());
-        let entries = entries.map_err(|error| self.no_folder(error))?;
+        let entries = entries.map_err(|error| self.open_folder_error(error))?;
         let place = self.clone();
         Ok(entries.map(move |entry| {
-            let entry = entry.map_err(|error| place.error("read", error))?;
-            let kind = entry.file_type().map_or(FileKind::Other, FileKind::of);
+            let entry = entry.map_err(|error| place.io_error("read", error))?;
+            let kind = entry.file_type().map_or(FileKind::Other, FileKind::from_file_type);
             Ok(DirEntry { name: entry.file_name(), kind })
         }))
     }
@@ -338,14 +344,17 @@ impl Located {
 
     /// Opens the path as a folder.
     pub(super) fn open_dir(&self) -> io::Result<Dir> {
-        match self.is_real {
-            true => self.in_holder(|dir| dir.open_dir_nofollow(self.last_name())),
-            false => self.root().dir.open_dir(self.below_root()),
+        match self.is_canonical {
+            true => self.with_parent_dir(|dir| dir.open_dir_nofollow(self.entry_name())),
+            false => self.root().dir.open_dir(self.path_below_root()),
         }
     }
 
     /// Calls `act` with the parent folder of a canonical path, opened without following links.
-    pub(super) fn in_holder<T>(&self, act: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn with_parent_dir<T>(
+        &self,
+        act: impl FnOnce(&Dir) -> io::Result<T>,
+    ) -> io::Result<T> {
         let mut holder = None;
         for name in self.relative.parent().into_iter().flatten() {
             let above = holder.as_ref().unwrap_or(&self.root().dir);
@@ -355,41 +364,41 @@ impl Located {
     }
 
     /// Returns the name of the entry in its parent folder; `.` for a root.
-    pub(super) fn last_name(&self) -> &Path {
+    pub(super) fn entry_name(&self) -> &Path {
         self.file_name().map_or(Path::new("."), Path::new)
     }
 
     /// Returns the path relative to the root's handle; `.` for the root itself.
-    pub(super) fn below_root(&self) -> &Path {
-        named_root(&self.relative)
+    pub(super) fn path_below_root(&self) -> &Path {
+        or_current_dir(&self.relative)
     }
 
     /// The error for a path with a component that is not a folder.
-    pub(super) fn is_below_a_file(&self, kind: ErrorKind) -> ToolError {
+    pub(super) fn parent_not_folder_error(&self, kind: ErrorKind) -> ToolError {
         let path = self.display();
         ToolError::new(kind, format_args!("a part of the path to `{path}` is not a folder"))
     }
 
-    pub(super) fn not_a_file(&self, what: &str) -> ToolError {
+    pub(super) fn not_a_file_error(&self, what: &str) -> ToolError {
         ToolError::failed(format_args!("`{}` is {what}, not a file", self.display()))
     }
 
     /// The error for a path that could not be opened as a folder.
-    pub(super) fn no_folder(&self, error: io::Error) -> ToolError {
+    pub(super) fn open_folder_error(&self, error: io::Error) -> ToolError {
         let kind = match error.kind() {
             io::ErrorKind::NotADirectory => self.metadata().ok().map(|there| there.kind),
             _ => None,
         };
         match kind {
-            None => self.error("open", error),
-            Some(FileKind::Symlink) => self.stray_link().source(error),
+            None => self.io_error("open", error),
+            Some(FileKind::Symlink) => self.unexpected_link_error().source(error),
             Some(_) => ToolError::failed(format_args!("`{}` is not a folder", self.display()))
                 .source(error),
         }
     }
 
     /// The error for a dangling symbolic link, or one that appeared after canonicalization.
-    fn stray_link(&self) -> ToolError {
+    fn unexpected_link_error(&self) -> ToolError {
         ToolError::conflict(format_args!(
             "`{}` is a symbolic link that leads nowhere, or that was just made",
             self.display()
@@ -397,8 +406,8 @@ impl Located {
     }
 
     /// The error for a root that was removed.
-    pub(super) fn gone(&self) -> ToolError {
-        let root = self.root().real.display();
+    pub(super) fn root_removed_error(&self) -> ToolError {
+        let root = self.root().canonical.display();
         ToolError::failed(format_args!("the folder `{root}` was removed since it was opened")).hint(
             "a folder that has the same path now is a different one; restart the program to use it",
         )
@@ -408,19 +417,20 @@ impl Located {
     /// last one when it may not be written. Used for the error message only; the system call
     /// itself decides about access.
     #[cfg(unix)]
-    fn closed_folder(&self, is_written: bool) -> Option<String> {
+    fn find_closed_folder(&self, is_written: bool) -> Option<String> {
         use rustix::fs::{Access, AtFlags, accessat};
 
         let dir = &self.root().dir;
         let mut above: Vec<&Path> = self.relative.ancestors().skip(1).collect();
         above.reverse();
-        let may =
-            |folder: &Path, what| accessat(dir, named_root(folder), what, AtFlags::empty()).is_ok();
+        let may = |folder: &Path, what| {
+            accessat(dir, or_current_dir(folder), what, AtFlags::empty()).is_ok()
+        };
         let show =
             |folder: &Path| Self { relative: folder.to_path_buf(), ..self.clone() }.display();
         let mut last = None;
         for folder in above {
-            match dir.symlink_metadata(named_root(folder)) {
+            match dir.symlink_metadata(or_current_dir(folder)) {
                 Ok(found) if found.is_dir() => {}
                 // The missing folder would be created in the previous one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
@@ -441,10 +451,10 @@ impl Located {
     }
 
     /// Converts an I/O error to the error that the model reads; `verb` is the failed operation.
-    pub(super) fn error(&self, verb: &str, error: io::Error) -> ToolError {
+    pub(super) fn io_error(&self, verb: &str, error: io::Error) -> ToolError {
         let path = self.display();
         let told = match error.kind() {
-            io::ErrorKind::NotFound if self.root().is_gone() => self.gone(),
+            io::ErrorKind::NotFound if self.root().is_removed() => self.root_removed_error(),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 ToolError::not_found(format_args!("there is no `{path}`"))
             }
@@ -454,17 +464,17 @@ impl Located {
             )
             .hint(format_args!(
                 "{}, also through links; instead of an absolute link name its target",
-                self.workspace.advice()
+                self.workspace.roots_hint()
             )),
-            io::ErrorKind::PermissionDenied => match self.closed_folder(verb == "write") {
+            io::ErrorKind::PermissionDenied => match self.find_closed_folder(verb == "write") {
                 Some(folder) => ToolError::denied(format_args!(
                     "the system denies access to `{path}`: the folder `{folder}` is closed to this \
                      user"
                 )),
                 None => ToolError::denied(format_args!("the system denies access to `{path}`")),
             },
-            _ if is_link(&error) => self.stray_link(),
-            _ if are_too_many(&error) => {
+            _ if is_symlink_refusal(&error) => self.unexpected_link_error(),
+            _ if is_open_file_limit(&error) => {
                 ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")).hint(
                     "the limit of open files is reached; change fewer files at once, or raise the \
                      limit (`ulimit -n`)",
@@ -478,7 +488,7 @@ impl Located {
 
 /// Returns whether the limit of open files of the process or the system was reached.
 #[cfg(unix)]
-fn are_too_many(error: &io::Error) -> bool {
+fn is_open_file_limit(error: &io::Error) -> bool {
     use rustix::io::Errno;
 
     let number = error.raw_os_error();
@@ -491,12 +501,12 @@ fn are_too_many(_: &io::Error) -> bool {
 }
 
 /// Returns the path, or `.` if it is empty.
-fn named_root(below: &Path) -> &Path {
+fn or_current_dir(below: &Path) -> &Path {
     if below.as_os_str().is_empty() { Path::new(".") } else { below }
 }
 
 /// Joins the components of a path with `/`.
-fn slashed(below: &Path) -> String {
+fn join_with_slashes(below: &Path) -> String {
     let mut path = String::with_capacity(below.as_os_str().len());
     for name in below {
         if !path.is_empty() {
@@ -509,7 +519,7 @@ fn slashed(below: &Path) -> String {
 
 /// Returns whether the system refused to follow a symbolic link (`ELOOP`).
 #[cfg(unix)]
-fn is_link(error: &io::Error) -> bool {
+fn is_symlink_refusal(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
@@ -518,14 +528,14 @@ fn is_link(_: &io::Error) -> bool {
     false
 }
 
-impl fmt::Debug for Located {
+impl fmt::Debug for ResolvedPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Located").field(&self.absolute()).finish()
+        f.debug_tuple("Located").field(&self.absolute_path()).finish()
     }
 }
 
 impl FileKind {
-    pub(super) fn of(kind: cap_std::fs::FileType) -> Self {
+    pub(super) fn from_file_type(kind: cap_std::fs::FileType) -> Self {
         match kind {
             _ if kind.is_file() => Self::File,
             _ if kind.is_dir() => Self::Directory,

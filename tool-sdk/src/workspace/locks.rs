@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Located, Workspace};
+use super::{ResolvedPath, Workspace};
 
 /// The number of locks. Files that share one are serialized, which is harmless.
-const LOCKS: usize = 256;
+const LOCK_COUNT: usize = 256;
 
 /// The locks of a workspace; a file's lock is chosen by the hash of its path (lock striping).
-pub(super) struct Locks(Vec<Arc<Mutex<()>>>);
+pub(super) struct FileLockTable(Vec<Arc<Mutex<()>>>);
 
-impl Default for Locks {
+impl Default for FileLockTable {
     fn default() -> Self {
-        Self((0..LOCKS).map(|_| Arc::default()).collect())
+        Self((0..LOCK_COUNT).map(|_| Arc::default()).collect())
     }
 }
 
@@ -55,8 +55,11 @@ impl Workspace {
     /// .await
     /// # }
     /// ```
-    pub async fn lock<'p>(&self, places: impl IntoIterator<Item = &'p Located>) -> FileLocks {
-        let mut wanted: Vec<usize> = places.into_iter().map(index).collect();
+    pub async fn lock_files<'p>(
+        &self,
+        places: impl IntoIterator<Item = &'p ResolvedPath>,
+    ) -> FileLocks {
+        let mut wanted: Vec<usize> = places.into_iter().map(lock_index).collect();
         // Always lock in ascending order, so that two calls cannot deadlock.
         wanted.sort_unstable();
         wanted.dedup();
@@ -68,8 +71,8 @@ impl Workspace {
     }
 }
 
-fn index(place: &Located) -> usize {
+fn lock_index(place: &ResolvedPath) -> usize {
     let mut hasher = DefaultHasher::new();
-    place.absolute().hash(&mut hasher);
-    (hasher.finish() % LOCKS as u64) as usize
+    place.absolute_path().hash(&mut hasher);
+    (hasher.finish() % LOCK_COUNT as u64) as usize
 }

@@ -5,21 +5,21 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Located;
+use super::ResolvedPath;
 
 /// One cached value per type.
 #[derive(Default)]
-pub(super) struct Memo(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub(super) struct RootCache(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
-impl Memo {
-    fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+impl RootCache {
+    fn get_or_default<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         Arc::clone(value).downcast().unwrap_or_default()
     }
 }
 
-impl Located {
+impl ResolvedPath {
     /// Returns the cache value of the type `T` of this root, which all clones of the workspace
     /// share. It is created with [`Default`] on first use.
     ///
@@ -42,7 +42,7 @@ impl Located {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn memo<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        self.root().memo.get()
+    pub fn root_cache<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        self.root().cache.get_or_default()
     }
 }

@@ -44,23 +44,23 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-pub use self::changes::Changes;
-pub use self::drafts::{Draft, Drafts};
+pub use self::changes::FileTransaction;
+pub use self::drafts::{StagedWrite, StagedWrites};
 pub use self::durability::Durability;
-pub use self::in_memory::InMemory;
-pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
+pub use self::in_memory::PageCacheReader;
+pub use self::located::{DirEntry, FileKind, FileMetadata, ResolvedPath};
+use self::locks::FileLockTable;
 pub use self::locks::FileLocks;
-use self::locks::Locks;
-pub use self::one_line::one_line;
+pub use self::one_line::escape_for_display;
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 pub(crate) use self::protected::is_protected;
 pub use self::snapshot::Snapshot;
 #[cfg(feature = "cli")]
-pub(crate) use self::underway::finish;
+pub(crate) use self::underway::shut_down_writes;
 
-pub use self::folder::{Folder, FolderEntry};
-use self::memo::Memo;
-use self::real::settle;
+pub use self::folder::{FolderEntry, OpenFolder};
+use self::memo::RootCache;
+use self::real::canonicalize_existing;
 use crate::error::ToolError;
 
 /// The folders that tools may read and write.
@@ -86,38 +86,38 @@ use crate::error::ToolError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Workspace(Arc<Shared>);
+pub struct Workspace(Arc<WorkspaceState>);
 
 /// The state that all clones of a workspace share; every resolved path holds a reference to it.
 #[derive(Clone)]
-struct Shared {
+struct WorkspaceState {
     roots: Arc<[Arc<Root>]>,
-    locks: Arc<Locks>,
+    locks: Arc<FileLockTable>,
     /// Protected paths of the host, as given and canonicalized; everything below them counts too.
     protected: Arc<[PathBuf]>,
     durability: Durability,
     /// Whether a directory walk stays on the file system on which it starts.
-    one_device: bool,
+    same_file_system: bool,
 }
 
 struct Root {
     dir: Dir,
-    access: Access,
+    access: RootAccess,
     /// The canonical path, without symbolic links.
-    real: PathBuf,
+    canonical: PathBuf,
     /// The path as the host gave it, made absolute. Models repeat paths in this form.
-    given: PathBuf,
+    as_given: PathBuf,
     /// Values that tools cache for the files below it.
-    memo: Memo,
+    cache: RootCache,
 }
 
 /// The access that tools have below a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum RootAccess {
     /// Read and write.
-    Full,
+    ReadWrite,
     /// Read files that are named by their absolute path.
-    Read,
+    ReadOnly,
     /// A path outside of the workspace, for which the user was asked.
     Outside,
 }
@@ -148,17 +148,17 @@ impl Workspace {
     pub fn open(roots: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, WorkspaceError> {
         let roots = roots
             .into_iter()
-            .map(|root| Root::open(root.as_ref(), Access::Full))
+            .map(|root| Root::open(root.as_ref(), RootAccess::ReadWrite))
             .collect::<Result<Arc<[_]>, WorkspaceError>>()?;
         if roots.is_empty() {
             return Err(WorkspaceError::NoRoots);
         }
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(WorkspaceState {
             roots,
             locks: Arc::default(),
             protected: Arc::default(),
             durability: Durability::default(),
-            one_device: false,
+            same_file_system: false,
         })))
     }
 
@@ -185,8 +185,8 @@ impl Workspace {
     /// assert!(page.is_read_only() && page.open_file().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn readable(self, folder: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
-        Ok(self.and(Root::open(folder.as_ref(), Access::Read)?))
+    pub fn with_read_only(self, folder: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        Ok(self.with_root(Root::open(folder.as_ref(), RootAccess::ReadOnly)?))
     }
 
     /// Protects a file of the host, or a folder with everything below it, such as its settings
@@ -206,16 +206,19 @@ impl Workspace {
     #[must_use]
     pub fn protect(self, path: impl AsRef<Path>) -> Self {
         let given = std::path::absolute(path);
-        let real = given.as_ref().ok().and_then(|path| settle(path, |it| it.canonicalize()).ok());
+        let real = given
+            .as_ref()
+            .ok()
+            .and_then(|path| canonicalize_existing(path, |it| it.canonicalize()).ok());
         let protected = self.0.protected.iter().cloned().chain(given).chain(real).collect();
-        self.with(|shared| shared.protected = protected)
+        self.update(|shared| shared.protected = protected)
     }
 
     /// Sets when changed files are flushed to disk (`fsync`). The default is
     /// [`Durability::Auto`]: only transactions of few files wait for the disk.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
-        self.with(|shared| shared.durability = durability)
+        self.update(|shared| shared.durability = durability)
     }
 
     /// Sets whether tools that walk a folder recursively stay on the file system on which they
@@ -239,25 +242,25 @@ impl Workspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn one_device(self, stays: bool) -> Self {
-        self.with(|shared| shared.one_device = stays)
+    pub fn same_file_system(self, stays: bool) -> Self {
+        self.update(|shared| shared.same_file_system = stays)
     }
 
     /// Returns this workspace with one more root, added as the last one.
-    fn and(&self, root: Arc<Root>) -> Self {
+    fn with_root(&self, root: Arc<Root>) -> Self {
         let roots = self.0.roots.iter().cloned().chain([root]).collect();
-        self.clone().with(|shared| shared.roots = roots)
+        self.clone().update(|shared| shared.roots = roots)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Shared)) -> Self {
+    fn update(mut self, change: impl FnOnce(&mut WorkspaceState)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
     /// Returns the canonical paths of the writable roots, in order.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        let roots = self.0.roots.iter().filter(|root| root.access == Access::Full);
-        roots.map(|root| root.real.as_path())
+        let roots = self.0.roots.iter().filter(|root| root.access == RootAccess::ReadWrite);
+        roots.map(|root| root.canonical.as_path())
     }
 
     /// Resolves a path that a model sent. The file need not exist.
@@ -270,54 +273,54 @@ impl Workspace {
     ///
     /// Fails with `invalid_args` when the path is not a valid path, and with `denied` when
     /// it is outside of every root.
-    pub fn resolve(&self, path: &str) -> Result<Located, ToolError> {
-        self.find(path)?.ok_or_else(|| {
+    pub fn resolve(&self, path: &str) -> Result<ResolvedPath, ToolError> {
+        self.try_resolve(path)?.ok_or_else(|| {
             let message = format_args!("`{path}` is outside the workspace");
-            ToolError::denied(message).hint(self.advice())
+            ToolError::denied(message).hint(self.roots_hint())
         })
     }
 
     /// Like [`resolve`](Self::resolve), but returns `None` for a path outside of every root.
-    pub(crate) fn find(&self, path: &str) -> Result<Option<Located>, ToolError> {
-        form::check(path)?;
+    pub(crate) fn try_resolve(&self, path: &str) -> Result<Option<ResolvedPath>, ToolError> {
+        form::validate_path(path)?;
         let requested = Path::new(path);
         let located = if form::is_absolute(requested) {
-            self.rebase(requested)
+            self.resolve_absolute(requested)
         } else {
-            self.choose(requested)
+            self.resolve_relative(requested)
         };
-        Ok(located.filter(|located| !form::leaves(&located.relative)))
+        Ok(located.filter(|located| !form::escapes_root(&located.relative)))
     }
 
     /// Resolves an absolute path below the innermost root that contains it.
-    fn rebase(&self, path: &Path) -> Option<Located> {
+    fn resolve_absolute(&self, path: &Path) -> Option<ResolvedPath> {
         let roots = self.0.roots.iter().enumerate();
         roots
-            .flat_map(|(index, root)| [(index, &root.real), (index, &root.given)])
+            .flat_map(|(index, root)| [(index, &root.canonical), (index, &root.as_given)])
             .filter_map(|(index, root)| Some((index, root, path.strip_prefix(root).ok()?)))
             .max_by_key(|(_, root, _)| root.components().count())
-            .map(|(index, _, relative)| self.located(index, relative))
+            .map(|(index, _, relative)| self.resolved_path(index, relative))
     }
 
-    fn choose(&self, path: &Path) -> Option<Located> {
+    fn resolve_relative(&self, path: &Path) -> Option<ResolvedPath> {
         let has = |root: &Arc<Root>| {
-            root.access == Access::Full && root.dir.symlink_metadata(path).is_ok()
+            root.access == RootAccess::ReadWrite && root.dir.symlink_metadata(path).is_ok()
         };
         // With a single root there is nothing to look up.
         let index = match self.roots().nth(1) {
             None => 0,
             Some(_) => self.0.roots.iter().position(has).unwrap_or(0),
         };
-        Some(self.located(index, path))
+        Some(self.resolved_path(index, path))
     }
 
-    fn located(&self, root: usize, relative: &Path) -> Located {
+    fn resolved_path(&self, root: usize, relative: &Path) -> ResolvedPath {
         // `components` normalizes `.` and repeated separators, so that a file has one path.
         let relative = relative.components().filter(|part| *part != Component::CurDir).collect();
-        Located { workspace: self.clone(), root, relative, is_real: false }
+        ResolvedPath { workspace: self.clone(), root, relative, is_canonical: false }
     }
 
-    fn advice(&self) -> String {
+    fn roots_hint(&self) -> String {
         let roots: Vec<_> = self.roots().map(|root| format!("`{}`", root.display())).collect();
         format!("only files below {} can be used", roots.join(" and "))
     }
@@ -331,29 +334,35 @@ impl fmt::Debug for Workspace {
 }
 
 impl Root {
-    fn open(root: &Path, access: Access) -> Result<Arc<Self>, WorkspaceError> {
+    fn open(root: &Path, access: RootAccess) -> Result<Arc<Self>, WorkspaceError> {
         let opened = || {
             let given = std::path::absolute(root)?;
             let dir = Dir::open_ambient_dir(&given, ambient_authority())?;
-            Self::of(dir, access, given)
+            Self::from_dir(dir, access, given)
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }
 
     /// Creates a root from an open handle. Rules and users see its paths, so both must lead to the
     /// folder that the handle holds.
-    fn of(dir: Dir, access: Access, given: PathBuf) -> io::Result<Arc<Self>> {
+    fn from_dir(dir: Dir, access: RootAccess, given: PathBuf) -> io::Result<Arc<Self>> {
         let real = std::fs::canonicalize(&given)?;
-        if !is_at(&dir, &real)? {
+        if !is_same_dir(&dir, &real)? {
             return Err(io::Error::other("the folder was replaced while it was opened"));
         }
-        Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
+        Ok(Arc::new(Self {
+            dir,
+            access,
+            canonical: real,
+            as_given: given,
+            cache: RootCache::default(),
+        }))
     }
 
     /// Returns whether the folder was removed. The handle keeps pointing to the removed folder,
     /// even when a new folder is created at the same path.
     #[cfg(unix)]
-    fn is_gone(&self) -> bool {
+    fn is_removed(&self) -> bool {
         use cap_std::fs::MetadataExt as _;
 
         self.dir.dir_metadata().is_ok_and(|facts| facts.nlink() == 0)
@@ -367,7 +376,7 @@ impl Root {
 
 /// Returns whether the open folder is the one at `path`, by device and inode.
 #[cfg(unix)]
-fn is_at(dir: &Dir, path: &Path) -> io::Result<bool> {
+fn is_same_dir(dir: &Dir, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
 
     use cap_std::fs::MetadataExt as _;

@@ -12,16 +12,16 @@ use std::path::{Component, Path};
 use cap_std::fs::Dir;
 
 /// Opens a file for reading, without blocking on a pipe.
-pub(super) fn open(dir: &Dir, name: &Path) -> io::Result<File> {
-    system::open(dir, one(name)?)
+pub(super) fn open_entry(dir: &Dir, name: &Path) -> io::Result<File> {
+    system::open(dir, single_component(name)?)
 }
 
 /// Creates a new file with the permission bits `mode` for writing; fails if the name exists.
-pub(super) fn create(dir: &Dir, name: &Path, mode: u32) -> io::Result<File> {
-    system::create(dir, one(name)?, mode)
+pub(super) fn create_entry(dir: &Dir, name: &Path, mode: u32) -> io::Result<File> {
+    system::create(dir, single_component(name)?, mode)
 }
 
-fn one(name: &Path) -> io::Result<&Path> {
+fn single_component(name: &Path) -> io::Result<&Path> {
     let mut parts = name.components();
     let is_one = match (parts.next(), parts.next()) {
         (Some(Component::Normal(part)), None) => part == name.as_os_str(),
@@ -89,11 +89,14 @@ mod tests {
         std::fs::write(folder.path().join("a/f"), "").unwrap();
         std::fs::write(folder.path().join("f"), "").unwrap();
         let dir = Dir::open_ambient_dir(folder.path().join("a"), ambient_authority()).unwrap();
-        assert!(open(&dir, Path::new("f")).is_ok());
+        assert!(open_entry(&dir, Path::new("f")).is_ok());
         for name in ["", "..", "../f", "./f", "f/", "../a/f", "/", "/f"] {
             let name = Path::new(name);
-            assert_eq!(open(&dir, name).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-            assert_eq!(create(&dir, name, 0o600).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(open_entry(&dir, name).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(
+                create_entry(&dir, name, 0o600).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput
+            );
         }
     }
 
@@ -105,8 +108,8 @@ mod tests {
         std::os::unix::fs::symlink("f", folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink("new", folder.path().join("stray")).unwrap();
         let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
-        assert!(open(&dir, Path::new("link")).is_err());
-        assert!(create(&dir, Path::new("stray"), 0o600).is_err());
+        assert!(open_entry(&dir, Path::new("link")).is_err());
+        assert!(create_entry(&dir, Path::new("stray"), 0o600).is_err());
         assert!(!folder.path().join("new").exists());
     }
 }

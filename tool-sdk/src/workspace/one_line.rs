@@ -21,12 +21,12 @@ use std::borrow::Cow;
 /// assert_eq!(one_line("grün.rs"), "grün.rs");
 /// ```
 #[must_use]
-pub fn one_line(name: &str) -> Cow<'_, str> {
-    if !name.contains(misleads) {
+pub fn escape_for_display(name: &str) -> Cow<'_, str> {
+    if !name.contains(is_misleading) {
         return Cow::Borrowed(name);
     }
     let escaped = name.chars().fold(String::with_capacity(name.len() + 8), |mut out, c| {
-        if misleads(c) {
+        if is_misleading(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -37,7 +37,7 @@ pub fn one_line(name: &str) -> Cow<'_, str> {
 }
 
 /// Returns whether a character changes how the text around it is displayed.
-fn misleads(c: char) -> bool {
+fn is_misleading(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{2028}' | '\u{2029}'
@@ -65,7 +65,7 @@ mod tests {
                 "At 3\u{202f}PM\u{a0}大きさ 👨\u{200d}👩 می\u{200c}خواهم",
             ),
         ] {
-            assert_eq!(one_line(name), expected);
+            assert_eq!(escape_for_display(name), expected);
         }
     }
 }

@@ -7,40 +7,41 @@
 use std::io;
 use std::path::Path;
 
-use super::real::settle;
-use super::{Access, Component, Located, Root, Workspace, form};
+use super::real::canonicalize_existing;
+use super::{Component, ResolvedPath, Root, RootAccess, Workspace, form};
 use crate::error::ToolError;
 
 impl Workspace {
     /// Resolves and canonicalizes a path outside of every root.
     ///
     /// A relative path starts at the first root.
-    pub(crate) fn outside(&self, path: &str) -> Result<Located, ToolError> {
-        form::check(path)?;
-        let asked = self.0.roots[0].real.join(path);
+    pub(crate) fn resolve_outside(&self, path: &str) -> Result<ResolvedPath, ToolError> {
+        form::validate_path(path)?;
+        let asked = self.0.roots[0].canonical.join(path);
         let failed = |error: io::Error| {
             ToolError::failed(format_args!("cannot find `{}`: {error}", asked.display()))
                 .source(error)
         };
-        let real = settle(&asked, |path| std::fs::canonicalize(path)).map_err(failed)?;
+        let real =
+            canonicalize_existing(&asked, |path| std::fs::canonicalize(path)).map_err(failed)?;
         // A link outside of the workspace may lead back into it.
-        if let Some(inside) = self.rebase(&real) {
-            return Ok(Located { is_real: true, ..inside });
+        if let Some(inside) = self.resolve_absolute(&real) {
+            return Ok(ResolvedPath { is_canonical: true, ..inside });
         }
         let top = real.ancestors().last().unwrap_or(Path::new("/"));
-        let root = Root::open(top, Access::Outside).map_err(|error| {
+        let root = Root::open(top, RootAccess::Outside).map_err(|error| {
             ToolError::failed("cannot open the root of the file system").source(error)
         })?;
         let relative =
             real.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-        let workspace = self.and(root);
+        let workspace = self.with_root(root);
         let root = workspace.0.roots.len() - 1;
-        Ok(Located { workspace, root, relative, is_real: true })
+        Ok(ResolvedPath { workspace, root, relative, is_canonical: true })
     }
 
     /// Returns whether a path outside of every root is itself a symbolic link.
     pub(crate) fn is_link_outside(&self, path: &str) -> bool {
-        let found = self.0.roots[0].real.join(path).symlink_metadata();
+        let found = self.0.roots[0].canonical.join(path).symlink_metadata();
         found.is_ok_and(|found| found.is_symlink())
     }
 }

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use super::rename::identity_of;
+use super::rename::identity_from;
 
 /// The suffix that Linux appends to the path of a removed file in `/proc/self/fd`.
-const REMOVED: &[u8] = b" (deleted)";
+const REMOVED_SUFFIX: &[u8] = b" (deleted)";
 
 /// How often a path is resolved again when other processes keep replacing the file.
-const TRIES: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Canonicalizes the longest existing prefix of the path with `canonicalize`, and appends the
 /// missing components as they are.
-pub(super) fn settle(
+pub(super) fn canonicalize_existing(
     path: &Path,
     canonicalize: impl Fn(&Path) -> io::Result<PathBuf>,
 ) -> io::Result<PathBuf> {
@@ -43,10 +43,12 @@ pub(super) fn settle(
 /// Canonicalizes a path of an existing file relative to `dir`. Retries when the file was removed
 /// while it was resolved.
 pub(super) fn canonicalize(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let real = dir.canonicalize(path)?;
         // The name of an existing file may end in the suffix too.
-        if !real.as_os_str().as_encoded_bytes().ends_with(REMOVED) || is_at(dir, path, &real) {
+        if !real.as_os_str().as_encoded_bytes().ends_with(REMOVED_SUFFIX)
+            || leads_to(dir, path, &real)
+        {
             return Ok(real);
         }
     }
@@ -54,9 +56,9 @@ pub(super) fn canonicalize(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns whether `path` leads to the same file as the canonical path `real`.
-fn is_at(dir: &Dir, path: &Path, real: &Path) -> bool {
+fn leads_to(dir: &Dir, path: &Path, real: &Path) -> bool {
     match (dir.metadata(path), dir.symlink_metadata(real)) {
-        (Ok(found), Ok(there)) => identity_of(&found) == identity_of(&there),
+        (Ok(found), Ok(there)) => identity_from(&found) == identity_from(&there),
         _ => false,
     }
 }

@@ -10,61 +10,68 @@ use cap_std::fs::{Dir, Metadata};
 
 /// What happens to an existing file of the new name.
 #[derive(Clone, Copy)]
-pub(super) enum How {
+pub(super) enum RenameMode {
     /// The two files exchange their names.
     Exchange,
     /// The rename is refused if the name exists.
-    New,
+    NoReplace,
 }
 
 /// The outcome of an atomic rename.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux renames atomically"))]
-pub(super) enum Renamed {
+pub(super) enum RenameOutcome {
     Done,
     /// The file to exchange with does not exist, or the new name is taken.
-    Not,
+    Refused,
     /// The system or the file system does not support it.
-    Unable,
+    Unsupported,
 }
 
 /// Device and inode: identifies a file independently of its name.
-pub(super) type Identity = (u64, u64);
+pub(super) type FileIdentity = (u64, u64);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn rename(dir: &Dir, from: &Path, to: &Path, how: How) -> io::Result<Renamed> {
+pub(super) fn rename_atomically(
+    dir: &Dir,
+    from: &Path,
+    to: &Path,
+    how: RenameMode,
+) -> io::Result<RenameOutcome> {
     use rustix::fs::{RenameFlags, renameat_with};
     use rustix::io::Errno;
 
     let flags = match how {
-        How::Exchange => RenameFlags::EXCHANGE,
-        How::New => RenameFlags::NOREPLACE,
+        RenameMode::Exchange => RenameFlags::EXCHANGE,
+        RenameMode::NoReplace => RenameFlags::NOREPLACE,
     };
     match renameat_with(dir, from, dir, to, flags) {
-        Ok(()) => Ok(Renamed::Done),
-        Err(Errno::NOENT | Errno::EXIST) => Ok(Renamed::Not),
+        Ok(()) => Ok(RenameOutcome::Done),
+        Err(Errno::NOENT | Errno::EXIST) => Ok(RenameOutcome::Refused),
         // Unsupported by the file system or kernel, or blocked by a seccomp filter.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => Ok(Renamed::Unable),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+            Ok(RenameOutcome::Unsupported)
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-pub(super) fn identity(dir: &Dir, name: &Path) -> io::Result<Identity> {
-    dir.symlink_metadata(name).map(|metadata| identity_of(&metadata))
+pub(super) fn read_identity(dir: &Dir, name: &Path) -> io::Result<FileIdentity> {
+    dir.symlink_metadata(name).map(|metadata| identity_from(&metadata))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn identity_of(metadata: &Metadata) -> Identity {
+pub(super) fn identity_from(metadata: &Metadata) -> FileIdentity {
     use cap_std::fs::MetadataExt as _;
 
     (metadata.dev(), metadata.ino())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn rename(_: &Dir, _: &Path, _: &Path, _: How) -> io::Result<Renamed> {
-    Ok(Renamed::Unable)
+pub(super) fn rename(_: &Dir, _: &Path, _: &Path, _: RenameMode) -> io::Result<RenameOutcome> {
+    Ok(RenameOutcome::Unsupported)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn identity_of(_: &Metadata) -> Identity {
-    Identity::default()
+pub(super) fn identity_of(_: &Metadata) -> FileIdentity {
+    FileIdentity::default()
 }

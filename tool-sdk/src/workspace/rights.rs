@@ -6,11 +6,11 @@ use std::io;
 
 use cap_std::fs::Metadata;
 
-use super::snapshot::Facts;
+use super::snapshot::SnapshotMetadata;
 
 /// The mode of a file that replaces none, before the umask is applied.
 #[cfg(unix)]
-const NEW: u32 = 0o644;
+const DEFAULT_MODE: u32 = 0o644;
 
 /// Returns the mode with which the replacement of a file is created, before it gets the owner
 /// and the mode of that file.
@@ -18,29 +18,33 @@ const NEW: u32 = 0o644;
 /// The new file belongs to another group at first, so it is created with `0o600`, unless group
 /// and others have the same bits and there is no access control list.
 #[cfg(unix)]
-pub(super) fn first(like: Option<&Facts>) -> u32 {
+pub(super) fn initial_mode(like: Option<&SnapshotMetadata>) -> u32 {
     use cap_std::fs::PermissionsExt as _;
 
-    like.map_or(NEW, |facts| match facts.attributes.is_empty() {
-        true => first_mode(facts.permissions.mode()),
+    like.map_or(DEFAULT_MODE, |facts| match facts.attributes.is_empty() {
+        true => initial_mode_for(facts.permissions.mode()),
         false => 0o600,
     })
 }
 
 #[cfg(unix)]
-fn first_mode(mode: u32) -> u32 {
+fn initial_mode_for(mode: u32) -> u32 {
     let (group, others) = (mode >> 3 & 0o7, mode & 0o7);
     if group == others { mode & 0o777 } else { 0o600 }
 }
 
 #[cfg(not(unix))]
-pub(super) fn first(_: Option<&Facts>) -> u32 {
+pub(super) fn first(_: Option<&SnapshotMetadata>) -> u32 {
     0
 }
 
 /// Sets the owner and the mode of a file to those of the file that it replaces.
 #[cfg(unix)]
-pub(super) fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
+pub(super) fn apply_owner_and_mode(
+    file: &cap_std::fs::File,
+    own: &Metadata,
+    facts: &SnapshotMetadata,
+) -> io::Result<()> {
     use std::os::unix::fs::fchown;
 
     use cap_std::fs::{MetadataExt as _, PermissionsExt as _};
@@ -50,20 +54,24 @@ pub(super) fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> i
         // Only privileged users may change the owner; others may set a group of their own.
         let is_users = fchown(file, Some(user), Some(group)).is_ok();
         let is_groups = is_users || fchown(file, None, Some(group)).is_ok();
-        permissions.set_mode(mode_of_another(permissions.mode(), is_users, is_groups));
+        permissions.set_mode(mode_after_chown(permissions.mode(), is_users, is_groups));
     }
     file.set_permissions(permissions)
 }
 
 #[cfg(not(unix))]
-pub(super) fn give(file: &cap_std::fs::File, _: &Metadata, facts: &Facts) -> io::Result<()> {
+pub(super) fn give(
+    file: &cap_std::fs::File,
+    _: &Metadata,
+    facts: &SnapshotMetadata,
+) -> io::Result<()> {
     file.set_permissions(facts.permissions.clone())
 }
 
 /// Returns the mode for a file whose owner or group could not be kept: setuid and setgid are
 /// dropped, and no user gains access through the new group.
 #[cfg(unix)]
-fn mode_of_another(mode: u32, is_users: bool, is_groups: bool) -> u32 {
+fn mode_after_chown(mode: u32, is_users: bool, is_groups: bool) -> u32 {
     let mode = if is_users { mode } else { mode & !0o4000 };
     if is_groups {
         return mode;
@@ -90,7 +98,7 @@ mod tests {
             (0o604, 0o600),
             (0o2750, 0o600),
         ] {
-            assert_eq!(first_mode(mode), first, "{mode:o}");
+            assert_eq!(initial_mode_for(mode), first, "{mode:o}");
         }
     }
 
@@ -107,7 +115,7 @@ mod tests {
             (0o646, false, false, 0o644),
             (0o666, false, false, 0o666),
         ] {
-            assert_eq!(mode_of_another(mode, is_users, is_groups), expected, "{mode:o}");
+            assert_eq!(mode_after_chown(mode, is_users, is_groups), expected, "{mode:o}");
         }
     }
 }

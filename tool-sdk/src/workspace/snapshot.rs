@@ -10,33 +10,33 @@ use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata, Permissions};
 
-use super::Located;
-use super::attributes::Attributes;
-use super::fill::fill;
+use super::ResolvedPath;
+use super::attributes::ExtendedAttributes;
+use super::fill::read_to_spare_capacity;
 use crate::error::{ErrorKind, ToolError};
 
 /// The smallest buffer growth for a file that is larger than its metadata says.
-const AT_ONCE: usize = 8 * 1024;
+const READ_CHUNK: usize = 8 * 1024;
 
 /// The content and metadata of a file at one moment, or the fact that it did not exist.
 ///
 /// Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Snapshot(Option<Arc<Taken>>);
+pub struct Snapshot(Option<Arc<SnapshotData>>);
 
-struct Taken {
+struct SnapshotData {
     content: Vec<u8>,
-    facts: Facts,
+    metadata: SnapshotMetadata,
 }
 
 /// Metadata of a snapshot; mode, owner and extended attributes are copied to a replacement.
 #[derive(Clone)]
-pub(super) struct Facts {
+pub(super) struct SnapshotMetadata {
     pub(super) permissions: Permissions,
     #[cfg(unix)]
     pub(super) owner: (u32, u32),
-    pub(super) attributes: Attributes,
-    pub(super) stamp: Stamp,
+    pub(super) attributes: ExtendedAttributes,
+    pub(super) stamp: ChangeStamp,
     /// Whether it is a symbolic link; the content is then the target.
     pub(super) is_link: bool,
 }
@@ -44,7 +44,7 @@ pub(super) struct Facts {
 /// Inode, size and times of a file. An equal stamp means that the file was probably not changed;
 /// it is no proof, because two changes within one clock tick get the same times.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ChangeStamp {
     #[cfg(unix)]
     file: (u64, u64),
     len: u64,
@@ -67,8 +67,8 @@ impl Snapshot {
         self.0.as_deref().map(|taken| &*taken.content)
     }
 
-    pub(super) fn facts(&self) -> Option<&Facts> {
-        self.0.as_deref().map(|taken| &taken.facts)
+    pub(super) fn metadata(&self) -> Option<&SnapshotMetadata> {
+        self.0.as_deref().map(|taken| &taken.metadata)
     }
 }
 
@@ -78,7 +78,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-impl Located {
+impl ResolvedPath {
     /// Reads a whole file in order to change it. A missing file gives an
     /// [absent](Snapshot::absent) snapshot.
     ///
@@ -87,7 +87,7 @@ impl Located {
     /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
     /// than `limit` bytes.
     pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
-        self.read_whole(limit, self.open_regular())
+        self.read_snapshot(limit, self.open_regular())
     }
 
     /// Like [`snapshot`](Self::snapshot), through the handle of the parent folder if the path is
@@ -97,36 +97,37 @@ impl Located {
         limit: u64,
         holder: impl FnOnce() -> io::Result<Arc<Dir>>,
     ) -> Result<Snapshot, ToolError> {
-        match self.is_real {
-            true => self.read_whole(limit, self.open_regular_in(holder)),
+        match self.is_canonical {
+            true => self.read_snapshot(limit, self.open_regular_in(holder)),
             false => self.snapshot(limit),
         }
     }
 
-    fn read_whole(
+    fn read_snapshot(
         &self,
         limit: u64,
         opened: Result<(File, std::fs::Metadata), ToolError>,
     ) -> Result<Snapshot, ToolError> {
         let (file, metadata) = match opened {
             Ok(opened) => opened,
-            Err(error) if is_below_a_file(&error) => {
-                return Err(self.is_below_a_file(ErrorKind::NotFound).source(error));
+            Err(error) if is_parent_not_folder(&error) => {
+                return Err(self.parent_not_folder_error(ErrorKind::NotFound).source(error));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Snapshot::absent()),
             Err(error) => return Err(error),
         };
-        let content = read(&file, metadata.len(), limit.saturating_add(1));
-        let content = content.map_err(|error| self.error("read", error))?;
+        let content = read_limited(&file, metadata.len(), limit.saturating_add(1));
+        let content = content.map_err(|error| self.io_error("read", error))?;
         if content.len() as u64 > limit {
             return Err(ToolError::failed(format_args!(
                 "`{}` has more than {limit} bytes, too many to change it",
                 self.display()
             )));
         }
-        let attributes = Attributes::of(&file).map_err(|error| self.error("read", error))?;
-        let facts = Facts::of(&metadata, attributes);
-        Ok(Snapshot(Some(Arc::new(Taken { content, facts }))))
+        let attributes =
+            ExtendedAttributes::read_from(&file).map_err(|error| self.io_error("read", error))?;
+        let facts = SnapshotMetadata::from_std(&metadata, attributes);
+        Ok(Snapshot(Some(Arc::new(SnapshotData { content, metadata: facts }))))
     }
 
     /// Reads a symbolic link at a [canonical](Self::canonicalize) path, in order to remove it. The
@@ -137,23 +138,24 @@ impl Located {
     ///
     /// Fails with `not_found` when nothing exists at the path, and with `failed` when it is not
     /// a link.
-    pub fn snapshot_of_link(&self) -> Result<Snapshot, ToolError> {
+    pub fn snapshot_link(&self) -> Result<Snapshot, ToolError> {
         let read = |dir: &Dir| {
-            let name = self.last_name();
+            let name = self.entry_name();
             Ok((dir.symlink_metadata(name)?, dir.read_link_contents(name)?))
         };
-        let (metadata, target) = self.in_holder(read).map_err(|error| self.error("read", error))?;
+        let (metadata, target) =
+            self.with_parent_dir(read).map_err(|error| self.io_error("read", error))?;
         let content = target.into_os_string().into_encoded_bytes();
-        Ok(Snapshot(Some(Arc::new(Taken {
+        Ok(Snapshot(Some(Arc::new(SnapshotData {
             content,
-            facts: Facts::told(&metadata, Attributes::default()),
+            metadata: SnapshotMetadata::from_cap_std(&metadata, ExtendedAttributes::default()),
         }))))
     }
 }
 
 /// Returns whether the file was not found because a component of the path is not a folder, so
 /// that it cannot be created either.
-fn is_below_a_file(error: &ToolError) -> bool {
+fn is_parent_not_folder(error: &ToolError) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
     cause.is_some_and(|cause: &io::Error| cause.kind() == io::ErrorKind::NotADirectory)
 }
@@ -161,11 +163,11 @@ fn is_below_a_file(error: &ToolError) -> bool {
 /// Reads at most `most` bytes of a file; `len` is its size by its metadata.
 ///
 /// `len` is only a hint for the buffer size, because the file may have changed since.
-fn read(file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
+fn read_limited(file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
     // With one spare byte, a short first read shows the end of the file.
     let mut content = Vec::with_capacity(len.saturating_add(1).min(most) as usize);
     loop {
-        match fill(file, &mut content) {
+        match read_to_spare_capacity(file, &mut content) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -176,19 +178,19 @@ fn read(file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
             break;
         }
         if filled == room {
-            let next = (2 * filled).max(AT_ONCE).min(most as usize);
+            let next = (2 * filled).max(READ_CHUNK).min(most as usize);
             content.reserve_exact(next.saturating_sub(filled));
         }
     }
     Ok(content)
 }
 
-impl Facts {
-    pub(super) fn of(metadata: &std::fs::Metadata, attributes: Attributes) -> Self {
-        Self::told(&Metadata::from_just_metadata(metadata.clone()), attributes)
+impl SnapshotMetadata {
+    pub(super) fn from_std(metadata: &std::fs::Metadata, attributes: ExtendedAttributes) -> Self {
+        Self::from_cap_std(&Metadata::from_just_metadata(metadata.clone()), attributes)
     }
 
-    fn told(metadata: &Metadata, attributes: Attributes) -> Self {
+    fn from_cap_std(metadata: &Metadata, attributes: ExtendedAttributes) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 
@@ -197,13 +199,13 @@ impl Facts {
             #[cfg(unix)]
             owner: (metadata.uid(), metadata.gid()),
             attributes,
-            stamp: Stamp::of(metadata),
+            stamp: ChangeStamp::from_metadata(metadata),
             is_link: metadata.is_symlink(),
         }
     }
 
     /// Returns whether a file has the same owner and mode.
-    pub(super) fn fit(&self, metadata: &Metadata) -> bool {
+    pub(super) fn matches_owner_and_mode(&self, metadata: &Metadata) -> bool {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 
@@ -215,8 +217,8 @@ impl Facts {
     }
 }
 
-impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+impl ChangeStamp {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 

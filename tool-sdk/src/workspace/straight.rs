@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 
 /// Returns whether `path` below `dir` is a file or a folder and has no symbolic links.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn is_straight(dir: &Dir, path: &Path) -> bool {
+pub(super) fn is_link_free(dir: &Dir, path: &Path) -> bool {
     use std::path::Component;
 
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, statat};

@@ -32,54 +32,56 @@ use std::time::Duration;
 
 use cap_std::fs::{Dir, File};
 
-use super::expected::{Expected, holds, seems};
-use super::named::create;
-use super::rename::{How, Identity, Renamed, identity, identity_of, rename};
-use super::rights::{first, give};
-use super::snapshot::Facts;
-use crate::store::place::fits;
+use super::expected::{ExpectedFile, matches_exactly, probably_matches};
+use super::named::create_entry;
+use super::rename::{
+    FileIdentity, RenameMode, RenameOutcome, identity_from, read_identity, rename_atomically,
+};
+use super::rights::{apply_owner_and_mode, initial_mode};
+use super::snapshot::SnapshotMetadata;
+use crate::store::place::check_size_limit;
 
 /// How often the names are exchanged back while other processes do the same. With an even number
 /// the file that was written last ends up under the name.
-const TRIES: usize = 1000;
+const MAX_RESTORE_ATTEMPTS: usize = 1000;
 
 /// The delay between two attempts.
-const PAUSE: Duration = Duration::from_micros(50);
+const RETRY_DELAY: Duration = Duration::from_micros(50);
 
 /// A temporary file that is removed on drop, unless it was renamed to its target.
-pub(super) struct Temporary {
+pub(super) struct TempFile {
     dir: Arc<Dir>,
     /// Empty once it was renamed.
     name: OsString,
-    own: Identity,
+    identity: FileIdentity,
 }
 
-impl Temporary {
+impl TempFile {
     /// Creates a file of a random name with `content`, and with the mode, owner and extended
     /// attributes of `like`.
-    pub(super) fn write(
+    pub(super) fn create_with(
         dir: &Arc<Dir>,
         content: &[u8],
-        like: Option<&Facts>,
+        like: Option<&SnapshotMetadata>,
         durable: bool,
     ) -> io::Result<Self> {
         if like.is_some_and(|facts| facts.is_link) {
-            return Self::link(dir, content);
+            return Self::create_symlink(dir, content);
         }
-        fits(content.len() as u64)?;
-        let name = new_name();
-        let file = File::from_std(create(dir, name.as_ref(), first(like))?);
+        check_size_limit(content.len() as u64)?;
+        let name = random_name();
+        let file = File::from_std(create_entry(dir, name.as_ref(), initial_mode(like))?);
         // From here on, a failure removes the file on drop.
-        let mut temporary = Self { dir: Arc::clone(dir), name, own: Identity::default() };
+        let mut temporary = Self { dir: Arc::clone(dir), name, identity: FileIdentity::default() };
         // Set access control before there is content to read.
         if let Some(facts) = like {
-            facts.attributes.give(&file)?;
+            facts.attributes.apply_to(&file)?;
         }
         (&file).write_all(content)?;
         let own = file.metadata()?;
-        temporary.own = identity_of(&own);
-        if let Some(facts) = like.filter(|facts| !facts.fit(&own)) {
-            give(&file, &own, facts)?;
+        temporary.identity = identity_from(&own);
+        if let Some(facts) = like.filter(|facts| !facts.matches_owner_and_mode(&own)) {
+            apply_owner_and_mode(&file, &own, facts)?;
         }
         if durable {
             file.sync_all()?;
@@ -89,13 +91,13 @@ impl Temporary {
 
     /// Creates a symbolic link, to restore one that was removed.
     #[cfg(unix)]
-    fn link(dir: &Arc<Dir>, target: &[u8]) -> io::Result<Self> {
+    fn create_symlink(dir: &Arc<Dir>, target: &[u8]) -> io::Result<Self> {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt as _;
 
-        let name = new_name();
+        let name = random_name();
         dir.symlink_contents(OsStr::from_bytes(target), &name)?;
-        Ok(Self { dir: Arc::clone(dir), name, own: Identity::default() })
+        Ok(Self { dir: Arc::clone(dir), name, identity: FileIdentity::default() })
     }
 
     #[cfg(not(unix))]
@@ -105,24 +107,26 @@ impl Temporary {
 
     /// Replaces the file `place` if it equals `expected`, or creates it if nothing is expected.
     /// Returns whether the file matched. `content` is what the temporary file was created with.
-    pub(super) fn put(
+    pub(super) fn replace_expected(
         mut self,
         content: &[u8],
         place: &Path,
-        expected: Option<Expected<'_>>,
+        expected: Option<ExpectedFile<'_>>,
     ) -> io::Result<bool> {
-        let Some(expected) = expected else { return self.put_new(place) };
-        if !seems(&self.dir, place, expected)? {
+        let Some(expected) = expected else { return self.rename_to_unused(place) };
+        if !probably_matches(&self.dir, place, expected)? {
             return Ok(false);
         }
-        match rename(&self.dir, self.name.as_ref(), place, How::Exchange)? {
-            Renamed::Unable if !holds(&self.dir, place, expected)? => Ok(false),
-            Renamed::Unable => self.replace(place),
-            Renamed::Not => Ok(false),
-            Renamed::Done => {
-                let is_expected = holds(&self.dir, self.name.as_ref(), expected);
+        match rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::Exchange)? {
+            RenameOutcome::Unsupported if !matches_exactly(&self.dir, place, expected)? => {
+                Ok(false)
+            }
+            RenameOutcome::Unsupported => self.rename_over(place),
+            RenameOutcome::Refused => Ok(false),
+            RenameOutcome::Done => {
+                let is_expected = matches_exactly(&self.dir, self.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    self.put_back(place, content)?;
+                    self.restore_original(place, content)?;
                 }
                 is_expected
             }
@@ -130,12 +134,12 @@ impl Temporary {
     }
 
     /// Renames it to `place` if that name is unused. Returns whether it was.
-    fn put_new(mut self, place: &Path) -> io::Result<bool> {
-        match rename(&self.dir, self.name.as_ref(), place, How::New)? {
-            Renamed::Unable if is_there(&self.dir, place)? => Ok(false),
-            Renamed::Unable => self.replace(place),
-            Renamed::Not => Ok(false),
-            Renamed::Done => {
+    fn rename_to_unused(mut self, place: &Path) -> io::Result<bool> {
+        match rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::NoReplace)? {
+            RenameOutcome::Unsupported if name_exists(&self.dir, place)? => Ok(false),
+            RenameOutcome::Unsupported => self.rename_over(place),
+            RenameOutcome::Refused => Ok(false),
+            RenameOutcome::Done => {
                 self.name.clear();
                 Ok(true)
             }
@@ -143,31 +147,31 @@ impl Temporary {
     }
 
     /// Renames it to `place` and overwrites a file of that name.
-    fn replace(&mut self, place: &Path) -> io::Result<bool> {
+    fn rename_over(&mut self, place: &Path) -> io::Result<bool> {
         self.dir.rename(&self.name, &self.dir, place)?;
         self.name.clear();
         Ok(true)
     }
 
     /// Removes the file `place` if it equals `expected`. Returns whether it did.
-    pub(super) fn take_out(
+    pub(super) fn remove_expected(
         dir: &Arc<Dir>,
         place: &Path,
-        expected: Expected<'_>,
+        expected: ExpectedFile<'_>,
     ) -> io::Result<bool> {
-        if !seems(dir, place, expected)? {
+        if !probably_matches(dir, place, expected)? {
             return Ok(false);
         }
-        let (dir, name) = (Arc::clone(dir), new_name());
-        let mut out = Self { dir, name, own: Identity::default() };
-        match rename(&out.dir, place, out.name.as_ref(), How::New)? {
-            Renamed::Unable if !holds(&out.dir, place, expected)? => Ok(false),
-            Renamed::Unable => out.dir.remove_file(place).map(|()| true),
-            Renamed::Not => Ok(false),
-            Renamed::Done => {
-                let is_expected = holds(&out.dir, out.name.as_ref(), expected);
+        let (dir, name) = (Arc::clone(dir), random_name());
+        let mut out = Self { dir, name, identity: FileIdentity::default() };
+        match rename_atomically(&out.dir, place, out.name.as_ref(), RenameMode::NoReplace)? {
+            RenameOutcome::Unsupported if !matches_exactly(&out.dir, place, expected)? => Ok(false),
+            RenameOutcome::Unsupported => out.dir.remove_file(place).map(|()| true),
+            RenameOutcome::Refused => Ok(false),
+            RenameOutcome::Done => {
+                let is_expected = matches_exactly(&out.dir, out.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    out.leave_at(place)?;
+                    out.move_to_if_unused(place)?;
                 }
                 is_expected
             }
@@ -177,29 +181,31 @@ impl Temporary {
     /// Exchanges the names back until the own file comes out. Any other file that comes out
     /// belongs to a process that does the same at this moment. The own file is then removed,
     /// unless another process wrote to it, so that its content is no longer `content`.
-    fn put_back(&mut self, place: &Path, content: &[u8]) -> io::Result<()> {
-        let untouched = Expected { content, facts: None };
-        for _ in 0..TRIES {
-            let back = rename(&self.dir, self.name.as_ref(), place, How::Exchange);
-            if matches!(back, Ok(Renamed::Done))
-                && identity(&self.dir, self.name.as_ref()).is_ok_and(|out| out == self.own)
+    fn restore_original(&mut self, place: &Path, content: &[u8]) -> io::Result<()> {
+        let untouched = ExpectedFile { content, metadata: None };
+        for _ in 0..MAX_RESTORE_ATTEMPTS {
+            let back =
+                rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::Exchange);
+            if matches!(back, Ok(RenameOutcome::Done))
+                && read_identity(&self.dir, self.name.as_ref())
+                    .is_ok_and(|out| out == self.identity)
             {
-                return match holds(&self.dir, self.name.as_ref(), untouched) {
+                return match matches_exactly(&self.dir, self.name.as_ref(), untouched) {
                     Ok(true) => Ok(()),
-                    _ => self.leave_at(place),
+                    _ => self.move_to_if_unused(place),
                 };
             }
-            sleep(PAUSE);
+            sleep(RETRY_DELAY);
         }
-        self.leave_at(place)
+        self.move_to_if_unused(place)
     }
 
     /// Renames a file of another process to `place` if that name is unused, else leaves it under
     /// its temporary name.
-    fn leave_at(&mut self, place: &Path) -> io::Result<()> {
+    fn move_to_if_unused(&mut self, place: &Path) -> io::Result<()> {
         let name = std::mem::take(&mut self.name);
-        match rename(&self.dir, name.as_ref(), place, How::New) {
-            Ok(Renamed::Done) => Ok(()),
+        match rename_atomically(&self.dir, name.as_ref(), place, RenameMode::NoReplace) {
+            Ok(RenameOutcome::Done) => Ok(()),
             _ => Err(io::Error::other(format!(
                 "another process wrote it at the same time; its version was kept as `{}`",
                 name.display()
@@ -208,7 +214,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.name.is_empty() {
             let _ = self.dir.remove_file(&self.name);
@@ -217,7 +223,7 @@ impl Drop for Temporary {
 }
 
 /// Returns whether the name exists.
-fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
+fn name_exists(dir: &Dir, name: &Path) -> io::Result<bool> {
     match dir.symlink_metadata(name) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -227,7 +233,7 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
 
 /// Returns a random file name. `RandomState` reads system randomness once per thread. If another
 /// process guesses the name, creating the file fails.
-fn new_name() -> OsString {
+fn random_name() -> OsString {
     let chance = RandomState::new();
     let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
     let _ = write!(name, ".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1));
@@ -243,7 +249,7 @@ mod tests {
     use cap_std::ambient_authority;
 
     use super::*;
-    use crate::workspace::attributes::Attributes;
+    use crate::workspace::attributes::ExtendedAttributes;
 
     #[test]
     fn the_mode_is_copied() {
@@ -253,8 +259,11 @@ mod tests {
         for mode in [0o644, 0o600, 0o640, 0o664, 0o666, 0o777, 0o604, 0o4755, 0o2750] {
             fs::write(&file, "old").unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            let facts = Facts::of(&fs::metadata(&file).unwrap(), Attributes::default());
-            let next = Temporary::write(&dir, b"new", Some(&facts), false).unwrap();
+            let facts = SnapshotMetadata::from_std(
+                &fs::metadata(&file).unwrap(),
+                ExtendedAttributes::default(),
+            );
+            let next = TempFile::create_with(&dir, b"new", Some(&facts), false).unwrap();
             let found = fs::metadata(folder.path().join(&next.name)).unwrap();
             assert_eq!(found.mode() & 0o7777, mode, "{mode:o}");
         }
@@ -269,13 +278,15 @@ mod tests {
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
         let number = fs::metadata(&file).unwrap().ino();
         let place = Path::new("file");
-        let facts = || Facts::of(&fs::metadata(&file).unwrap(), Attributes::default());
+        let facts = || {
+            SnapshotMetadata::from_std(&fs::metadata(&file).unwrap(), ExtendedAttributes::default())
+        };
 
-        let next = Temporary::write(&dir, b"ours", None, false).unwrap();
-        let expected = Expected { content: b"read", facts: Some(&facts()) };
-        assert!(!next.put(b"ours", place, Some(expected)).unwrap());
-        let expected = Expected { content: b"read", facts: Some(&facts()) };
-        assert!(!Temporary::take_out(&dir, place, expected).unwrap());
+        let next = TempFile::create_with(&dir, b"ours", None, false).unwrap();
+        let expected = ExpectedFile { content: b"read", metadata: Some(&facts()) };
+        assert!(!next.replace_expected(b"ours", place, Some(expected)).unwrap());
+        let expected = ExpectedFile { content: b"read", metadata: Some(&facts()) };
+        assert!(!TempFile::remove_expected(&dir, place, expected).unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"THEM");
         assert_eq!(fs::metadata(&file).unwrap().ino(), number);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -290,11 +301,14 @@ mod tests {
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
         let place = Path::new("file");
 
-        let mut next = Temporary::write(&dir, b"ours", None, false).unwrap();
+        let mut next = TempFile::create_with(&dir, b"ours", None, false).unwrap();
         let name = next.name.clone();
-        assert!(matches!(rename(&dir, name.as_ref(), place, How::Exchange), Ok(Renamed::Done)));
+        assert!(matches!(
+            rename_atomically(&dir, name.as_ref(), place, RenameMode::Exchange),
+            Ok(RenameOutcome::Done)
+        ));
         fs::write(&file, "late").unwrap();
-        let error = next.put_back(place, b"ours").unwrap_err();
+        let error = next.restore_original(place, b"ours").unwrap_err();
         drop(next);
         assert!(error.to_string().contains(name.to_str().unwrap()), "{error}");
         assert_eq!(fs::read(&file).unwrap(), b"THEM");

@@ -18,16 +18,16 @@ use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 
-pub(super) use self::system::lockable;
-use self::system::{identity, try_lock, unlock};
+pub(super) use self::system::open_lockable;
+use self::system::{dir_identity, try_lock, unlock};
 
 /// The delay between two attempts to lock.
-const PAUSE: Duration = Duration::from_micros(50);
+const RETRY_DELAY: Duration = Duration::from_micros(50);
 
 /// The remaining time that one transaction waits for locks, over all its folders.
-pub(super) struct Patience(Duration);
+pub(super) struct LockTimeout(Duration);
 
-impl Default for Patience {
+impl Default for LockTimeout {
     fn default() -> Self {
         Self(Duration::from_secs(2))
     }
@@ -35,16 +35,16 @@ impl Default for Patience {
 
 /// A guard that holds the locks of some folders.
 #[must_use = "the folders are unlocked when it is dropped"]
-pub(super) struct Turns {
-    held: Vec<Arc<Dir>>,
+pub(super) struct DirLocks {
+    locked: Vec<Arc<Dir>>,
 }
 
-impl Turns {
+impl DirLocks {
     /// Waits for the lock of each folder, until the timeout or until `stopped` returns `true`.
     /// `dirs` may contain a folder several times.
-    pub(super) fn take<'d>(
+    pub(super) fn acquire<'d>(
         dirs: impl IntoIterator<Item = &'d Arc<Dir>>,
-        patience: &mut Patience,
+        patience: &mut LockTimeout,
         stopped: &impl Fn() -> bool,
     ) -> Self {
         let mut dirs: Vec<_> = dirs.into_iter().collect();
@@ -52,27 +52,27 @@ impl Turns {
         dirs.dedup_by_key(|dir| Arc::as_ptr(dir));
         // Deduplicate by inode, so that the transaction does not wait for itself, and lock in
         // ascending order, so that two transactions cannot deadlock.
-        let folders: BTreeMap<Identity, &Arc<Dir>> =
-            dirs.into_iter().filter_map(|dir| Some((identity(dir)?, dir))).collect();
-        let is_ours = |dir: &&Arc<Dir>| wait(dir, patience, stopped);
-        Self { held: folders.into_values().filter(is_ours).cloned().collect() }
+        let folders: BTreeMap<DirIdentity, &Arc<Dir>> =
+            dirs.into_iter().filter_map(|dir| Some((dir_identity(dir)?, dir))).collect();
+        let is_ours = |dir: &&Arc<Dir>| wait_for_lock(dir, patience, stopped);
+        Self { locked: folders.into_values().filter(is_ours).cloned().collect() }
     }
 }
 
-impl Drop for Turns {
+impl Drop for DirLocks {
     fn drop(&mut self) {
-        self.held.iter().for_each(|dir| unlock(dir));
+        self.locked.iter().for_each(|dir| unlock(dir));
     }
 }
 
 /// Waits for the lock of one folder. Returns whether it was acquired.
-fn wait(dir: &Dir, patience: &mut Patience, stopped: &impl Fn() -> bool) -> bool {
+fn wait_for_lock(dir: &Dir, patience: &mut LockTimeout, stopped: &impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     let is_ours = loop {
         match try_lock(dir) {
             Ok(()) => break true,
-            Err(error) if is_brief(&error) && begun.elapsed() < patience.0 && !stopped() => {
-                sleep(PAUSE);
+            Err(error) if is_retryable(&error) && begun.elapsed() < patience.0 && !stopped() => {
+                sleep(RETRY_DELAY);
             }
             Err(_) => break false,
         }
@@ -81,12 +81,12 @@ fn wait(dir: &Dir, patience: &mut Patience, stopped: &impl Fn() -> bool) -> bool
     is_ours
 }
 
-fn is_brief(error: &io::Error) -> bool {
+fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Device and inode: identifies a folder independently of its name.
-type Identity = (u64, u64);
+type DirIdentity = (u64, u64);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod system {
@@ -97,11 +97,11 @@ mod system {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
     use rustix::io::Errno;
 
-    use super::Identity;
+    use super::DirIdentity;
 
     /// Opens the folder again: a lock belongs to an open file description, so two transactions
     /// must not share one. The new handle can be locked if the folder may be read.
-    pub(crate) fn lockable(dir: &Dir) -> io::Result<Dir> {
+    pub(crate) fn open_lockable(dir: &Dir) -> io::Result<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(dir, ".", flags, Mode::empty()) {
             Ok(folder) => Ok(Dir::from_std_file(File::from(folder))),
@@ -110,7 +110,7 @@ mod system {
         }
     }
 
-    pub(super) fn identity(dir: &Dir) -> Option<Identity> {
+    pub(super) fn dir_identity(dir: &Dir) -> Option<DirIdentity> {
         let facts = fstat(dir).ok()?;
         Some((facts.st_dev, facts.st_ino))
     }
@@ -161,18 +161,18 @@ mod tests {
 
     fn open(folder: &tempfile::TempDir) -> Arc<Dir> {
         let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
-        Arc::new(lockable(&dir).unwrap())
+        Arc::new(open_lockable(&dir).unwrap())
     }
 
-    fn take<'d>(dirs: impl IntoIterator<Item = &'d Arc<Dir>>) -> Turns {
-        Turns::take(dirs, &mut Patience(Duration::MAX), &|| false)
+    fn take<'d>(dirs: impl IntoIterator<Item = &'d Arc<Dir>>) -> DirLocks {
+        DirLocks::acquire(dirs, &mut LockTimeout(Duration::MAX), &|| false)
     }
 
     #[test]
     fn locks_a_folder_once() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (first, again, other) = (open(&one), open(&one), open(&two));
-        assert_eq!(take([&first, &again, &other, &first]).held.len(), 2);
+        assert_eq!(take([&first, &again, &other, &first]).locked.len(), 2);
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let turns = take([&open(&two), &open(&one)]);
-                told.send(turns.held.len()).unwrap();
+                told.send(turns.locked.len()).unwrap();
             });
-            assert!(heard.recv_timeout(10 * PAUSE).is_err());
+            assert!(heard.recv_timeout(10 * RETRY_DELAY).is_err());
             drop(turns);
             assert_eq!(heard.recv(), Ok(2));
         });
@@ -197,11 +197,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (theirs, ours) = (open(&folder), open(&folder));
         let _turns = take([&theirs]);
-        let mut patience = Patience(10 * PAUSE);
-        assert_eq!(Turns::take([&ours], &mut patience, &|| false).held.len(), 0);
+        let mut patience = LockTimeout(10 * RETRY_DELAY);
+        assert_eq!(DirLocks::acquire([&ours], &mut patience, &|| false).locked.len(), 0);
         assert_eq!(patience.0, Duration::ZERO);
-        let mut patience = Patience(Duration::MAX);
-        assert_eq!(Turns::take([&ours], &mut patience, &|| true).held.len(), 0);
+        let mut patience = LockTimeout(Duration::MAX);
+        assert_eq!(DirLocks::acquire([&ours], &mut patience, &|| true).locked.len(), 0);
         assert!(patience.0 > Duration::ZERO);
     }
 }

@@ -13,19 +13,19 @@ use std::time::Duration;
 use crate::error::ToolError;
 
 /// How many transactions are running.
-static COUNT: Mutex<usize> = Mutex::new(0);
-static IDLE: Condvar = Condvar::new();
+static ACTIVE_WRITES: Mutex<usize> = Mutex::new(0);
+static NO_WRITES: Condvar = Condvar::new();
 /// Set while the count is locked. An atomic, so that reading it does not take the lock.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
+static IS_SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 
 /// A guard for a running transaction; shutdown waits until it is dropped.
-pub(super) struct Underway(());
+pub(super) struct ShutdownGuard(());
 
-impl Underway {
+impl ShutdownGuard {
     /// Registers a transaction. Fails when the program is shutting down.
     pub(super) fn begin() -> Result<Self, ToolError> {
-        let mut count = lock();
-        if IS_ENDING.load(Ordering::Relaxed) {
+        let mut count = lock_count();
+        if IS_SHUTTING_DOWN.load(Ordering::Relaxed) {
             return Err(ToolError::aborted(
                 "the program is shutting down, and nothing was written",
             ));
@@ -35,17 +35,17 @@ impl Underway {
     }
 
     /// Returns whether the program is shutting down.
-    pub(super) fn is_unwanted(&self) -> bool {
-        IS_ENDING.load(Ordering::Relaxed)
+    pub(super) fn is_shutting_down(&self) -> bool {
+        IS_SHUTTING_DOWN.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Underway {
+impl Drop for ShutdownGuard {
     fn drop(&mut self) {
-        let mut count = lock();
+        let mut count = lock_count();
         *count -= 1;
         if *count == 0 {
-            IDLE.notify_all();
+            NO_WRITES.notify_all();
         }
     }
 }
@@ -55,13 +55,13 @@ impl Drop for Underway {
 ///
 /// This cannot be undone; it is called right before the program exits.
 #[cfg(feature = "cli")]
-pub(crate) fn finish(patience: Duration) {
-    let count = lock();
-    IS_ENDING.store(true, Ordering::Relaxed);
-    let waited = IDLE.wait_timeout_while(count, patience, |count| *count > 0);
+pub(crate) fn shut_down_writes(patience: Duration) {
+    let count = lock_count();
+    IS_SHUTTING_DOWN.store(true, Ordering::Relaxed);
+    let waited = NO_WRITES.wait_timeout_while(count, patience, |count| *count > 0);
     drop(waited.unwrap_or_else(PoisonError::into_inner));
 }
 
-fn lock() -> MutexGuard<'static, usize> {
-    COUNT.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_count() -> MutexGuard<'static, usize> {
+    ACTIVE_WRITES.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,17 +2,17 @@
 //!
 //! **Invariant:** the line counts are exact, even if the diff itself is truncated.
 
-mod stretch;
+mod segment;
 #[cfg(test)]
 mod tests;
 mod unified;
 
 use serde_json::{Value, json};
-use tool_sdk::one_line;
+use tool_sdk::escape_for_display;
 
-pub(crate) use self::stretch::Change;
-use self::stretch::{Stretch, counts_along};
-use self::unified::unified;
+pub(crate) use self::segment::LineChange;
+use self::segment::{DiffSegment, counts_from_changes};
+use self::unified::format_unified;
 use crate::text::lines::split_bom;
 
 /// The number of context lines around a change.
@@ -23,7 +23,7 @@ const MAX_LINES: usize = 1000;
 
 /// The differences between two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Diff {
+pub(crate) struct UnifiedDiff {
     /// The unified diff; empty when the texts are equal, or when only counts were requested.
     pub(crate) unified: String,
     /// The number of added lines.
@@ -38,97 +38,112 @@ pub(crate) struct FileDiff {
     /// The path of the file.
     pub(crate) path: String,
     /// The diff, with a header that names both sides.
-    pub(crate) diff: Diff,
+    pub(crate) diff: UnifiedDiff,
     /// Whether the content may be revealed; otherwise a note replaces the diff, and nothing is
     /// counted.
-    is_told: bool,
+    is_visible: bool,
 }
 
 /// The requested level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum DiffDetail {
     /// The diff, up to its maximum length.
-    Shown,
+    Full,
     /// Only the line counts.
-    Counted,
+    CountsOnly,
 }
 
 impl FileDiff {
     /// Computes the diff from `old` to `new`; a side without a file is `None`.
-    pub(crate) fn new(path: &str, old: Option<&str>, new: Option<&str>, detail: Detail) -> Self {
+    pub(crate) fn new(
+        path: &str,
+        old: Option<&str>,
+        new: Option<&str>,
+        detail: DiffDetail,
+    ) -> Self {
         let (before, after) = (old.unwrap_or_default(), new.unwrap_or_default());
-        let diff = between(before, after, detail.lines());
-        Self::headed(path, diff, [old.is_some(), new.is_some()], detail)
+        let diff = diff_texts(before, after, detail.max_lines());
+        Self::with_header(path, diff, [old.is_some(), new.is_some()], detail)
     }
 
     /// Formats the diff from `old` to `new` from known changes.
-    pub(crate) fn along(
+    pub(crate) fn from_changes(
         path: &str,
         old: &str,
         new: &str,
-        changes: &[Change],
-        detail: Detail,
+        changes: &[LineChange],
+        detail: DiffDetail,
     ) -> Self {
         let texts = [split_bom(old).1, split_bom(new).1];
         // A change may be undone by another one.
         let changes = if old == new { &[] } else { changes };
-        let counted = (detail == Detail::Counted).then(|| counts_along(texts, changes)).flatten();
+        let counted = (detail == DiffDetail::CountsOnly)
+            .then(|| counts_from_changes(texts, changes))
+            .flatten();
         let diff = match counted {
-            Some([removed, added]) => Diff { unified: String::new(), added, removed },
-            None => match Stretch::along(texts[0], texts[1], changes) {
-                Some(stretches) => diff(&stretches, detail.lines()),
-                None => between(old, new, detail.lines()),
+            Some([removed, added]) => UnifiedDiff { unified: String::new(), added, removed },
+            None => match DiffSegment::from_changes(texts[0], texts[1], changes) {
+                Some(stretches) => diff(&stretches, detail.max_lines()),
+                None => diff_texts(old, new, detail.max_lines()),
             },
         };
-        Self::headed(path, diff, [true, true], detail)
+        Self::with_header(path, diff, [true, true], detail)
     }
 
     /// Returns the placeholder for a file that may not be read.
-    pub(crate) fn untold(path: &str) -> Self {
+    pub(crate) fn hidden(path: &str) -> Self {
         let path = path.to_owned();
-        let unified = format!("[what changes in {} may not be shown]\n", one_line(&path));
-        Self { path, diff: Diff { unified, added: 0, removed: 0 }, is_told: false }
+        let unified = format!("[what changes in {} may not be shown]\n", escape_for_display(&path));
+        Self { path, diff: UnifiedDiff { unified, added: 0, removed: 0 }, is_visible: false }
     }
 
     /// Returns the numbers of added and removed lines, if the content may be revealed.
-    pub(crate) fn counts(&self) -> Option<(usize, usize)> {
-        self.is_told.then_some((self.diff.added, self.diff.removed))
+    pub(crate) fn line_counts(&self) -> Option<(usize, usize)> {
+        self.is_visible.then_some((self.diff.added, self.diff.removed))
     }
 
     /// Adds the new path of a moved file to the header.
-    pub(crate) fn moved(mut self, to: &str, detail: Detail) -> Self {
-        if detail == Detail::Shown {
+    pub(crate) fn with_move(mut self, to: &str, detail: DiffDetail) -> Self {
+        if detail == DiffDetail::Full {
             let hunks = self.diff.unified.splitn(3, '\n').nth(2).unwrap_or_default();
-            self.diff.unified =
-                format!("--- {}\n+++ {}\n{hunks}", one_line(&self.path), one_line(to));
+            self.diff.unified = format!(
+                "--- {}\n+++ {}\n{hunks}",
+                escape_for_display(&self.path),
+                escape_for_display(to)
+            );
         }
         self
     }
 
     /// Appends the diff of another file.
-    pub(crate) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn merge(mut self, other: Self) -> Self {
         self.diff.unified.push_str(&other.diff.unified);
         self.diff.added += other.diff.added;
         self.diff.removed += other.diff.removed;
-        self.is_told &= other.is_told;
+        self.is_visible &= other.is_visible;
         self
     }
 
-    fn headed(path: &str, mut diff: Diff, is_there: [bool; 2], detail: Detail) -> Self {
+    fn with_header(
+        path: &str,
+        mut diff: UnifiedDiff,
+        is_there: [bool; 2],
+        detail: DiffDetail,
+    ) -> Self {
         // An empty file that is created or removed has only a header.
-        let comes_or_goes = is_there[0] != is_there[1] && detail == Detail::Shown;
+        let comes_or_goes = is_there[0] != is_there[1] && detail == DiffDetail::Full;
         if comes_or_goes || !diff.unified.is_empty() {
-            let [old, new] =
-                is_there.map(|there| if there { one_line(path) } else { "/dev/null".into() });
+            let [old, new] = is_there
+                .map(|there| if there { escape_for_display(path) } else { "/dev/null".into() });
             diff.unified = format!("--- {old}\n+++ {new}\n{}", diff.unified);
         }
-        Self { path: path.to_owned(), diff, is_told: true }
+        Self { path: path.to_owned(), diff, is_visible: true }
     }
 
     /// Returns the data for the approval preview.
     pub(crate) fn to_json(&self) -> Value {
         let mut data = json!({ "unified": self.diff.unified, "path": self.path });
-        if let Some((added, removed)) = self.counts() {
+        if let Some((added, removed)) = self.line_counts() {
             data["added"] = added.into();
             data["removed"] = removed.into();
         }
@@ -136,11 +151,11 @@ impl FileDiff {
     }
 }
 
-impl Detail {
-    fn lines(self) -> usize {
+impl DiffDetail {
+    fn max_lines(self) -> usize {
         match self {
-            Self::Shown => MAX_LINES,
-            Self::Counted => 0,
+            Self::Full => MAX_LINES,
+            Self::CountsOnly => 0,
         }
     }
 }
@@ -148,32 +163,32 @@ impl Detail {
 /// Computes the differences between two texts, with at most `max_lines` lines.
 ///
 /// A byte order mark is not part of the first line.
-pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
-    diff(&Stretch::between(split_bom(old).1, split_bom(new).1), max_lines)
+pub(crate) fn diff_texts(old: &str, new: &str, max_lines: usize) -> UnifiedDiff {
+    diff(&DiffSegment::from_texts(split_bom(old).1, split_bom(new).1), max_lines)
 }
 
 /// Whether both pairs of an old and a new text have the same removed and added lines, at any
 /// position.
 pub(crate) fn is_same_change(one: [&str; 2], other: [&str; 2]) -> bool {
     let changed = |[old, new]: [&'_ str; 2]| {
-        let stretches = Stretch::between(split_bom(old).1, split_bom(new).1).into_iter();
+        let stretches = DiffSegment::from_texts(split_bom(old).1, split_bom(new).1).into_iter();
         let changed = stretches.filter_map(|stretch| match stretch {
-            Stretch::Changed { old, new, .. } => Some((old.to_owned(), new.to_owned())),
-            Stretch::Same(_) => None,
+            DiffSegment::Changed { old, new, .. } => Some((old.to_owned(), new.to_owned())),
+            DiffSegment::Equal(_) => None,
         });
         changed.collect::<Vec<_>>()
     };
     changed(one) == changed(other)
 }
 
-fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {
+fn diff(stretches: &[DiffSegment<'_>], max_lines: usize) -> UnifiedDiff {
     let (mut added, mut removed) = (0, 0);
     for stretch in stretches {
-        if let Stretch::Changed { lines, .. } = stretch {
+        if let DiffSegment::Changed { lines, .. } = stretch {
             removed += lines[0];
             added += lines[1];
         }
     }
-    let unified = if max_lines > 0 { unified(stretches, max_lines) } else { String::new() };
-    Diff { unified, added, removed }
+    let unified = if max_lines > 0 { format_unified(stretches, max_lines) } else { String::new() };
+    UnifiedDiff { unified, added, removed }
 }

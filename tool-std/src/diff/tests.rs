@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use similar::TextDiff;
 use similar::udiff::UnifiedHunkHeader;
 
-use super::stretch::Part;
+use super::segment::DifferingPart;
 use super::*;
 use crate::text::MAX_BYTES;
-use crate::text::lines::{count, lines};
+use crate::text::lines::{count_lines, split_lines};
 
 #[track_caller]
 fn check(old: &str, new: &str, expected: &str, counts: (usize, usize)) {
-    let diff = between(old, new, 100);
+    let diff = diff_texts(old, new, 100);
     assert_eq!(diff.unified, expected);
     assert_eq!((diff.added, diff.removed), counts);
 }
@@ -44,26 +44,26 @@ fn the_byte_order_mark_is_not_shown() {
 // F142: the preview distinguishes a new file from a changed one.
 #[test]
 fn a_preview_names_both_sides() {
-    let created = FileDiff::new("src/a.rs", None, Some("x\n"), Detail::Shown);
+    let created = FileDiff::new("src/a.rs", None, Some("x\n"), DiffDetail::Full);
     let expected = "--- /dev/null\n+++ src/a.rs\n@@ -0,0 +1 @@\n+x\n";
     let preview = json!({ "unified": expected, "path": "src/a.rs", "added": 1, "removed": 0 });
     assert_eq!(created.to_json(), preview);
-    let deleted = FileDiff::new("a\n+++ b", Some("x\n"), None, Detail::Shown);
+    let deleted = FileDiff::new("a\n+++ b", Some("x\n"), None, DiffDetail::Full);
     assert_eq!(deleted.diff.unified, "--- a\\n+++ b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
 }
 
 #[test]
 fn a_huge_diff_says_how_much_is_left_out() {
     let new: String = (0..50).map(|line| format!("{line}\n")).collect();
-    let diff = between("", &new, 11);
+    let diff = diff_texts("", &new, 11);
     assert!(diff.unified.ends_with("\n+9\n[40 more lines of the diff]\n"), "{}", diff.unified);
     assert_eq!(diff.added, 50);
-    let long = between("", &"x".repeat(MAX_BYTES), 11);
+    let long = diff_texts("", &"x".repeat(MAX_BYTES), 11);
     assert_eq!(long.unified, "@@ -0,0 +1 @@\n[1 more lines of the diff]\n");
 }
 /// Returns the hunk headers of a diff of the whole texts.
 fn heads(old: &str, new: &str) -> Vec<String> {
-    let whole = |text| lines(text).map(|line| line.whole).collect::<Vec<_>>();
+    let whole = |text| split_lines(text).map(|line| line.whole).collect::<Vec<_>>();
     let (old, new) = (whole(old), whole(new));
     let diff = TextDiff::configure().diff_slices(&old, &new);
     let groups = diff.grouped_ops(CONTEXT);
@@ -75,9 +75,9 @@ fn skips_equal_parts_and_keeps_line_numbers() {
     let text: String = (0..9000).map(|line| format!("line {line}\n")).collect();
     for (from, to) in [("line 0\n", "x\n"), ("line 4500\n", "x\ny\n"), ("line 8999\n", "")] {
         let new = text.replacen(from, to, 1);
-        let part = Part::that_differs(&text, &new);
+        let part = DifferingPart::find(&text, &new);
         assert!(part.old.len() + part.new.len() < 200, "{}", part.old.len());
-        let diff = between(&text, &new, 100);
+        let diff = diff_texts(&text, &new, 100);
         assert_eq!(diff.unified.lines().next(), heads(&text, &new).first().map(|it| &**it));
     }
 }
@@ -94,17 +94,17 @@ proptest! {
         start in "[ab\r\n]{0,20}", old in "[a\n]{0,9}", new in "[a\n]{0,9}", end in "[ab\n]{0,20}",
     ) {
         let (old, new) = (format!("{start}{old}{end}"), format!("{start}{new}{end}"));
-        let Part { start, old: inner, new: into } = Part::that_differs(&old, &new);
+        let DifferingPart { start, old: inner, new: into } = DifferingPart::find(&old, &new);
         let head = &old[..start];
         let tail = &old[head.len() + inner.len()..];
         prop_assert_eq!(format!("{head}{inner}{tail}"), &*old);
         prop_assert_eq!(format!("{head}{into}{tail}"), &*new);
-        let diff = between(&old, &new, 1000);
+        let diff = diff_texts(&old, &new, 1000);
         prop_assert_eq!(diff.unified.is_empty(), old == new);
         let counted = |sign| diff.unified.lines().filter(|line| line.starts_with(sign)).count();
         prop_assert_eq!((counted('+'), counted('-')), (diff.added, diff.removed));
         prop_assert_eq!(
-            lines(&new).count() + diff.removed, lines(&old).count() + diff.added
+            split_lines(&new).count() + diff.removed, split_lines(&old).count() + diff.added
         );
     }
 }
@@ -112,16 +112,16 @@ proptest! {
 /// Checks the diff from known changes.
 #[track_caller]
 fn check_along(old: &str, new: &str, changes: &[[usize; 4]], expected: &str) {
-    let lines = |text: &str, place: Range<usize>| text.get(place).map_or(0, count);
+    let lines = |text: &str, place: Range<usize>| text.get(place).map_or(0, count_lines);
     let change = |[a, b, c, d]: &[usize; 4]| {
         let (from, to) = (*a..*b, *c..*d);
         let lines = [lines(old, from.clone()), lines(new, to.clone())];
-        Change { old: from, new: to, lines }
+        LineChange { old: from, new: to, lines }
     };
     let changes: Vec<_> = changes.iter().map(change).collect();
-    let diff = FileDiff::along("f", old, new, &changes, Detail::Shown).diff;
+    let diff = FileDiff::from_changes("f", old, new, &changes, DiffDetail::Full).diff;
     assert_eq!(diff.unified, format!("--- f\n+++ f\n{expected}"));
-    let counted = FileDiff::along("f", old, new, &changes, Detail::Counted).diff;
+    let counted = FileDiff::from_changes("f", old, new, &changes, DiffDetail::CountsOnly).diff;
     assert_eq!((counted.added, counted.removed), (diff.added, diff.removed));
     assert_eq!(counted.unified, "");
 }
@@ -149,12 +149,12 @@ fn formats_known_changes() {
 // Found by fuzzing: a blank line that is removed above another one, and added below it.
 #[test]
 fn changes_that_cancel_out_are_no_difference() {
-    let gone = Change { old: 2..3, new: 2..2, lines: [1, 0] };
-    let come = Change { old: 4..4, new: 3..4, lines: [0, 1] };
+    let gone = LineChange { old: 2..3, new: 2..2, lines: [1, 0] };
+    let come = LineChange { old: 4..4, new: 3..4, lines: [0, 1] };
     let old = "a\n\n\nb\n";
-    for detail in [Detail::Shown, Detail::Counted] {
+    for detail in [DiffDetail::Full, DiffDetail::CountsOnly] {
         let changes = [gone.clone(), come.clone()];
-        let diff = FileDiff::along("f", old, old, &changes, detail).diff;
+        let diff = FileDiff::from_changes("f", old, old, &changes, detail).diff;
         assert_eq!((diff.unified.as_str(), diff.added, diff.removed), ("", 0, 0));
     }
 }

@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use crate::text::lines::{Line, lines};
-use crate::text::typography::plain;
+use crate::text::lines::{SourceLine, split_lines};
+use crate::text::typography::ascii_equivalent;
 
 /// How quoted text was found. The later, the more tolerant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Strategy {
+pub(crate) enum MatchStrategy {
     /// Identical, except for line endings.
     #[default]
     Exact,
@@ -23,7 +23,7 @@ pub(crate) enum Strategy {
     TrailingBlanks,
 }
 
-impl Strategy {
+impl MatchStrategy {
     /// Returns the name for metadata.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -35,58 +35,69 @@ impl Strategy {
 }
 
 /// The matches of quoted text; at least one.
-pub(super) struct Found {
-    pub(super) strategy: Strategy,
+pub(super) struct QuoteMatches {
+    pub(super) strategy: MatchStrategy,
     /// The byte ranges, up to the requested number.
-    pub(super) places: Vec<Range<usize>>,
+    pub(super) ranges: Vec<Range<usize>>,
     /// The number of matches that do not overlap.
     pub(super) count: usize,
     /// Whether the only match overlaps another one, so that the quote is ambiguous. The other one
     /// is the second range then.
-    pub(super) overlaps: bool,
+    pub(super) has_overlap: bool,
 }
 
 /// Finds `old` in `text`, with at most `most` ranges.
-pub(super) fn find(text: &str, old: &str, most: usize) -> Option<Found> {
-    [Strategy::Exact, Strategy::Punctuation, Strategy::TrailingBlanks].into_iter().find_map(
-        |strategy| {
+pub(super) fn find_quoted(text: &str, old: &str, most: usize) -> Option<QuoteMatches> {
+    [MatchStrategy::Exact, MatchStrategy::Punctuation, MatchStrategy::TrailingBlanks]
+        .into_iter()
+        .find_map(|strategy| {
             let (spots, places) = match strategy {
-                Strategy::Exact => folded(text, old, false, most),
-                Strategy::Punctuation => folded(text, old, true, most),
-                Strategy::TrailingBlanks => whole_lines(text, old, most)?,
+                MatchStrategy::Exact => find_normalized(text, old, false, most),
+                MatchStrategy::Punctuation => find_normalized(text, old, true, most),
+                MatchStrategy::TrailingBlanks => find_whole_lines(text, old, most)?,
             };
-            let Spots { count, overlaps, .. } = spots;
-            (count > 0).then_some(Found { strategy, places, count, overlaps })
-        },
-    )
+            let Occurrences { count, has_overlap: overlaps, .. } = spots;
+            (count > 0).then_some(QuoteMatches {
+                strategy,
+                ranges: places,
+                count,
+                has_overlap: overlaps,
+            })
+        })
 }
 
 /// Finds matches after normalizing both texts.
-fn folded(text: &str, old: &str, punctuation: bool, most: usize) -> (Spots, Vec<Range<usize>>) {
-    let text = Folded::new(text, punctuation);
-    let old = Folded::new(old, punctuation).text;
-    let place = |&start: &usize| text.original(start)..text.original(start + old.len());
-    let spots = Spots::of(&old, &text.text, old.len(), most);
+fn find_normalized(
+    text: &str,
+    old: &str,
+    punctuation: bool,
+    most: usize,
+) -> (Occurrences, Vec<Range<usize>>) {
+    let text = NormalizedText::new(text, punctuation);
+    let old = NormalizedText::new(old, punctuation).text;
+    let place =
+        |&start: &usize| text.original_offset(start)..text.original_offset(start + old.len());
+    let spots = Occurrences::find(&old, &text.text, old.len(), most);
     let places = spots.starts.iter().map(place).collect();
     (spots, places)
 }
 
 /// A text with LF line endings, optionally with ASCII punctuation, that maps positions back to the
 /// original.
-pub(super) struct Folded<'t> {
+pub(super) struct NormalizedText<'t> {
     pub(super) text: Cow<'t, str>,
     /// Positions in `text`, with the original position from there on.
-    shifts: Vec<(usize, usize)>,
+    offsets: Vec<(usize, usize)>,
 }
 
-impl<'t> Folded<'t> {
+impl<'t> NormalizedText<'t> {
     pub(super) fn new(text: &'t str, punctuation: bool) -> Self {
         let first = match punctuation {
-            true => text.find(|c| c == '\r' || plain(c) != c),
+            true => text.find(|c| c == '\r' || ascii_equivalent(c) != c),
             false => memchr(b'\r', text.as_bytes()),
         };
         let Some(first) = first else {
-            return Self { text: text.into(), shifts: Vec::new() };
+            return Self { text: text.into(), offsets: Vec::new() };
         };
         let mut out = String::with_capacity(text.len());
         out.push_str(&text[..first]);
@@ -102,40 +113,44 @@ impl<'t> Folded<'t> {
                     rest = rest.as_str().strip_prefix('\n').unwrap_or(rest.as_str()).chars();
                     out.push('\n');
                 }
-                c if punctuation => out.push(plain(c)),
+                c if punctuation => out.push(ascii_equivalent(c)),
                 c => out.push(c),
             }
         }
         if out.len() != text.len() {
             shifts.push((out.len(), text.len()));
         }
-        Self { text: out.into(), shifts }
+        Self { text: out.into(), offsets: shifts }
     }
 
     /// Maps a byte position to the original text.
-    fn original(&self, at: usize) -> usize {
-        let before = self.shifts.partition_point(|(from, _)| *from <= at);
+    fn original_offset(&self, at: usize) -> usize {
+        let before = self.offsets.partition_point(|(from, _)| *from <= at);
         before.checked_sub(1).map_or(at, |index| {
-            let (from, was) = self.shifts[index];
+            let (from, was) = self.offsets[index];
             was + (at - from)
         })
     }
 }
 
 /// Finds whole lines, ignoring blanks at their ends.
-fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<usize>>)> {
-    let key = |line: &Line<'_>| line.text.trim_end_matches([' ', '\t']).len();
+fn find_whole_lines(
+    text: &str,
+    old: &str,
+    most: usize,
+) -> Option<(Occurrences, Vec<Range<usize>>)> {
+    let key = |line: &SourceLine<'_>| line.text.trim_end_matches([' ', '\t']).len();
     // Each line is enclosed in line endings, so that a search finds whole lines only.
-    let joined = |lines: &[Line<'_>]| {
+    let joined = |lines: &[SourceLine<'_>]| {
         let mut joined = String::from("\n");
         lines.iter().for_each(|line| joined.extend([&line.text[..key(line)], "\n"]));
         joined
     };
-    let wanted: Vec<_> = lines(old).collect();
+    let wanted: Vec<_> = split_lines(old).collect();
     if wanted.iter().all(|line| key(line) == 0) {
         return None;
     }
-    let there: Vec<_> = lines(text).collect();
+    let there: Vec<_> = split_lines(text).collect();
     // The start of each line, in the joined text and in the original.
     let mut starts = Vec::with_capacity(there.len() + 1);
     let (mut at, mut was) = (0, 0);
@@ -145,7 +160,7 @@ fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<u
     }
     let (there_joined, wanted_joined) = (joined(&there), joined(&wanted));
     // The line ending after a match is also the one before the next match.
-    let spots = Spots::of(&wanted_joined, &there_joined, wanted_joined.len() - 1, most);
+    let spots = Occurrences::find(&wanted_joined, &there_joined, wanted_joined.len() - 1, most);
     let takes_end = old.ends_with(['\n', '\r']);
     let place = |at: &usize| {
         let first = starts.partition_point(|(start, _)| start < at);
@@ -158,20 +173,20 @@ fn whole_lines(text: &str, old: &str, most: usize) -> Option<(Spots, Vec<Range<u
 }
 
 /// The positions of a text, in bytes.
-struct Spots {
+struct Occurrences {
     /// Up to the requested number.
     starts: Vec<usize>,
     count: usize,
-    overlaps: bool,
+    has_overlap: bool,
 }
 
-impl Spots {
+impl Occurrences {
     /// Finds `wanted` in `text`; matches are at least `step` bytes apart.
-    fn of(wanted: &str, text: &str, step: usize, most: usize) -> Self {
+    fn find(wanted: &str, text: &str, step: usize, most: usize) -> Self {
         let finder = memmem::Finder::new(wanted.as_bytes());
         let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
         let mut next = find(0);
-        let mut spots = Self { starts: Vec::new(), count: 0, overlaps: false };
+        let mut spots = Self { starts: Vec::new(), count: 0, has_overlap: false };
         while let Some(at) = next {
             if spots.count < most {
                 spots.starts.push(at);
@@ -183,7 +198,7 @@ impl Spots {
         if let (true, &[only]) = (most < usize::MAX, &spots.starts[..])
             && let Some(other) = find(only + 1)
         {
-            spots.overlaps = true;
+            spots.has_overlap = true;
             spots.starts.push(other);
         }
         spots

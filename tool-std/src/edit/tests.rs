@@ -3,29 +3,29 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::find::{Strategy as Found, find};
-use super::{Edit, EditError, Edited, Fault, nearest};
+use super::find::{MatchStrategy as Found, find_quoted};
+use super::{EditError, EditFault, EditedText, QuotedEdit, find_nearest};
 
-fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
-    super::replace(text, edits, &|| false)
+fn replace(text: &str, edits: &[QuotedEdit<'_>]) -> Result<EditedText, EditError> {
+    super::replace_quoted(text, edits, &|| false)
 }
 
-fn once<'e>(old: &'e str, new: &'e str) -> Edit<'e> {
-    Edit { old, new, replace_all: false }
+fn once<'e>(old: &'e str, new: &'e str) -> QuotedEdit<'e> {
+    QuotedEdit { old, new, replace_all: false }
 }
 
-fn all<'e>(old: &'e str, new: &'e str) -> Edit<'e> {
-    Edit { old, new, replace_all: true }
+fn all<'e>(old: &'e str, new: &'e str) -> QuotedEdit<'e> {
+    QuotedEdit { old, new, replace_all: true }
 }
 
 #[track_caller]
-fn check(text: &str, edit: Edit<'_>, expected: &str, replaced: usize, strategy: Found) {
-    let expected = Edited { text: expected.to_owned(), replaced, strategy };
+fn check(text: &str, edit: QuotedEdit<'_>, expected: &str, replaced: usize, strategy: Found) {
+    let expected = EditedText { text: expected.to_owned(), replaced, strategy };
     assert_eq!(replace(text, &[edit]), Ok(expected));
 }
 
 #[track_caller]
-fn check_error(text: &str, edits: &[Edit<'_>], expected: &str) {
+fn check_error(text: &str, edits: &[QuotedEdit<'_>], expected: &str) {
     assert_eq!(replace(text, edits).map_err(|error| error.to_string()), Err(expected.to_owned()));
 }
 
@@ -39,7 +39,7 @@ fn passes_the_fixtures_of_other_implementations() {
     assert_eq!(cases.len(), 10);
     for case in cases {
         let text = |key: &str| case[key].as_str().expect("it is a text");
-        let edit = Edit {
+        let edit = QuotedEdit {
             old: text("old"),
             new: text("new"),
             replace_all: case["replace_all"].as_bool().expect("it is a boolean"),
@@ -50,7 +50,7 @@ fn passes_the_fixtures_of_other_implementations() {
     }
 
     let case = &fixture["concurrent"];
-    let edits: Vec<Edit<'_>> = case["edits"]
+    let edits: Vec<QuotedEdit<'_>> = case["edits"]
         .as_array()
         .expect("it has edits")
         .iter()
@@ -98,12 +98,12 @@ fn matches_whole_lines_with_other_trailing_blanks() {
     for (text, old) in [("xa \nb\n", "a\nb"), ("\ta\n", " a\n"), ("let a = 1;\n", "let b = 1;\n")] {
         assert!(replace(text, &[once(old, "x")]).is_err(), "{old}");
     }
-    assert!(find("a\n  \n", " \t\n", 10).is_none());
+    assert!(find_quoted("a\n  \n", " \t\n", 10).is_none());
 }
 
 #[test]
 fn notes_an_inexact_match() {
-    let note = |text, old| replace(text, &[once(old, "x")]).unwrap().note();
+    let note = |text, old| replace(text, &[once(old, "x")]).unwrap().match_note();
     assert_eq!(note("a\n", "a"), None);
     let loose = note("a \nb\n", "a\nb").unwrap();
     assert!(loose.ends_with("in blanks at the ends of lines; verify the result"), "{loose}");
@@ -134,7 +134,7 @@ fn applies_edits_in_order_or_none() {
     let edited = replace("a b\n", &edits).unwrap();
     assert_eq!((edited.text.as_str(), edited.replaced), ("c c\n", 3));
     let error = replace("a b\n", &[once("a", "x"), once("a", "y")]).unwrap_err();
-    assert_eq!(error, EditError { edit: 2, edits: 2, fault: Fault::NotFound(None) });
+    assert_eq!(error, EditError { edit: 2, edits: 2, fault: EditFault::NotFound(None) });
     assert!(error.to_string().starts_with("edit 2 of 2: the text to replace is not in the file"));
 }
 
@@ -180,7 +180,7 @@ fn an_ambiguous_quote_names_its_line_numbers() {
     );
     // Overlapping matches are counted as if all of them were replaced.
     let twice = replace("aaaaa", &[once("aa", "b")]).unwrap_err().fault;
-    assert_eq!(twice, Fault::Ambiguous { count: 2, lines: vec![1, 1] });
+    assert_eq!(twice, EditFault::Ambiguous { count: 2, lines: vec![1, 1] });
     assert_eq!(replace("aaaaa", &[all("aa", "b")]).unwrap().replaced, 2);
     // A loose match does not decide between two exact ones, nor between two loose ones.
     assert!(replace("a \nb\na  \nb\n", &[once("a\nb", "x")]).is_err());
@@ -188,7 +188,7 @@ fn an_ambiguous_quote_names_its_line_numbers() {
 
 #[track_caller]
 fn check_nearest(text: &str, old: &str, expected: Option<&str>) {
-    assert_eq!(nearest(text, old).map(|near| near.to_string()).as_deref(), expected);
+    assert_eq!(find_nearest(text, old).map(|near| near.to_string()).as_deref(), expected);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn dissimilar_text_has_no_nearest_match() {
 fn truncates_the_nearest_match() {
     let old: String = (0..100).map(|at| format!("let value_{at} = {at};\n")).collect();
     let text = old.replace("= 5", "=  5").replace("= 6", "=  6");
-    let shown = nearest(&text, &old).unwrap().to_string();
+    let shown = find_nearest(&text, &old).unwrap().to_string();
     assert!(shown.lines().count() <= 22, "{shown}");
     assert!(shown.ends_with("more lines of the diff]"), "{shown}");
 }
@@ -241,7 +241,7 @@ proptest! {
             let body = text.trim_start_matches('\u{feff}');
             let quoted = old.strip_prefix('\u{feff}').unwrap_or(&old);
             let skipped = text.len() - body.len();
-            let places = find(body, quoted, 10).unwrap().places;
+            let places = find_quoted(body, quoted, 10).unwrap().ranges;
             prop_assert_eq!(places.len(), 1);
             prop_assert!(edited.text.starts_with(&text[..skipped + places[0].start]));
             prop_assert!(edited.text.ends_with(&body[places[0].end..]));
@@ -275,7 +275,7 @@ proptest! {
 
     #[test]
     fn nearest_match_handles_any_text(text in text(), old in text()) {
-        if let Some(near) = nearest(&text, &old) {
+        if let Some(near) = find_nearest(&text, &old) {
             prop_assert!(near.first <= near.last);
         }
     }
@@ -283,7 +283,7 @@ proptest! {
 
 #[test]
 fn counts_all_matches() {
-    let edit = Edit { old: &"ab".repeat(50_000), new: "x", replace_all: false };
+    let edit = QuotedEdit { old: &"ab".repeat(50_000), new: "x", replace_all: false };
     let error = replace(&"ab".repeat(500_000), &[edit]).unwrap_err();
     assert!(error.to_string().contains("is there 10 times"), "{error}");
     for old in ["a", "a\n", "a \n"] {
@@ -292,10 +292,10 @@ fn counts_all_matches() {
     }
     // Lines that almost match everywhere.
     let old = format!("{}b", "a \n".repeat(50_000));
-    let edit = Edit { old: &old, new: "x", replace_all: false };
+    let edit = QuotedEdit { old: &old, new: "x", replace_all: false };
     assert!(matches!(
         replace(&"a\n".repeat(200_000), &[edit]),
-        Err(EditError { fault: Fault::NotFound(_), .. })
+        Err(EditError { fault: EditFault::NotFound(_), .. })
     ));
 }
 
@@ -311,7 +311,7 @@ fn replaces_all_matches_of_one_character() {
 fn limits_the_size_of_the_new_text() {
     let (text, new) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
     let error = replace(&text, &[all("a", &new)]).unwrap_err();
-    assert_eq!((error.edit, error.fault), (1, Fault::TooLong));
+    assert_eq!((error.edit, error.fault), (1, EditFault::TooLong));
 }
 
 // A call with expensive edits ends in bounded time.
@@ -321,16 +321,19 @@ fn limits_the_work_of_many_edits() {
     let there_and_back = [once("a", "b"), once("b", "a")];
     let edits: Vec<_> = there_and_back.into_iter().cycle().take(2_000).collect();
     let fault = |most: usize, stopped: &dyn Fn() -> bool| {
-        let error = super::replace_within(most, &text, &edits, stopped).unwrap_err();
+        let error = super::replace_with_budget(most, &text, &edits, stopped).unwrap_err();
         (error.edit, error.fault)
     };
-    assert_eq!(fault(10 * (text.len() + super::PLACE), &|| false), (11, Fault::Costly));
+    assert_eq!(
+        fault(10 * (text.len() + super::COST_PER_MATCH), &|| false),
+        (11, EditFault::TooExpensive)
+    );
     let asked = std::cell::Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
         asked.get() > 3
     };
-    assert_eq!(fault(usize::MAX, &stopped), (4, Fault::Stopped));
+    assert_eq!(fault(usize::MAX, &stopped), (4, EditFault::Cancelled));
 }
 
 // F143: with mixed line endings, unchanged lines keep theirs.
@@ -344,8 +347,8 @@ fn unchanged_lines_keep_their_line_endings() {
         ("a\r\nb\nc\n", "a\nb\nc", "a", "a\n"),
         ("a\r\nb\nb\n", "a\nb\nb", "a\nb", "a\r\nb\n"),
     ] {
-        let edit = Edit { old, new, replace_all: false };
-        let edited = super::replace(text, &[edit], &|| false).unwrap();
+        let edit = QuotedEdit { old, new, replace_all: false };
+        let edited = super::replace_quoted(text, &[edit], &|| false).unwrap();
         assert_eq!(edited.text, expected, "{text:?} {new:?}");
     }
 }
@@ -356,17 +359,19 @@ fn each_replacement_costs_budget() {
     let text = "a".repeat(1000);
     let edits: Vec<_> = (0..200)
         .map(|at| if at % 2 == 0 { ("a", "b") } else { ("b", "a") })
-        .map(|(old, new)| Edit { old, new, replace_all: true })
+        .map(|(old, new)| QuotedEdit { old, new, replace_all: true })
         .collect();
-    let error = super::replace_within(50 * 1000, &text, &edits, &|| false).unwrap_err();
-    assert_eq!((error.edit, error.fault), (3, Fault::Costly));
+    let error = super::replace_with_budget(50 * 1000, &text, &edits, &|| false).unwrap_err();
+    assert_eq!((error.edit, error.fault), (3, EditFault::TooExpensive));
 }
 
 // F143: the index of a short line takes more memory than the line.
 #[test]
 fn limits_the_lines_of_the_new_text() {
     let text = "a".repeat(2_000_001);
-    let edit = |new| super::replace(&text, &[Edit { old: "a", new, replace_all: true }], &|| false);
-    assert_eq!(edit("\n").unwrap_err().fault, Fault::TooLong);
+    let edit = |new| {
+        super::replace_quoted(&text, &[QuotedEdit { old: "a", new, replace_all: true }], &|| false)
+    };
+    assert_eq!(edit("\n").unwrap_err().fault, EditFault::TooLong);
     assert!(edit("b").is_ok());
 }

@@ -273,7 +273,8 @@ impl ScriptHasher {
     fn script_fact(&mut self, file: &Path, metadata: &Metadata) -> Option<String> {
         let followed;
         let metadata = if metadata.is_symlink() {
-            let real = self.workspace.as_ref()?.resolve(file.to_str()?).ok()?.real().ok()?;
+            let real =
+                self.workspace.as_ref()?.resolve(file.to_str()?).ok()?.canonicalize().ok()?;
             real.metadata().ok().filter(|it| it.kind.is_file())?;
             followed = file.metadata().ok()?;
             &followed
@@ -306,7 +307,7 @@ impl ScriptHasher {
         let lies = |workspace: &Arc<Workspace>| {
             folder
                 .to_str()
-                .is_some_and(|it| workspace.resolve(it).is_ok_and(|it| it.real().is_ok()))
+                .is_some_and(|it| workspace.resolve(it).is_ok_and(|it| it.canonicalize().is_ok()))
         };
         let lies = self.workspace.as_ref().is_some_and(lies);
         self.folders.insert(folder.to_owned(), lies);
@@ -317,7 +318,7 @@ impl ScriptHasher {
     fn read_prefix(&self, file: &Path) -> Option<Vec<u8>> {
         let place = self.workspace.as_ref()?.resolve(file.to_str()?).ok()?;
         let mut read = Vec::new();
-        let opened = place.real().ok()?.open_file().ok()?;
+        let opened = place.canonicalize().ok()?.open_file().ok()?;
         opened.take(MAX_READ_BYTES).read_to_end(&mut read).ok()?;
         Some(read)
     }

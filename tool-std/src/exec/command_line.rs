@@ -221,7 +221,7 @@ pub(super) fn working_folder(cx: &Context, workdir: &str) -> Result<std::path::P
     if !place.metadata()?.kind.is_dir() {
         return Err(ToolError::invalid("workdir", format_args!("`{workdir}` is not a folder")));
     }
-    Ok(place.absolute())
+    Ok(place.absolute_path())
 }
 
 #[cfg(test)]

@@ -160,9 +160,9 @@ impl CommandResult<'_> {
             .title(self.title)
             .metadata("exit_code", self.exit)
             .display(display)
-            .dropped(count(captured.omitted_lines), count(captured.omitted_bytes))
-            .marked(captured.omission_note())
-            .made_of(count(written_bytes(captured)))
+            .report_dropped(count(captured.omitted_lines), count(captured.omitted_bytes))
+            .dropped_marker(captured.omission_note())
+            .original_bytes(count(written_bytes(captured)))
             .heading(heading)
             .footing(footing)
     }

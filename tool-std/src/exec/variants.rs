@@ -1,6 +1,6 @@
 //! The families of tools that run commands, of which a model gets one.
 
-use tool_sdk::Variants;
+use tool_sdk::VariantGroup;
 
 /// The group `shell`: `unified_exec` keeps commands between calls and is there unless another
 /// one is chosen, `shell` takes a list of arguments, `shell_command` a command line.
@@ -19,8 +19,8 @@ use tool_sdk::Variants;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn variants() -> Variants {
-    Variants::new("shell")
+pub fn variants() -> VariantGroup {
+    VariantGroup::new("shell")
         .variant("unified_exec", ["exec_command", "write_stdin", "list_sessions", "kill_session"])
         .variant("shell", ["shell"])
         .variant("shell_command", ["shell_command"])

@@ -4,17 +4,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tool_sdk::{
-    Changes, Context, Output, RiskClass, State, Stop, Subject, ToolError, Workspace, WorkspacePath,
-    tool,
+    Context, FileTransaction, Output, RiskClass, State, Stop, Subject, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
-use super::target::{
-    Named, Target, counts, display, is_of_a_file, patience, preview, unfit_untold,
+use super::edit_target::{
+    EditTarget, RequestedFile, check_file_path, diff_display, format_counts, hidden_mismatch_error,
+    preview_deadline, preview_or_error,
 };
-use crate::diff::Detail;
-use crate::edit::{Edit, EditError, Edited, Fault, replace};
-use crate::near::with_similar;
-use crate::stop;
+use crate::cancel;
+use crate::diff::DiffDetail;
+use crate::edit::{EditError, EditFault, EditedText, QuotedEdit, replace_quoted};
+use crate::suggest::with_suggestions;
 
 /// One replacement of several.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -42,13 +43,13 @@ pub struct TextEdit {
     write,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = subjects),
+    approval(subjects = approval_resources),
     display(
         name = "Edit",
         primary = path,
         show(path),
         summary = "Editing {path}",
-        preview = shown_before,
+        preview = approval_preview,
     ),
     aliases("edit"),
     parallel = by(path),
@@ -70,63 +71,63 @@ pub async fn edit_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    is_of_a_file(path.as_str())?;
+    check_file_path(path.as_str())?;
     let place = path.locate(&workspace)?;
-    let locks = workspace.lock([&place]).await;
+    let locks = workspace.lock_files([&place]).await;
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
-        stop::check(stop)?;
-        let file = Named::new(&path, place, &workspace, &sight);
-        let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
+        cancel::check_cancelled(stop)?;
+        let file = RequestedFile::new(&path, place, &workspace, &sight);
+        let edits = collect_edits(&old_string, &new_string, replace_all, &edits)?;
         let edited = file.read_to_edit(
             None,
-            |target| edit(target, &edits, &|| stop.is_stopped()),
+            |target| apply_edits(target, &edits, &|| stop.is_stopped()),
             |edited| &edited.text,
         );
         let (target, edited) =
-            edited.map_err(|error| with_similar(error, &file.place, &sight, stop))?;
-        write(target, edited, stop)
+            edited.map_err(|error| with_suggestions(error, &file.place, &sight, stop))?;
+        write_edited(target, edited, stop)
     })
     .await
 }
 
-fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
-    match args.wanted() {
+fn approval_resources(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
+    match args.collect_edits() {
         Ok(_) => args.path.written(cx),
         // An invalid call touches nothing; it fails with the reason.
         Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
     }
 }
 
-fn shown_before(args: &EditFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+fn approval_preview(args: &EditFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diff = || {
-        let target = Named::by(&args.path, cx)?.show()?;
-        let edited = edit(&target, &args.wanted()?, &patience(cx))?;
-        Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
+        let target = RequestedFile::resolve(&args.path, cx)?.read_for_preview()?;
+        let edited = apply_edits(&target, &args.collect_edits()?, &preview_deadline(cx))?;
+        Ok(target.diff(Some(&edited.text), DiffDetail::Full).to_json())
     };
-    preview(diff(), [&args.path], cx)
+    preview_or_error(diff(), [&args.path], cx)
 }
 
 impl EditFileArgs {
-    fn wanted(&self) -> Result<Vec<Edit<'_>>, ToolError> {
-        is_of_a_file(self.path.as_str())?;
-        wanted(&self.old_string, &self.new_string, self.replace_all, &self.edits)
+    fn collect_edits(&self) -> Result<Vec<QuotedEdit<'_>>, ToolError> {
+        check_file_path(self.path.as_str())?;
+        collect_edits(&self.old_string, &self.new_string, self.replace_all, &self.edits)
     }
 }
 
 /// Returns the edits of a call, which are given in one of two forms.
-fn wanted<'a>(
+fn collect_edits<'a>(
     old: &'a Option<String>,
     new: &'a Option<String>,
     replace_all: bool,
     edits: &'a Option<Vec<TextEdit>>,
-) -> Result<Vec<Edit<'a>>, ToolError> {
+) -> Result<Vec<QuotedEdit<'a>>, ToolError> {
     match (old, new, edits.as_deref()) {
-        (Some(old), Some(new), None | Some([])) => Ok(vec![Edit { old, new, replace_all }]),
+        (Some(old), Some(new), None | Some([])) => Ok(vec![QuotedEdit { old, new, replace_all }]),
         (None, None, Some(edits @ [_, ..])) => Ok(edits
             .iter()
-            .map(|edit| Edit {
+            .map(|edit| QuotedEdit {
                 old: &edit.old_string,
                 new: &edit.new_string,
                 replace_all: edit.replace_all || replace_all,
@@ -141,59 +142,61 @@ fn wanted<'a>(
     }
 }
 
-fn edit(
-    target: &Target,
-    edits: &[Edit<'_>],
+fn apply_edits(
+    target: &EditTarget,
+    edits: &[QuotedEdit<'_>],
     stopped: &dyn Fn() -> bool,
-) -> Result<Edited, ToolError> {
+) -> Result<EditedText, ToolError> {
     let text = target.text()?;
-    let edited = replace(text, edits, stopped).map_err(|error| refused(target, error))?;
+    let edited = replace_quoted(text, edits, stopped).map_err(|error| edit_error(target, error))?;
     // An unreadable file only reveals success through an actual change.
     if !target.is_told() && edited.text == text {
-        return Err(unfit_untold());
+        return Err(hidden_mismatch_error());
     }
     Ok(edited)
 }
 
-fn refused(target: &Target, error: EditError) -> ToolError {
-    let path = target.path();
+fn edit_error(target: &EditTarget, error: EditError) -> ToolError {
+    let path = target.display_path();
     match &error.fault {
-        Fault::Empty | Fault::Identical => {
+        EditFault::EmptyQuote | EditFault::Identical => {
             ToolError::invalid_args(format_args!("`{path}`: {error}"))
         }
-        Fault::Stopped if target.is_told() => ToolError::aborted(format_args!("`{path}`: {error}")),
-        fault @ Fault::Stopped => ToolError::aborted(format_args!("`{path}`: {fault}")),
+        EditFault::Cancelled if target.is_told() => {
+            ToolError::aborted(format_args!("`{path}`: {error}"))
+        }
+        fault @ EditFault::Cancelled => ToolError::aborted(format_args!("`{path}`: {fault}")),
         // The details of the error depend on the content of the file.
-        _ if !target.is_told() => return unfit_untold(),
-        Fault::Costly
-        | Fault::TooLong
-        | Fault::NotFound(_)
-        | Fault::Ambiguous { .. }
-        | Fault::Overlapping(_) => ToolError::failed(format_args!("`{path}`: {error}")),
+        _ if !target.is_told() => return hidden_mismatch_error(),
+        EditFault::TooExpensive
+        | EditFault::TooLong
+        | EditFault::NotFound(_)
+        | EditFault::Ambiguous { .. }
+        | EditFault::Overlapping(_) => ToolError::failed(format_args!("`{path}`: {error}")),
     }
     .source(error)
 }
 
-fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
-    let (path, spelling) = (target.path(), target.spelling());
-    let diff = target.diff(Some(&edited.text), Detail::Shown);
-    let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
+fn write_edited(target: EditTarget, edited: EditedText, stop: &Stop) -> Result<Output, ToolError> {
+    let (path, spelling) = (target.display_path(), target.spelling());
+    let diff = target.diff(Some(&edited.text), DiffDetail::Full);
+    let note = edited.match_note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
     stop.hold()?;
-    target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
-    let Some((added, removed)) = diff.counts() else {
+    target.add_change(FileTransaction::new(), Some(edited.text)).commit(|| stop.is_stopped())?;
+    let Some((added, removed)) = diff.line_counts() else {
         return Ok(Output::text(format!("Edited `{path}`."))
             .metadata("path", spelling)
-            .display(display("edit", &diff)));
+            .display(diff_display("edit", &diff)));
     };
     let places = match edited.replaced {
         1 => "1 place".to_owned(),
         places => format!("{places} places"),
     };
-    Ok(Output::text(format!("Edited `{path}` in {places}{}.{note}", counts(&diff)))
+    Ok(Output::text(format!("Edited `{path}` in {places}{}.{note}", format_counts(&diff)))
         .metadata("path", spelling)
         .metadata("match_strategy", edited.strategy.as_str())
         .metadata("replaced", edited.replaced)
         .metadata("added", added)
         .metadata("removed", removed)
-        .display(display("edit", &diff)))
+        .display(diff_display("edit", &diff)))
 }

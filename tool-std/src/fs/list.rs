@@ -4,12 +4,12 @@ use std::io;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, Folder, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace,
-    WorkspacePath, one_line, tool,
+    Context, FolderEntry, OpenFolder, Output, ResolvedPath, State, ToolError, Visibility,
+    Workspace, WorkspacePath, escape_for_display, tool,
 };
 
-use crate::look::{self, Look};
-use crate::stop;
+use crate::cancel;
+use crate::read_task::{self, ReadTask};
 use crate::text::MAX_BYTES;
 
 /// List a folder and what is below it, sorted by name.
@@ -44,69 +44,74 @@ pub async fn list_dir(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let window = Window { offset: offset.max(1).into(), limit: limit.into() };
-    look::at(path, workspace, cx, move |look| {
+    let window = ListWindow { offset: offset.max(1).into(), limit: limit.into() };
+    read_task::run_blocking(path, workspace, cx, move |look| {
         let place = &look.place;
-        let folder = place.open_folder().map_err(|error| look.with_similar(error))?;
-        let mut listing = Listing::new(window, depth, &look);
-        let entries = listing.entries(place, folder).map_err(|error| look.unread(error))?;
-        listing.folder(place, entries, &mut Vec::new())?;
-        listing.finish(place)
+        let folder = place.open_folder().map_err(|error| look.with_suggestions(error))?;
+        let mut listing = DirListing::new(window, depth, &look);
+        let entries =
+            listing.visible_entries(place, folder).map_err(|error| look.read_error(error))?;
+        listing.walk_folder(place, entries, &mut Vec::new())?;
+        listing.into_output(place)
     })
     .await
 }
 
 /// Returns the name with a suffix for its kind.
-fn label(entry: &FolderEntry) -> String {
+fn entry_label(entry: &FolderEntry) -> String {
     let mark = match entry.kind() {
         kind if kind.is_file() => "",
         kind if kind.is_dir() => "/",
         kind if kind.is_symlink() => "@",
         _ => "?",
     };
-    format!("{}{mark}", one_line(&entry.name().to_string_lossy()))
+    format!("{}{mark}", escape_for_display(&entry.name().to_string_lossy()))
 }
 
 /// The requested range of entries.
 #[derive(Clone, Copy)]
-struct Window {
+struct ListWindow {
     /// The first entry, counting from 1.
     offset: u64,
     limit: u64,
 }
 
 /// Builds the text for a range of entries of a tree that is walked in order.
-struct Listing<'a> {
-    window: Window,
+struct DirListing<'a> {
+    window: ListWindow,
     depth: usize,
-    look: &'a Look<'a>,
+    look: &'a ReadTask<'a>,
     text: String,
     /// Entries visited so far, in the range or not.
-    met: u64,
+    visited: u64,
     shown: u64,
     /// Entries that the read rules hide unless the call names them.
     withheld: u64,
-    full: bool,
+    is_full: bool,
 }
 
-impl<'a> Listing<'a> {
-    fn new(window: Window, depth: u32, look: &'a Look<'a>) -> Self {
+impl<'a> DirListing<'a> {
+    fn new(window: ListWindow, depth: u32, look: &'a ReadTask<'a>) -> Self {
         let (text, depth) = (String::new(), depth as usize);
-        let (met, shown, withheld, full) = (0, 0, 0, false);
-        Self { window, depth, look, text, met, shown, withheld, full }
+        let (visited, shown, withheld, is_full) = (0, 0, 0, false);
+        Self { window, depth, look, text, visited, shown, withheld, is_full }
     }
 
     /// Returns the entries of a folder that may be listed, in any order.
-    fn entries(&mut self, place: &Located, folder: Folder) -> io::Result<Vec<FolderEntry>> {
+    fn visible_entries(
+        &mut self,
+        place: &ResolvedPath,
+        folder: OpenFolder,
+    ) -> io::Result<Vec<FolderEntry>> {
         let mut entries = folder.entries()?;
-        if !self.look.is_everything() {
-            entries.retain(|entry| self.shows(&place.join(entry.name())));
+        if !self.look.is_unfiltered() {
+            entries.retain(|entry| self.admit_entry(&place.join(entry.name())));
         }
         Ok(entries)
     }
 
     /// Whether an entry may be listed. Counts the entries that are visible only on request.
-    fn shows(&mut self, place: &Located) -> bool {
+    fn admit_entry(&mut self, place: &ResolvedPath) -> bool {
         let visibility = self.look.visibility(place);
         self.withheld += u64::from(visibility == Visibility::OnRequest);
         visibility == Visibility::Shown
@@ -114,48 +119,48 @@ impl<'a> Listing<'a> {
 
     /// Walks the entries of a folder; `above` are the labels of the folders between it and the
     /// start.
-    fn folder(
+    fn walk_folder(
         &mut self,
-        place: &Located,
+        place: &ResolvedPath,
         mut entries: Vec<FolderEntry>,
         above: &mut Vec<String>,
     ) -> Result<(), ToolError> {
-        stop::check(self.look.stop)?;
+        cancel::check_cancelled(self.look.stop)?;
         let at_the_bottom = above.len() + 1 >= self.depth;
-        if self.full && at_the_bottom {
-            self.met += entries.len() as u64;
+        if self.is_full && at_the_bottom {
+            self.visited += entries.len() as u64;
             return Ok(());
         }
         // After the range is full, entries are only counted, so their order does not matter.
-        if !self.full {
+        if !self.is_full {
             entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         }
         for entry in entries {
             if !entry.kind().is_dir() || at_the_bottom {
-                self.entry(&entry, "", above);
+                self.add_entry(&entry, "", above);
                 continue;
             }
             let below = place.join(entry.name());
-            match entry.open_folder().and_then(|folder| self.entries(&below, folder)) {
+            match entry.open_folder().and_then(|folder| self.visible_entries(&below, folder)) {
                 Ok(entries) => {
-                    self.entry(&entry, "", above);
-                    above.push(label(&entry));
-                    self.folder(&below, entries, above)?;
+                    self.add_entry(&entry, "", above);
+                    above.push(entry_label(&entry));
+                    self.walk_folder(&below, entries, above)?;
                     above.pop();
                 }
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                    self.entry(&entry, " (on another device)", above);
+                    self.add_entry(&entry, " (on another device)", above);
                 }
-                Err(_) => self.entry(&entry, " (cannot be read)", above),
+                Err(_) => self.add_entry(&entry, " (cannot be read)", above),
             }
         }
         Ok(())
     }
 
     /// Counts an entry, and writes it when it is in the range.
-    fn entry(&mut self, entry: &FolderEntry, note: &str, above: &[String]) {
-        self.met += 1;
-        if self.met < self.window.offset || self.full {
+    fn add_entry(&mut self, entry: &FolderEntry, note: &str, above: &[String]) {
+        self.visited += 1;
+        if self.visited < self.window.offset || self.is_full {
             return;
         }
         let before = self.text.len();
@@ -163,20 +168,20 @@ impl<'a> Listing<'a> {
             self.text.push_str(&format!("(Continuing inside {}.)\n", above.concat()));
         }
         self.text.extend(std::iter::repeat_n("  ", above.len()));
-        self.text.push_str(&label(entry));
+        self.text.push_str(&entry_label(entry));
         self.text.push_str(note);
         self.text.push('\n');
         if self.text.len() > MAX_BYTES {
             self.text.truncate(before);
-            self.full = true;
+            self.is_full = true;
             return;
         }
         self.shown += 1;
-        self.full = self.shown == self.window.limit;
+        self.is_full = self.shown == self.window.limit;
     }
 
-    fn finish(self, place: &Located) -> Result<Output, ToolError> {
-        let Self { window: Window { offset, .. }, met, shown, withheld, .. } = self;
+    fn into_output(self, place: &ResolvedPath) -> Result<Output, ToolError> {
+        let Self { window: ListWindow { offset, .. }, visited: met, shown, withheld, .. } = self;
         if shown == 0 && offset > 1 {
             return Err(ToolError::invalid(
                 "offset",
@@ -184,8 +189,8 @@ impl<'a> Listing<'a> {
             )
             .hint(format_args!("at this depth it has {met} entries")));
         }
-        let absolute = place.absolute().display().to_string();
-        let mut text = format!("Absolute path: {}\n{}", one_line(&absolute), self.text);
+        let absolute = place.absolute_path().display().to_string();
+        let mut text = format!("Absolute path: {}\n{}", escape_for_display(&absolute), self.text);
         let left = met - (offset - 1) - shown;
         if met == 0 && withheld == 0 {
             text.push_str("(The folder is empty.)\n");
@@ -198,7 +203,7 @@ impl<'a> Listing<'a> {
             text.push_str(&format!("({withheld} left out by the rules.)\n"));
         }
         text.pop();
-        let path = place.spelling();
+        let path = place.rule_path();
         Ok(Output::text(text)
             .metadata("path", path.as_str())
             .metadata("entries", shown)

@@ -2,17 +2,17 @@
 
 // The macro defines a type named like the function, so the module needs another name.
 mod edit;
+mod edit_target;
+mod line_numbering;
 mod list;
-mod numbering;
 mod patch;
-mod plan;
+mod patch_plan;
 mod read;
-mod target;
 mod write;
 
 pub use self::edit::{TextEdit, edit_file};
+pub use self::line_numbering::LineNumbering;
 pub use self::list::list_dir;
-pub use self::numbering::Numbering;
 pub use self::patch::{PatchText, apply_patch};
 pub use self::read::read_file;
 pub use self::write::write_file;

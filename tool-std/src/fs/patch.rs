@@ -11,38 +11,43 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tool_sdk::{
-    Context, Located, Output, RiskClass, Sight, State, Subject, ToolError, Workspace,
+    Context, Output, ResolvedPath, RiskClass, Sight, State, Subject, ToolError, Workspace,
     WorkspacePath, tool,
 };
 
-use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Reason, Section, verified};
-use super::target::{Named, is_link, is_of_a_file, patience, preview};
-use crate::diff::Diff;
-use crate::patch::{self, Pass, Patch, parse};
-use crate::stop;
-use crate::text::lines::range_in;
+use super::edit_target::{
+    RequestedFile, check_file_path, is_link, preview_deadline, preview_or_error,
+};
+use super::patch_plan::{
+    FileOperation, MAX_PREVIEW, PatchPlan, PatchedFile, PlanOptions, ResolvedSection,
+    with_verification_error,
+};
+use crate::cancel;
+use crate::diff::UnifiedDiff;
+use crate::patch::{self, MatchPass, ParsedPatch, parse};
+use crate::text::lines::subslice_range;
 
 /// The environment id that a patch may use for this machine.
-const HERE: &str = "local";
+const LOCAL_ENVIRONMENT: &str = "local";
 
 /// The text of a patch, and the paths that it names.
 #[derive(Clone, Debug)]
 pub struct PatchText {
     text: String,
     /// In the order of the patch; empty when the patch is invalid.
-    parts: Vec<Part>,
+    parts: Vec<PatchTarget>,
 }
 
 /// The paths of one section of the patch.
 #[derive(Clone, Debug)]
-struct Part {
+struct PatchTarget {
     /// The range of the section in the text.
     source: Range<usize>,
     from: WorkspacePath,
     /// The new path, when the file is moved.
     to: Option<WorkspacePath>,
     /// Whether the section removes the file from its current path.
-    goes: bool,
+    is_removed: bool,
 }
 
 /// Change several files with one patch: all of them, or none.
@@ -71,8 +76,8 @@ struct Part {
     destructive,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = subjects),
-    display(name = "Patch", summary = "Applying a patch", preview = shown_before),
+    approval(subjects = approval_resources),
+    display(name = "Patch", summary = "Applying a patch", preview = approval_preview),
     aliases("applypatch"),
     example = r#"{"input": "*** Begin Patch\n*** Add File: a.txt\n+One line.\n*** End Patch"}"#
 )]
@@ -82,24 +87,25 @@ pub async fn apply_patch(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let places = input.locate(&workspace)?;
-    let locks = workspace.lock(&places).await;
+    let places = input.resolve_paths(&workspace)?;
+    let locks = workspace.lock_files(&places).await;
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
-        stop::check(stop)?;
+        cancel::check_cancelled(stop)?;
         let stopped = || stop.is_stopped();
-        let reason = Reason { is_shown: false, stopped: &stopped, drafts_in: Some(&workspace) };
-        let plan = input.plan((places, &workspace, &sight), &reason)?;
+        let reason =
+            PlanOptions { is_preview: false, is_cancelled: &stopped, stage_in: Some(&workspace) };
+        let plan = input.build_plan((places, &workspace, &sight), &reason)?;
         stop.hold()?;
-        plan.changes.apply(|| stop.is_stopped())?;
-        Ok(report(&plan.done))
+        plan.changes.commit(|| stop.is_stopped())?;
+        Ok(format_report(&plan.files))
     })
     .await
 }
 
 /// Parses the patch and checks everything that needs no file access.
-fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
+fn parse_and_verify(text: &str) -> Result<ParsedPatch<'_>, ToolError> {
     if text.trim().is_empty() {
         // Models were trained on the name `patchText`; the message adds the name that is used here.
         return Err(ToolError::invalid_args("patchText is required: `input` is empty"));
@@ -107,37 +113,38 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
     let patch =
         parse(text).map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
     patch.verify().map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
-    if let Some(environment) = patch.environment.filter(|name| *name != HERE) {
+    if let Some(environment) = patch.environment.filter(|name| *name != LOCAL_ENVIRONMENT) {
         let message = format_args!("there is no environment `{environment}` here");
         return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
     }
-    patch.sections.iter().flat_map(patch::Section::paths).try_for_each(is_of_a_file)?;
+    patch.sections.iter().flat_map(patch::PatchSection::paths).try_for_each(check_file_path)?;
     Ok(patch)
 }
 
-fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
+fn approval_resources(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
     if args.input.parts.is_empty() {
         // An invalid patch touches nothing; the call fails with the reason.
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
-    args.input.parts.iter().flat_map(|part| part.touched(cx)).collect()
+    args.input.parts.iter().flat_map(|part| part.approval_resources(cx)).collect()
 }
 
-fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+fn approval_preview(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diffs = || {
         let workspace = cx.state::<Workspace>()?;
-        let places = args.input.locate(&workspace)?;
-        let reason = Reason { is_shown: true, stopped: &patience(cx), drafts_in: None };
+        let places = args.input.resolve_paths(&workspace)?;
+        let reason =
+            PlanOptions { is_preview: true, is_cancelled: &preview_deadline(cx), stage_in: None };
         let there = (places, &*workspace, &cx.sight("read"));
-        Ok(together(&args.input.plan(there, &reason)?.done))
+        Ok(combined_diff(&args.input.build_plan(there, &reason)?.files))
     };
-    preview(diffs(), args.input.paths(), cx)
+    preview_or_error(diffs(), args.input.paths(), cx)
 }
 
-impl Part {
-    fn touched(&self, cx: &Context) -> Vec<Subject> {
+impl PatchTarget {
+    fn approval_resources(&self, cx: &Context) -> Vec<Subject> {
         match &self.to {
-            None if self.goes => self.from.removed(cx),
+            None if self.is_removed => self.from.removed(cx),
             None => self.from.written(cx),
             Some(to) => [self.from.written(cx), to.written(cx)].concat(),
         }
@@ -150,33 +157,33 @@ impl PatchText {
     }
 
     /// Plans the changes; `places` are the resolved paths, in the order of [`paths`](Self::paths).
-    fn plan(
+    fn build_plan(
         &self,
-        (places, workspace, sight): (Vec<Located>, &Workspace, &Sight),
-        reason: &Reason<'_>,
-    ) -> Result<Plan, ToolError> {
+        (places, workspace, sight): (Vec<ResolvedPath>, &Workspace, &Sight),
+        reason: &PlanOptions<'_>,
+    ) -> Result<PatchPlan, ToolError> {
         if self.parts.is_empty() {
-            verified(sound(&self.text))?;
+            with_verification_error(parse_and_verify(&self.text))?;
         }
         let mut places = places.into_iter();
         let mut named = |path| match places.next() {
-            Some(place) => Ok(Named::new(path, place, workspace, sight)),
+            Some(place) => Ok(RequestedFile::new(path, place, workspace, sight)),
             None => Err(ToolError::internal("unresolved path")),
         };
         let sections = self.parts.iter().map(|part| {
             let (from, to) = (named(&part.from)?, part.to.as_ref().map(&mut named).transpose()?);
-            Ok(Section { source: &self.text[part.source.clone()], from, to })
+            Ok(ResolvedSection { source: &self.text[part.source.clone()], from, to })
         });
-        Plan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, reason)
+        PatchPlan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, reason)
     }
 
     /// Rejects a section that removes a file through a symbolic link, because the link would dangle
     /// afterwards.
-    fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
+    fn reject_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
         // A dangling link is deleted itself.
         let leads =
-            |path: &&WorkspacePath| path.is_link(workspace) && !leads_nowhere(path, workspace);
-        let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
+            |path: &&WorkspacePath| path.is_link(workspace) && !is_dangling_link(path, workspace);
+        let mut goes = self.parts.iter().filter(|part| part.is_removed).map(|part| &part.from);
         let Some(link) = goes.find(leads) else { return Ok(()) };
         let target = link.locate(workspace)?.display();
         Err(ToolError::failed(format_args!("`{link}` is a symbolic link to `{target}`"))
@@ -184,15 +191,18 @@ impl PatchText {
     }
 
     /// Resolves the paths. Fails when two paths name one file or one is below another.
-    fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
-        verified(self.places(workspace))
+    fn resolve_paths(&self, workspace: &Workspace) -> Result<Vec<ResolvedPath>, ToolError> {
+        with_verification_error(self.resolve_distinct_paths(workspace))
     }
 
-    fn places(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
+    fn resolve_distinct_paths(
+        &self,
+        workspace: &Workspace,
+    ) -> Result<Vec<ResolvedPath>, ToolError> {
         let mut seen = HashMap::new();
         let locate = |path| {
             let place = WorkspacePath::locate(path, workspace)?;
-            if seen.insert(place.absolute().into_os_string(), path).is_none() {
+            if seen.insert(place.absolute_path().into_os_string(), path).is_none() {
                 return Ok(place);
             }
             Err(ToolError::invalid_args(format_args!(
@@ -200,11 +210,11 @@ impl PatchText {
             ))
             .hint("put all changes of one file into one section"))
         };
-        let places: Vec<Located> = self.paths().map(locate).collect::<Result<_, _>>()?;
-        self.refuse_links(workspace)?;
+        let places: Vec<ResolvedPath> = self.paths().map(locate).collect::<Result<_, _>>()?;
+        self.reject_links(workspace)?;
         let mut folders = HashSet::new();
         for (path, place) in self.paths().zip(&places) {
-            for folder in place.absolute().ancestors().skip(1).map(Path::as_os_str) {
+            for folder in place.absolute_path().ancestors().skip(1).map(Path::as_os_str) {
                 // Sibling files share their parent folders.
                 if folders.contains(folder) {
                     break;
@@ -223,31 +233,31 @@ impl PatchText {
 }
 
 /// Whether the path is a symbolic link without a target.
-fn leads_nowhere(path: &WorkspacePath, workspace: &Workspace) -> bool {
+fn is_dangling_link(path: &WorkspacePath, workspace: &Workspace) -> bool {
     path.locate(workspace).is_ok_and(|place| is_link(&place))
 }
 
-fn report(done: &[Done]) -> Output {
+fn format_report(done: &[PatchedFile]) -> Output {
     let mut text = "Success. Updated the following files:".to_owned();
     let mut listed: Vec<(char, &str)> =
-        done.iter().map(|done| (done.operation.letter(), &*done.path)).collect();
+        done.iter().map(|done| (done.operation.status_letter(), &*done.path)).collect();
     listed.sort_by_key(|(letter, _)| "AMD".find(*letter));
     for (letter, path) in listed {
         let _ = write!(text, "\n{letter} {path}");
     }
     // The match strategy is reported only for files that may be read.
-    let told = done.iter().filter(|done| done.diff.counts().is_some());
+    let told = done.iter().filter(|done| done.diff.line_counts().is_some());
     let pass = told.map(|done| done.pass).max();
-    if pass > Some(Pass::Exact) {
+    if pass > Some(MatchPass::Exact) {
         text.push_str("\nNote: some quoted lines differed from the file in blanks or ");
         text.push_str("typographic characters; verify the result.");
     }
     for done in done {
-        if let Some(was) = done.was {
+        if let Some(was) = done.encoding_note {
             let _ = write!(text, "\nNote: {} {was}.", done.path);
         }
     }
-    let mut shown = together(done);
+    let mut shown = combined_diff(done);
     shown["type"] = "diff".into();
     let mut output = Output::text(text)
         .metadata("files", done.iter().map(|done| &*done.path).collect::<Vec<_>>())
@@ -255,28 +265,28 @@ fn report(done: &[Done]) -> Output {
     if let Some(pass) = pass {
         output = output.metadata("match_strategy", pass.as_str());
     }
-    match counts(done) {
+    match total_counts(done) {
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
     }
 }
 
 /// Sums the added and removed lines; `None` when the content of a file may not be revealed.
-fn counts(done: &[Done]) -> Option<(usize, usize)> {
-    done.iter().map(|done| done.diff.counts()).try_fold((0, 0), |(added, removed), more| {
+fn total_counts(done: &[PatchedFile]) -> Option<(usize, usize)> {
+    done.iter().map(|done| done.diff.line_counts()).try_fold((0, 0), |(added, removed), more| {
         let more = more?;
         Some((added + more.0, removed + more.1))
     })
 }
 
 /// Combines all diffs into one, with the paths and counts of each file.
-fn together(done: &[Done]) -> Value {
+fn combined_diff(done: &[PatchedFile]) -> Value {
     let len: usize = done.iter().map(|done| done.diff.diff.unified.len()).sum();
     let mut unified = String::with_capacity(len.min(MAX_PREVIEW));
     let mut left_out = 0;
     for done in done {
-        let Diff { unified: diff, added, removed } = &done.diff.diff;
-        let is_same = added + removed == 0 && done.operation == Operation::Update;
+        let UnifiedDiff { unified: diff, added, removed } = &done.diff.diff;
+        let is_same = added + removed == 0 && done.operation == FileOperation::Update;
         let is_made = !diff.is_empty() || is_same;
         match is_made && unified.len() + diff.len() <= MAX_PREVIEW {
             true => unified.push_str(diff),
@@ -286,9 +296,9 @@ fn together(done: &[Done]) -> Value {
     if left_out > 0 {
         let _ = writeln!(unified, "[the diffs of {left_out} more files]");
     }
-    let file = |done: &Done| {
-        let counts = done.diff.counts();
-        let moved_to = (done.operation == Operation::Move).then_some(done.path.as_str());
+    let file = |done: &PatchedFile| {
+        let counts = done.diff.line_counts();
+        let moved_to = (done.operation == FileOperation::Move).then_some(done.path.as_str());
         let told = [
             Some(("type", "diff".into())),
             Some(("operation", done.operation.as_str().into())),
@@ -307,7 +317,7 @@ fn together(done: &[Done]) -> Value {
         ("unified", Value::from(unified)),
         ("files", done.iter().map(file).collect()),
     ]);
-    if let Some((added, removed)) = counts(done) {
+    if let Some((added, removed)) = total_counts(done) {
         all["added"] = added.into();
         all["removed"] = removed.into();
     }
@@ -317,13 +327,13 @@ fn together(done: &[Done]) -> Value {
 impl<T: Into<String>> From<T> for PatchText {
     fn from(text: T) -> Self {
         let text = text.into();
-        let part = |section: &patch::Section<'_>| Part {
-            source: range_in(&text, section.source),
+        let part = |section: &patch::PatchSection<'_>| PatchTarget {
+            source: subslice_range(&text, section.source),
             from: section.path.into(),
-            to: section.moves_to.map(WorkspacePath::from),
-            goes: section.goes,
+            to: section.move_to.map(WorkspacePath::from),
+            is_removed: section.is_removed,
         };
-        let parts = match sound(&text) {
+        let parts = match parse_and_verify(&text) {
             Ok(patch) => patch.sections.iter().map(part).collect(),
             Err(_) => Vec::new(),
         };

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 use tool_sdk::{
-    Changes, Context, Output, RiskClass, State, Stop, Subject, ToolError, Workspace, WorkspacePath,
-    tool,
+    Context, FileTransaction, Output, RiskClass, State, Stop, Subject, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
-use super::target::{Named, Target, counts, display, is_of_a_file, preview};
-use crate::diff::Detail;
-use crate::stop;
+use super::edit_target::{
+    EditTarget, RequestedFile, check_file_path, diff_display, format_counts, preview_or_error,
+};
+use crate::cancel;
+use crate::diff::DiffDetail;
 
 /// Write a file as a whole: make it, or replace all that it says.
 ///
@@ -21,13 +23,13 @@ use crate::stop;
     idempotent,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = subjects),
+    approval(subjects = approval_resources),
     display(
         name = "Write",
         primary = path,
         show(path),
         summary = "Writing {path}",
-        preview = shown_before,
+        preview = approval_preview,
     ),
     aliases("write"),
     parallel = by(path),
@@ -42,59 +44,59 @@ pub async fn write_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    is_of_a_file(path.as_str())?;
+    check_file_path(path.as_str())?;
     let place = path.locate(&workspace)?;
-    let locks = workspace.lock([&place]).await;
+    let locks = workspace.lock_files([&place]).await;
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
-        stop::check(stop)?;
-        let target = Named::new(&path, place, &workspace, &sight).shown()?;
-        let text = target.fitting(content);
-        write(target, text, stop)
+        cancel::check_cancelled(stop)?;
+        let target = RequestedFile::new(&path, place, &workspace, &sight).previewed_or_read()?;
+        let text = target.match_line_endings(content);
+        replace_file(target, text, stop)
     })
     .await
 }
 
-fn write(target: Target, text: String, stop: &Stop) -> Result<Output, ToolError> {
-    let diff = target.diff(Some(&text), Detail::Shown);
+fn replace_file(target: EditTarget, text: String, stop: &Stop) -> Result<Output, ToolError> {
+    let diff = target.diff(Some(&text), DiffDetail::Full);
     let (did, operation) = match (target.exists(), diff.diff.unified.is_empty()) {
         (false, _) => ("Created", "create"),
         (true, false) => ("Overwrote", "write"),
         (true, true) => ("Rewrote", "write"),
     };
-    let (path, spelling, created) = (target.path(), target.spelling(), !target.exists());
-    let note = target.was();
+    let (path, spelling, created) = (target.display_path(), target.spelling(), !target.exists());
+    let note = target.encoding_note();
     stop.hold()?;
-    target.change(Changes::new(), Some(text)).apply(|| stop.is_stopped())?;
+    target.add_change(FileTransaction::new(), Some(text)).commit(|| stop.is_stopped())?;
     let output = Output::text(format!(
         "{did} `{path}`{}.{}",
-        counts(&diff),
+        format_counts(&diff),
         note.map(|was| format!("\nNote: the file {was}.")).unwrap_or_default()
     ))
     .metadata("path", spelling)
     .metadata("created", created)
-    .display(display(operation, &diff));
-    Ok(match diff.counts() {
+    .display(diff_display(operation, &diff));
+    Ok(match diff.line_counts() {
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
     })
 }
 
-fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
-    match is_of_a_file(args.path.as_str()) {
+fn approval_resources(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
+    match check_file_path(args.path.as_str()) {
         Ok(()) => args.path.written(cx),
         // An invalid path touches nothing; the call fails with the reason.
         Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
     }
 }
 
-fn shown_before(args: &WriteFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+fn approval_preview(args: &WriteFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diff = || {
-        is_of_a_file(args.path.as_str())?;
-        let target = Named::by(&args.path, cx)?.show()?;
-        let text = target.fitting(args.content.clone());
-        Ok(target.diff(Some(&text), Detail::Shown).to_json())
+        check_file_path(args.path.as_str())?;
+        let target = RequestedFile::resolve(&args.path, cx)?.read_for_preview()?;
+        let text = target.match_line_endings(args.content.clone());
+        Ok(target.diff(Some(&text), DiffDetail::Full).to_json())
     };
-    preview(diff(), [&args.path], cx)
+    preview_or_error(diff(), [&args.path], cx)
 }

@@ -7,7 +7,7 @@ use tool_sdk::mcp::{ServerManager, ServerStatus};
 use tool_sdk::{Context, Output, State, ToolError, tool};
 
 /// The maximum number of bytes of a server's standard error that are shown.
-const MOST_STDERR: usize = 4000;
+const MAX_STDERR: usize = 4000;
 
 /// Show how the servers are whose tools are used: whether they answer, what went wrong last,
 /// what is odd about their tools, and what they wrote to standard error.
@@ -43,11 +43,11 @@ pub async fn debug_mcp_server(
     }
     let statuses: Vec<ServerStatus> =
         statuses.into_iter().map(|status| status.visible_to_session(cx.session())).collect();
-    let text = statuses.iter().map(shown).collect::<Vec<_>>().join("\n\n");
+    let text = statuses.iter().map(format_status).collect::<Vec<_>>().join("\n\n");
     Ok(Output::text(text).display(json!(statuses)))
 }
 
-fn shown(status: &ServerStatus) -> String {
+fn format_status(status: &ServerStatus) -> String {
     let state = match (status.enabled, status.connected) {
         (false, _) => "switched off",
         (true, false) => "not connected",
@@ -62,7 +62,7 @@ fn shown(status: &ServerStatus) -> String {
     }
     let stderr = status.stderr.trim_end();
     if !stderr.is_empty() {
-        let start = stderr.ceil_char_boundary(stderr.len().saturating_sub(MOST_STDERR));
+        let start = stderr.ceil_char_boundary(stderr.len().saturating_sub(MAX_STDERR));
         let _ = write!(text, "\nstandard error:\n{}", &stderr[start..]);
     }
     text

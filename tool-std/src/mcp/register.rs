@@ -11,8 +11,8 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::process::sandbox::SandboxPolicy;
 use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
 
-use super::confinement::{self, Wish};
-use super::variables;
+use super::env_vars;
+use super::sandbox_request::{self, SandboxRequest};
 
 /// Use the tools of another server of the Model Context Protocol.
 ///
@@ -27,9 +27,9 @@ use super::variables;
         primary = name,
         show(name, command, args),
         summary = "Adding the server {name}",
-        preview = shown
+        preview = approval_preview
     ),
-    approval(required = is_asked, subjects = touched, dangerous = is_dangerous),
+    approval(required = requires_approval, subjects = approval_resources, dangerous = is_dangerous),
     parallel = exclusive,
     timeout = "90s",
     example = r#"{"name": "time", "command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}"#
@@ -61,19 +61,19 @@ pub async fn register_mcp_server(
     upstreams: State<ServerManager>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let plan = Plan {
+    let plan = ServerRequest {
         name: &name,
         command: command.as_deref(),
         args: args.as_deref().unwrap_or_default(),
         env: env.as_deref().unwrap_or_default(),
         url: url.as_deref(),
-        wish: Wish {
+        sandbox: SandboxRequest {
             mode: sandbox.as_deref(),
             level: sandbox_level.as_deref(),
             network: sandbox_network,
         },
     };
-    upstreams.add(plan.upstream(cx)?).map_err(wrong)?;
+    upstreams.add(plan.server_config(cx)?).map_err(invalid_args)?;
     match upstreams.connect(&name).await {
         Ok(status) => {
             cx.emit("mcp_server_registered", json!({ "server": name, "tools": status.tools }));
@@ -96,29 +96,29 @@ pub async fn register_mcp_server(
     }
 }
 
-fn wrong(error: InvalidServerConfig) -> ToolError {
+fn invalid_args(error: InvalidServerConfig) -> ToolError {
     ToolError::invalid_args(error)
 }
 
 /// The arguments of a call.
-struct Plan<'a> {
+struct ServerRequest<'a> {
     name: &'a str,
     command: Option<&'a str>,
     args: &'a [String],
     env: &'a [String],
     url: Option<&'a str>,
-    wish: Wish<'a>,
+    sandbox: SandboxRequest<'a>,
 }
 
-impl<'a> Plan<'a> {
-    fn of(args: &'a RegisterMcpServerArgs) -> Self {
+impl<'a> ServerRequest<'a> {
+    fn from_args(args: &'a RegisterMcpServerArgs) -> Self {
         Self {
             name: &args.name,
             command: args.command.as_deref(),
             args: args.args.as_deref().unwrap_or_default(),
             env: args.env.as_deref().unwrap_or_default(),
             url: args.url.as_deref(),
-            wish: Wish {
+            sandbox: SandboxRequest {
                 mode: args.sandbox.as_deref(),
                 level: args.sandbox_level.as_deref(),
                 network: args.sandbox_network,
@@ -128,27 +128,27 @@ impl<'a> Plan<'a> {
 
     /// Returns the sandbox policy of the server process. The request comes from a model, so the
     /// server is confined at least as strictly as commands are.
-    fn policy(&self, cx: &Context) -> Result<SandboxPolicy, ToolError> {
-        self.wish.within(&SandboxPolicy::of_session(cx.session()))
+    fn sandbox_policy(&self, cx: &Context) -> Result<SandboxPolicy, ToolError> {
+        self.sandbox.narrow_policy(&SandboxPolicy::of_session(cx.session()))
     }
 
     /// Returns the server's configuration, if it is valid and the program exists.
-    fn upstream(&self, cx: &Context) -> Result<ServerConfig, ToolError> {
+    fn server_config(&self, cx: &Context) -> Result<ServerConfig, ToolError> {
         let reach = match (self.command, self.url) {
-            (Some(command), None) => self.launch(command, cx)?,
-            (None, Some(url)) => match self.wish.said() {
+            (Some(command), None) => self.launch_config(command, cx)?,
+            (None, Some(url)) => match self.sandbox.first_argument() {
                 Some(name) => {
                     let words = format_args!("`{name}` does nothing beside `url`");
                     return Err(ToolError::invalid_args(words));
                 }
-                None => HttpEndpoint::new(url).map_err(wrong)?.into(),
+                None => HttpEndpoint::new(url).map_err(invalid_args)?.into(),
             },
             _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
         };
-        let upstream = ServerConfig::new(self.name, reach).map_err(wrong)?;
-        cx.state::<ServerManager>()?.check_name(&upstream).map_err(wrong)?;
-        match self.command.map(|command| (command, Program::of(command))) {
-            Some((command, Program::Missing)) => {
+        let upstream = ServerConfig::new(self.name, reach).map_err(invalid_args)?;
+        cx.state::<ServerManager>()?.check_name(&upstream).map_err(invalid_args)?;
+        match self.command.map(|command| (command, ProgramLookup::find(command))) {
+            Some((command, ProgramLookup::Missing)) => {
                 Err(ToolError::unavailable(format_args!("there is no program `{command}`"))
                     .hint("check the command, and whether it is installed"))
             }
@@ -158,14 +158,14 @@ impl<'a> Plan<'a> {
 
     /// Returns the launch configuration. The program gets only the variables of every child process
     /// and those that are validated as harmless.
-    fn launch(&self, command: &str, cx: &Context) -> Result<TransportConfig, ToolError> {
-        let program = Program::of(command);
-        let policy = self.policy(cx)?;
-        confinement::is_held(&policy)?;
+    fn launch_config(&self, command: &str, cx: &Context) -> Result<TransportConfig, ToolError> {
+        let program = ProgramLookup::find(command);
+        let policy = self.sandbox_policy(cx)?;
+        sandbox_request::check_enforceable(&policy)?;
         let launch =
-            ServerCommand::new(program.or(command), self.args.iter().cloned()).sandbox(policy);
+            ServerCommand::new(program.path_or(command), self.args.iter().cloned()).sandbox(policy);
         let add = |launch: ServerCommand, (name, value)| launch.env(name, value);
-        Ok(variables::checked(self.env)?.into_iter().fold(launch, add).into())
+        Ok(env_vars::validate_variables(self.env)?.into_iter().fold(launch, add).into())
     }
 
     /// The command line as the call gave it.
@@ -175,23 +175,23 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the address without the values of the query, which may be secrets.
-    fn address(&self) -> Option<String> {
+    fn display_address(&self) -> Option<String> {
         let url = self.url?;
         Some(HttpEndpoint::new(url).map_or_else(|wrong| wrong.value, |address| address.to_string()))
     }
 }
 
 /// The result of looking up the program of a command.
-enum Program {
+enum ProgramLookup {
     Found(String),
     Missing,
     /// The result depends on the working directory, or the path is not valid UTF-8.
     Unknown,
 }
 
-impl Program {
-    /// Looks the program up in the `PATH` of child processes; no requested variable can change it.
-    fn of(command: &str) -> Self {
+impl ProgramLookup {
+    /// Looks the program up in the `MCP_PATH` of child processes; no requested variable can change it.
+    fn find(command: &str) -> Self {
         let env = ChildEnv::from_host();
         if !cfg!(unix) || env.find_program("sh").is_none() {
             return Self::Unknown;
@@ -205,19 +205,19 @@ impl Program {
         }
     }
 
-    fn file(&self) -> Option<&str> {
+    fn found_path(&self) -> Option<&str> {
         match self {
             Self::Found(file) => Some(file),
             Self::Missing | Self::Unknown => None,
         }
     }
 
-    fn or<'a>(&'a self, command: &'a str) -> &'a str {
-        self.file().unwrap_or(command)
+    fn path_or<'a>(&'a self, command: &'a str) -> &'a str {
+        self.found_path().unwrap_or(command)
     }
 }
 
-fn is_asked(_: &RegisterMcpServerArgs, _: &Context) -> bool {
+fn requires_approval(_: &RegisterMcpServerArgs, _: &Context) -> bool {
     true
 }
 
@@ -228,11 +228,11 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
 
 /// The resources for the permission rules: the command line or the address. An invalid server is
 /// denied without asking for approval.
-fn touched(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
-    let plan = Plan::of(args);
+fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
+    let plan = ServerRequest::from_args(args);
     let argv = plan.argv();
-    let own = Subject::new(plan.address().unwrap_or_else(|| argv.join(" ")));
-    let own = match plan.upstream(cx) {
+    let own = Subject::new(plan.display_address().unwrap_or_else(|| argv.join(" ")));
+    let own = match plan.server_config(cx) {
         Ok(_) => own,
         Err(error) => own.refused(&error),
     };
@@ -257,17 +257,20 @@ fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
 
 /// The approval preview: command, arguments, resolved program, variables and sandbox, which
 /// together determine what runs.
-fn shown(args: &RegisterMcpServerArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let plan = Plan::of(args);
-    let program = plan.command.map(Program::of);
-    let policy = plan.command.map(|_| plan.policy(cx)).transpose()?;
+fn approval_preview(
+    args: &RegisterMcpServerArgs,
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    let plan = ServerRequest::from_args(args);
+    let program = plan.command.map(ProgramLookup::find);
+    let policy = plan.command.map(|_| plan.sandbox_policy(cx)).transpose()?;
     Ok(Some(json!({
         "command": plan.command,
         "args": plan.args,
-        "program": program.as_ref().and_then(Program::file),
-        "env": variables::shown(plan.env),
-        "url": plan.address(),
-        "sandbox": policy.as_ref().map(confinement::shown),
+        "program": program.as_ref().and_then(ProgramLookup::found_path),
+        "env": env_vars::display_variables(plan.env),
+        "url": plan.display_address(),
+        "sandbox": policy.as_ref().map(sandbox_request::describe_policy),
     })))
 }
 
@@ -334,8 +337,11 @@ mod tests {
             ("https://a.example/mcp?key=s3cret", "https://a.example/mcp?key=[hidden]"),
             ("https://ada:s3cret@a.example/", "https://a.example/"),
         ] {
-            let args = RegisterMcpServerArgs { url: Some(url.to_owned()), ..nothing() };
-            assert_eq!(Plan::of(&args).address().as_deref(), Some(expected));
+            let args = RegisterMcpServerArgs { url: Some(url.to_owned()), ..empty_args() };
+            assert_eq!(
+                ServerRequest::from_args(&args).display_address().as_deref(),
+                Some(expected)
+            );
             assert!(!shown_text(&args).contains("s3cret"));
         }
     }
@@ -352,7 +358,7 @@ mod tests {
         assert!(!shown.contains("s3cret") && shown.contains("\"command\":\"y\""), "{shown}");
     }
 
-    fn nothing() -> RegisterMcpServerArgs {
+    fn empty_args() -> RegisterMcpServerArgs {
         RegisterMcpServerArgs {
             name: "x".to_owned(),
             command: None,
@@ -371,8 +377,8 @@ mod tests {
     fn preview_shows_the_program_and_its_variables() {
         let env = ["RUST_LOG=debug", "PATH=/tmp/evil"].map(str::to_owned).to_vec();
         let command = Some("sh".to_owned());
-        let args = RegisterMcpServerArgs { command, env: Some(env), ..nothing() };
-        let shown = shown(&args, &tool_sdk::testing::context()).unwrap().unwrap();
+        let args = RegisterMcpServerArgs { command, env: Some(env), ..empty_args() };
+        let shown = approval_preview(&args, &tool_sdk::testing::context()).unwrap().unwrap();
         assert_eq!(shown["env"], json!(["RUST_LOG=debug", "PATH"]));
         let program = shown["program"].as_str().unwrap();
         assert!(program.starts_with('/') && program.ends_with("/sh"), "{program}");
@@ -389,9 +395,9 @@ mod tests {
                 command: Some("sh".to_owned()),
                 sandbox: owned(mode),
                 sandbox_level: owned(level),
-                ..nothing()
+                ..empty_args()
             };
-            shown(&args, &cx).unwrap().unwrap()["sandbox"].as_str().unwrap().to_owned()
+            approval_preview(&args, &cx).unwrap().unwrap()["sandbox"].as_str().unwrap().to_owned()
         };
         assert_eq!(asked(None, None), "off");
         let words = asked(Some("best_effort"), None);
@@ -399,8 +405,8 @@ mod tests {
         let words = asked(Some("required"), Some("read_only"));
         assert!(words.starts_with("required, read_only: "), "{words}");
         let url = Some("https://a.example/".to_owned());
-        let args = RegisterMcpServerArgs { url, ..nothing() };
-        assert!(shown(&args, &cx).unwrap().unwrap()["sandbox"].is_null());
+        let args = RegisterMcpServerArgs { url, ..empty_args() };
+        assert!(approval_preview(&args, &cx).unwrap().unwrap()["sandbox"].is_null());
     }
 
     // No helper can be started here, so nothing is held.
@@ -471,7 +477,7 @@ mod tests {
 
     fn shown_text(args: &RegisterMcpServerArgs) -> String {
         let cx = tool_sdk::testing::context();
-        format!("{:?} {:?}", shown(args, &cx), touched(args, &cx))
+        format!("{:?} {:?}", approval_preview(args, &cx), approval_resources(args, &cx))
     }
 
     // F72, CH2: a server is not started when the rules for commands deny its command line.

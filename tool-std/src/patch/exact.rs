@@ -6,29 +6,29 @@
 
 use memchr::memchr;
 
-use super::apply::Updated;
-use super::writer::Writer;
-use super::{Chunk, ChunkLine, Pass};
+use super::apply::PatchedText;
+use super::writer::PatchWriter;
+use super::{ChunkLine, MatchPass, UpdateChunk};
 use crate::text::lines::{find_lf, split_bom};
 
 /// Applies `chunks` to `old`, if each of them quotes lines that end with LF and all are found;
 /// otherwise returns `None`, and the slow path decides.
-pub(super) fn exactly(old: &str, chunks: &[Chunk<'_>]) -> Option<Updated> {
+pub(super) fn apply_exact(old: &str, chunks: &[UpdateChunk<'_>]) -> Option<PatchedText> {
     let (bom, body) = split_bom(old);
     if memchr(b'\r', body.as_bytes()).is_some() {
         return None;
     }
-    let mut walk = Walk::over(body);
-    let mut out = Writer::new(bom, body, chunks.len());
+    let mut walk = LineCursor::at_start(body);
+    let mut out = PatchWriter::new(bom, body, chunks.len());
     for chunk in chunks.iter() {
         for context in &chunk.contexts {
-            walk.find(&[ChunkLine::Keep(context)])?;
+            walk.seek_lines(&[ChunkLine::Keep(context)])?;
             walk.at += context.len() + 1;
         }
         if chunk.end_of_file {
             return None;
         }
-        walk.find(&chunk.lines)?;
+        walk.seek_lines(&chunk.lines)?;
         for line in &chunk.lines {
             match line {
                 ChunkLine::Keep(text) => walk.at += text.len() + 1,
@@ -39,39 +39,39 @@ pub(super) fn exactly(old: &str, chunks: &[Chunk<'_>]) -> Option<Updated> {
                 }
                 ChunkLine::Add(text) => {
                     out.copy_to(walk.at);
-                    out.add(text);
+                    out.add_line(text);
                 }
             }
         }
     }
     out.copy_to(body.len());
-    Some(out.finish(Pass::Exact))
+    Some(out.finish(MatchPass::Exact))
 }
 
 /// A cursor over the lines of a text with LF line endings.
-struct Walk<'t> {
+struct LineCursor<'t> {
     text: &'t [u8],
     /// The start of the current line.
     at: usize,
     /// The number of bytes that may be compared in vain. A repetitive text is left to the slow
     /// path, which has a budget.
-    spare: usize,
+    compare_budget: usize,
 }
 
-impl<'t> Walk<'t> {
-    fn over(text: &'t str) -> Self {
-        Self { text: text.as_bytes(), at: 0, spare: 4 * text.len() }
+impl<'t> LineCursor<'t> {
+    fn at_start(text: &'t str) -> Self {
+        Self { text: text.as_bytes(), at: 0, compare_budget: 4 * text.len() }
     }
 
     /// Moves to the first position where the old lines match.
-    fn find(&mut self, lines: &[ChunkLine<'_>]) -> Option<()> {
-        let mut old = lines.iter().filter_map(|line| line.before()).map(str::as_bytes);
+    fn seek_lines(&mut self, lines: &[ChunkLine<'_>]) -> Option<()> {
+        let mut old = lines.iter().filter_map(|line| line.old_text()).map(str::as_bytes);
         // A chunk that only adds lines belongs to the end of the file.
         let first = old.next()?;
         loop {
             let rest = &self.text[self.at..];
-            if let Some(after) = behind(rest, first)
-                && self.stand(after, old.clone())?
+            if let Some(after) = strip_line(rest, first)
+                && self.match_lines(after, old.clone())?
             {
                 return Some(());
             }
@@ -80,15 +80,16 @@ impl<'t> Walk<'t> {
     }
 
     /// Whether the text continues with these lines; `None` when the budget is used up.
-    fn stand<'l>(
+    fn match_lines<'l>(
         &mut self,
         mut rest: &[u8],
         lines: impl Iterator<Item = &'l [u8]>,
     ) -> Option<bool> {
         let len = rest.len();
         for line in lines {
-            let Some(after) = behind(rest, line) else {
-                self.spare = self.spare.checked_sub(len - rest.len() + line.len())?;
+            let Some(after) = strip_line(rest, line) else {
+                self.compare_budget =
+                    self.compare_budget.checked_sub(len - rest.len() + line.len())?;
                 return Some(false);
             };
             rest = after;
@@ -98,7 +99,7 @@ impl<'t> Walk<'t> {
 }
 
 /// Returns the text after a line, if `text` begins with it.
-fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
+fn strip_line<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
     match text.get(line.len()) {
         Some(b'\n') if text.starts_with(line) => Some(&text[line.len() + 1..]),
         _ => None,
@@ -108,14 +109,14 @@ fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patch::Hunk;
-    use crate::patch::grammar::hunk;
+    use crate::patch::PatchHunk;
+    use crate::patch::parser::hunk;
 
     #[track_caller]
     fn check(old: &str, body: &str, expected: Option<&str>) {
         let source = format!("*** Update File: f\n{body}");
-        let Ok(Hunk::Update { chunks, .. }) = hunk(&source) else { panic!("{body}") };
-        assert_eq!(exactly(old, &chunks).map(|new| new.text).as_deref(), expected);
+        let Ok(PatchHunk::Update { chunks, .. }) = hunk(&source) else { panic!("{body}") };
+        assert_eq!(apply_exact(old, &chunks).map(|new| new.text).as_deref(), expected);
     }
 
     #[test]

@@ -8,47 +8,47 @@
 
 mod apply;
 mod exact;
-mod grammar;
-mod seek;
+mod line_matcher;
+mod parser;
+mod shell_wrapper;
 #[cfg(test)]
 mod tests;
-mod wrapper;
 mod writer;
 
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-pub(crate) use self::apply::{ApplyError, Updated, update};
-pub(crate) use self::grammar::ParseError;
-pub(crate) use self::seek::{Effort, Pass};
+pub(crate) use self::apply::{ApplyError, PatchedText, apply_chunks};
+pub(crate) use self::line_matcher::{MatchBudget, MatchPass};
+pub(crate) use self::parser::ParseError;
 
 /// A parsed patch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Patch<'p> {
+pub(crate) struct ParsedPatch<'p> {
     /// The id of the environment whose files are meant, where a host has several.
     pub(crate) environment: Option<&'p str>,
     /// The sections, in order.
-    pub(crate) sections: Vec<Section<'p>>,
+    pub(crate) sections: Vec<PatchSection<'p>>,
 }
 
 /// A section without its content. The content is parsed later, because sections can be parsed on
 /// several threads, and the whole patch cannot.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Section<'p> {
+pub(crate) struct PatchSection<'p> {
     /// The path of the file.
     pub(crate) path: &'p str,
     /// The new path, when the file is moved.
-    pub(crate) moves_to: Option<&'p str>,
+    pub(crate) move_to: Option<&'p str>,
     /// Whether the section removes the file from its path.
-    pub(crate) goes: bool,
+    pub(crate) is_removed: bool,
     /// The text of the section, for [`parse_hunk`].
     pub(crate) source: &'p str,
 }
 
 /// The change of one file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Hunk<'p> {
+pub(crate) enum PatchHunk<'p> {
     /// Creates or overwrites the file.
     Add {
         /// The path of the file.
@@ -68,13 +68,13 @@ pub(crate) enum Hunk<'p> {
         /// The new path, when the file is moved.
         move_to: Option<&'p str>,
         /// The chunks, from top to bottom.
-        chunks: Vec<Chunk<'p>>,
+        chunks: Vec<UpdateChunk<'p>>,
     },
 }
 
 /// The change of one place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chunk<'p> {
+pub(crate) struct UpdateChunk<'p> {
     /// Context lines above the place, in order, not necessarily adjacent.
     pub(crate) contexts: Vec<&'p str>,
     /// The old and the new lines.
@@ -98,22 +98,22 @@ pub(crate) enum ChunkLine<'p> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum VerifyError {
     /// The patch has no sections.
-    Empty,
+    EmptyPatch,
     /// Two sections change one file.
-    Twice(String),
+    DuplicatePath(String),
 }
 
 /// Parses the [source](PatchSection::source) of a section.
-pub(crate) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
-    grammar::hunk(source)
+pub(crate) fn parse_hunk(source: &str) -> Result<PatchHunk<'_>, ParseError> {
+    parser::hunk(source)
 }
 
 /// Parses a patch, also one that is wrapped in a shell command.
-pub(crate) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
-    grammar::parse(wrapper::unwrap(text))
+pub(crate) fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
+    parser::parse(shell_wrapper::strip_shell_wrapper(text))
 }
 
-impl<'p> Patch<'p> {
+impl<'p> ParsedPatch<'p> {
     /// Fails for an empty patch, and for two sections of one file, whose order would decide the
     /// result.
     ///
@@ -121,44 +121,46 @@ impl<'p> Patch<'p> {
     /// the file system knows.
     pub(crate) fn verify(&self) -> Result<(), VerifyError> {
         if self.sections.is_empty() {
-            return Err(VerifyError::Empty);
+            return Err(VerifyError::EmptyPatch);
         }
         let mut seen = HashSet::new();
-        for path in self.sections.iter().flat_map(Section::paths) {
-            if !seen.insert(plain_path(path)) {
-                return Err(VerifyError::Twice(path.to_owned()));
+        for path in self.sections.iter().flat_map(PatchSection::paths) {
+            if !seen.insert(normalize_path(path)) {
+                return Err(VerifyError::DuplicatePath(path.to_owned()));
             }
         }
         Ok(())
     }
 }
 
-impl<'p> Hunk<'p> {
+impl<'p> PatchHunk<'p> {
     /// Returns the new path, when the file is moved.
-    pub(crate) fn moves_to(&self) -> Option<&'p str> {
+    pub(crate) fn move_to(&self) -> Option<&'p str> {
         match *self {
-            Hunk::Update { move_to, .. } => move_to,
+            PatchHunk::Update { move_to, .. } => move_to,
             _ => None,
         }
     }
 
     /// Returns the path of the file.
     pub(crate) fn path(&self) -> &'p str {
-        let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
+        let (PatchHunk::Add { path, .. }
+        | PatchHunk::Delete { path }
+        | PatchHunk::Update { path, .. }) = *self;
         path
     }
 }
 
-impl<'p> Section<'p> {
+impl<'p> PatchSection<'p> {
     /// Returns the paths of the section.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'p str> + use<'p> {
-        [Some(self.path), self.moves_to].into_iter().flatten()
+        [Some(self.path), self.move_to].into_iter().flatten()
     }
 }
 
 impl<'p> ChunkLine<'p> {
     /// Returns the line in the old text.
-    pub(crate) fn before(self) -> Option<&'p str> {
+    pub(crate) fn old_text(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text),
             ChunkLine::Add(_) => None,
@@ -166,7 +168,7 @@ impl<'p> ChunkLine<'p> {
     }
 
     /// Returns the line in the new text.
-    pub(crate) fn after(self) -> Option<&'p str> {
+    pub(crate) fn new_text(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Add(text) => Some(text),
             ChunkLine::Remove(_) => None,
@@ -175,7 +177,7 @@ impl<'p> ChunkLine<'p> {
 }
 
 /// Removes `.` and `..`, so that two spellings of one path are equal.
-fn plain_path(path: &str) -> PathBuf {
+fn normalize_path(path: &str) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in Path::new(path).components() {
         match part {
@@ -192,10 +194,10 @@ fn plain_path(path: &str) -> PathBuf {
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VerifyError::Empty => {
+            VerifyError::EmptyPatch => {
                 f.write_str("patch rejected: empty patch. No files were modified.")
             }
-            VerifyError::Twice(path) => write!(
+            VerifyError::DuplicatePath(path) => write!(
                 f,
                 "`{path}` appears in two operations of the patch; put all its changes into one"
             ),

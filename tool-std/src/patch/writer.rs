@@ -9,13 +9,13 @@
 
 use memchr::memchr;
 
-use super::Pass;
-use super::apply::Updated;
-use crate::diff::Change;
-use crate::text::lines::{Line, count, new_line_end, split_bom};
+use super::MatchPass;
+use super::apply::PatchedText;
+use crate::diff::LineChange;
+use crate::text::lines::{SourceLine, count_lines, default_line_ending, split_bom};
 
 /// The new text, and the position in the old one.
-pub(super) struct Writer<'t> {
+pub(super) struct PatchWriter<'t> {
     /// The old text, and the number of bytes that are read.
     old: &'t str,
     read: usize,
@@ -25,23 +25,23 @@ pub(super) struct Writer<'t> {
     /// The line ending of new lines.
     end: &'static str,
     /// The length of the last line, when it has no line ending.
-    open: Option<usize>,
-    changes: Vec<Change>,
+    unterminated: Option<usize>,
+    changes: Vec<LineChange>,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> PatchWriter<'t> {
     pub(super) fn new(bom: &str, old: &'t str, places: usize) -> Self {
         let mut text = String::with_capacity(bom.len() + old.len() + old.len() / 8);
         text.push_str(bom);
-        let (end, changes) = (new_line_end(old), Vec::with_capacity(places));
-        Self { old, read: 0, text, start: bom.len(), end, open: None, changes }
+        let (end, changes) = (default_line_ending(old), Vec::with_capacity(places));
+        Self { old, read: 0, text, start: bom.len(), end, unterminated: None, changes }
     }
 
     /// Copies the next lines of the old text.
-    pub(super) fn copy(&mut self, lines: &[Line<'_>]) {
+    pub(super) fn copy_lines(&mut self, lines: &[SourceLine<'_>]) {
         let Some(last) = lines.last() else { return };
         self.copy_to(self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>());
-        self.open = last.end().is_empty().then_some(last.text.len());
+        self.unterminated = last.line_ending().is_empty().then_some(last.text.len());
     }
 
     /// Copies the old text up to the byte `end`; it must consist of whole lines.
@@ -51,20 +51,20 @@ impl<'t> Writer<'t> {
     }
 
     /// Skips the next line of the old text.
-    pub(super) fn skip(&mut self, line: &Line<'_>) {
+    pub(super) fn skip_line(&mut self, line: &SourceLine<'_>) {
         self.skip_bytes(line.whole.len());
     }
 
     /// Skips the next line, which has `len` bytes with its line ending.
     pub(super) fn skip_bytes(&mut self, len: usize) {
         self.read += len;
-        self.changed(len, 0, [1, 0]);
+        self.record_change(len, 0, [1, 0]);
     }
 
-    pub(super) fn add(&mut self, line: &str) {
-        if let Some(open) = self.open.take() {
+    pub(super) fn add_line(&mut self, line: &str) {
+        if let Some(open) = self.unterminated.take() {
             self.text.push_str(self.end);
-            self.changed(open, open + self.end.len(), [1, 1]);
+            self.record_change(open, open + self.end.len(), [1, 1]);
         }
         let start = self.text.len();
         // The file has a byte order mark already.
@@ -73,17 +73,17 @@ impl<'t> Writer<'t> {
         self.text.push_str(line);
         self.text.push_str(self.end);
         // The added text may contain a CR, which also ends a line in the diff.
-        let lines = memchr(b'\r', line.as_bytes()).map_or(1, |_| count(&self.text[start..]));
-        self.changed(0, self.text.len() - start, [0, lines]);
+        let lines = memchr(b'\r', line.as_bytes()).map_or(1, |_| count_lines(&self.text[start..]));
+        self.record_change(0, self.text.len() - start, [0, lines]);
     }
 
-    pub(super) fn finish(self, pass: Pass) -> Updated {
-        Updated { text: self.text, pass, changes: self.changes }
+    pub(super) fn finish(self, pass: MatchPass) -> PatchedText {
+        PatchedText { text: self.text, pass, changes: self.changes }
     }
 
     /// Records that the last `read` bytes were replaced by the last `written` bytes; `lines` are
     /// the line counts of both.
-    fn changed(&mut self, read: usize, written: usize, lines: [usize; 2]) {
+    fn record_change(&mut self, read: usize, written: usize, lines: [usize; 2]) {
         let (old, new) = (self.read, self.text.len() - self.start);
         match self.changes.last_mut() {
             Some(last) if (last.old.end, last.new.end) == (old - read, new - written) => {
@@ -92,7 +92,7 @@ impl<'t> Writer<'t> {
             }
             _ => {
                 let (old, new) = (old - read..old, new - written..new);
-                self.changes.push(Change { old, new, lines });
+                self.changes.push(LineChange { old, new, lines });
             }
         }
     }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use tool_sdk::{Context, ToolError};
 
 /// The future that a backend method returns.
-pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
 /// Where a screen is shown, and the session that runs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shown {
+pub struct ScreenLocation {
     /// The address at which the user sees it, such as a URL for a browser.
     pub address: Option<String>,
     /// The id of the session, where the tools that type into sessions know it.
     pub session: Option<u32>,
 }
 
-impl Shown {
+impl ScreenLocation {
     /// Creates a location without an address and without a session.
     #[must_use]
     pub fn new() -> Self {
@@ -79,26 +79,26 @@ pub trait TerminalBackend: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails when no terminal can be started.
-    fn start<'a>(&'a self, cx: &'a Context) -> Work<'a, Shown>;
+    fn start<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, ScreenLocation>;
 
     /// Stops the terminal with everything that runs in it. Returns whether there was one.
     ///
     /// # Errors
     ///
     /// Fails when the terminal may still be running.
-    fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool>;
+    fn stop<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, bool>;
 
     /// Returns the location of the terminal, if it runs.
     ///
     /// # Errors
     ///
     /// Fails when the state is unknown.
-    fn status<'a>(&'a self, cx: &'a Context) -> Work<'a, Option<Shown>>;
+    fn status<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>>;
 }
 
 /// The size of a desktop in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct DesktopSize {
     /// The width.
     pub width: u32,
     /// The height.
@@ -114,31 +114,32 @@ pub trait DesktopBackend: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails when no desktop can be started, or none of this size.
-    fn start<'a>(&'a self, size: Size, cx: &'a Context) -> Work<'a, Shown>;
+    fn start<'a>(&'a self, size: DesktopSize, cx: &'a Context)
+    -> BackendFuture<'a, ScreenLocation>;
 
     /// Stops the desktop with everything that runs on it. Returns whether there was one.
     ///
     /// # Errors
     ///
     /// Fails when the desktop may still be running.
-    fn stop<'a>(&'a self, cx: &'a Context) -> Work<'a, bool>;
+    fn stop<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, bool>;
 
     /// Returns the location of the desktop, if it runs.
     ///
     /// # Errors
     ///
     /// Fails when the state is unknown.
-    fn status<'a>(&'a self, cx: &'a Context) -> Work<'a, Option<Shown>>;
+    fn status<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>>;
 }
 
 /// The session extension that holds the backend of the tool [`terminal`](fn@super::terminal).
 #[derive(Clone)]
-pub struct Terminal(Arc<dyn TerminalBackend>);
+pub struct TerminalHandle(Arc<dyn TerminalBackend>);
 
-impl Terminal {
+impl TerminalHandle {
     /// Wraps `backend`.
     #[must_use]
-    pub fn behind(backend: impl TerminalBackend) -> Self {
+    pub fn from_backend(backend: impl TerminalBackend) -> Self {
         Self(Arc::new(backend))
     }
 
@@ -149,7 +150,7 @@ impl Terminal {
     }
 }
 
-impl fmt::Debug for Terminal {
+impl fmt::Debug for TerminalHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terminal").finish_non_exhaustive()
     }

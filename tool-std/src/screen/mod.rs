@@ -10,5 +10,7 @@
 mod backend;
 mod tool;
 
-pub use self::backend::{DesktopBackend, Shown, Size, Terminal, TerminalBackend, Work};
+pub use self::backend::{
+    BackendFuture, DesktopBackend, DesktopSize, ScreenLocation, TerminalBackend, TerminalHandle,
+};
 pub use self::tool::terminal;

@@ -2,7 +2,7 @@
 
 use tool_sdk::{Context, Output, RiskClass, State, Subject, ToolError, tool};
 
-use super::{Shown, Terminal};
+use super::{ScreenLocation, TerminalHandle};
 
 /// Start, end or look at the terminal that the user can watch and type into.
 ///
@@ -12,7 +12,7 @@ use super::{Shown, Terminal};
     register = false,
     category = "shell",
     display(name = "Terminal", primary = action, summary = "Terminal: {action}"),
-    approval(subjects = subjects),
+    approval(subjects = approval_resources),
     timeout = "60s",
     example = r#"{"action": "status"}"#
 )]
@@ -20,27 +20,27 @@ pub async fn terminal(
     /// What to do.
     #[arg(choices("start", "stop", "status"))]
     action: String,
-    terminal: State<Terminal>,
+    terminal: State<TerminalHandle>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let backend = terminal.backend();
     let text = match &*action {
-        "start" => running(&backend.start(cx).await?),
-        "stop" => if backend.stop(cx).await? { ENDED } else { NONE }.to_owned(),
+        "start" => format_status(&backend.start(cx).await?),
+        "stop" => if backend.stop(cx).await? { TERMINAL_ENDED } else { NO_TERMINAL }.to_owned(),
         // The schema allows only `status` besides these.
         _ => match backend.status(cx).await? {
-            Some(shown) => running(&shown),
-            None => NONE.to_owned(),
+            Some(shown) => format_status(&shown),
+            None => NO_TERMINAL.to_owned(),
         },
     };
     Ok(Output::text(text))
 }
 
-const ENDED: &str = "The terminal was ended.";
-const NONE: &str = "No terminal runs.";
+const TERMINAL_ENDED: &str = "The terminal was ended.";
+const NO_TERMINAL: &str = "No terminal runs.";
 
 /// Formats the status of a running terminal for the model.
-fn running(shown: &Shown) -> String {
+fn format_status(shown: &ScreenLocation) -> String {
     let mut text = "The terminal runs.".to_owned();
     if let Some(address) = &shown.address {
         text.push_str("\naddress: ");
@@ -55,7 +55,7 @@ fn running(shown: &Shown) -> String {
 
 /// The resources for the permission rules: the action. Querying the status is a read and needs no
 /// approval.
-fn subjects(args: &TerminalArgs, _: &Context) -> Vec<Subject> {
+fn approval_resources(args: &TerminalArgs, _: &Context) -> Vec<Subject> {
     let subject = Subject::new(&args.action);
     vec![if args.action == "status" { subject.class(RiskClass::Read) } else { subject }]
 }

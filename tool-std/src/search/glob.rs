@@ -7,15 +7,15 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace, WorkspacePath,
-    one_line, tool,
+    Context, FolderEntry, Output, ResolvedPath, State, ToolError, Visibility, Workspace,
+    WorkspacePath, escape_for_display, tool,
 };
 
-use super::include::Include;
-use super::report::{self, count, cut, withheld};
-use super::walk::{Visit, Walked, walk};
-use crate::look::{self, Look};
-use crate::stop;
+use super::path_glob::PathGlob;
+use super::report::{self, count, truncated_ignore_files_note, withheld};
+use super::walk::{FileVisitor, WalkResult, walk};
+use crate::cancel;
+use crate::read_task::{self, ReadTask};
 use crate::text::MAX_BYTES;
 
 /// Find files by their names.
@@ -53,66 +53,75 @@ pub async fn glob_files(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    look::at(path, workspace, cx, move |look| {
-        let include = Include::new("pattern", &pattern, &look)?;
-        let search = Search { look, include, limit: limit as usize };
-        let found = search.run()?;
-        stop::check(search.look.stop)?;
-        Ok(report(&pattern, &search.look.place, found))
+    read_task::run_blocking(path, workspace, cx, move |look| {
+        let include = PathGlob::new("pattern", &pattern, &look)?;
+        let search = GlobSearch { look, include, limit: limit as usize };
+        let found = search.find_files()?;
+        cancel::check_cancelled(search.look.stop)?;
+        Ok(format_matches(&pattern, &search.look.place, found))
     })
     .await
 }
 
 /// One search, shared by its threads.
-struct Search<'a> {
-    look: Look<'a>,
-    include: Include,
+struct GlobSearch<'a> {
+    look: ReadTask<'a>,
+    include: PathGlob,
     limit: usize,
 }
 
 /// The matches of one thread, or of all.
 #[derive(Default)]
-struct Found {
+struct GlobMatches {
     /// The newest files, up to the limit; the oldest of them is at the top of the heap.
-    newest: BinaryHeap<Reverse<File>>,
+    newest: BinaryHeap<Reverse<MatchedFile>>,
     /// The number of matching files, shown or not.
     matching: u64,
     withheld: u64,
-    unread: u64,
+    unreadable: u64,
     /// Folders on another device than the start of the search.
-    elsewhere: u64,
+    other_devices: u64,
     /// Ignore files that were truncated.
-    cut: u64,
+    truncated_ignore_files: u64,
 }
 
 /// Ordered by age, the newer one is greater; with the same age, by path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct File {
+struct MatchedFile {
     modified: SystemTime,
     path: Reverse<PathBuf>,
 }
 
-impl Search<'_> {
-    fn run(&self) -> Result<Found, ToolError> {
+impl GlobSearch<'_> {
+    fn find_files(&self) -> Result<GlobMatches, ToolError> {
         let look = &self.look;
-        let worker = || Worker { search: self, found: Found::default() };
+        let worker = || GlobWorker { search: self, found: GlobMatches::default() };
         let walked = walk(&look.place, &|| look.stop.is_stopped(), worker);
-        let Walked { visitors, unread, elsewhere, cut } =
-            walked.map_err(|error| look.with_similar(error))?;
-        let mut all = Found { unread, elsewhere, cut, ..Found::default() };
-        for Worker { found, .. } in visitors {
+        let WalkResult {
+            visitors,
+            unreadable: unread,
+            other_devices: elsewhere,
+            truncated_ignore_files: cut,
+        } = walked.map_err(|error| look.with_suggestions(error))?;
+        let mut all = GlobMatches {
+            unreadable: unread,
+            other_devices: elsewhere,
+            truncated_ignore_files: cut,
+            ..GlobMatches::default()
+        };
+        for GlobWorker { found, .. } in visitors {
             all.matching += found.matching;
             all.withheld += found.withheld;
             for Reverse(file) in found.newest {
-                all.add(file, self.limit);
+                all.insert_newest(file, self.limit);
             }
         }
         Ok(all)
     }
 }
 
-impl Found {
-    fn add(&mut self, file: File, limit: usize) {
+impl GlobMatches {
+    fn insert_newest(&mut self, file: MatchedFile, limit: usize) {
         if self.newest.len() < limit {
             self.newest.push(Reverse(file));
         } else if let Some(mut oldest) = self.newest.peek_mut()
@@ -123,25 +132,25 @@ impl Found {
     }
 
     /// Whether a file of this age may be among the newest.
-    fn may_take(&self, modified: SystemTime, limit: usize) -> bool {
+    fn has_room_for(&self, modified: SystemTime, limit: usize) -> bool {
         self.newest.len() < limit
             || self.newest.peek().is_some_and(|oldest| oldest.0.modified <= modified)
     }
 }
 
 /// The state of one thread.
-struct Worker<'a> {
-    search: &'a Search<'a>,
-    found: Found,
+struct GlobWorker<'a> {
+    search: &'a GlobSearch<'a>,
+    found: GlobMatches,
 }
 
-impl Visit for Worker<'_> {
-    fn file(&mut self, path: &Path, entry: &FolderEntry) {
-        let Search { look, include, limit } = self.search;
-        if !include.has(path) {
+impl FileVisitor for GlobWorker<'_> {
+    fn visit_file(&mut self, path: &Path, entry: &FolderEntry) {
+        let GlobSearch { look, include, limit } = self.search;
+        if !include.matches_path(path) {
             return;
         }
-        if !look.is_everything() {
+        if !look.is_unfiltered() {
             match look.visibility(&look.place.join(path)) {
                 Visibility::Shown => {}
                 Visibility::OnRequest => return self.found.withheld += 1,
@@ -150,19 +159,27 @@ impl Visit for Worker<'_> {
         }
         self.found.matching += 1;
         let modified = entry.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        if self.found.may_take(modified, *limit) {
-            self.found.add(File { modified, path: Reverse(path.to_owned()) }, *limit);
+        if self.found.has_room_for(modified, *limit) {
+            self.found
+                .insert_newest(MatchedFile { modified, path: Reverse(path.to_owned()) }, *limit);
         }
     }
 }
 
-fn report(pattern: &str, start: &Located, found: Found) -> Output {
-    let Found { newest, matching, withheld: kept_back, unread, elsewhere, cut: shortened } = found;
+fn format_matches(pattern: &str, start: &ResolvedPath, found: GlobMatches) -> Output {
+    let GlobMatches {
+        newest,
+        matching,
+        withheld: kept_back,
+        unreadable: unread,
+        other_devices: elsewhere,
+        truncated_ignore_files: shortened,
+    } = found;
     let (mut text, mut shown, mut full) = (String::new(), Vec::new(), false);
     // The order of `Reverse`: the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
-        let path = start.join(file.path.0).spelling();
-        let line = one_line(&path);
+        let path = start.join(file.path.0).rule_path();
+        let line = escape_for_display(&path);
         full = text.len() + line.len() > MAX_BYTES;
         if full {
             break;
@@ -188,8 +205,8 @@ fn report(pattern: &str, start: &Located, found: Found) -> Output {
         let folders = count(unread, "folder", "folders");
         text.push_str(&format!("({folders} could not be read.)\n"));
     }
-    text.push_str(&report::elsewhere(elsewhere));
-    text.push_str(&cut(shortened));
+    text.push_str(&report::other_devices_note(elsewhere));
+    text.push_str(&truncated_ignore_files_note(shortened));
     text.push_str(&withheld(kept_back));
     text.pop();
     Output::text(text).metadata("shown", number).metadata("truncated", number < matching).display(

@@ -1,11 +1,11 @@
 //! The tools that find files by name and by content.
 
-mod find;
+mod content_search;
 // The macro defines types named like the functions, so the modules need other names.
 mod glob;
 mod grep;
-mod ignored;
-mod include;
+mod ignore_rules;
+mod path_glob;
 mod report;
 mod walk;
 

@@ -7,20 +7,20 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use tool_sdk::{Output, ToolError, one_line};
+use tool_sdk::{Output, ToolError, escape_for_display};
 
 use crate::text::MAX_BYTES;
 
 /// The content of the result, and so the unit of `limit`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum OutputMode {
     Content,
     Files,
     Count,
 }
 
-impl Mode {
-    pub(super) fn of(name: &str) -> Result<Self, ToolError> {
+impl OutputMode {
+    pub(super) fn from_name(name: &str) -> Result<Self, ToolError> {
         match name {
             "content" => Ok(Self::Content),
             "files" => Ok(Self::Files),
@@ -34,83 +34,83 @@ impl Mode {
 }
 
 /// The matches of one file.
-pub(super) struct Found {
+pub(super) struct FileMatches {
     pub(super) path: String,
     pub(super) modified: SystemTime,
     pub(super) matches: u64,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<MatchLine>,
 }
 
 /// A line of the result.
-pub(super) struct Line {
+pub(super) struct MatchLine {
     pub(super) number: u64,
     pub(super) text: String,
     /// The number of the match in the file, counting from 1; `None` for a context line.
-    pub(super) of: Option<u64>,
+    pub(super) match_number: Option<u64>,
 }
 
 /// The results of a search.
-pub(super) struct Results {
-    pub(super) mode: Mode,
+pub(super) struct SearchResults {
+    pub(super) mode: OutputMode,
     pub(super) limit: u64,
     /// The number of context lines around a match.
     pub(super) context: u64,
     /// Whether the search stopped early.
-    pub(super) is_cut: bool,
-    pub(super) left: Left,
+    pub(super) is_truncated: bool,
+    pub(super) skipped: SkippedCounts,
     /// The files with matches, in display order.
-    pub(super) files: Vec<Found>,
+    pub(super) files: Vec<FileMatches>,
 }
 
 /// What the search skipped.
-pub(super) struct Left {
+pub(super) struct SkippedCounts {
     /// Files and folders that could not be read.
-    pub(super) unread: u64,
+    pub(super) unreadable: u64,
     /// Files that are too large for a multiline search.
     pub(super) too_large: u64,
     /// Folders on another device than the start of the search.
-    pub(super) elsewhere: u64,
+    pub(super) other_devices: u64,
     /// Files that begin like text, and were not searched after a NUL byte.
-    pub(super) in_part: u64,
+    pub(super) partially_searched: u64,
     /// Ignore files that were truncated.
-    pub(super) cut: u64,
+    pub(super) truncated_ignore_files: u64,
     /// Files that the read rules hide unless the call names them.
     pub(super) withheld: u64,
 }
 
 /// Formats the results for the model.
-pub(super) fn report(pattern: &str, results: &Results) -> Output {
+pub(super) fn format_results(pattern: &str, results: &SearchResults) -> Output {
     let matches = results.files.iter().map(|file| file.matches).sum::<u64>();
     let files = results.files.len() as u64;
-    let total = if results.mode == Mode::Content { matches } else { files };
+    let total = if results.mode == OutputMode::Content { matches } else { files };
 
-    let mut report = Report::new(results);
-    report.head(matches, files);
+    let mut report = ReportWriter::new(results);
+    report.write_summary(matches, files);
     for file in &results.files {
-        if report.full || report.shown == results.limit {
+        if report.is_full || report.shown == results.limit {
             break;
         }
         match results.mode {
-            Mode::Content => report.content(file),
-            Mode::Files | Mode::Count => report.one(file),
+            OutputMode::Content => report.write_matches(file),
+            OutputMode::Files | OutputMode::Count => report.write_file_line(file),
         }
     }
-    report.foot(total);
-    let left = &results.left;
-    report.text.push_str(&unread(left.unread));
-    report.text.push_str(&too_large(left.too_large));
-    report.text.push_str(&elsewhere(left.elsewhere));
-    report.text.push_str(&in_part(left.in_part));
-    report.text.push_str(&cut(left.cut));
+    report.write_limit_note(total);
+    let left = &results.skipped;
+    report.text.push_str(&unreadable_note(left.unreadable));
+    report.text.push_str(&too_large_note(left.too_large));
+    report.text.push_str(&other_devices_note(left.other_devices));
+    report.text.push_str(&partially_searched_note(left.partially_searched));
+    report.text.push_str(&truncated_ignore_files_note(left.truncated_ignore_files));
     report.text.push_str(&withheld(left.withheld));
     report.text.pop();
 
-    let truncated = report.stopped || report.full || report.shown < total;
+    let truncated = report.is_truncated || report.is_full || report.shown < total;
     // When the search stopped early, the total is unknown.
     let known = match results.mode {
-        _ if report.stopped => report.shown,
-        Mode::Files => files,
-        Mode::Content | Mode::Count => matches,
+        _ if report.is_truncated => report.shown,
+        OutputMode::Files => files,
+        OutputMode::Content | OutputMode::Count => matches,
     };
     let display = json!({
         "type": "search",
@@ -126,39 +126,39 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
 }
 
 /// Writes the text of the result up to its limits.
-struct Report {
-    mode: Mode,
+struct ReportWriter {
+    mode: OutputMode,
     limit: u64,
     context: u64,
     /// The search stopped early, so the totals are unknown.
-    stopped: bool,
+    is_truncated: bool,
     text: String,
     shown: u64,
     /// The maximum size of the text is reached.
-    full: bool,
+    is_full: bool,
     matches: Vec<Value>,
 }
 
-impl Report {
-    fn new(results: &Results) -> Self {
-        let Results { mode, limit, context, is_cut, .. } = *results;
+impl ReportWriter {
+    fn new(results: &SearchResults) -> Self {
+        let SearchResults { mode, limit, context, is_truncated: is_cut, .. } = *results;
         let (text, matches) = (String::new(), Vec::new());
-        Self { mode, limit, context, stopped: is_cut, text, shown: 0, full: false, matches }
+        Self { mode, limit, context, is_truncated: is_cut, text, shown: 0, is_full: false, matches }
     }
 
-    fn head(&mut self, matches: u64, files: u64) {
+    fn write_summary(&mut self, matches: u64, files: u64) {
         if files == 0 {
             self.text.push_str("No matches found.\n");
             return;
         }
         // When the search stopped early, the totals are unknown.
-        if self.stopped {
+        if self.is_truncated {
             return;
         }
         let files = count(files, "file", "files");
         let _ = match self.mode {
-            Mode::Files => writeln!(self.text, "Found {files}."),
-            Mode::Content | Mode::Count => {
+            OutputMode::Files => writeln!(self.text, "Found {files}."),
+            OutputMode::Content | OutputMode::Count => {
                 let matches = count(matches, "match", "matches");
                 writeln!(self.text, "Found {matches} in {files}.")
             }
@@ -166,30 +166,30 @@ impl Report {
     }
 
     /// Writes one line for a file.
-    fn one(&mut self, file: &Found) {
-        let path = one_line(&file.path);
+    fn write_file_line(&mut self, file: &FileMatches) {
+        let path = escape_for_display(&file.path);
         let line = match self.mode {
-            Mode::Count => format!("{path}: {}\n", file.matches),
+            OutputMode::Count => format!("{path}: {}\n", file.matches),
             _ => format!("{path}\n"),
         };
-        if self.push(&line) {
+        if self.push_block(&line) {
             self.shown += 1;
             self.matches.push(match self.mode {
-                Mode::Count => json!({ "file": file.path, "count": file.matches }),
+                OutputMode::Count => json!({ "file": file.path, "count": file.matches }),
                 _ => json!({ "file": file.path }),
             });
         }
     }
 
     /// Writes the matching lines of a file with their context.
-    fn content(&mut self, file: &Found) {
-        let mut head = format!("{}:\n", one_line(&file.path));
-        let mut waiting: Vec<&Line> = Vec::new();
+    fn write_matches(&mut self, file: &FileMatches) {
+        let mut head = format!("{}:\n", escape_for_display(&file.path));
+        let mut waiting: Vec<&MatchLine> = Vec::new();
         let mut seen = BTreeSet::new();
-        let mut last: Option<&Line> = None;
-        let with_context = file.lines.iter().any(|line| line.of.is_none());
+        let mut last: Option<&MatchLine> = None;
+        let with_context = file.lines.iter().any(|line| line.match_number.is_none());
         for (at, line) in file.lines.iter().enumerate() {
-            let Some(of) = line.of else {
+            let Some(of) = line.match_number else {
                 waiting.push(line);
                 continue;
             };
@@ -202,17 +202,17 @@ impl Report {
                 if gap && with_context {
                     block.push_str("  --\n");
                 }
-                let mark = if line.of.is_some() { ':' } else { '-' };
+                let mark = if line.match_number.is_some() { ':' } else { '-' };
                 let _ = writeln!(block, "  {}{mark} {}", line.number, line.text);
                 last = Some(line);
             }
-            if !self.push(&block) {
+            if !self.push_block(&block) {
                 return;
             }
             self.shown += u64::from(seen.insert(of));
             let mut shown = json!({ "file": file.path, "line": line.number, "content": line.text });
             if with_context {
-                shown["context"] = self.around(&file.lines, at).collect();
+                shown["context"] = self.context_lines(&file.lines, at).collect();
             }
             self.matches.push(shown);
         }
@@ -224,37 +224,38 @@ impl Report {
                 last = Some(line);
             }
         }
-        self.push(&block);
+        self.push_block(&block);
         // The search dropped lines, because there were too many.
-        self.full |= self.shown < self.limit && (seen.len() as u64) < file.matches;
+        self.is_full |= self.shown < self.limit && (seen.len() as u64) < file.matches;
     }
 
     /// Returns the context lines of a match, for display data.
-    fn around(&self, lines: &[Line], at: usize) -> impl Iterator<Item = Value> {
+    fn context_lines(&self, lines: &[MatchLine], at: usize) -> impl Iterator<Item = Value> {
         let number = lines[at].number;
-        let is_near = |line: &&Line| line.number.abs_diff(number) <= self.context;
+        let is_near = |line: &&MatchLine| line.number.abs_diff(number) <= self.context;
         let before = lines[..at].iter().rev().take_while(is_near).count();
         let after = lines[at + 1..].iter().take_while(is_near).count();
-        let near = lines[at - before..=at + after].iter().filter(|line| line.of.is_none());
+        let near =
+            lines[at - before..=at + after].iter().filter(|line| line.match_number.is_none());
         near.map(|line| json!({ "line": line.number, "content": line.text }))
     }
 
     /// Appends a block, unless the text would be too long.
-    fn push(&mut self, block: &str) -> bool {
-        self.full |= self.text.len() + block.len() > MAX_BYTES;
-        if !self.full {
+    fn push_block(&mut self, block: &str) -> bool {
+        self.is_full |= self.text.len() + block.len() > MAX_BYTES;
+        if !self.is_full {
             self.text.push_str(block);
         }
-        !self.full
+        !self.is_full
     }
 
-    fn foot(&mut self, all: u64) {
+    fn write_limit_note(&mut self, all: u64) {
         let (one, many) = match self.mode {
-            Mode::Content => ("match", "matches"),
-            Mode::Files | Mode::Count => ("file", "files"),
+            OutputMode::Content => ("match", "matches"),
+            OutputMode::Files | OutputMode::Count => ("file", "files"),
         };
         let shown = self.shown;
-        let _ = match (self.full, self.stopped) {
+        let _ = match (self.is_full, self.is_truncated) {
             (true, true) => writeln!(
                 self.text,
                 "(Output capped at 50 KiB: showing {}; there are more. Narrow the pattern or the path.)",
@@ -281,7 +282,7 @@ impl Report {
 }
 
 /// The note about files and folders that could not be read.
-fn unread(number: u64) -> String {
+fn unreadable_note(number: u64) -> String {
     if number == 0 {
         return String::new();
     }
@@ -289,7 +290,7 @@ fn unread(number: u64) -> String {
 }
 
 /// The note about files that are too large for a multiline search.
-fn too_large(files: u64) -> String {
+fn too_large_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
@@ -298,7 +299,7 @@ fn too_large(files: u64) -> String {
 }
 
 /// The note about folders on another device.
-pub(super) fn elsewhere(folders: u64) -> String {
+pub(super) fn other_devices_note(folders: u64) -> String {
     if folders == 0 {
         return String::new();
     }
@@ -308,7 +309,7 @@ pub(super) fn elsewhere(folders: u64) -> String {
 }
 
 /// The note about files with NUL bytes.
-fn in_part(files: u64) -> String {
+fn partially_searched_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
@@ -320,7 +321,7 @@ fn in_part(files: u64) -> String {
 }
 
 /// The note about truncated ignore files.
-pub(super) fn cut(files: u64) -> String {
+pub(super) fn truncated_ignore_files_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }

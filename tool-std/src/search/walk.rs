@@ -12,54 +12,61 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
-use tool_sdk::{Folder, FolderEntry, Located, ToolError};
+use tool_sdk::{FolderEntry, OpenFolder, ResolvedPath, ToolError};
 
-use super::ignored::{Files, Ignored, MAX_BYTES};
+use super::ignore_rules::{IgnoreRules, MAX_BYTES, PerIgnoreFile};
 
 /// The number of jobs that run on the first thread before others are started.
-const ALONE: usize = 32;
+const SINGLE_THREAD_JOBS: usize = 32;
 
 /// The maximum number of files of a folder in one job.
-const CHUNK: usize = 64;
+const FILES_PER_JOB: usize = 64;
 
 /// The start of a `.git` file in a worktree or submodule, which points to the repository.
-const ELSEWHERE: &str = "gitdir:";
+const GITDIR_PREFIX: &str = "gitdir:";
 
 /// Receives the files of a walk; each thread has its own visitor.
-pub(super) trait Visit: Send {
+pub(super) trait FileVisitor: Send {
     /// Visits the regular file at `path`, which is relative to the start.
-    fn file(&mut self, path: &Path, entry: &FolderEntry);
+    fn visit_file(&mut self, path: &Path, entry: &FolderEntry);
 }
 
 /// The result of a walk.
-pub(super) struct Walked<V> {
+pub(super) struct WalkResult<V> {
     pub(super) visitors: Vec<V>,
     /// Folders that could not be read.
-    pub(super) unread: u64,
+    pub(super) unreadable: u64,
     /// Folders on another device, which are not entered.
-    pub(super) elsewhere: u64,
+    pub(super) other_devices: u64,
     /// Ignore files that were truncated.
-    pub(super) cut: u64,
+    pub(super) truncated_ignore_files: u64,
 }
 
 /// Walks until all files are visited or `is_over` returns `true`.
 ///
 /// Fails when `start` is not a readable folder.
-pub(super) fn walk<V: Visit>(
-    start: &Located,
+pub(super) fn walk<V: FileVisitor>(
+    start: &ResolvedPath,
     is_over: &(dyn Fn() -> bool + Sync),
     visitor: impl Fn() -> V,
-) -> Result<Walked<V>, ToolError> {
+) -> Result<WalkResult<V>, ToolError> {
     let folder = start.open_folder()?;
     let cut = AtomicU64::new(0);
     let (above, ignored) = above(start, &cut);
     let (queue, unread, elsewhere) = Default::default();
-    let walk = Walk { start: &above, is_over, queue, unread, elsewhere, cut };
-    walk.queue.add([Job { path: above.clone(), ignored, work: Work::Start(folder) }]);
+    let walk = TreeWalk {
+        start: &above,
+        is_over,
+        queue,
+        unreadable: unread,
+        other_devices: elsewhere,
+        truncated_ignore_files: cut,
+    };
+    walk.queue.push_jobs([WalkJob { path: above.clone(), ignored, work: JobKind::Start(folder) }]);
 
     let mut first = visitor();
-    for _ in 0..ALONE {
-        walk.step(&mut first);
+    for _ in 0..SINGLE_THREAD_JOBS {
+        walk.run_next_job(&mut first);
     }
     let mut visitors = vec![first];
     if !walk.queue.is_empty() {
@@ -68,19 +75,26 @@ pub(super) fn walk<V: Visit>(
         visitors.extend((1..threads).map(|_| visitor()));
         thread::scope(|scope| {
             for visitor in &mut visitors {
-                scope.spawn(|| while walk.step(visitor) {});
+                scope.spawn(|| while walk.run_next_job(visitor) {});
             }
         });
     }
     let [unread, elsewhere, cut] =
-        [walk.unread, walk.elsewhere, walk.cut].map(AtomicU64::into_inner);
-    Ok(Walked { visitors, unread, elsewhere, cut })
+        [walk.unreadable, walk.other_devices, walk.truncated_ignore_files]
+            .map(AtomicU64::into_inner);
+    Ok(WalkResult {
+        visitors,
+        unreadable: unread,
+        other_devices: elsewhere,
+        truncated_ignore_files: cut,
+    })
 }
 
 /// Returns the path of `start` below the topmost known folder, and the ignore rules of the folders
 /// above it.
-fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
-    let mut places: Vec<Located> = std::iter::successors(start.parent(), Located::parent).collect();
+fn above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRules>>) {
+    let mut places: Vec<ResolvedPath> =
+        std::iter::successors(start.parent(), ResolvedPath::parent).collect();
     places.reverse();
     let (mut path, mut ignored) = (PathBuf::new(), None);
     for (depth, place) in places.iter().enumerate() {
@@ -90,15 +104,15 @@ fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
         let text = |name: &str| {
             place.join(name).open_file().map_or_else(|_| String::new(), |file| text(&file))
         };
-        let texts = Files {
+        let texts = PerIgnoreFile {
             ignore: text(".ignore"),
             gitignore: text(".gitignore"),
             exclude: text(".git/info/exclude"),
         };
         let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir())
-            || text(".git").starts_with(ELSEWHERE);
-        let level = Ignored::new(ignored, &path, &texts, is_repository);
-        cut.fetch_add(level.cut(), Ordering::Relaxed);
+            || text(".git").starts_with(GITDIR_PREFIX);
+        let level = IgnoreRules::new(ignored, &path, &texts, is_repository);
+        cut.fetch_add(level.truncated_count(), Ordering::Relaxed);
         ignored = Some(Arc::new(level));
     }
     path.extend(start.file_name());
@@ -115,51 +129,51 @@ fn text(file: impl Read) -> String {
 }
 
 /// A walk, shared by its threads.
-struct Walk<'a> {
+struct TreeWalk<'a> {
     start: &'a Path,
     is_over: &'a (dyn Fn() -> bool + Sync),
-    queue: Queue,
-    unread: AtomicU64,
-    elsewhere: AtomicU64,
-    cut: AtomicU64,
+    queue: JobQueue,
+    unreadable: AtomicU64,
+    other_devices: AtomicU64,
+    truncated_ignore_files: AtomicU64,
 }
 
 /// A part of the tree that has not been visited.
-struct Job {
+struct WalkJob {
     /// Relative to the topmost folder, as ignore rules need it.
     path: PathBuf,
-    ignored: Option<Arc<Ignored>>,
-    work: Work,
+    ignored: Option<Arc<IgnoreRules>>,
+    work: JobKind,
 }
 
-enum Work {
-    Start(Folder),
+enum JobKind {
+    Start(OpenFolder),
     Below(FolderEntry),
     Files(Vec<FolderEntry>),
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Runs the next job; returns `false` when there is none left.
-    fn step(&self, visitor: &mut impl Visit) -> bool {
+    fn run_next_job(&self, visitor: &mut impl FileVisitor) -> bool {
         if (self.is_over)() {
-            self.queue.end();
+            self.queue.close();
         }
-        let Some(Job { path, ignored, work }) = self.queue.take() else { return false };
-        let _busy = Busy(&self.queue);
+        let Some(WalkJob { path, ignored, work }) = self.queue.wait_for_job() else { return false };
+        let _busy = BusyGuard(&self.queue);
         let folder = match work {
-            Work::Files(files) => {
-                self.files(&path, &files, visitor);
+            JobKind::Files(files) => {
+                self.visit_files(&path, &files, visitor);
                 return true;
             }
-            Work::Start(folder) => Ok(folder),
-            Work::Below(entry) => entry.open_folder(),
+            JobKind::Start(folder) => Ok(folder),
+            JobKind::Below(entry) => entry.open_folder(),
         };
-        match folder.and_then(Folder::entries) {
-            Ok(entries) => self.folder(path, ignored, entries, visitor),
+        match folder.and_then(OpenFolder::entries) {
+            Ok(entries) => self.visit_folder(path, ignored, entries, visitor),
             Err(error) => {
                 let left_out = match error.kind() {
-                    ErrorKind::CrossesDevices => &self.elsewhere,
-                    _ => &self.unread,
+                    ErrorKind::CrossesDevices => &self.other_devices,
+                    _ => &self.unreadable,
                 };
                 left_out.fetch_add(1, Ordering::Relaxed);
             }
@@ -167,14 +181,14 @@ impl Walk<'_> {
         true
     }
 
-    fn folder(
+    fn visit_folder(
         &self,
         folder: PathBuf,
-        above: Option<Arc<Ignored>>,
+        above: Option<Arc<IgnoreRules>>,
         entries: Vec<FolderEntry>,
-        visitor: &mut impl Visit,
+        visitor: &mut impl FileVisitor,
     ) {
-        let ignored = own(&folder, above, &entries, &self.cut);
+        let ignored = own(&folder, above, &entries, &self.truncated_ignore_files);
         let mut path = PathBuf::new();
         let mut folders = Vec::new();
         let mut files = Vec::new();
@@ -185,32 +199,32 @@ impl Walk<'_> {
             }
             let excluded = ignored.as_ref().is_some_and(|ignored| {
                 set(&mut path, &folder, entry.name());
-                ignored.excludes(&path, kind.is_dir())
+                ignored.is_excluded(&path, kind.is_dir())
             });
             if !excluded && kind.is_dir() {
                 let (path, ignored) = (folder.join(entry.name()), ignored.clone());
-                folders.push(Job { path, ignored, work: Work::Below(entry) });
+                folders.push(WalkJob { path, ignored, work: JobKind::Below(entry) });
             } else if !excluded {
                 files.push(entry);
             }
         }
-        while files.len() > CHUNK {
-            let work = Work::Files(files.split_off(files.len() - CHUNK));
-            folders.push(Job { path: folder.clone(), ignored: None, work });
+        while files.len() > FILES_PER_JOB {
+            let work = JobKind::Files(files.split_off(files.len() - FILES_PER_JOB));
+            folders.push(WalkJob { path: folder.clone(), ignored: None, work });
         }
-        self.queue.add(folders);
-        self.files(&folder, &files, visitor);
+        self.queue.push_jobs(folders);
+        self.visit_files(&folder, &files, visitor);
     }
 
-    fn files(&self, folder: &Path, files: &[FolderEntry], visitor: &mut impl Visit) {
+    fn visit_files(&self, folder: &Path, files: &[FolderEntry], visitor: &mut impl FileVisitor) {
         let folder = folder.strip_prefix(self.start).unwrap_or(folder);
         let mut path = PathBuf::new();
         for entry in files {
             if (self.is_over)() {
-                return self.queue.end();
+                return self.queue.close();
             }
             set(&mut path, folder, entry.name());
-            visitor.file(&path, entry);
+            visitor.visit_file(&path, entry);
         }
     }
 }
@@ -230,10 +244,10 @@ fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
 /// Adds the ignore files of a folder to the rules of its parent.
 fn own(
     path: &Path,
-    above: Option<Arc<Ignored>>,
+    above: Option<Arc<IgnoreRules>>,
     entries: &[FolderEntry],
     cut: &AtomicU64,
-) -> Option<Arc<Ignored>> {
+) -> Option<Arc<IgnoreRules>> {
     let find = |name: &str| entries.iter().find(|entry| entry.name() == name);
     let read = |name: &str| {
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
@@ -241,24 +255,24 @@ fn own(
     };
     let git = find(".git").filter(|entry| entry.kind().is_dir());
     let is_repository =
-        git.is_some() || read(".git").is_some_and(|text| text.starts_with(ELSEWHERE));
+        git.is_some() || read(".git").is_some_and(|text| text.starts_with(GITDIR_PREFIX));
     let (ignore, gitignore) = (read(".ignore"), read(".gitignore"));
     if ignore.is_none() && gitignore.is_none() && !is_repository {
         return above;
     }
-    let texts = Files {
+    let texts = PerIgnoreFile {
         ignore: ignore.unwrap_or_default(),
         gitignore: gitignore.unwrap_or_default(),
         exclude: git.and_then(exclude).unwrap_or_default(),
     };
-    let level = Ignored::new(above, path, &texts, is_repository);
-    cut.fetch_add(level.cut(), Ordering::Relaxed);
+    let level = IgnoreRules::new(above, path, &texts, is_repository);
+    cut.fetch_add(level.truncated_count(), Ordering::Relaxed);
     Some(Arc::new(level))
 }
 
 /// Reads `.git/info/exclude`.
 fn exclude(git: &FolderEntry) -> Option<String> {
-    let within = |folder: Folder, name: &str| {
+    let within = |folder: OpenFolder, name: &str| {
         folder.entries().ok()?.into_iter().find(|entry| entry.name() == name)
     };
     let info = within(git.open_folder().ok()?, "info")?.open_folder().ok()?;
@@ -268,19 +282,19 @@ fn exclude(git: &FolderEntry) -> Option<String> {
 
 /// The queue of open jobs. The newest job is taken first, so that few folders are open at once.
 #[derive(Default)]
-struct Queue {
+struct JobQueue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    jobs: Vec<Job>,
+    jobs: Vec<WalkJob>,
     busy: usize,
     ended: bool,
 }
 
-impl Queue {
+impl JobQueue {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -289,7 +303,7 @@ impl Queue {
         self.state().jobs.is_empty()
     }
 
-    fn add(&self, jobs: impl IntoIterator<Item = Job>) {
+    fn push_jobs(&self, jobs: impl IntoIterator<Item = WalkJob>) {
         let mut state = self.state();
         let before = state.jobs.len();
         if !state.ended {
@@ -301,7 +315,7 @@ impl Queue {
     }
 
     /// Takes a job, and waits for one while other threads may still add some.
-    fn take(&self) -> Option<Job> {
+    fn wait_for_job(&self) -> Option<WalkJob> {
         let mut state = self.state();
         loop {
             if let Some(job) = state.jobs.pop() {
@@ -316,7 +330,7 @@ impl Queue {
     }
 
     /// Drops all jobs and accepts no more.
-    fn end(&self) {
+    fn close(&self) {
         let mut state = self.state();
         state.ended = true;
         state.jobs.clear();
@@ -324,9 +338,9 @@ impl Queue {
 }
 
 /// Marks a job as running until it is dropped, also on a panic.
-struct Busy<'a>(&'a Queue);
+struct BusyGuard<'a>(&'a JobQueue);
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.busy -= 1;

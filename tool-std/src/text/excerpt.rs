@@ -6,7 +6,7 @@ const LEAD: usize = 2;
 /// Returns at most `max` characters of `line` around the byte `at`; `…` marks what was cut.
 ///
 /// Only the bytes near `at` are decoded, however long the line is.
-pub(crate) fn around(line: &[u8], at: usize, max: usize) -> String {
+pub(crate) fn excerpt_around(line: &[u8], at: usize, max: usize) -> String {
     if line.len() <= max {
         return String::from_utf8_lossy(line).into_owned();
     }
@@ -41,7 +41,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, at: usize, expected: &str) {
-        assert_eq!(around(line.as_bytes(), at, 10), expected);
+        assert_eq!(excerpt_around(line.as_bytes(), at, 10), expected);
     }
 
     #[test]
@@ -63,6 +63,6 @@ mod tests {
         let line = "é".repeat(1000);
         check(&line, 1000, &format!("…{}…", "é".repeat(10)));
         let torn = [b"\xff".repeat(100), b"x".to_vec()].concat();
-        assert_eq!(around(&torn, 100, 3), format!("…{}x", "\u{fffd}".repeat(2)));
+        assert_eq!(excerpt_around(&torn, 100, 3), format!("…{}x", "\u{fffd}".repeat(2)));
     }
 }

@@ -16,22 +16,22 @@ const BOM: &str = "\u{feff}";
 
 /// One line of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'t> {
+pub(crate) struct SourceLine<'t> {
     /// The text without the line ending.
     pub(crate) text: &'t str,
     /// The text with the line ending.
     pub(crate) whole: &'t str,
 }
 
-impl<'t> Line<'t> {
+impl<'t> SourceLine<'t> {
     /// Returns the line ending; only the last line of a text may have none.
-    pub(crate) fn end(&self) -> &'t str {
+    pub(crate) fn line_ending(&self) -> &'t str {
         &self.whole[self.text.len()..]
     }
 }
 
 /// Splits `text` into lines; text after the last line ending is a line, unless it is empty.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn split_lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
     let mut rest = text;
     iter::from_fn(move || {
         if rest.is_empty() {
@@ -42,26 +42,26 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
             Some(at) => (at, at + 1),
             None => (rest.len(), rest.len()),
         };
-        let line = Line { text: &rest[..text], whole: &rest[..end] };
+        let line = SourceLine { text: &rest[..text], whole: &rest[..end] };
         rest = &rest[end..];
         Some(line)
     })
 }
 
 /// Collects all lines of `text`, with one allocation.
-pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
+pub(crate) fn collect_lines(text: &str) -> Vec<SourceLine<'_>> {
     let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
     let mut rest = text;
     // The fast path for texts that have only LF.
     if memchr(b'\r', text.as_bytes()).is_none() {
         let mut start = 0;
         for end in memchr_iter(b'\n', text.as_bytes()) {
-            all.push(Line { text: &text[start..end], whole: &text[start..=end] });
+            all.push(SourceLine { text: &text[start..end], whole: &text[start..=end] });
             start = end + 1;
         }
         rest = &text[start..];
     }
-    all.extend(lines(rest));
+    all.extend(split_lines(rest));
     all
 }
 
@@ -86,9 +86,9 @@ pub(crate) fn find_lf(text: &[u8]) -> Option<usize> {
 }
 
 /// Counts the lines of a text.
-pub(crate) fn count(text: &str) -> usize {
+pub(crate) fn count_lines(text: &str) -> usize {
     match memchr(b'\r', text.as_bytes()) {
-        Some(_) => lines(text).count(),
+        Some(_) => split_lines(text).count(),
         None => {
             let ends = memchr_iter(b'\n', text.as_bytes()).count();
             ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
@@ -97,42 +97,43 @@ pub(crate) fn count(text: &str) -> usize {
 }
 
 /// Whether a text is exactly one line.
-pub(crate) fn is_one(text: &str) -> bool {
-    lines(text).next().is_some_and(|line| line.whole.len() == text.len())
+pub(crate) fn is_single_line(text: &str) -> bool {
+    split_lines(text).next().is_some_and(|line| line.whole.len() == text.len())
 }
 
-impl AsRef<str> for Line<'_> {
+impl AsRef<str> for SourceLine<'_> {
     fn as_ref(&self) -> &str {
         self.text
     }
 }
 
 /// Returns the range of a part of a text, which must be a subslice of it.
-pub(crate) fn range_in(text: &str, part: &str) -> Range<usize> {
+pub(crate) fn subslice_range(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
 }
 
 /// Returns the line ending of the first line that ends with LF.
-pub(crate) fn line_end(text: &str) -> Option<&'static str> {
+pub(crate) fn detect_line_ending(text: &str) -> Option<&'static str> {
     let at = memchr(b'\n', text.as_bytes())?;
     Some(if text[..at].ends_with('\r') { "\r\n" } else { "\n" })
 }
 
 /// Returns the line ending for new lines of a file with this text. Where other lines end with LF, a
 /// single CR is a part of the line and does not count.
-pub(crate) fn new_line_end(text: &str) -> &'static str {
-    line_end(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
+pub(crate) fn default_line_ending(text: &str) -> &'static str {
+    detect_line_ending(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
 }
 
 /// Returns `text` with the line ending `end`. Lines at the start and the end that `old` has as well
 /// keep the line ending that they have there. A single CR is a part of its line.
-pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, str> {
-    if lines_to_lf(old).all(|line| line.end() == end || line.end().is_empty()) {
-        return with_ends(text, end);
+pub(crate) fn with_line_endings_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, str> {
+    if split_lf_lines(old).all(|line| line.line_ending() == end || line.line_ending().is_empty()) {
+        return with_line_endings(text, end);
     }
-    let (there, new): (Vec<_>, Vec<_>) = (lines_to_lf(old).collect(), lines_to_lf(text).collect());
-    let same = |(there, new): &(&Line<'_>, &Line<'_>)| there.text == new.text;
+    let (there, new): (Vec<_>, Vec<_>) =
+        (split_lf_lines(old).collect(), split_lf_lines(text).collect());
+    let same = |(there, new): &(&SourceLine<'_>, &SourceLine<'_>)| there.text == new.text;
     let first = there.iter().zip(&new).take_while(same).count();
     let rest = (&there[first..], &new[first..]);
     let last = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(same).count();
@@ -144,8 +145,8 @@ pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, s
     let mut out = String::with_capacity(text.len() + new.len());
     for (at, line) in new.iter().enumerate() {
         out.push_str(line.text);
-        if !line.end().is_empty() {
-            let kept = kept(at).map(Line::end).filter(|end| !end.is_empty());
+        if !line.line_ending().is_empty() {
+            let kept = kept(at).map(SourceLine::line_ending).filter(|end| !end.is_empty());
             out.push_str(kept.unwrap_or(end));
         }
     }
@@ -153,15 +154,15 @@ pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, s
 }
 
 /// Splits `text` into lines that end with LF; a single CR ends none.
-fn lines_to_lf(text: &str) -> impl Iterator<Item = Line<'_>> {
+fn split_lf_lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
     text.split_inclusive('\n').map(|whole| {
         let without = whole.strip_suffix('\n').map(|it| it.strip_suffix('\r').unwrap_or(it));
-        Line { text: without.unwrap_or(whole), whole }
+        SourceLine { text: without.unwrap_or(whole), whole }
     })
 }
 
 /// Returns `text` with the line ending `end`.
-pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
+pub(crate) fn with_line_endings<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
     if !text.contains('\n') {
         return text.into();
     }
@@ -171,7 +172,7 @@ pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
 
 /// Whether a text has more lines than the tools process, because the index of a line takes more
 /// memory than a short line.
-pub(crate) fn are_too_many(text: &[u8]) -> bool {
+pub(crate) fn has_too_many_lines(text: &[u8]) -> bool {
     let ends = |end| memchr_iter(end, text).count();
     text.len() > MAX_LINES && (ends(b'\n') > MAX_LINES || ends(b'\r') > MAX_LINES)
 }
@@ -189,7 +190,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
-        let found: Vec<_> = lines(text).map(|line| (line.text, line.end())).collect();
+        let found: Vec<_> = split_lines(text).map(|line| (line.text, line.line_ending())).collect();
         assert_eq!(found, expected);
     }
 
@@ -203,11 +204,11 @@ mod tests {
 
     #[test]
     fn detects_the_default_line_ending() {
-        assert_eq!(new_line_end("a\r\nb\n"), "\r\n");
-        assert_eq!(new_line_end("\nb\r\n"), "\n");
-        assert_eq!(new_line_end("50%\r100%\nb"), "\n");
-        assert_eq!(new_line_end("a\rb\r"), "\r");
-        assert_eq!(new_line_end("a"), "\n");
+        assert_eq!(default_line_ending("a\r\nb\n"), "\r\n");
+        assert_eq!(default_line_ending("\nb\r\n"), "\n");
+        assert_eq!(default_line_ending("50%\r100%\nb"), "\n");
+        assert_eq!(default_line_ending("a\rb\r"), "\r");
+        assert_eq!(default_line_ending("a"), "\n");
     }
 
     // F142, F143: the written text is what the call sent, except for line endings.
@@ -223,7 +224,11 @@ mod tests {
             ("a\nb\r\n", "a\r\r\nb\n", "a\r\nb\r\n"),
             ("a\rb\r", "a\nc\n", "a\rc\r"),
         ] {
-            assert_eq!(with_ends_of(text, old, new_line_end(old)), expected, "{old:?} {text:?}");
+            assert_eq!(
+                with_line_endings_of(text, old, default_line_ending(old)),
+                expected,
+                "{old:?} {text:?}"
+            );
         }
     }
 
@@ -237,14 +242,14 @@ mod tests {
         #[test]
         fn changes_only_line_endings(old in "[ab\r\n]{0,12}", text in "[ab\r\n]{0,12}") {
             let folded = |text: &str| text.replace("\r\n", "\n");
-            let end = new_line_end(&old);
-            let made = with_ends_of(&text, &old, end);
+            let end = default_line_ending(&old);
+            let made = with_line_endings_of(&text, &old, end);
             if end == "\r" {
                 prop_assert_eq!(&made, &folded(&text).replace('\n', "\r"));
             } else if !text.contains("\r\r") {
                 prop_assert_eq!(folded(&made), folded(&text));
             }
-            prop_assert_eq!(with_ends_of(&old, &old, end), old.as_str());
+            prop_assert_eq!(with_line_endings_of(&old, &old, end), old.as_str());
         }
 
         #[test]
@@ -254,9 +259,9 @@ mod tests {
 
         #[test]
         fn lines_joined_are_the_text(text in prop_oneof!["[a\r\n]{0,20}", "[a\n]{0,20}"]) {
-            prop_assert_eq!(all_lines(&text), lines(&text).collect::<Vec<_>>());
-            prop_assert_eq!(is_one(&text), lines(&text).count() == 1);
-            prop_assert_eq!(lines(&text).map(|line| line.whole).collect::<String>(), text);
+            prop_assert_eq!(collect_lines(&text), split_lines(&text).collect::<Vec<_>>());
+            prop_assert_eq!(is_single_line(&text), split_lines(&text).count() == 1);
+            prop_assert_eq!(split_lines(&text).map(|line| line.whole).collect::<String>(), text);
         }
     }
 }

@@ -5,12 +5,12 @@
 #[cfg(feature = "search")]
 pub(crate) mod excerpt;
 #[cfg(feature = "fs")]
-pub(crate) mod index;
+pub(crate) mod line_index;
 #[cfg(feature = "fs")]
 pub(crate) mod lines;
 #[cfg(feature = "fs")]
 pub(crate) mod page;
-pub(crate) mod similar;
+pub(crate) mod similar_names;
 #[cfg(feature = "fs")]
 pub(crate) mod typography;
 

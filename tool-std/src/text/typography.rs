@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// Returns the ASCII character for a typographic dash, quote or space; any other stays itself.
 ///
 /// The mapping is one to one, so that positions in the text can be mapped back.
-pub(crate) fn plain(c: char) -> char {
+pub(crate) fn ascii_equivalent(c: char) -> char {
     match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
         '\u{2018}'..='\u{201b}' => '\'',
@@ -16,11 +16,11 @@ pub(crate) fn plain(c: char) -> char {
 }
 
 /// Returns `text` with ASCII dashes, quotes and spaces.
-pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| plain(c) == c) {
+pub(crate) fn with_ascii_punctuation(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| ascii_equivalent(c) == c) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(plain).collect())
+    Cow::Owned(text.chars().map(ascii_equivalent).collect())
 }
 
 #[cfg(test)]
@@ -29,11 +29,14 @@ mod tests {
 
     #[test]
     fn maps_typographic_characters_to_ascii() {
-        assert_eq!(plain_text("\u{201c}a\u{201d}\u{a0}\u{2014} b\u{2019}s"), "\"a\" - b's");
+        assert_eq!(
+            with_ascii_punctuation("\u{201c}a\u{201d}\u{a0}\u{2014} b\u{2019}s"),
+            "\"a\" - b's"
+        );
     }
 
     #[test]
     fn keeps_other_characters() {
-        assert!(matches!(plain_text("grün … ½"), Cow::Borrowed("grün … ½")));
+        assert!(matches!(with_ascii_punctuation("grün … ½"), Cow::Borrowed("grün … ½")));
     }
 }

@@ -34,7 +34,7 @@ pub fn tool_search(
     if found.is_empty() {
         return Output::text("(No tool fits. Try other words, or no query at all.)");
     }
-    let mut text = found.iter().map(shown).collect::<Vec<_>>().join("\n\n");
+    let mut text = found.iter().map(format_tool).collect::<Vec<_>>().join("\n\n");
     if more {
         text.push_str("\n\n(There are more. Use other words or a higher limit.)");
     }
@@ -42,7 +42,7 @@ pub fn tool_search(
 }
 
 /// Formats a tool for the model: name, title, category, description and parameters.
-fn shown(facts: &ToolFacts) -> String {
+fn format_tool(facts: &ToolFacts) -> String {
     let ToolFacts { name, title, category, description, parameters, .. } = facts;
     let mut text = name.to_string();
     if let Some(title) = title {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use tool_sdk::{
-    Approver, Ask, Audit, AuditRecord, Call, ErrorKind, Mode, Pipeline, Reply, Scripted, Session,
-    Workspace,
+    Approver, Ask, AuditRecord, AuditSink, Call, ErrorKind, Mode, Pipeline, Reply, Scripted,
+    Session, Workspace,
 };
 
 use crate::support::Host;
@@ -195,7 +195,7 @@ async fn approval_is_void_if_inspection_was_incomplete() {
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<Value>>>);
 
-impl Audit for Kept {
+impl AuditSink for Kept {
     fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
         self.0.lock().unwrap().push(serde_json::to_value(record).unwrap());
         Ok(())

@@ -139,7 +139,7 @@ fn stays_on_the_first_disk() {
     on_disk("stays_on_the_first_disk", "beside", |disk| {
         let look = |one_device: bool, path: &str| {
             let session = Session::new("faults")
-                .lend(Workspace::open([disk]).unwrap().one_device(one_device));
+                .lend(Workspace::open([disk]).unwrap().same_file_system(one_device));
             let pipeline = Pipeline::new(
                 Registry::builder().add(tools![glob_files, grep_files, list_dir]).build().unwrap(),
             );

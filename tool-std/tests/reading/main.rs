@@ -18,7 +18,7 @@ use tool_sdk::{
     Call, ErrorKind, Mode, Outcome, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace,
     prepare_outputs, tools,
 };
-use tool_std::fs::{Numbering, list_dir, read_file};
+use tool_std::fs::{LineNumbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
 
 /// A folder whose files are the older, the later they stand in the list.
@@ -58,7 +58,8 @@ async fn truncated_output_is_saved_to_a_file() {
     let workspace = || Workspace::open([folder.path()]).unwrap();
     let ways = "page through it with `read_file` (offset, limit) or search it with `grep_files`]";
     // The hint names no tool that could not open the file.
-    for (workspace, is_told) in [(workspace().readable(lent).unwrap(), true), (workspace(), false)]
+    for (workspace, is_told) in
+        [(workspace().with_read_only(lent).unwrap(), true), (workspace(), false)]
     {
         let session = Session::new("test").lend(workspace);
         let call = Call::new("grep_files", json!({ "pattern": "line" }).to_string());
@@ -311,7 +312,7 @@ proptest! {
 #[tokio::test]
 async fn the_host_sets_the_line_number_format() {
     let folder = folder(&[("a", "one\ntwo\nthree\n")]);
-    let marked = harness(&folder).lend(Numbering::Marked);
+    let marked = harness(&folder).lend(LineNumbering::Marked);
     for (args, expected) in [
         (json!({ "path": "a" }), "L1: one\nL2: two\nL3: three\n\n(End of file, 3 lines in all.)"),
         (

@@ -102,5 +102,5 @@ fn a_tool_exists_where_its_function_does() {
     assert_eq!(call(tools![conditional_attribute], json!({})), "attribute");
     assert_eq!(call(Conditions, json!({})), "present");
     let registry = Registry::linked().expect("no two tools share a name");
-    assert_eq!(registry.matching("conditional_*").count(), 3);
+    assert_eq!(registry.by_name_pattern("conditional_*").count(), 3);
 }

@@ -4,15 +4,15 @@ use std::mem;
 
 use serde_json::Value;
 
-use super::config::Entry;
-use super::protocol::{Failure, Said};
+use super::config::HookEntry;
+use super::protocol::{HookFailure, HookOutput};
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::hook::{HookedCall, OnError, Verdict};
 
 /// Applies the outputs of the hooks, in the order of the configuration.
-pub(super) fn apply(
-    answers: Vec<(&Entry, Result<Said, Failure>)>,
+pub(super) fn apply_outputs(
+    answers: Vec<(&HookEntry, Result<HookOutput, HookFailure>)>,
     call: &HookedCall<'_>,
     result: &mut Result<Output, ToolError>,
 ) {
@@ -23,10 +23,10 @@ pub(super) fn apply(
         match answer {
             Ok(said) => {
                 if let Some(replacement) = &said.replacement {
-                    replace(result, replacement);
+                    replace_result(result, replacement);
                 }
-                added.extend(feedback(entry, &said, ran));
-                halt(entry, &said, call);
+                added.extend(feedback_text(entry, &said, ran));
+                halt_turn(entry, &said, call);
                 added.extend(said.context);
             }
             Err(failure) if entry.on_error == OnError::Deny => {
@@ -37,15 +37,15 @@ pub(super) fn apply(
     }
     // Every hook has read the result and may repeat it, so its text is withheld, too.
     if let Some(failure) = withheld {
-        withhold(result, &failure);
+        withhold_result(result, &failure);
     } else if !added.is_empty() {
-        append(result, &added.join("\n"));
+        append_text(result, &added.join("\n"));
     }
 }
 
 /// Returns the text for the model that reports a denial or the end of the turn.
-fn feedback(entry: &Entry, said: &Said, ran: bool) -> Option<String> {
-    let label = entry.command.label();
+fn feedback_text(entry: &HookEntry, said: &HookOutput, ran: bool) -> Option<String> {
+    let label = entry.command.program_label();
     let reason = said.reason.as_deref();
     let words = match said.verdict {
         Verdict::None | Verdict::Allow | Verdict::Ask => return None,
@@ -59,24 +59,24 @@ fn feedback(entry: &Entry, said: &Said, ran: bool) -> Option<String> {
     Some(words + undone)
 }
 
-fn halt(entry: &Entry, said: &Said, call: &HookedCall<'_>) {
+fn halt_turn(entry: &HookEntry, said: &HookOutput, call: &HookedCall<'_>) {
     if said.verdict == Verdict::Halt {
         let reason = said.stop_reason.clone().or_else(|| said.reason.clone());
-        call.halt(
-            reason.unwrap_or_else(|| format!("the hook `{}` ends the turn", entry.command.label())),
-        );
+        call.halt(reason.unwrap_or_else(|| {
+            format!("the hook `{}` ends the turn", entry.command.program_label())
+        }));
     }
 }
 
 /// Replaces the result by a hook's value. Structured output and metadata of the old result are
 /// dropped, because they may repeat it; the title and attachments stay.
-fn replace(result: &mut Result<Output, ToolError>, replacement: &Value) {
+fn replace_result(result: &mut Result<Output, ToolError>, replacement: &Value) {
     let text = match replacement {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     match result {
-        Err(error) => *error = ToolError::new(error.kind(), text).source(taken(error)),
+        Err(error) => *error = ToolError::new(error.kind(), text).source(take_error(error)),
         Ok(output) => {
             let plain = match replacement {
                 Value::String(_) => Output::text(text),
@@ -91,7 +91,7 @@ fn replace(result: &mut Result<Output, ToolError>, replacement: &Value) {
     }
 }
 
-fn append(result: &mut Result<Output, ToolError>, added: &str) {
+fn append_text(result: &mut Result<Output, ToolError>, added: &str) {
     match result {
         Ok(output) => {
             let text = output.as_text().trim_end_matches('\n');
@@ -105,22 +105,22 @@ fn append(result: &mut Result<Output, ToolError>, added: &str) {
                 Some(hint) => reworded.hint(hint),
                 None => reworded,
             };
-            *error = reworded.source(taken(error));
+            *error = reworded.source(take_error(error));
         }
     }
 }
 
 /// Replaces the result by an error, because a hook that must check it failed.
-fn withhold(result: &mut Result<Output, ToolError>, failure: &Failure) {
-    let message = format!("{}, so the result is not shown", failure.what);
+fn withhold_result(result: &mut Result<Output, ToolError>, failure: &HookFailure) {
+    let message = format!("{}, so the result is not shown", failure.message);
     let mut error = ToolError::failed(message).hint("the tool has run; its effect is not undone");
     if let Err(cause) = result {
-        error = error.source(taken(cause));
+        error = error.source(take_error(cause));
     }
     *result = Err(error);
 }
 
 /// Takes the error, to become the source of the one that replaces it.
-fn taken(error: &mut ToolError) -> ToolError {
+fn take_error(error: &mut ToolError) -> ToolError {
     mem::replace(error, ToolError::internal(""))
 }

@@ -2,56 +2,62 @@
 
 use serde_json::{Map, Value};
 
-use super::config::Entry;
-use super::protocol::{Failure, Said};
+use super::config::HookEntry;
+use super::protocol::{HookFailure, HookOutput};
 use crate::hook::{OnError, Opinion, Spoken, Verdict};
 
 /// Applies the entry's policy to an output: drops an allow without `may_allow`, and turns a
 /// failure into a denial with `on_error = "deny"`.
-pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
+pub(super) fn apply_entry_policy(
+    entry: &HookEntry,
+    answer: Result<HookOutput, HookFailure>,
+) -> HookOutput {
     match answer {
         Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => said.without_allow(),
         Ok(said) if said.reason.is_some() => said,
-        Ok(said) => {
-            Said { is_sentence: said.why().is_none(), reason: reason(entry, said.verdict), ..said }
-        }
+        Ok(said) => HookOutput {
+            is_sentence: said.stated_reason().is_none(),
+            reason: default_reason(entry, said.verdict),
+            ..said
+        },
         Err(failure) if entry.on_error == OnError::Deny => {
-            let reason = format!("{}, so the call is denied", failure.what);
-            Said { is_sentence: true, ..Said::deny(reason) }
+            let reason = format!("{}, so the call is denied", failure.message);
+            HookOutput { is_sentence: true, ..HookOutput::deny(reason) }
         }
-        Err(_) => Said::default(),
+        Err(_) => HookOutput::default(),
     }
 }
 
 /// Returns the reason for a hook that gave none.
-fn reason(entry: &Entry, verdict: Verdict) -> Option<String> {
+fn default_reason(entry: &HookEntry, verdict: Verdict) -> Option<String> {
     let what = match verdict {
         Verdict::None | Verdict::Allow => return None,
         Verdict::Ask => "asks for approval",
         Verdict::Deny => "denies it",
         Verdict::Halt => "ends the turn",
     };
-    Some(format!("the hook `{}` {what}", entry.command.label()))
+    Some(format!("the hook `{}` {what}", entry.command.program_label()))
 }
 
 /// Combines all outputs: the strictest verdict with the reasons for it, every context, and, unless
 /// the call is denied, the changes to `arguments` in order.
-pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
+pub(super) fn combine_outputs(said: Vec<(&HookEntry, HookOutput)>, arguments: &Value) -> Opinion {
     let mut verdict = said.iter().map(|(_, said)| said.verdict).max().unwrap_or_default();
     // An allow only counts for the arguments that its hook knew, not for another hook's changes.
-    let made = |said: &[(&Entry, Said)]| patched(said, arguments);
-    let allows = |one: &(&Entry, Said)| one.1.verdict == Verdict::Allow;
+    let made = |said: &[(&HookEntry, HookOutput)]| patched_arguments(said, arguments);
+    let allows = |one: &(&HookEntry, HookOutput)| one.1.verdict == Verdict::Allow;
     let allows_all = |one| allows(one) && made(std::slice::from_ref(one)) == made(&said);
     if verdict == Verdict::Allow && !said.iter().any(allows_all) {
         verdict = Verdict::None;
     }
-    let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
+    let changes = (verdict < Verdict::Deny).then(|| patched_arguments(&said, arguments)).flatten();
     let changed_by = said.iter().filter(|(_, said)| changes.is_some() && !said.patch.is_empty());
     let (changed_by, changers): (Vec<_>, Vec<_>) =
-        changed_by.map(|(entry, _)| (entry.command.label(), entry.name())).unzip();
-    let speakers = || said.iter().filter(|(_, said)| gave(said, verdict));
-    let reasons: Vec<_> = speakers().filter_map(|(_, said)| said.why()).collect();
-    let sentences: Vec<_> = speakers().filter_map(|(entry, said)| sentence(entry, said)).collect();
+        changed_by.map(|(entry, _)| (entry.command.program_label(), entry.name())).unzip();
+    let speakers = || said.iter().filter(|(_, said)| contributed_to(said, verdict));
+    let reasons: Vec<_> = speakers().filter_map(|(_, said)| said.stated_reason()).collect();
+    let sentences: Vec<_> =
+        speakers().filter_map(|(entry, said)| attributed_reason(entry, said)).collect();
     Opinion::saying(Spoken {
         verdict,
         reason: reasons.join("\n"),
@@ -64,14 +70,14 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
 }
 
 /// Whether this output contributed to `verdict`.
-fn gave(said: &Said, verdict: Verdict) -> bool {
+fn contributed_to(said: &HookOutput, verdict: Verdict) -> bool {
     said.verdict == verdict || said.verdict >= Verdict::Deny
 }
 
 /// Returns the reason with the name of the hook.
-fn sentence(entry: &Entry, said: &Said) -> Option<String> {
-    let name = entry.command.label();
-    match said.why() {
+fn attributed_reason(entry: &HookEntry, said: &HookOutput) -> Option<String> {
+    let name = entry.command.program_label();
+    match said.stated_reason() {
         Some(why) if said.is_sentence => Some(why.to_owned()),
         Some(why) => Some(format!("the hook `{name}` says: {why}")),
         None => (said.verdict == Verdict::Allow).then(|| format!("the hook `{name}` allows it")),
@@ -79,14 +85,14 @@ fn sentence(entry: &Entry, said: &Said) -> Option<String> {
 }
 
 /// Merges the patches; a later one overrides an earlier one.
-pub(super) fn patch(said: &[(&Entry, Said)]) -> Map<String, Value> {
+pub(super) fn merged_patch(said: &[(&HookEntry, HookOutput)]) -> Map<String, Value> {
     let all = said.iter().flat_map(|(_, said)| &said.patch);
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns the patched arguments; `None` if nothing changes.
-fn patched(said: &[(&Entry, Said)], arguments: &Value) -> Option<String> {
-    let patch = patch(said);
+fn patched_arguments(said: &[(&HookEntry, HookOutput)], arguments: &Value) -> Option<String> {
+    let patch = merged_patch(said);
     let mut patched = arguments.as_object().cloned().unwrap_or_else(Map::new);
     let is_empty = patch.is_empty();
     patched.extend(patch);

@@ -11,26 +11,26 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::event::{ELSEWHERE, Event, is_like};
-use super::matcher::Matcher;
+use super::event::{FOREIGN_EVENTS, HookEvent, is_similar};
+use super::matcher::ToolMatcher;
 use crate::hook::OnError;
 use crate::process;
 
 /// The keys of a group of commands.
-const GROUP: &[&str] = &["matcher", "hooks"];
+const GROUP_KEYS: &[&str] = &["matcher", "hooks"];
 
 /// Keys that change when a command runs or what its failure means, so that a misspelled or
 /// misplaced one is an error.
-const TELLING: &[&str] = &["matcher", "on_error"];
+const MISPLACED_KEYS: &[&str] = &["matcher", "on_error"];
 
 /// One configured command.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct HookEntry {
     /// Its path in the configuration.
     pub(super) place: String,
-    pub(super) event: Event,
-    pub(super) matcher: Matcher,
-    pub(super) command: Command,
+    pub(super) event: HookEvent,
+    pub(super) matcher: ToolMatcher,
+    pub(super) command: HookCommand,
     pub(super) timeout: Duration,
     /// Whether it is `async`, so that no call waits for it.
     pub(super) background: bool,
@@ -38,26 +38,26 @@ pub(super) struct Entry {
     pub(super) may_allow: bool,
 }
 
-impl Entry {
+impl HookEntry {
     /// Returns its name in events: the program and the configuration path.
     pub(super) fn name(&self) -> String {
-        format!("{} ({})", self.command.label(), self.place)
+        format!("{} ({})", self.command.program_label(), self.place)
     }
 }
 
 /// The command to run.
 #[derive(Clone, Debug)]
-pub(super) enum Command {
+pub(super) enum HookCommand {
     /// A line for the shell.
-    Line(String),
+    Shell(String),
     /// A program and its arguments.
     Exec(String, Vec<String>),
 }
 
-impl Command {
+impl HookCommand {
     pub(super) fn to_run(&self) -> process::Command {
         match self {
-            Self::Line(line) => process::Command::shell(line),
+            Self::Shell(line) => process::Command::shell(line),
             Self::Exec(program, args) => {
                 process::Command::new(program, args.iter().map(OsString::from))
             }
@@ -66,9 +66,9 @@ impl Command {
 
     /// Returns the name of the program. The arguments may contain secrets and must not be shown to
     /// models.
-    pub(super) fn label(&self) -> &str {
+    pub(super) fn program_label(&self) -> &str {
         let program = match self {
-            Self::Line(line) => line.split_whitespace().find(|word| !word.contains('=')),
+            Self::Shell(line) => line.split_whitespace().find(|word| !word.contains('=')),
             Self::Exec(program, _) => Some(program.as_str()),
         };
         let name = program.and_then(|program| program.rsplit(['/', '\\']).next());
@@ -91,185 +91,190 @@ pub struct HookConfigError {
 }
 
 /// Parses a configuration: the hooks by event, or a settings file that has them under `hooks`.
-pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
-    let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
+pub(super) fn parse_config(config: &Value) -> (Vec<HookEntry>, Vec<HookConfigError>) {
+    let mut reader = ConfigReader { entries: Vec::new(), errors: Vec::new() };
     let events = config.get("hooks").unwrap_or(config);
     for name in config.as_object().into_iter().flat_map(Map::keys) {
-        let is_event = Event::named(name).is_some() || Event::is_meant(name);
+        let is_event = HookEvent::from_name(name).is_some() || HookEvent::may_be_deciding(name);
         let is_beside = config.get("hooks").is_some() && name != "hooks";
-        if is_beside && (is_event || has_commands(&config[name])) {
+        if is_beside && (is_event || contains_commands(&config[name])) {
             let message = "it is next to `hooks` and ignored; move it into `hooks`";
-            reader.add(is_guard(name, &config[name]), name, message);
+            reader.push_error(is_guard(name, &config[name]), name, message);
         }
     }
     match events.as_object() {
-        None => reader.add(true, "hooks", "expected an object of events"),
-        Some(events) => events.iter().for_each(|(event, groups)| reader.event(event, groups)),
+        None => reader.push_error(true, "hooks", "expected an object of events"),
+        Some(events) => events.iter().for_each(|(event, groups)| reader.read_event(event, groups)),
     }
     (reader.entries, reader.errors)
 }
 
 /// Whether the commands of an event could deny a call or withhold a result.
 fn is_guard(name: &str, written: &Value) -> bool {
-    match Event::named(name) {
-        Some(event) => event.decides() || is_bound(written),
-        None if ELSEWHERE.contains(&name) => false,
-        None => Event::is_meant(name) || is_bound(written),
+    match HookEvent::from_name(name) {
+        Some(event) => event.is_deciding() || denies_on_error(written),
+        None if FOREIGN_EVENTS.contains(&name) => false,
+        None => HookEvent::may_be_deciding(name) || denies_on_error(written),
     }
 }
 
 /// Whether a command in it has an `on_error` other than `ignore`.
-fn is_bound(written: &Value) -> bool {
-    holds(written, &|key, value| is_like(key, "on_error") && value != "ignore")
+fn denies_on_error(written: &Value) -> bool {
+    contains_key(written, &|key, value| is_similar(key, "on_error") && value != "ignore")
 }
 
 /// Whether it contains commands, in groups or directly.
-fn has_commands(written: &Value) -> bool {
+fn contains_commands(written: &Value) -> bool {
     let is_one = |item: &Value| item.get("command").is_some();
     written.as_array().is_some_and(|items| items.iter().any(is_one))
-        || holds(written, &|key, _| GROUP.contains(&key))
+        || contains_key(written, &|key, _| GROUP_KEYS.contains(&key))
 }
 
 /// Whether `value` contains such a key at any depth.
-fn holds(value: &Value, is_such: &dyn Fn(&str, &Value) -> bool) -> bool {
+fn contains_key(value: &Value, is_such: &dyn Fn(&str, &Value) -> bool) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(|item| holds(item, is_such)),
+        Value::Array(items) => items.iter().any(|item| contains_key(item, is_such)),
         Value::Object(members) => {
-            members.iter().any(|(key, value)| is_such(key, value) || holds(value, is_such))
+            members.iter().any(|(key, value)| is_such(key, value) || contains_key(value, is_such))
         }
         _ => false,
     }
 }
 
-struct Reader {
-    entries: Vec<Entry>,
+struct ConfigReader {
+    entries: Vec<HookEntry>,
     errors: Vec<HookConfigError>,
 }
 
-impl Reader {
+impl ConfigReader {
     /// Records an error in `written`, which is disabled; it is fatal if `written` could decide.
-    fn wrong(
+    fn report_error(
         &mut self,
-        event: Event,
+        event: HookEvent,
         written: &Value,
         path: impl Into<String>,
         message: impl Into<String>,
     ) {
-        self.add(is_guard(event.as_str(), written), path, message);
+        self.push_error(is_guard(event.as_str(), written), path, message);
     }
 
-    fn add(&mut self, fatal: bool, path: impl Into<String>, message: impl Into<String>) {
+    fn push_error(&mut self, fatal: bool, path: impl Into<String>, message: impl Into<String>) {
         self.errors.push(HookConfigError { path: path.into(), message: message.into(), fatal });
     }
 
-    fn event(&mut self, name: &str, groups: &Value) {
-        let Some(event) = Event::named(name) else {
-            let message = match Event::close_to(name) {
+    fn read_event(&mut self, name: &str, groups: &Value) {
+        let Some(event) = HookEvent::from_name(name) else {
+            let message = match HookEvent::closest_to(name) {
                 Some(close) => format!("unknown event; did you mean `{}`?", close.as_str()),
                 None => {
-                    let known = Event::ALL.map(Event::as_str).join(", ");
+                    let known = HookEvent::ALL.map(HookEvent::as_str).join(", ");
                     format!("unknown event; expected one of {known}")
                 }
             };
-            return self.add(is_guard(name, groups), name, message);
+            return self.push_error(is_guard(name, groups), name, message);
         };
         let Some(list) = groups.as_array() else {
-            return self.wrong(event, groups, name, "expected a list");
+            return self.report_error(event, groups, name, "expected a list");
         };
         for (at, group) in list.iter().enumerate() {
-            self.group(event, &format!("{name}[{at}]"), group);
+            self.read_group(event, &format!("{name}[{at}]"), group);
         }
     }
 
-    fn group(&mut self, event: Event, path: &str, group: &Value) {
+    fn read_group(&mut self, event: HookEvent, path: &str, group: &Value) {
         let keys = group.as_object().into_iter().flat_map(Map::keys);
-        let strangers: Vec<_> = keys.filter(|key| !GROUP.contains(&key.as_str())).collect();
+        let strangers: Vec<_> = keys.filter(|key| !GROUP_KEYS.contains(&key.as_str())).collect();
         for key in &strangers {
             let message = "unknown key, so the group is disabled; a group has the keys `matcher` \
                 and `hooks`, and the keys of a command belong into `hooks`";
-            self.wrong(event, group, format!("{path}.{key}"), message);
+            self.report_error(event, group, format!("{path}.{key}"), message);
         }
         if !strangers.is_empty() {
             return;
         }
         let matcher = match group.get("matcher") {
-            None | Some(Value::Null) => Ok(Matcher::All),
-            Some(Value::String(pattern)) => Matcher::parse(pattern),
+            None | Some(Value::Null) => Ok(ToolMatcher::All),
+            Some(Value::String(pattern)) => ToolMatcher::parse(pattern),
             Some(_) => Err("expected a string".to_owned()),
         };
         if let Err(message) = &matcher {
-            self.wrong(event, group, format!("{path}.matcher"), message);
+            self.report_error(event, group, format!("{path}.matcher"), message);
         }
         let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
-            return self.wrong(event, group, format!("{path}.hooks"), "expected a list");
+            return self.report_error(event, group, format!("{path}.hooks"), "expected a list");
         };
         for (at, hook) in hooks.iter().enumerate() {
             let path = format!("{path}.hooks[{at}]");
             // Without a valid matcher the hook is dropped, but its errors are still reported.
-            match (self.hook(event, &path, hook), &matcher) {
+            match (self.read_hook(event, &path, hook), &matcher) {
                 (Ok(entry), Ok(matcher)) => {
-                    self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
+                    self.entries.push(HookEntry { matcher: matcher.clone(), place: path, ..entry });
                 }
                 (Ok(_), Err(_)) => {}
-                (Err((key, message)), _) => self.wrong(event, hook, path + key, message),
+                (Err((key, message)), _) => self.report_error(event, hook, path + key, message),
             }
         }
     }
 
-    fn hook(&mut self, event: Event, path: &str, hook: &Value) -> Result<Entry, Mistake> {
+    fn read_hook(
+        &mut self,
+        event: HookEvent,
+        path: &str,
+        hook: &Value,
+    ) -> Result<HookEntry, KeyError> {
         let kind = hook.get("type").and_then(Value::as_str);
         if kind != Some("command") {
             let found = kind.map_or_else(|| "nothing".to_owned(), |kind| format!("`{kind}`"));
             return Err((".type", format!("expected `command`, found {found}")));
         }
-        let Written { command, args, timeout, background, on_error, may_allow, rest, .. } =
-            Written::deserialize(hook).map_err(|error| ("", error.to_string()))?;
+        let RawHook { command, args, timeout, background, on_error, may_allow, rest, .. } =
+            RawHook::deserialize(hook).map_err(|error| ("", error.to_string()))?;
         let command = match (command, args) {
-            (Some(line), None) if !line.trim().is_empty() => Command::Line(line),
-            (Some(program), Some(args)) if !program.is_empty() => Command::Exec(program, args),
+            (Some(line), None) if !line.trim().is_empty() => HookCommand::Shell(line),
+            (Some(program), Some(args)) if !program.is_empty() => HookCommand::Exec(program, args),
             (None, Some(mut args)) if args.first().is_some_and(|program| !program.is_empty()) => {
-                Command::Exec(args.remove(0), args)
+                HookCommand::Exec(args.remove(0), args)
             }
             _ => return Err((".command", "expected a command, or a program in `args`".to_owned())),
         };
         let timeout = match timeout {
             // No call waits for an async hook, so it gets the longer timeout.
-            None if background => Event::PostToolUse.timeout(),
-            None => event.timeout(),
+            None if background => HookEvent::PostToolUse.default_timeout(),
+            None => event.default_timeout(),
             Some(seconds) => Duration::try_from_secs_f64(seconds)
                 .ok()
                 .filter(|timeout| !timeout.is_zero())
                 .ok_or((".timeout", "expected a number of seconds above zero".to_owned()))?,
         };
         for key in rest.keys() {
-            if let Some(meant) = TELLING.iter().find(|known| is_like(key, known)) {
+            if let Some(meant) = MISPLACED_KEYS.iter().find(|known| is_similar(key, known)) {
                 let place = if *meant == "matcher" { ", which belongs one level up" } else { "" };
                 let message = format!("unknown key `{key}`; did you mean `{meant}`{place}?");
                 return Err(("", message));
             }
-            self.add(false, format!("{path}.{key}"), "unknown key, which is ignored");
+            self.push_error(false, format!("{path}.{key}"), "unknown key, which is ignored");
         }
-        if background && matches!(on_error, Some(WhenBroken::Deny)) {
+        if background && matches!(on_error, Some(RawOnError::Deny)) {
             let message =
                 "`async` and `on_error = \"deny\"` exclude each other: no call waits for it";
             return Err(("", message.to_owned()));
         }
         let on_error = match on_error {
-            None => event.on_error(),
-            Some(WhenBroken::Deny) => OnError::Deny,
-            Some(WhenBroken::Ignore) => OnError::Ignore,
+            None => event.default_on_error(),
+            Some(RawOnError::Deny) => OnError::Deny,
+            Some(RawOnError::Ignore) => OnError::Ignore,
         };
-        let (place, matcher) = (String::new(), Matcher::All);
-        Ok(Entry { place, event, matcher, command, timeout, background, on_error, may_allow })
+        let (place, matcher) = (String::new(), ToolMatcher::All);
+        Ok(HookEntry { place, event, matcher, command, timeout, background, on_error, may_allow })
     }
 }
 
 /// The key and the error message.
-type Mistake = (&'static str, String);
+type KeyError = (&'static str, String);
 
 /// The JSON form of a command.
 #[derive(Deserialize)]
-struct Written {
+struct RawHook {
     #[serde(rename = "type")]
     _kind: String,
     command: Option<String>,
@@ -277,7 +282,7 @@ struct Written {
     timeout: Option<f64>,
     #[serde(default, rename = "async")]
     background: bool,
-    on_error: Option<WhenBroken>,
+    on_error: Option<RawOnError>,
     #[serde(default)]
     may_allow: bool,
     #[serde(flatten)]
@@ -286,7 +291,7 @@ struct Written {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum WhenBroken {
+enum RawOnError {
     Deny,
     Ignore,
 }
@@ -297,8 +302,8 @@ mod tests {
 
     use super::*;
 
-    fn mistakes(config: &Value) -> (usize, Vec<String>) {
-        let (entries, errors) = read(config);
+    fn error_paths(config: &Value) -> (usize, Vec<String>) {
+        let (entries, errors) = parse_config(config);
         (entries.len(), errors.iter().map(|error| error.path.clone()).collect())
     }
 
@@ -341,7 +346,7 @@ mod tests {
             "PreToolUse[3].hooks[6].command",
             "PreToolUse[3].hooks[7].if",
         ];
-        assert_eq!(mistakes(&config), (3, expected.map(str::to_owned).to_vec()));
+        assert_eq!(error_paths(&config), (3, expected.map(str::to_owned).to_vec()));
     }
 
     // F71
@@ -352,7 +357,7 @@ mod tests {
             [("PreToolUse", true), ("PermissionRequest", true), ("PostToolUse", false)]
         {
             let config = json!({ "model": "x", "hooks": { "PostToolUse": group }, event: group });
-            let (entries, errors) = read(&config);
+            let (entries, errors) = parse_config(&config);
             let told: Vec<_> = errors.iter().map(|error| (&*error.path, error.fatal)).collect();
             assert_eq!((entries.len(), told), (1, vec![(event, fatal)]));
         }
@@ -416,7 +421,7 @@ mod tests {
             // An async hook cannot deny.
             (json!({ "PreToolUse": group(&unheard) }), true),
         ] {
-            let (entries, errors) = read(&config);
+            let (entries, errors) = parse_config(&config);
             assert_eq!(errors.iter().map(|it| it.fatal).collect::<Vec<_>>(), [fatal], "{config}");
             assert_eq!(entries.is_empty(), config["PreToolUse"] != group(&strange), "{config}");
         }
@@ -433,7 +438,7 @@ mod tests {
                  PermissionRequest",
             ),
         ] {
-            let (_, errors) = read(&json!({ name: [] }));
+            let (_, errors) = parse_config(&json!({ name: [] }));
             assert_eq!(errors[0].message, expected);
         }
     }
@@ -443,7 +448,7 @@ mod tests {
         let of = |event: &str, mut hook: Value| {
             hook["type"] = "command".into();
             hook["command"] = "true".into();
-            let (mut entries, errors) = read(&json!({ event: [{ "hooks": [hook] }] }));
+            let (mut entries, errors) = parse_config(&json!({ event: [{ "hooks": [hook] }] }));
             assert_eq!(errors, []);
             let entry = entries.remove(0);
             (entry.timeout.as_secs(), entry.on_error, entry.may_allow)
@@ -459,24 +464,25 @@ mod tests {
     #[test]
     fn a_settings_file_has_the_events_one_level_down() {
         let hook = json!({ "type": "command", "args": ["guard", "--strict"] });
-        let (entries, errors) =
-            read(&json!({ "model": "x", "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }));
+        let (entries, errors) = parse_config(
+            &json!({ "model": "x", "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }),
+        );
         assert_eq!(errors, []);
         assert_eq!(entries[0].place, "PreToolUse[0].hooks[0]");
-        assert_eq!(mistakes(&json!([])).1, ["hooks"]);
+        assert_eq!(error_paths(&json!([])).1, ["hooks"]);
     }
 
     // Arguments may contain secrets.
     #[test]
     fn a_label_is_the_program_alone() {
-        let line = |line: &str| Command::Line(line.to_owned()).label().to_owned();
+        let line = |line: &str| HookCommand::Shell(line.to_owned()).program_label().to_owned();
         assert_eq!(
             line("KEY=hunter2 \"$CLAUDE_PROJECT_DIR\"/hooks/guard.sh --token x"),
             "guard.sh"
         );
         assert_eq!(line("curl -H 'Authorization: x' https://ada:pw@example.com"), "curl");
         assert_eq!(line("KEY=hunter2"), "command");
-        let exec = Command::Exec("/opt/guard".to_owned(), vec!["hunter2".to_owned()]);
-        assert_eq!(exec.label(), "guard");
+        let exec = HookCommand::Exec("/opt/guard".to_owned(), vec!["hunter2".to_owned()]);
+        assert_eq!(exec.program_label(), "guard");
     }
 }

@@ -8,7 +8,7 @@ use crate::hook::OnError;
 
 /// When a configured hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum HookEvent {
     /// Before a call is authorized.
     PreToolUse,
     /// After a call succeeded.
@@ -19,7 +19,7 @@ pub(super) enum Event {
     PermissionRequest,
 }
 
-impl Event {
+impl HookEvent {
     pub(super) const ALL: [Self; 4] =
         [Self::PreToolUse, Self::PostToolUse, Self::PostToolUseFailure, Self::PermissionRequest];
 
@@ -33,24 +33,24 @@ impl Event {
     }
 
     /// Whether its hooks decide whether a call runs.
-    pub(super) const fn decides(self) -> bool {
+    pub(super) const fn is_deciding(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
     /// Returns the event of which `name` is most likely a misspelling.
-    pub(super) fn close_to(name: &str) -> Option<Self> {
+    pub(super) fn closest_to(name: &str) -> Option<Self> {
         let mut all: Vec<_> =
-            Self::ALL.into_iter().map(|it| (distance(name, it.as_str()), it)).collect();
+            Self::ALL.into_iter().map(|it| (edit_distance(name, it.as_str()), it)).collect();
         all.sort_by_key(|(distance, _)| *distance);
-        all.first().filter(|(distance, _)| *distance <= CLOSE).map(|(_, event)| *event)
+        all.first().filter(|(distance, _)| *distance <= MAX_DISTANCE).map(|(_, event)| *event)
     }
 
     /// Whether `name` may mean a deciding event: misspelled, or the name in another program.
-    pub(super) fn is_meant(name: &str) -> bool {
+    pub(super) fn may_be_deciding(name: &str) -> bool {
         /// Words that occur in the names of deciding events.
         const WORDS: &[&str] = &[
             "allow",
@@ -79,23 +79,23 @@ impl Event {
             "valid",
             "write",
         ];
-        let letters = letters(name);
+        let letters = normalize_name(name);
         let is_late = ["post", "after"].iter().any(|it| letters.starts_with(it));
-        Self::ALL.iter().any(|event| event.decides() && is_like(name, event.as_str()))
+        Self::ALL.iter().any(|event| event.is_deciding() && is_similar(name, event.as_str()))
             || !is_late && WORDS.iter().any(|word| letters.contains(word))
     }
 
-    pub(super) const fn timeout(self) -> Duration {
-        Duration::from_secs(if self.decides() { 10 } else { 60 })
+    pub(super) const fn default_timeout(self) -> Duration {
+        Duration::from_secs(if self.is_deciding() { 10 } else { 60 })
     }
 
-    pub(super) const fn on_error(self) -> OnError {
-        if self.decides() { OnError::Deny } else { OnError::Ignore }
+    pub(super) const fn default_on_error(self) -> OnError {
+        if self.is_deciding() { OnError::Deny } else { OnError::Ignore }
     }
 }
 
 /// Events of Claude Code that are not about tool calls.
-pub(super) const ELSEWHERE: &[&str] = &[
+pub(super) const FOREIGN_EVENTS: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
     "Elicitation",
@@ -121,19 +121,19 @@ pub(super) const ELSEWHERE: &[&str] = &[
 ];
 
 /// Whether `name` is a misspelling of `known`.
-pub(super) fn is_like(name: &str, known: &str) -> bool {
-    distance(name, known) <= CLOSE
+pub(super) fn is_similar(name: &str, known: &str) -> bool {
+    edit_distance(name, known) <= MAX_DISTANCE
 }
 
 /// The edit distance up to which a name counts as a misspelling.
-const CLOSE: usize = 2;
+const MAX_DISTANCE: usize = 2;
 
 /// Returns the edit distance of two names, without case and punctuation.
-fn distance(name: &str, known: &str) -> usize {
-    strsim::damerau_levenshtein(&letters(name), &letters(known))
+fn edit_distance(name: &str, known: &str) -> usize {
+    strsim::damerau_levenshtein(&normalize_name(name), &normalize_name(known))
 }
 
-fn letters(text: &str) -> String {
+fn normalize_name(text: &str) -> String {
     let letters = text.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }

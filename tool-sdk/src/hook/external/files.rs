@@ -9,59 +9,64 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::config::Command;
-use crate::name::matches;
+use super::config::HookCommand;
+use crate::name::matches_glob;
 
 /// Shell variables that hold the working directory of a command.
-const FOLDER: &[&str] = &["$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}", "$PWD", "${PWD}"];
+const FOLDER_VARIABLES: &[&str] =
+    &["$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}", "$PWD", "${PWD}"];
 
 /// Words whose next word is a folder to change to.
-const ENTERS: &[&str] = &["cd", "pushd", "-C", "--chdir", "--directory"];
+const CD_WORDS: &[&str] = &["cd", "pushd", "-C", "--chdir", "--directory"];
 
 /// The Python option whose value is a module name.
-const MODULE: &str = "-m";
+const MODULE_OPTION: &str = "-m";
 
 /// The limit of directory entries that are compared with a wildcard.
 const MAX_FILES: usize = 10_000;
 
 /// Returns the files that `command` names when it runs in `folder`, each once.
-pub(super) fn named(command: &Command, folder: &Path) -> Vec<PathBuf> {
+pub(super) fn command_files(command: &HookCommand, folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     match command {
-        Command::Line(line) => words(line, folder, &mut all),
-        Command::Exec(program, args) => {
-            [program].into_iter().chain(args).for_each(|word| with_inner(word, folder, &mut all));
+        HookCommand::Shell(line) => push_line_words(line, folder, &mut all),
+        HookCommand::Exec(program, args) => {
+            [program].into_iter().chain(args).for_each(|word| push_word(word, folder, &mut all));
         }
     }
-    let folders = entered(&all, folder);
+    let folders = entered_folders(&all, folder);
     let behind = std::iter::once("").chain(all.iter().map(String::as_str));
-    let mut named: Vec<PathBuf> =
-        all.iter().zip(behind).flat_map(|(word, before)| files(word, before, &folders)).collect();
+    let mut named: Vec<PathBuf> = all
+        .iter()
+        .zip(behind)
+        .flat_map(|(word, before)| files_of_word(word, before, &folders))
+        .collect();
     named.sort();
     named.dedup();
     named
 }
 
 /// Returns the working directory of the command, and the folders to which it changes.
-fn entered(words: &[String], folder: &Path) -> Vec<PathBuf> {
+fn entered_folders(words: &[String], folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     let mut enters = false;
     for word in words {
         let is_option = word.starts_with('-');
         if enters && !is_option {
-            let inner = folders.last().map(|outer| outer.join(from_folder(word)));
+            let inner = folders.last().map(|outer| outer.join(strip_folder_variable(word)));
             folders.extend(inner.filter(|inner| inner.is_dir()));
         }
-        enters = ENTERS.contains(&word.as_str()) || enters && is_option;
+        enters = CD_WORDS.contains(&word.as_str()) || enters && is_option;
     }
     folders
 }
 
 /// Returns the files that a word can mean in `folders`: existing ones, or else the path that would
 /// be created.
-fn files(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
-    let word = from_folder(word);
-    let there: Vec<PathBuf> = folders.iter().flat_map(|it| found(word, before, it)).collect();
+fn files_of_word(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let word = strip_folder_variable(word);
+    let there: Vec<PathBuf> =
+        folders.iter().flat_map(|it| files_in_folder(word, before, it)).collect();
     let is_there = || folders.iter().any(|folder| folder.join(word).exists());
     if there.is_empty() && word.contains('/') && !is_there() {
         return folders.iter().map(|folder| folder.join(word)).collect();
@@ -70,16 +75,16 @@ fn files(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Returns the existing files that a word can mean in `folder`.
-fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
-    let mut found = expanded(word, folder);
+fn files_in_folder(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = expand_word(word, folder);
     if word.contains('/') {
         // An interpreter may add the file extension.
-        found.extend(expanded(&format!("{word}.*"), folder));
+        found.extend(expand_word(&format!("{word}.*"), folder));
     }
-    if before == MODULE {
+    if before == MODULE_OPTION {
         let module = word.replace('.', "/");
-        found.extend(expanded(&format!("{module}.*"), folder));
-        found.extend(expanded(&format!("{module}/__main__.*"), folder));
+        found.extend(expand_word(&format!("{module}.*"), folder));
+        found.extend(expand_word(&format!("{module}/__main__.*"), folder));
     }
     if word.starts_with('/') || word.contains('$') {
         // The start of the path may come from a variable or a command substitution.
@@ -91,13 +96,14 @@ fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Removes a leading variable that holds the working directory.
-fn from_folder(word: &str) -> &str {
-    let inside = FOLDER.iter().find_map(|name| word.strip_prefix(name)?.strip_prefix('/'));
+fn strip_folder_variable(word: &str) -> &str {
+    let inside =
+        FOLDER_VARIABLES.iter().find_map(|name| word.strip_prefix(name)?.strip_prefix('/'));
     inside.unwrap_or(word)
 }
 
 /// Expands the wildcards of `word` in `folder`.
-fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
+fn expand_word(word: &str, folder: &Path) -> Vec<PathBuf> {
     let has_wildcard = |part: &str| part.contains(['*', '?', '[']);
     if !has_wildcard(word) {
         return vec![folder.join(word)];
@@ -105,7 +111,7 @@ fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
     Path::new(word).components().fold(vec![folder.to_owned()], |paths, part| {
         match part.as_os_str().to_str().filter(|part| has_wildcard(part)) {
             Some(pattern) if matches!(part, Component::Normal(_)) => {
-                paths.iter().flat_map(|path| inside(path, pattern)).collect()
+                paths.iter().flat_map(|path| match_in_folder(path, pattern)).collect()
             }
             _ => paths.iter().map(|path| path.join(part)).collect(),
         }
@@ -113,26 +119,27 @@ fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the entries of `folder` that match `pattern`; a character set matches anything.
-fn inside(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+fn match_in_folder(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let pattern = match pattern.split_once('[') {
         Some((start, _)) => format!("{start}*"),
         None => pattern.to_owned(),
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
-    let is_meant = |entry: &fs::DirEntry| matches(&pattern, &entry.file_name().to_string_lossy());
+    let is_meant =
+        |entry: &fs::DirEntry| matches_glob(&pattern, &entry.file_name().to_string_lossy());
     entries.filter(is_meant).map(|entry| entry.path()).collect()
 }
 
 /// Adds a word, and its own words if it may be a nested command line.
-fn with_inner(word: &str, folder: &Path, all: &mut Vec<String>) {
+fn push_word(word: &str, folder: &Path, all: &mut Vec<String>) {
     all.push(word.to_owned());
     if word.contains(char::is_whitespace) && !folder.join(word).exists() {
-        words(word, folder, all);
+        push_line_words(word, folder, all);
     }
 }
 
 /// Adds the words of a shell command line, without quotes.
-fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
+fn push_line_words(line: &str, folder: &Path, all: &mut Vec<String>) {
     let mut word = String::new();
     let mut quote = None;
     // The blank ends the last word.
@@ -144,7 +151,7 @@ fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
                 let done = std::mem::take(&mut word);
                 // A quoted part is shorter than the line, so the recursion ends.
                 if !done.is_empty() {
-                    with_inner(&done, folder, all);
+                    push_word(&done, folder, all);
                 }
             }
             (c, _) => word.push(c),
@@ -152,7 +159,7 @@ fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
     }
     // An unterminated quote may contain a command line, too.
     if !word.trim().is_empty() {
-        words(&word, folder, all);
+        push_line_words(&word, folder, all);
     }
 }
 
@@ -169,8 +176,8 @@ mod tests {
         for file in ["guard.sh", "my hooks/look.py", "hooks/g.py", "hooks/__main__.py"] {
             fs::write(folder.path().join(file), "").unwrap();
         }
-        let check = |command: Command, expected: &[&str]| {
-            let found = named(&command, folder.path());
+        let check = |command: HookCommand, expected: &[&str]| {
+            let found = command_files(&command, folder.path());
             let expected: Vec<_> = expected.iter().map(|path| folder.path().join(path)).collect();
             assert_eq!(found, expected, "{command:?}");
         };
@@ -200,11 +207,11 @@ mod tests {
             ("node g", &[]),
             ("echo 'not closed; guard.sh", &["guard.sh"]),
         ] {
-            check(Command::Line(line.to_owned()), expected);
+            check(HookCommand::Shell(line.to_owned()), expected);
         }
         let args = vec!["my hooks/look.py".to_owned(), "my".to_owned()];
-        check(Command::Exec("python3".to_owned(), args), &["my hooks/look.py"]);
+        check(HookCommand::Exec("python3".to_owned(), args), &["my hooks/look.py"]);
         let args = ["-c", "guard.sh --x"].map(str::to_owned).to_vec();
-        check(Command::Exec("sh".to_owned(), args), &["guard.sh"]);
+        check(HookCommand::Exec("sh".to_owned(), args), &["guard.sh"]);
     }
 }

@@ -8,7 +8,7 @@ const MAX_COMPILED: usize = 1 << 20;
 
 /// The matcher of a hook.
 #[derive(Clone, Debug)]
-pub(super) enum Matcher {
+pub(super) enum ToolMatcher {
     /// Matches every tool.
     All,
     /// Matches these names exactly.
@@ -17,14 +17,14 @@ pub(super) enum Matcher {
     Regex(Regex),
 }
 
-impl Matcher {
+impl ToolMatcher {
     /// Parses a matcher: an empty one and `*` match every tool, plain words are names, and
     /// everything else is a regular expression that is searched in the name.
     pub(super) fn parse(pattern: &str) -> Result<Self, String> {
         if matches!(pattern.trim(), "" | "*") {
             return Ok(Self::All);
         }
-        if pattern.chars().all(is_plain) {
+        if pattern.chars().all(is_name_char) {
             let names = pattern.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
             let names: Vec<_> = names.map(str::to_owned).collect();
             return match names.is_empty() {
@@ -47,48 +47,52 @@ impl Matcher {
 
     /// Returns the first of the tool's names that matches, ignoring case; `None` without a match.
     /// The name is spelled as in the matcher, because its commands compare with that.
-    pub(super) fn called<'t>(&'t self, mut tool: impl Iterator<Item = &'t str>) -> Option<&'t str> {
+    pub(super) fn matched_name<'t>(
+        &'t self,
+        mut tool: impl Iterator<Item = &'t str>,
+    ) -> Option<&'t str> {
         match self {
             Self::All => tool.next(),
-            Self::Names(names) => {
-                tool.find_map(|tool| names.iter().map(String::as_str).find(|it| is_same(it, tool)))
-            }
+            Self::Names(names) => tool.find_map(|tool| {
+                names.iter().map(String::as_str).find(|it| eq_ignore_case(it, tool))
+            }),
             Self::Regex(regex) => {
                 let tool = tool.find(|tool| regex.is_match(tool))?;
-                Some(spelled(tool, regex.as_str()).unwrap_or(tool))
+                Some(find_spelling(tool, regex.as_str()).unwrap_or(tool))
             }
         }
     }
 
     /// Returns the names or the expression that match none of `tools`, each given by all its names.
-    pub(super) fn unmatched(&self, tools: &[Vec<&str>]) -> Vec<&str> {
+    pub(super) fn unmatched_names(&self, tools: &[Vec<&str>]) -> Vec<&str> {
         match self {
             Self::All => Vec::new(),
             Self::Names(names) => {
-                let is_known = |name: &str| tools.iter().flatten().any(|tool| is_same(name, tool));
+                let is_known =
+                    |name: &str| tools.iter().flatten().any(|tool| eq_ignore_case(name, tool));
                 names.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
             }
             Self::Regex(regex) => {
                 let is_known =
-                    tools.iter().any(|names| self.called(names.iter().copied()).is_some());
+                    tools.iter().any(|names| self.matched_name(names.iter().copied()).is_some());
                 if is_known { Vec::new() } else { vec![regex.as_str()] }
             }
         }
     }
 }
 
-fn is_same(a: &str, b: &str) -> bool {
+fn eq_ignore_case(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
 /// Finds the spelling of `name` in `pattern`, ignoring case.
-fn spelled<'p>(name: &str, pattern: &'p str) -> Option<&'p str> {
+fn find_spelling<'p>(name: &str, pattern: &'p str) -> Option<&'p str> {
     (0..pattern.len())
         .filter_map(|start| pattern.get(start..start + name.len()))
-        .find(|it| is_same(it, name))
+        .find(|it| eq_ignore_case(it, name))
 }
 
-fn is_plain(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' ' | '\t')
 }
 
@@ -98,8 +102,12 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, tool: &str, expected: bool) {
-        let matcher = Matcher::parse(pattern).unwrap();
-        assert_eq!(matcher.called(std::iter::once(tool)).is_some(), expected, "{pattern} {tool}");
+        let matcher = ToolMatcher::parse(pattern).unwrap();
+        assert_eq!(
+            matcher.matched_name(std::iter::once(tool)).is_some(),
+            expected,
+            "{pattern} {tool}"
+        );
     }
 
     // F67
@@ -117,8 +125,8 @@ mod tests {
             ("Read", None),
             ("^Read", None),
         ] {
-            let matcher = Matcher::parse(pattern).unwrap();
-            assert_eq!(matcher.called(names.into_iter()), expected, "{pattern}");
+            let matcher = ToolMatcher::parse(pattern).unwrap();
+            assert_eq!(matcher.matched_name(names.into_iter()), expected, "{pattern}");
         }
     }
 
@@ -150,7 +158,11 @@ mod tests {
             ("^lo+k$", &[]),
             ("^pounce.*", &["^pounce.*"]),
         ] {
-            assert_eq!(Matcher::parse(pattern).unwrap().unmatched(&tools), expected, "{pattern}");
+            assert_eq!(
+                ToolMatcher::parse(pattern).unwrap().unmatched_names(&tools),
+                expected,
+                "{pattern}"
+            );
         }
     }
 
@@ -158,7 +170,7 @@ mod tests {
     #[test]
     fn rejects_invalid_and_expensive_expressions() {
         for pattern in ["(", "a{1000}{1000}{1000}", &"(a)".repeat(2000), "| ,"] {
-            assert!(Matcher::parse(pattern).is_err(), "{:.20}", pattern);
+            assert!(ToolMatcher::parse(pattern).is_err(), "{:.20}", pattern);
         }
     }
 }

@@ -27,12 +27,12 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use self::approver::HooksFirst;
-use self::config::Entry;
+use self::approver::ExternalHookApprover;
 pub use self::config::HookConfigError;
-use self::event::Event;
-use self::payload::{Payload, mode_name};
-use self::protocol::{Failure, Said};
+use self::config::HookEntry;
+use self::event::HookEvent;
+use self::payload::{HookPayload, permission_mode_name};
+use self::protocol::{HookFailure, HookOutput};
 use super::{Hook, HookRun, HookedCall, Opinion, Verdict};
 use crate::content::Output;
 use crate::context::Session;
@@ -42,7 +42,7 @@ use crate::process::{self, ChildEnv};
 use crate::tool::{Definition, Wording};
 
 /// The limit of a command's captured output in bytes.
-const KEEP: usize = 64 << 10;
+const MAX_OUTPUT: usize = 64 << 10;
 
 /// Hooks that run external commands, read from a configuration.
 ///
@@ -85,13 +85,13 @@ const KEEP: usize = 64 << 10;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ExternalHooks {
-    entries: Vec<Entry>,
-    folder: Option<PathBuf>,
+    entries: Vec<HookEntry>,
+    working_dir: Option<PathBuf>,
     env: ChildEnv,
     /// The running `async` commands.
     background: TaskTracker,
     /// Whether the warning about permission request hooks without an approver was emitted.
-    requests_told: Arc<AtomicBool>,
+    warned_of_requests: Arc<AtomicBool>,
 }
 
 impl ExternalHooks {
@@ -106,7 +106,7 @@ impl ExternalHooks {
             Err(error) => {
                 let message = format!("expected JSON: {error}");
                 let error = HookConfigError { path: "hooks".to_owned(), message, fatal: true };
-                (Self::of(Vec::new()), vec![error])
+                (Self::from_entries(Vec::new()), vec![error])
             }
         }
     }
@@ -114,17 +114,17 @@ impl ExternalHooks {
     /// Reads a configuration that was parsed from another format.
     #[must_use]
     pub fn from_value(config: &Value) -> (Self, Vec<HookConfigError>) {
-        let (entries, errors) = config::read(config);
-        (Self::of(entries), errors)
+        let (entries, errors) = config::parse_config(config);
+        (Self::from_entries(entries), errors)
     }
 
-    fn of(entries: Vec<Entry>) -> Self {
+    fn from_entries(entries: Vec<HookEntry>) -> Self {
         Self {
             entries,
-            folder: None,
+            working_dir: None,
             env: ChildEnv::from_host(),
             background: TaskTracker::new(),
-            requests_told: Arc::default(),
+            warned_of_requests: Arc::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl ExternalHooks {
     /// host.
     #[must_use]
     pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+        self.working_dir = Some(folder.into());
         self
     }
 
@@ -164,16 +164,19 @@ impl ExternalHooks {
     /// assert!(hooks.files()[0].ends_with("guard.sh"));
     /// ```
     #[must_use]
-    pub fn files(&self) -> Vec<PathBuf> {
-        let folder = self.folder();
-        self.entries.iter().flat_map(|entry| files::named(&entry.command, &folder)).collect()
+    pub fn command_files(&self) -> Vec<PathBuf> {
+        let folder = self.working_dir();
+        self.entries
+            .iter()
+            .flat_map(|entry| files::command_files(&entry.command, &folder))
+            .collect()
     }
 
     /// Warns once of permission request hooks when the host has no approver.
-    fn warn_of_requests(&self, call: &HookedCall<'_>) {
-        let of_requests = |entry: &&Entry| entry.event == Event::PermissionRequest;
+    fn warn_unreachable_requests(&self, call: &HookedCall<'_>) {
+        let of_requests = |entry: &&HookEntry| entry.event == HookEvent::PermissionRequest;
         let Some(first) = self.entries.iter().find(of_requests) else { return };
-        if !call.has_approver() && !self.requests_told.swap(true, Ordering::Relaxed) {
+        if !call.has_approver() && !self.warned_of_requests.swap(true, Ordering::Relaxed) {
             call.warn(format!(
                 "the hook {} never runs: there is no approver, so there are no permission requests",
                 first.name()
@@ -183,103 +186,123 @@ impl ExternalHooks {
 
     /// Returns the names in matchers that match none of `tools`, each with the key of its hook.
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only the command line warns"))]
-    pub(crate) fn unmatched<'a>(
+    pub(crate) fn unmatched_matchers<'a>(
         &'a self,
         tools: impl Iterator<Item = &'a Definition>,
     ) -> Vec<(&'a str, &'a str)> {
         let tools: Vec<Vec<&str>> = tools.map(|tool| tool.names().collect()).collect();
-        let of_entry = |entry: &'a Entry| {
-            entry.matcher.unmatched(&tools).into_iter().map(|name| (&*entry.place, name))
+        let of_entry = |entry: &'a HookEntry| {
+            entry.matcher.unmatched_names(&tools).into_iter().map(|name| (&*entry.place, name))
         };
         self.entries.iter().flat_map(of_entry).collect()
     }
 
     /// Returns the hooks of `event` that match a tool with these names, each with the name that
     /// its matcher uses for the tool.
-    fn matching(&self, event: Event, names: impl FnOnce() -> Vec<String>) -> Vec<(&Entry, String)> {
+    fn matching_entries(
+        &self,
+        event: HookEvent,
+        names: impl FnOnce() -> Vec<String>,
+    ) -> Vec<(&HookEntry, String)> {
         let mut of_event = self.entries.iter().filter(|entry| entry.event == event).peekable();
         // Computes the names only if there is a hook for the event.
         if of_event.peek().is_none() {
             return Vec::new();
         }
         let names = names();
-        let called = |entry: &'_ Entry| {
-            entry.matcher.called(names.iter().map(String::as_str)).map(str::to_owned)
+        let called = |entry: &'_ HookEntry| {
+            entry.matcher.matched_name(names.iter().map(String::as_str)).map(str::to_owned)
         };
         of_event.filter_map(|entry| Some((entry, called(entry)?))).collect()
     }
 
     /// Returns the part of the input that is the same for every call of a session.
-    fn payload<'a>(&self, event: Event, session: &'a Session, mode: Mode) -> Payload<'a> {
-        Payload {
+    fn session_payload<'a>(
+        &self,
+        event: HookEvent,
+        session: &'a Session,
+        mode: Mode,
+    ) -> HookPayload<'a> {
+        HookPayload {
             session_id: session.id(),
-            cwd: self.folder().to_string_lossy().into_owned(),
-            permission_mode: mode_name(mode),
+            cwd: self.working_dir().to_string_lossy().into_owned(),
+            permission_mode: permission_mode_name(mode),
             hook_event_name: event.as_str(),
             agent: session.agent(),
             depth: session.metadata().get("depth").and_then(Value::as_u64),
-            ..Payload::default()
+            ..HookPayload::default()
         }
     }
 
-    fn payload_of<'a>(&self, event: Event, call: &HookedCall<'a>, input: &'a Value) -> Payload<'a> {
-        Payload {
+    fn call_payload<'a>(
+        &self,
+        event: HookEvent,
+        call: &HookedCall<'a>,
+        input: &'a Value,
+    ) -> HookPayload<'a> {
+        HookPayload {
             tool_input: Some(input),
             tool_use_id: call.id().to_string(),
-            duration_ms: call.elapsed().map(millis),
-            ..self.payload(event, call.session(), call.mode())
+            duration_ms: call.elapsed().map(to_millis),
+            ..self.session_payload(event, call.session(), call.mode())
         }
     }
 
-    fn folder(&self) -> Cow<'_, Path> {
-        match &self.folder {
+    fn working_dir(&self) -> Cow<'_, Path> {
+        match &self.working_dir {
             Some(folder) => Cow::Borrowed(folder),
             None => Cow::Owned(std::env::current_dir().unwrap_or_default()),
         }
     }
 
     /// Runs `entries` concurrently, and returns their outputs in the order of the entries.
-    async fn run_all<'e>(
+    async fn run_entries<'e>(
         &self,
-        entries: Vec<(&'e Entry, String)>,
-        payload: &Payload<'_>,
+        entries: Vec<(&'e HookEntry, String)>,
+        payload: &HookPayload<'_>,
         watch: &(dyn Fn(HookRun) + Sync),
-    ) -> Vec<(&'e Entry, Result<Said, Failure>)> {
+    ) -> Vec<(&'e HookEntry, Result<HookOutput, HookFailure>)> {
         let runs = entries.into_iter().map(async |(entry, tool_name)| {
             let started = Instant::now();
             let answer =
-                match serde_json::to_vec(&Payload { tool_name: &tool_name, ..payload.clone() }) {
-                    Ok(input) => self.run(entry, &input).await,
-                    Err(error) => Err(Failure {
-                        what: "the call could not be serialized for its hooks".to_owned(),
+                match serde_json::to_vec(&HookPayload { tool_name: &tool_name, ..payload.clone() })
+                {
+                    Ok(input) => self.run_entry(entry, &input).await,
+                    Err(error) => Err(HookFailure {
+                        message: "the call could not be serialized for its hooks".to_owned(),
                         detail: error.to_string(),
                     }),
                 };
             watch(HookRun {
                 hook: entry.name(),
                 outcome: outcome(entry, &answer, payload.tool_input),
-                elapsed_ms: millis(started.elapsed()),
+                elapsed_ms: to_millis(started.elapsed()),
             });
             (entry, answer)
         });
         join_all(runs).await
     }
 
-    async fn run(&self, entry: &Entry, input: &[u8]) -> Result<Said, Failure> {
+    async fn run_entry(&self, entry: &HookEntry, input: &[u8]) -> Result<HookOutput, HookFailure> {
         let run = entry
             .command
             .to_run()
-            .current_dir(self.folder())
-            .env(self.env.clone().with_var("CLAUDE_PROJECT_DIR", self.folder().as_os_str()))
+            .current_dir(self.working_dir())
+            .env(self.env.clone().with_var("CLAUDE_PROJECT_DIR", self.working_dir().as_os_str()))
             .stdin(input)
             .timeout(entry.timeout)
-            .output_limit(KEEP);
+            .output_limit(MAX_OUTPUT);
         if entry.background {
             self.background.spawn(process::run(run));
-            return Ok(Said::default());
+            return Ok(HookOutput::default());
         }
         let ended = process::run(run).await;
-        protocol::meaning(entry.event, entry.command.label(), entry.timeout, ended.as_ref())
+        protocol::interpret_exit(
+            entry.event,
+            entry.command.program_label(),
+            entry.timeout,
+            ended.as_ref(),
+        )
     }
 }
 
@@ -289,31 +312,31 @@ impl Hook for ExternalHooks {
     }
 
     async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        self.warn_of_requests(call);
-        let entries = self.matching(Event::PreToolUse, || call.forbidden_names());
+        self.warn_unreachable_requests(call);
+        let entries = self.matching_entries(HookEvent::PreToolUse, || call.forbidden_names());
         if entries.is_empty() {
             return Ok(Opinion::none());
         }
         let (wording, arguments) = (call.wording(), call.value());
         let input = wording.shown(&arguments);
-        let payload = self.payload_of(Event::PreToolUse, call, &input);
+        let payload = self.call_payload(HookEvent::PreToolUse, call, &input);
         entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
         let watch = |run| call.watch(|| run);
-        let answers = self.run_all(entries, &payload, &watch).await;
-        let answers = with_short_contexts(answers, call);
+        let answers = self.run_entries(entries, &payload, &watch).await;
+        let answers = truncate_contexts(answers, call);
         let said = answers.into_iter().map(|(entry, answer)| {
-            let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
+            let answer = answer.and_then(|said| map_patch(entry, said, &wording, &input));
             // A name that the tool does not have allows nothing.
-            let is_own = entry.matcher.called(call.definition().names()).is_some();
+            let is_own = entry.matcher.matched_name(call.definition().names()).is_some();
             let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
-            (entry, compose::weighed(entry, answer))
+            (entry, compose::apply_entry_policy(entry, answer))
         });
-        Ok(compose::opinion(said.collect(), &arguments))
+        Ok(compose::combine_outputs(said.collect(), &arguments))
     }
 
     fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
-        match self.entries.iter().any(|entry| entry.event == Event::PermissionRequest) {
-            true => Arc::new(HooksFirst { hooks: self, inner }),
+        match self.entries.iter().any(|entry| entry.event == HookEvent::PermissionRequest) {
+            true => Arc::new(ExternalHookApprover { hooks: self, inner }),
             false => inner,
         }
     }
@@ -323,8 +346,9 @@ impl Hook for ExternalHooks {
         call: &HookedCall<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
-        let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
-        let entries = self.matching(event, || call.forbidden_names());
+        let event =
+            if result.is_ok() { HookEvent::PostToolUse } else { HookEvent::PostToolUseFailure };
+        let entries = self.matching_entries(event, || call.forbidden_names());
         if entries.is_empty() {
             return Ok(());
         }
@@ -333,16 +357,16 @@ impl Hook for ExternalHooks {
             Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
         };
         let input = call.wording().shown(&call.value());
-        let payload = Payload {
+        let payload = HookPayload {
             tool_response: Some(&response),
             error: error.as_deref(),
-            ..self.payload_of(event, call, &input)
+            ..self.call_payload(event, call, &input)
         };
         entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
         let watch = |run| call.watch(|| run);
-        let answers = self.run_all(entries, &payload, &watch).await;
-        let answers = with_short_contexts(answers, call);
-        after::apply(answers, call, result);
+        let answers = self.run_entries(entries, &payload, &watch).await;
+        let answers = truncate_contexts(answers, call);
+        after::apply_outputs(answers, call, result);
         Ok(())
     }
 
@@ -364,24 +388,32 @@ impl Hook for ExternalHooks {
 }
 
 /// Maps the changed arguments back to the names that the tool uses.
-fn taken(entry: &Entry, said: Said, wording: &Wording, shown: &Value) -> Result<Said, Failure> {
-    let failed = |name: String| Failure {
-        what: format!("the hook `{}` set `{name}` to two different values", entry.command.label()),
+fn map_patch(
+    entry: &HookEntry,
+    said: HookOutput,
+    wording: &Wording,
+    shown: &Value,
+) -> Result<HookOutput, HookFailure> {
+    let failed = |name: String| HookFailure {
+        message: format!(
+            "the hook `{}` set `{name}` to two different values",
+            entry.command.program_label()
+        ),
         detail: String::new(),
     };
     let patch = wording.taken(said.patch, shown).map_err(failed)?;
-    Ok(Said { patch, ..said })
+    Ok(HookOutput { patch, ..said })
 }
 
 /// Truncates the context of each output for the model.
-fn with_short_contexts<'e>(
-    answers: Vec<(&'e Entry, Result<Said, Failure>)>,
+fn truncate_contexts<'e>(
+    answers: Vec<(&'e HookEntry, Result<HookOutput, HookFailure>)>,
     call: &HookedCall<'_>,
-) -> Vec<(&'e Entry, Result<Said, Failure>)> {
-    let short = |said: Said| {
+) -> Vec<(&'e HookEntry, Result<HookOutput, HookFailure>)> {
+    let short = |said: HookOutput| {
         let context = said.context.filter(|text| !text.is_empty());
-        let context = context.map(|text| protocol::shortened(text, |text| call.keep(text)));
-        Said { context, ..said }
+        let context = context.map(|text| protocol::truncate_context(text, |text| call.keep(text)));
+        HookOutput { context, ..said }
     };
     answers.into_iter().map(|(entry, answer)| (entry, answer.map(short))).collect()
 }
@@ -392,10 +424,18 @@ fn response(output: &Output) -> Value {
 }
 
 /// Describes the outcome of a run, for events.
-fn outcome(entry: &Entry, answer: &Result<Said, Failure>, shown: Option<&Value>) -> String {
+fn outcome(
+    entry: &HookEntry,
+    answer: &Result<HookOutput, HookFailure>,
+    shown: Option<&Value>,
+) -> String {
     let said = match answer {
-        Err(Failure { what, detail }) if detail.is_empty() => return format!("failed: {what}"),
-        Err(Failure { what, detail }) => return format!("failed: {what}: {}", detail.trim()),
+        Err(HookFailure { message: what, detail }) if detail.is_empty() => {
+            return format!("failed: {what}");
+        }
+        Err(HookFailure { message: what, detail }) => {
+            return format!("failed: {what}: {}", detail.trim());
+        }
         Ok(_) if entry.background => return "not waited for".to_owned(),
         Ok(said) => said,
     };
@@ -417,7 +457,7 @@ fn outcome(entry: &Entry, answer: &Result<Said, Failure>, shown: Option<&Value>)
         .join(": ")
 }
 
-fn millis(time: Duration) -> u64 {
+fn to_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -10,7 +10,7 @@ use crate::tool::Subject;
 
 /// The input of a command.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Payload<'a> {
+pub(super) struct HookPayload<'a> {
     pub(super) session_id: &'a str,
     /// Always null, for commands that expect the field.
     pub(super) transcript_path: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(super) struct Payload<'a> {
     pub(super) permission: Option<&'a str>,
     /// The resources of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) subjects: Option<Vec<Touched<'a>>>,
+    pub(super) subjects: Option<Vec<PayloadResource<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_response: Option<&'a Value>,
     /// The error message of a failed call.
@@ -44,13 +44,13 @@ pub(super) struct Payload<'a> {
 
 /// A resource of an approval request, with the permission that applies to it.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Touched<'a> {
+pub(super) struct PayloadResource<'a> {
     permission: &'a str,
     text: &'a str,
 }
 
-impl<'a> Touched<'a> {
-    pub(super) fn all_of(ask: &'a Ask) -> Vec<Self> {
+impl<'a> PayloadResource<'a> {
+    pub(super) fn from_request(ask: &'a Ask) -> Vec<Self> {
         let permission = |subject: &'a Subject| subject.permission().unwrap_or(&ask.permission);
         let touched = |it| Self { permission: permission(it), text: it.text() };
         ask.subjects.iter().map(touched).collect()
@@ -58,7 +58,7 @@ impl<'a> Touched<'a> {
 }
 
 /// Returns the name of the mode in the protocol.
-pub(super) const fn mode_name(mode: Mode) -> &'static str {
+pub(super) const fn permission_mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Auto | Mode::Strict => "default",
         Mode::Plan | Mode::Explore => "plan",

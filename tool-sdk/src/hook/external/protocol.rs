@@ -11,16 +11,16 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::event::Event;
+use super::event::HookEvent;
 use crate::hook::Verdict;
 use crate::process::{CommandOutput, ExitOutcome, RunError};
 
 /// The limit in bytes of a hook's text for the model.
-const MAX_TEXT: usize = 10 << 10;
+const MAX_TEXT_BYTES: usize = 10 << 10;
 
 /// The decision and the texts of one hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct HookOutput {
     pub(super) verdict: Verdict,
     pub(super) reason: Option<String>,
     /// Whether the reason already names the hook.
@@ -34,7 +34,7 @@ pub(super) struct Said {
     pub(super) message: Option<String>,
 }
 
-impl Said {
+impl HookOutput {
     pub(super) fn deny(reason: impl Into<String>) -> Self {
         Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl Said {
     }
 
     /// Returns the reason for the verdict.
-    pub(super) fn why(&self) -> Option<&str> {
+    pub(super) fn stated_reason(&self) -> Option<&str> {
         let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == Verdict::Halt);
         stop_reason.or(self.reason.as_deref())
     }
@@ -56,22 +56,22 @@ impl Said {
 
 /// The failure of a hook, which decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct HookFailure {
     /// The message for the model.
-    pub(super) what: String,
+    pub(super) message: String,
     /// The output of the command, for the host only.
     pub(super) detail: String,
 }
 
 /// Interprets the exit of the command `label`.
-pub(super) fn meaning(
-    event: Event,
+pub(super) fn interpret_exit(
+    event: HookEvent,
     label: &str,
     limit: Duration,
     ended: Result<&CommandOutput, &RunError>,
-) -> Result<Said, Failure> {
+) -> Result<HookOutput, HookFailure> {
     let failed = |what: String, detail: String| {
-        Err(Failure { what: format!("the hook `{label}` {what}"), detail })
+        Err(HookFailure { message: format!("the hook `{label}` {what}"), detail })
     };
     let finished = match ended {
         Ok(finished) => finished,
@@ -87,14 +87,16 @@ pub(super) fn meaning(
             let error = "it is longer than 64 KiB".to_owned();
             failed("gave an answer that cannot be read".to_owned(), error)
         }
-        ExitOutcome::Code(0) if !is_text(&finished.stdout.head) => {
+        ExitOutcome::Code(0) if !is_utf8_text(&finished.stdout.head) => {
             failed("gave an answer that cannot be read".to_owned(), "it is not UTF-8".to_owned())
         }
-        ExitOutcome::Code(0) => match answer(event, &finished.stdout.to_text()) {
+        ExitOutcome::Code(0) => match parse_output(event, &finished.stdout.to_text()) {
             Ok(said) => Ok(said),
             Err(error) => failed("gave an answer that cannot be read".to_owned(), error),
         },
-        ExitOutcome::Code(2) => Ok(Said { reason: worded(complaint), ..Said::deny("") }),
+        ExitOutcome::Code(2) => {
+            Ok(HookOutput { reason: trim_and_limit(complaint), ..HookOutput::deny("") })
+        }
         ExitOutcome::Code(code) => failed(format!("failed with exit code {code}"), complaint),
         ExitOutcome::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
         ExitOutcome::TimedOut => {
@@ -106,20 +108,20 @@ pub(super) fn meaning(
 
 /// Whether the output is UTF-8 without zero bytes. UTF-16 output can be valid UTF-8, but has zero
 /// bytes.
-fn is_text(printed: &[u8]) -> bool {
+fn is_utf8_text(printed: &[u8]) -> bool {
     !printed.contains(&0) && std::str::from_utf8(printed).is_ok()
 }
 
 /// Parses the output of a command with exit code 0. Fails when it contains an invalid decision.
-fn answer(event: Event, stdout: &str) -> Result<Said, String> {
+fn parse_output(event: HookEvent, stdout: &str) -> Result<HookOutput, String> {
     let stdout = stdout.trim_start_matches('\u{feff}').trim();
     if !stdout.starts_with('{') {
-        return match is_plain(stdout) {
-            true => Ok(Said::default()),
+        return match is_plain_text(stdout) {
+            true => Ok(HookOutput::default()),
             false => Err("expected one JSON object and nothing else".to_owned()),
         };
     }
-    let answer: Answer = serde_json::from_str(stdout).map_err(|error| error.to_string())?;
+    let answer: RawOutput = serde_json::from_str(stdout).map_err(|error| error.to_string())?;
     let specific = answer.hook_specific_output.unwrap_or_default();
     if let Some(name) = specific.hook_event_name.filter(|name| name != event.as_str()) {
         return Err(format!("it answers `{name}`, and was asked about `{}`", event.as_str()));
@@ -128,44 +130,45 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     if request.updated_permissions.is_some() {
         return Err("a hook cannot change rules and approvals".to_owned());
     }
-    let allows = matches!(request.behavior, Some(Choice::Allow));
-    if request.updated_input.is_some() && (event != Event::PermissionRequest || !allows) {
+    let allows = matches!(request.behavior, Some(PermissionChoice::Allow));
+    if request.updated_input.is_some() && (event != HookEvent::PermissionRequest || !allows) {
         return Err("`updatedInput` in `decision` goes with the `allow` of a request".to_owned());
     }
     if request.updated_input.is_some() && specific.updated_input.is_some() {
         return Err("`updatedInput` is given twice".to_owned());
     }
-    if request.interrupt == Some(true) && !matches!(request.behavior, Some(Choice::Deny)) {
+    if request.interrupt == Some(true) && !matches!(request.behavior, Some(PermissionChoice::Deny))
+    {
         return Err("`interrupt` goes with `deny` only".to_owned());
     }
     let verdict = [
         answer.decision.map(|decision| match decision {
-            Legacy::Approve => Verdict::Allow,
-            Legacy::Block => Verdict::Deny,
+            LegacyDecision::Approve => Verdict::Allow,
+            LegacyDecision::Block => Verdict::Deny,
         }),
-        specific.permission_decision.map(Choice::verdict),
-        request.behavior.map(Choice::verdict),
-        (answer.go_on == Some(false)).then_some(Verdict::Halt),
+        specific.permission_decision.map(PermissionChoice::to_verdict),
+        request.behavior.map(PermissionChoice::to_verdict),
+        (answer.should_continue == Some(false)).then_some(Verdict::Halt),
         (request.interrupt == Some(true)).then_some(Verdict::Halt),
     ];
-    Ok(Said {
+    Ok(HookOutput {
         // The strictest of several decisions applies.
         verdict: verdict.into_iter().flatten().max().unwrap_or_default(),
         reason: [specific.permission_decision_reason, request.message, answer.reason]
             .into_iter()
             .flatten()
-            .find_map(worded),
+            .find_map(trim_and_limit),
         is_sentence: false,
-        stop_reason: answer.stop_reason.and_then(worded),
+        stop_reason: answer.stop_reason.and_then(trim_and_limit),
         patch: specific.updated_input.or(request.updated_input).unwrap_or_default(),
         context: specific.additional_context.map(|text| text.trim().to_owned()),
         replacement: specific.updated_tool_output,
-        message: answer.system_message.and_then(worded),
+        message: answer.system_message.and_then(trim_and_limit),
     })
 }
 
 /// Whether a text contains no decision: it is not a JSON array and has none of the deciding keys.
-fn is_plain(text: &str) -> bool {
+fn is_plain_text(text: &str) -> bool {
     const KEYS: [&str; 4] =
         ["\"hookSpecificOutput\"", "\"permissionDecision\"", "\"decision\"", "\"continue\""];
     let has = |key: &&str| text.split(*key).skip(1).any(|rest| rest.trim_start().starts_with(':'));
@@ -174,11 +177,11 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Truncates context for the model. `keep` stores the whole text and returns its path.
-pub(super) fn shortened(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>) -> String {
-    if text.len() <= MAX_TEXT {
+pub(super) fn truncate_context(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>) -> String {
+    if text.len() <= MAX_TEXT_BYTES {
         return text;
     }
-    let shown = text.floor_char_boundary(MAX_TEXT);
+    let shown = text.floor_char_boundary(MAX_TEXT_BYTES);
     let more = text.len() - shown;
     match keep(&text) {
         Some(path) => {
@@ -189,58 +192,58 @@ pub(super) fn shortened(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>
 }
 
 /// Trims and truncates `text`; `None` if it is empty.
-fn worded(text: String) -> Option<String> {
+fn trim_and_limit(text: String) -> Option<String> {
     let text = text.trim();
-    if text.len() <= MAX_TEXT {
+    if text.len() <= MAX_TEXT_BYTES {
         return (!text.is_empty()).then(|| text.to_owned());
     }
-    let kept = text.floor_char_boundary(MAX_TEXT);
+    let kept = text.floor_char_boundary(MAX_TEXT_BYTES);
     Some(format!("{}\n[{} more bytes left out]", &text[..kept], text.len() - kept))
 }
 
 /// The JSON output of a command. Unknown keys are errors, because one may be a misspelled denial.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Answer {
+struct RawOutput {
     #[serde(rename = "suppressOutput")]
     _suppress_output: Option<IgnoredAny>,
     #[serde(rename = "continue")]
-    go_on: Option<bool>,
+    should_continue: Option<bool>,
     stop_reason: Option<String>,
     system_message: Option<String>,
-    decision: Option<Legacy>,
+    decision: Option<LegacyDecision>,
     reason: Option<String>,
-    hook_specific_output: Option<Specific>,
+    hook_specific_output: Option<EventOutput>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Legacy {
+enum LegacyDecision {
     Approve,
     Block,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Specific {
+struct EventOutput {
     hook_event_name: Option<String>,
-    permission_decision: Option<Choice>,
+    permission_decision: Option<PermissionChoice>,
     permission_decision_reason: Option<String>,
     updated_input: Option<Map<String, Value>>,
     additional_context: Option<String>,
     /// The alias is an older name, for MCP tools only.
     #[serde(alias = "updatedMCPToolOutput")]
     updated_tool_output: Option<Value>,
-    decision: Option<Request>,
+    decision: Option<RequestDecision>,
 }
 
 /// The decision about a permission request.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Request {
+struct RequestDecision {
     /// Whether a denial ends the turn.
     interrupt: Option<bool>,
-    behavior: Option<Choice>,
+    behavior: Option<PermissionChoice>,
     message: Option<String>,
     updated_input: Option<Map<String, Value>>,
     updated_permissions: Option<Value>,
@@ -248,14 +251,14 @@ struct Request {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Choice {
+enum PermissionChoice {
     Allow,
     Ask,
     Deny,
 }
 
-impl Choice {
-    const fn verdict(self) -> Verdict {
+impl PermissionChoice {
+    const fn to_verdict(self) -> Verdict {
         match self {
             Self::Allow => Verdict::Allow,
             Self::Ask => Verdict::Ask,

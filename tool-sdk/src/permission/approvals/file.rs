@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::format::{self, MOST_BYTES};
-use super::{StoreError, StoredApproval};
-use crate::store::version::Version;
-use crate::store::{self, Lock, place};
+use super::{PrivateFileError, StoredApproval};
+use crate::store::version::FileVersion;
+use crate::store::{self, FileLock, place};
 
 const NAME: &str = "approvals.json";
 const LOCK: &str = "approvals.lock";
@@ -24,7 +24,7 @@ fn path(folder: &Path) -> PathBuf {
 /// What was found in the file.
 enum Found {
     Nothing,
-    Approvals(Vec<StoredApproval>, Version),
+    Approvals(Vec<StoredApproval>, FileVersion),
     /// What is wrong with the file.
     Corrupt(&'static str),
 }
@@ -34,12 +34,15 @@ enum Found {
 pub(super) struct Newest {
     pub(super) approvals: Vec<StoredApproval>,
     /// The file that was set aside, because it was corrupt; there are no approvals then.
-    pub(super) corrupt: Option<StoreError>,
+    pub(super) corrupt: Option<PrivateFileError>,
 }
 
 /// Whether the file is still the one that was read, or as absent as it was.
-pub(super) fn is_still(last: Option<&Version>, folder: &Path) -> Result<bool, StoreError> {
-    Version::is_still(last, &path(folder))
+pub(super) fn is_still(
+    last: Option<&FileVersion>,
+    folder: &Path,
+) -> Result<bool, PrivateFileError> {
+    FileVersion::is_current(last, &path(folder))
 }
 
 /// The approvals and which file they are of, if there is one; a corrupt one is set aside, which
@@ -47,26 +50,33 @@ pub(super) fn is_still(last: Option<&Version>, folder: &Path) -> Result<bool, St
 pub(super) fn read_or_set_aside(
     folder: &Path,
     patience: Duration,
-) -> Result<Option<(Vec<StoredApproval>, Version)>, StoreError> {
+) -> Result<Option<(Vec<StoredApproval>, FileVersion)>, PrivateFileError> {
     match read(folder)? {
         Found::Nothing => Ok(None),
         Found::Approvals(approvals, version) => Ok(Some((approvals, version))),
         Found::Corrupt(_) => {
             // Only who writes knows that the file is still the same when it is moved.
             let writer = Writer::lock(folder, patience)?;
-            Err(writer.newest()?.corrupt.unwrap_or_else(|| StoreError::Busy { path: path(folder) }))
+            Err(writer
+                .newest()?
+                .corrupt
+                .unwrap_or_else(|| PrivateFileError::Busy { path: path(folder) }))
         }
     }
 }
 
-fn read(folder: &Path) -> Result<Found, StoreError> {
+fn read(folder: &Path) -> Result<Found, PrivateFileError> {
     let path = path(folder);
     let Some(file) = place::open_private(&path)? else { return Ok(Found::Nothing) };
-    let version = Version::of(file, &path)?;
+    let version = FileVersion::from_file(file, &path)?;
     let mut bytes = Vec::new();
     // One byte more tells a file that is too long from one that just fits.
     let most = MOST_BYTES + 1;
-    version.file().take(most).read_to_end(&mut bytes).map_err(StoreError::io("read", &path))?;
+    version
+        .file()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .map_err(PrivateFileError::io("read", &path))?;
     if bytes.len() as u64 == most {
         return Ok(Found::Corrupt("it is too large"));
     }
@@ -80,40 +90,40 @@ fn read(folder: &Path) -> Result<Found, StoreError> {
 #[derive(Debug)]
 pub(super) struct Writer<'f> {
     folder: &'f Path,
-    _lock: Lock,
+    _lock: FileLock,
 }
 
 impl<'f> Writer<'f> {
     /// Waits for the others for as long as `patience` lasts.
-    pub(super) fn lock(folder: &'f Path, patience: Duration) -> Result<Self, StoreError> {
-        Ok(Self { folder, _lock: store::lock(&folder.join(LOCK), patience)? })
+    pub(super) fn lock(folder: &'f Path, patience: Duration) -> Result<Self, PrivateFileError> {
+        Ok(Self { folder, _lock: store::acquire_lock(&folder.join(LOCK), patience)? })
     }
 
     /// The approvals as they are now.
     ///
     /// A corrupt file is set aside, never deleted.
-    pub(super) fn newest(&self) -> Result<Newest, StoreError> {
+    pub(super) fn newest(&self) -> Result<Newest, PrivateFileError> {
         match read(self.folder)? {
             Found::Nothing => Ok(Newest::default()),
             Found::Approvals(approvals, _) => Ok(Newest { approvals, corrupt: None }),
             Found::Corrupt(why) => {
                 let aside = store::set_aside(&path(self.folder))?;
-                let corrupt = Some(StoreError::Corrupt { aside, why });
+                let corrupt = Some(PrivateFileError::Corrupt { aside, why });
                 Ok(Newest { approvals: Vec::new(), corrupt })
             }
         }
     }
 
     /// Puts `approvals` in the place of those that are there.
-    pub(super) fn replace(&self, approvals: &[StoredApproval]) -> Result<(), StoreError> {
+    pub(super) fn replace(&self, approvals: &[StoredApproval]) -> Result<(), PrivateFileError> {
         let path = path(self.folder);
-        let text = format::encode(approvals).map_err(StoreError::io("write", &path))?;
+        let text = format::encode(approvals).map_err(PrivateFileError::io("write", &path))?;
         if text.len() as u64 > MOST_BYTES {
-            return Err(StoreError::Full { path });
+            return Err(PrivateFileError::Full { path });
         }
-        store::sweep(&path);
-        let write = |file: &mut File| place::put(file, text.as_bytes());
-        store::replace(&path, write).map_err(StoreError::io("write", &path))
+        store::remove_unfinished(&path);
+        let write = |file: &mut File| place::append_to(file, text.as_bytes());
+        store::replace_file(&path, write).map_err(PrivateFileError::io("write", &path))
     }
 }
 
@@ -122,17 +132,19 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::PATIENCE;
+    use crate::store::LOCK_TIMEOUT;
 
     #[test]
     fn what_is_set_aside_takes_no_ones_place() {
         let folder = tempfile::tempdir().unwrap();
-        let writer = Writer::lock(folder.path(), PATIENCE).unwrap();
+        let writer = Writer::lock(folder.path(), LOCK_TIMEOUT).unwrap();
         let mut asides = Vec::new();
         for _ in 0..3 {
             fs::write(path(folder.path()), "").unwrap();
             let Newest { approvals, corrupt } = writer.newest().unwrap();
-            let Some(StoreError::Corrupt { aside, .. }) = corrupt else { panic!("{corrupt:?}") };
+            let Some(PrivateFileError::Corrupt { aside, .. }) = corrupt else {
+                panic!("{corrupt:?}")
+            };
             assert!(approvals.is_empty() && !asides.contains(&aside));
             asides.push(aside);
         }

@@ -22,7 +22,7 @@ pub(crate) use self::session::Approvals;
 pub use self::store::{ApprovalStore, Loaded};
 pub use self::stored::{GrantSource, StoredApproval};
 
-use crate::store::StoreError;
+use crate::store::PrivateFileError;
 
 #[cfg(test)]
 mod tests;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::file::{self, Newest, Writer};
 use super::identity::Site;
 use super::stored::distinct;
-use super::{Grant, GrantSource, Grantee, StoreError, StoredApproval};
+use super::{Grant, GrantSource, Grantee, PrivateFileError, StoredApproval};
 use crate::permission::Pattern;
-use crate::store::PATIENCE;
-use crate::store::place::Place;
-use crate::store::version::Version;
+use crate::store::LOCK_TIMEOUT;
+use crate::store::place::PrivateFolder;
+use crate::store::version::FileVersion;
 use crate::tool::Subject;
 
 /// The approvals of all workspaces in one file, seen from one workspace.
@@ -44,7 +44,7 @@ use crate::tool::Subject;
 /// ```
 #[derive(Debug)]
 pub struct ApprovalStore {
-    place: Place,
+    place: PrivateFolder,
     workspace: PathBuf,
     /// The folder that was there at the start, if there was one.
     site: Option<Site>,
@@ -79,7 +79,7 @@ impl Loaded {
 /// What the last look at the file gave.
 #[derive(Debug, Default)]
 struct Seen {
-    version: Option<Version>,
+    version: Option<FileVersion>,
     approvals: Arc<[StoredApproval]>,
     /// What a writer came across that was not told yet.
     untold: Option<String>,
@@ -96,8 +96,8 @@ impl ApprovalStore {
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>, workspace: &Path) -> Self {
         // AP1: a model that writes files must not write itself an approval.
-        let mut place = Place::new(folder.into());
-        place.not_inside(&[workspace.to_owned()]);
+        let mut place = PrivateFolder::new(folder.into());
+        place.add_writable_roots(&[workspace.to_owned()]);
         Self {
             place,
             workspace: workspace.to_owned(),
@@ -109,13 +109,13 @@ impl ApprovalStore {
     /// Says where tools may write: a store in there is not believed.
     #[must_use]
     pub fn not_inside(mut self, roots: &[PathBuf]) -> Self {
-        self.place.not_inside(roots);
+        self.place.add_writable_roots(roots);
         self
     }
 
     /// Whether `path`, which leads over no link, is the folder or something in it.
     pub(crate) fn is_around(&self, path: &Path) -> bool {
-        self.place.is_around(path)
+        self.place.contains_path(path)
     }
 
     /// The approvals that hold here and now; none when anything is wrong.
@@ -129,7 +129,7 @@ impl ApprovalStore {
     /// The same where tools may write to `roots`, too.
     pub(crate) fn grants_beside(&self, roots: &[PathBuf]) -> Loaded {
         let mut seen = self.seen();
-        let fresh = self.place.apart_from(roots).and_then(|()| self.refresh(&mut seen));
+        let fresh = self.place.check_outside(roots).and_then(|()| self.refresh(&mut seen));
         let problem = match fresh {
             Ok(()) => None,
             Err(error) => {
@@ -156,7 +156,7 @@ impl ApprovalStore {
         &self,
         grants: Vec<Grant>,
         source: GrantSource,
-    ) -> Result<Vec<StoredApproval>, StoreError> {
+    ) -> Result<Vec<StoredApproval>, PrivateFileError> {
         self.grant_beside(&[], grants, source)
     }
 
@@ -166,18 +166,18 @@ impl ApprovalStore {
         roots: &[PathBuf],
         grants: Vec<Grant>,
         source: GrantSource,
-    ) -> Result<Vec<StoredApproval>, StoreError> {
-        self.place.apart_from(roots)?;
+    ) -> Result<Vec<StoredApproval>, PrivateFileError> {
+        self.place.check_outside(roots)?;
         let site = self.site()?;
-        let folder = self.place.create()?;
+        let folder = self.place.create_folder()?;
         let new = grants
             .into_iter()
             .map(|grant| Ok(StoredApproval::new(new_id(&folder)?, grant, site, source.clone())))
-            .collect::<Result<Vec<_>, StoreError>>()?;
+            .collect::<Result<Vec<_>, PrivateFileError>>()?;
 
         let new = distinct(new);
 
-        let writer = Writer::lock(&folder, PATIENCE)?;
+        let writer = Writer::lock(&folder, LOCK_TIMEOUT)?;
         let mut approvals = self.newest(&writer)?;
         // Whoever was told an id may revoke it, so that no later grant takes its place,
         // whatever the clock says.
@@ -200,9 +200,9 @@ impl ApprovalStore {
     /// # Errors
     ///
     /// Fails when the file is not trusted, is corrupt, or cannot be read.
-    pub fn list(&self) -> Result<Vec<StoredApproval>, StoreError> {
-        let Some(folder) = self.place.folder()? else { return Ok(Vec::new()) };
-        let found = file::read_or_set_aside(&folder, PATIENCE)?;
+    pub fn list(&self) -> Result<Vec<StoredApproval>, PrivateFileError> {
+        let Some(folder) = self.place.find_folder()? else { return Ok(Vec::new()) };
+        let found = file::read_or_set_aside(&folder, LOCK_TIMEOUT)?;
         Ok(found.map(|(approvals, _)| distinct(approvals)).unwrap_or_default())
     }
 
@@ -211,9 +211,9 @@ impl ApprovalStore {
     /// # Errors
     ///
     /// Fails as [`grant`](Self::grant) does.
-    pub fn revoke(&self, id: &str) -> Result<bool, StoreError> {
-        let Some(folder) = self.place.folder()? else { return Ok(false) };
-        let writer = Writer::lock(&folder, PATIENCE)?;
+    pub fn revoke(&self, id: &str) -> Result<bool, PrivateFileError> {
+        let Some(folder) = self.place.find_folder()? else { return Ok(false) };
+        let writer = Writer::lock(&folder, LOCK_TIMEOUT)?;
         let mut approvals = self.newest(&writer)?;
         let before = approvals.len();
         approvals.retain(|approval| approval.id != id);
@@ -225,9 +225,9 @@ impl ApprovalStore {
     }
 
     /// Brings `seen` up to date.
-    fn refresh(&self, seen: &mut Seen) -> Result<(), StoreError> {
+    fn refresh(&self, seen: &mut Seen) -> Result<(), PrivateFileError> {
         let site = self.site()?;
-        let folder = self.place.folder()?;
+        let folder = self.place.find_folder()?;
         let last = seen.version.as_ref();
         let is_still = match &folder {
             Some(folder) => file::is_still(last, folder)?,
@@ -247,14 +247,14 @@ impl ApprovalStore {
     }
 
     /// The workspace, as long as it is the folder that was there at the start.
-    fn site(&self) -> Result<&Site, StoreError> {
+    fn site(&self) -> Result<&Site, PrivateFileError> {
         let now = Site::at(&self.workspace);
         let site = self.site.as_ref().filter(|site| now.as_ref() == Some(site));
-        site.ok_or_else(|| StoreError::Workspace { path: self.workspace.clone() })
+        site.ok_or_else(|| PrivateFileError::WorkspaceReplaced { path: self.workspace.clone() })
     }
 
     /// What is there before a change.
-    fn newest(&self, writer: &Writer<'_>) -> Result<Vec<StoredApproval>, StoreError> {
+    fn newest(&self, writer: &Writer<'_>) -> Result<Vec<StoredApproval>, PrivateFileError> {
         let Newest { approvals, corrupt } = writer.newest()?;
         if let Some(corrupt) = &corrupt {
             self.seen().untold = Some(describe(corrupt));
@@ -267,14 +267,15 @@ impl ApprovalStore {
     }
 }
 
-fn new_id(folder: &Path) -> Result<String, StoreError> {
-    let random = getrandom::u64()
-        .map_err(|error| StoreError::io("make an id for an approval in", folder)(error.into()))?;
+fn new_id(folder: &Path) -> Result<String, PrivateFileError> {
+    let random = getrandom::u64().map_err(|error| {
+        PrivateFileError::io("make an id for an approval in", folder)(error.into())
+    })?;
     Ok(format!("{random:016x}"))
 }
 
 /// The error with its cause, in one line.
-fn describe(error: &StoreError) -> String {
+fn describe(error: &PrivateFileError) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

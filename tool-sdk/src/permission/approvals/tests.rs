@@ -159,7 +159,10 @@ fn approvals_hold_in_their_workspace_only() {
     fs::create_dir(&world.workspace).unwrap();
     assert!(!approves(&world.store()));
     assert!(warning(&old).contains("start a new session"));
-    assert!(matches!(old.grant(vec![git()], source()), Err(StoreError::Workspace { .. })));
+    assert!(matches!(
+        old.grant(vec![git()], source()),
+        Err(PrivateFileError::WorkspaceReplaced { .. })
+    ));
 }
 
 // AP3: nothing that is wrong with the file makes it allow more, and nothing is lost.
@@ -215,7 +218,7 @@ fn a_corrupt_file_is_set_aside() {
 fn a_list_of_a_corrupt_file_says_so() {
     let world = World::approved();
     fs::write(world.file(), "").unwrap();
-    assert!(matches!(world.store().list(), Err(StoreError::Corrupt { .. })));
+    assert!(matches!(world.store().list(), Err(PrivateFileError::Corrupt { .. })));
     assert!(world.store().list().unwrap().is_empty());
 }
 
@@ -224,7 +227,7 @@ fn what_does_not_fit_is_not_written() {
     let world = World::approved();
     let long = "x".repeat(usize::try_from(MOST_BYTES).unwrap());
     let result = world.store().grant(vec![Grant::new(run(), long)], source());
-    assert!(matches!(result, Err(StoreError::Full { .. })));
+    assert!(matches!(result, Err(PrivateFileError::Full { .. })));
     assert!(approves(&world.store()));
 }
 
@@ -242,7 +245,7 @@ fn a_store_that_tools_may_write_to_is_refused() {
 
     let fresh = World::new();
     let store = fresh.store().not_inside(&[fresh.root.path().to_owned()]);
-    assert!(matches!(store.grant(vec![git()], source()), Err(StoreError::Refused { .. })));
+    assert!(matches!(store.grant(vec![git()], source()), Err(PrivateFileError::Untrusted { .. })));
     assert!(!fresh.folder.parent().unwrap().exists());
 }
 
@@ -253,10 +256,10 @@ fn a_store_in_the_workspace_is_refused() {
     let forged = fs::read(world.file()).unwrap();
     let folder = world.workspace.join("state/approvals");
     let store = ApprovalStore::open(&folder, &world.workspace);
-    assert!(matches!(store.grant(vec![git()], source()), Err(StoreError::Refused { .. })));
+    assert!(matches!(store.grant(vec![git()], source()), Err(PrivateFileError::Untrusted { .. })));
     assert!(!folder.exists());
 
-    crate::store::place::create_private(&folder).unwrap();
+    crate::store::place::create_private_folder(&folder).unwrap();
     let mut file = crate::store::place::create_new(&folder.join("approvals.json")).unwrap();
     std::io::Write::write_all(&mut file, &forged).unwrap();
     assert!(!approves(&store));
@@ -345,7 +348,7 @@ mod unix {
                     store.list().map(drop),
                     store.revoke("0").map(drop),
                 ] {
-                    let Err(StoreError::Refused { why: found, .. }) = result else {
+                    let Err(PrivateFileError::Untrusted { why: found, .. }) = result else {
                         panic!("{why}: {result:?}")
                     };
                     assert!(found.contains(why), "{found}");
@@ -359,7 +362,7 @@ mod unix {
         let world = World::approved();
         set_mode(&world.folder.join("approvals.lock"), 0o666);
         let result = world.store().grant(vec![git()], source());
-        assert!(matches!(result, Err(StoreError::Refused { .. })));
+        assert!(matches!(result, Err(PrivateFileError::Untrusted { .. })));
     }
 
     // F77: where nothing can be written, the old file stays.
@@ -372,7 +375,7 @@ mod unix {
         set_mode(&world.folder, 0o500);
         let result = world.store().grant(vec![Grant::new(run(), "*")], source());
         set_mode(&world.folder, 0o700);
-        assert!(matches!(result, Err(StoreError::Io { .. })));
+        assert!(matches!(result, Err(PrivateFileError::Io { .. })));
         assert!(approves(&world.store()));
     }
 }

@@ -19,7 +19,7 @@ pub(super) use self::response::apply_response;
 use super::authorize::{decide, unknown_call_decision};
 use super::execute::catch_panic;
 use super::invocation::{Invocation, ParsedCall};
-use crate::audit::Answer;
+use crate::audit::AuditAnswer;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
@@ -66,8 +66,8 @@ impl ApprovalAnswer {
         }
     }
 
-    pub(super) fn for_audit(&self) -> Answer<'_> {
-        Answer::new(&self.reply, self.who.as_deref())
+    pub(super) fn for_audit(&self) -> AuditAnswer<'_> {
+        AuditAnswer::new(&self.reply, self.who.as_deref())
     }
 }
 

@@ -349,12 +349,15 @@ async fn attachments_and_display_travel_with_the_end() {
     let pipeline = pipeline(DynamicTool::new(shown, |_, _| async {
         Output::text("seen")
             .title("A picture")
-            .attach(Attachment::bytes("image/png", vec![1, 2]).named("a.png"))
+            .attach(Attachment::bytes("image/png", vec![1, 2]).with_name("a.png"))
     }));
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, Call::new("t", r#"{"text": "x"}"#)).await;
     let output = outcome.result.unwrap();
-    assert_eq!(output.attachments(), [Attachment::bytes("image/png", vec![1, 2]).named("a.png")]);
+    assert_eq!(
+        output.attachments(),
+        [Attachment::bytes("image/png", vec![1, 2]).with_name("a.png")]
+    );
 
     let events = drain(&mut events);
     let json: Vec<Value> =

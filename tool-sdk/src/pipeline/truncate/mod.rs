@@ -15,12 +15,12 @@ use super::inner::PipelineInner;
 use super::invocation::Invocation;
 use super::{session_files, visibility};
 use crate::call::{CallId, Truncated};
-use crate::content::{Dropped, Output};
+use crate::content::{DroppedOutput, Output};
 use crate::context::{Context, Session, Visibility};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::tool::{Definition, Truncate};
-use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
+use crate::truncate::{Budget, FittedText, RETENTION, is_sweep_due, save_output, sweep_outputs};
 
 /// The most bytes of what a model reads of a failed call, its hint included.
 const MAX_ERROR: usize = 4096;
@@ -35,7 +35,7 @@ pub(super) fn truncate_result(
             let bytes = invocation.call.max_output.or(invocation.definition().max_output);
             let budget = invocation.inner.budget;
             let budget = bytes.map_or(budget, |bytes| budget.with_bytes(bytes));
-            let is_short = output.is_bare() && budget.surely_admits(output.as_text());
+            let is_short = output.is_text_only() && budget.surely_admits(output.as_text());
             if is_short { None } else { truncate_output(invocation, output, budget) }
         }
         Err(error) if error.is_within(MAX_ERROR) => None,
@@ -47,25 +47,25 @@ pub(super) fn truncate_result(
 #[cold]
 fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<Truncated> {
     let whole = error.to_string();
-    let room = error.shorten_hint(MAX_ERROR);
+    let room = error.truncate_hint(MAX_ERROR);
     let message = error.message();
     if message.len() <= room {
         return None;
     }
     let (path, is_lost) = store_whole(invocation, &whole);
-    let record = |fitted: &Fitted<'_>| {
+    let record = |fitted: &FittedText<'_>| {
         let truncated = record(fitted, message, &Lost::default(), path.clone());
         let notice = notice_of(invocation, &truncated, is_lost);
         (truncated, notice)
     };
     // No notice is longer than that of a text of which nothing is left.
-    let (_, longest) = record(&Fitted::nothing(message));
+    let (_, longest) = record(&FittedText::keep_none(message));
     let budget = Budget::new(usize::MAX, room.saturating_sub(longest.len() + 2));
     let fitted = budget.fit(message, Truncate::Middle)?;
     let (truncated, notice) = record(&fitted);
     error.replace_message(joined(&fitted, &notice));
     // Where the notice alone is too long.
-    error.shorten(MAX_ERROR);
+    error.truncate_to(MAX_ERROR);
     invocation.emit(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
 }
@@ -77,36 +77,38 @@ fn truncate_output(
     output: &mut Output,
     budget: Budget,
 ) -> Option<Truncated> {
-    let budget = match output.own_limit() {
+    let budget = match output.requested_limit() {
         Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
         None => budget,
     };
     let (budget, direction) = match (invocation.definition().truncate, invocation.call.max_output) {
         // Tools that keep themselves short are bound by what somebody set, not by the default.
-        (Some(Truncate::None), None) => (budget.lowered(), Truncate::Head),
+        (Some(Truncate::None), None) => (budget.only_lowered(), Truncate::Head),
         (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
         (Some(direction), _) => (budget, direction),
     };
     let (heading, body, footing) = output.sections();
     let dropped = output.dropped_counts();
     let is_dropped = dropped.is_some();
-    let lost =
-        Lost { source: output.source_bytes(), ..Lost::of(body, dropped.unwrap_or_default()) };
+    let lost = Lost {
+        source: output.original_byte_count(),
+        ..Lost::of(body, dropped.unwrap_or_default())
+    };
     let fitted = budget.fit(body, direction);
     let is_cut = fitted.is_some();
     // The notice takes the place of the mark, where nothing else is missing.
     let fitted = match (fitted, &lost.mark) {
-        (Some(fitted), Some(mark)) => fitted.with_all_or_none(body, mark),
+        (Some(fitted), Some(mark)) => fitted.with_whole_marker(body, mark),
         (Some(fitted), None) => fitted,
         (None, _) if !is_dropped => return None,
-        (None, Some(mark)) => Fitted::without(body, mark),
-        (None, None) => Fitted::whole(body),
+        (None, Some(mark)) => FittedText::without_range(body, mark),
+        (None, None) => FittedText::keep_all(body),
     };
     let (path, is_lost) =
         if is_cut { store_whole(invocation, output.as_text()) } else { (None, false) };
     let truncated = record(&fitted, body, &lost, path);
     let notice = notice_of(invocation, &truncated, is_lost);
-    let text = joined(&fitted.below(heading.len(), output.as_text()), &notice);
+    let text = joined(&fitted.with_heading(heading.len(), output.as_text()), &notice);
     let end = if footing.is_empty() || footing.starts_with('\n') || text.ends_with('\n') {
         ""
     } else {
@@ -130,8 +132,8 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(body: &str, dropped: Dropped) -> Self {
-        let Dropped { lines, bytes, mark } = dropped;
+    fn of(body: &str, dropped: DroppedOutput) -> Self {
+        let DroppedOutput { lines, bytes, marker: mark } = dropped;
         let start = if mark.is_empty() { None } else { body.find(&mark) };
         let mark = start.map(|start| start..start + mark.len());
         Self { lines, bytes, mark, source: None }
@@ -149,7 +151,7 @@ impl Lost {
 
 /// What is left out of a text.
 fn record(
-    fitted: &Fitted<'_>,
+    fitted: &FittedText<'_>,
     body: &str,
     lost: &Lost,
     full_output_path: Option<PathBuf>,
@@ -208,21 +210,21 @@ pub(super) fn store_output(
 ) -> Option<io::Result<PathBuf>> {
     let folder = inner.output_dir.as_deref()?;
     sweep_now_and_then(folder);
-    Some(keep(folder, session.id(), &id.to_string(), whole))
+    Some(save_output(folder, session.id(), &id.to_string(), whole))
 }
 
 /// Removes outputs that nobody came back for: beside the call, and at most once an hour.
 fn sweep_now_and_then(folder: &Path) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current()
-        && is_due(folder)
+        && is_sweep_due(folder)
     {
         let folder = folder.to_owned();
-        drop(runtime.spawn_blocking(move || sweep(&folder, RETENTION)));
+        drop(runtime.spawn_blocking(move || sweep_outputs(&folder, RETENTION)));
     }
 }
 
 /// The notice stands where the text was cut, on a line of its own.
-fn joined(fitted: &Fitted<'_>, notice: &str) -> String {
+fn joined(fitted: &FittedText<'_>, notice: &str) -> String {
     let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 2);
     text.push_str(fitted.head);
     if !text.is_empty() && !text.ends_with('\n') {

@@ -6,7 +6,7 @@
 
 use crate::call::Truncated;
 use crate::tool::Definition;
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// The category of tools that can be handed work.
 const AGENTS: &str = "agents";
@@ -16,7 +16,7 @@ const AGENTS: &str = "agents";
 pub(super) fn of(
     truncated: &Truncated,
     lost: bool,
-    view: Option<&View>,
+    view: Option<&ToolsetView>,
     may_open: &dyn Fn(&Definition) -> bool,
 ) -> String {
     let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
@@ -52,7 +52,7 @@ pub(super) fn of(
 }
 
 /// What this model can do with a file.
-fn ways(view: &View, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
+fn ways(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
     let reads = |tool: &&Definition| tool.risk.is_read_only();
     let opens = |tool: &&Definition| may_open(tool);
     // What lists a folder takes the same, but where no folder is named there is one to list.

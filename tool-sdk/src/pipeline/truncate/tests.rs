@@ -17,7 +17,7 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool, Truncate};
-use crate::truncate::{Budget, keep, outputs_of};
+use crate::truncate::{Budget, outputs_folder, save_output};
 
 /// A tool called `name` that takes strings.
 fn definition(name: &'static str, takes: &[&str]) -> Definition {
@@ -204,7 +204,7 @@ async fn what_is_cut_is_kept_in_the_sessions_folder() {
     let (first, second) = (call(&pipeline).await, call(&pipeline).await);
     for (outcome, name) in [(first, "c.output.txt"), (second, "c-2.output.txt")] {
         let record = serde_json::to_value(truncated(&outcome)).unwrap();
-        let path = outputs_of(folder.path(), "s").join(name);
+        let path = outputs_folder(folder.path(), "s").join(name);
         let expected = json!({
             "original_lines": 3000, "original_bytes": 12_000,
             "omitted_lines": 1000, "omitted_bytes": 4000,
@@ -227,7 +227,7 @@ async fn what_is_kept_can_be_lent() {
 
     let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let outputs = prepare_outputs(folder.path(), "s").unwrap();
-    let workspace = Workspace::open([project.path()]).unwrap().readable(outputs).unwrap();
+    let workspace = Workspace::open([project.path()]).unwrap().with_read_only(outputs).unwrap();
     let outcome = call(&plain("x\n".repeat(3000)).output_dir(folder.path())).await;
     let path = truncated(&outcome).full_output_path.clone().unwrap();
 
@@ -235,7 +235,7 @@ async fn what_is_kept_can_be_lent() {
     let place = workspace.resolve(path.to_str().unwrap()).unwrap();
     place.open_file().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!((text.len(), place.is_read_only()), (6000, true));
-    let others = outputs_of(folder.path(), "other").join("c.output.txt");
+    let others = outputs_folder(folder.path(), "other").join("c.output.txt");
     assert!(workspace.resolve(others.to_str().unwrap()).is_err());
 }
 
@@ -251,7 +251,7 @@ fn keeping_sweeps_what_is_old() {
     let folder = tempfile::tempdir().unwrap();
     let long = plain("x\n".repeat(3000));
     let ago = |days: u64| std::time::SystemTime::now() - Duration::from_hours(24 * days);
-    let aged = ["old", "young"].map(|id| keep(folder.path(), "s", id, "text").unwrap());
+    let aged = ["old", "young"].map(|id| save_output(folder.path(), "s", id, "text").unwrap());
     for (path, days) in aged.iter().zip([10, 3]) {
         fs::File::open(path).unwrap().set_modified(ago(days)).unwrap();
     }
@@ -266,7 +266,7 @@ fn keeping_sweeps_what_is_old() {
 #[tokio::test]
 async fn what_was_never_captured_is_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let short = plain(Output::text("first\nlast").dropped(7, 90)).output_dir(folder.path());
+    let short = plain(Output::text("first\nlast").report_dropped(7, 90)).output_dir(folder.path());
     let outcome = call(&short).await;
     assert_eq!(
         outcome.text(),
@@ -276,7 +276,8 @@ async fn what_was_never_captured_is_counted() {
     assert_eq!(truncated(&outcome).full_output_path, None);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
-    let long = plain(Output::text("x\n".repeat(3000)).dropped(500, 4000)).output_dir(folder.path());
+    let long =
+        plain(Output::text("x\n".repeat(3000)).report_dropped(500, 4000)).output_dir(folder.path());
     let outcome = call(&long).await;
     let record = truncated(&outcome);
     assert_eq!((record.original_lines, record.original_bytes), (3500, 10_000));
@@ -290,7 +291,9 @@ async fn what_was_never_captured_is_counted() {
     assert_eq!(notice(&outcome), expected);
 
     // What only says so is none of it, whether it is kept or cut.
-    let marked = |text: String| plain(Output::text(text).dropped(500, 4000).marked("\n[lost]\n"));
+    let marked = |text: String| {
+        plain(Output::text(text).report_dropped(500, 4000).dropped_marker("\n[lost]\n"))
+    };
     for (before, after) in [(1, 1), (1500, 1500), (2900, 100)] {
         let text = format!("{}\n[lost]\n{}", "x\n".repeat(before), "x\n".repeat(after));
         let record = truncated(&call(&marked(text)).await).clone();
@@ -307,7 +310,7 @@ async fn what_was_never_captured_is_counted() {
                   bytes were never captured]";
     assert_eq!(text, format!("a\n{notice}\nb\n"));
 
-    let nothing = call(&plain(Output::text("all").dropped(0, 0))).await;
+    let nothing = call(&plain(Output::text("all").report_dropped(0, 0))).await;
     assert_eq!((nothing.text().as_ref(), nothing.truncated()), ("all", None));
 }
 
@@ -317,7 +320,7 @@ async fn what_is_no_text_is_counted_apart() {
     let (heading, footing) = ("took 12 ms\n", "a remark");
     // Of each line of eight bytes, two are text, and one is shown as three.
     let text = format!("{heading}{}{footing}", "a\u{fffd}\n".repeat(3000));
-    let output = Output::text(text).made_of(8 * 3000 + 100).dropped(7, 100);
+    let output = Output::text(text).original_bytes(8 * 3000 + 100).report_dropped(7, 100);
     let output = output.heading(heading.len()).footing(footing.len());
     for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle] {
         let mut tool = definition("t", &[]);
@@ -340,7 +343,7 @@ async fn structured_values_stay_whole() {
     let text = value.to_string();
     for output in [
         Output::json(&value).unwrap(),
-        Output::json(&value).unwrap().dropped(1, 1),
+        Output::json(&value).unwrap().report_dropped(1, 1),
         Output::text(text.as_str()).structured(value.clone()),
     ] {
         let outcome = call(&plain(output)).await;
@@ -416,7 +419,7 @@ async fn what_cannot_be_opened_is_no_way_to_the_rest() {
     let pipeline = pipeline.output_dir(folder.path());
     let workspace = Workspace::open([project.path()]).unwrap();
     let outputs = prepare_outputs(folder.path(), "s").unwrap();
-    let lent = workspace.clone().readable(outputs).unwrap();
+    let lent = workspace.clone().with_read_only(outputs).unwrap();
     for (workspace, is_named) in [(workspace, false), (lent, true)] {
         let session = Session::new("s").lend(workspace);
         let outcome = pipeline.call(&session, Call::new("t", "{}")).await;

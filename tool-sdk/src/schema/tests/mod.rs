@@ -1,7 +1,7 @@
 //! Rust types in normal form; external schemas and descriptions have their own files.
 
-mod foreign;
-mod words;
+mod describe;
+mod external;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use super::*;
 
 #[track_caller]
 fn check<T: JsonSchema>(expected: Value) {
-    let schema = Schema::of::<T>();
+    let schema = Schema::for_type::<T>();
     // Compared as text, because the order of keys matters.
     assert_eq!(
         serde_json::to_string_pretty(&schema).unwrap(),
         serde_json::to_string_pretty(&expected).unwrap()
     );
-    let again = normal::form(schema.to_value(), Map::new());
+    let again = normalize::normalize_root(schema.to_value(), Map::new());
     assert_eq!(Schema::new(&again), schema, "the normal form stays as it is");
     assert!(faults(schema.as_map()).is_empty());
 }
@@ -27,15 +27,15 @@ fn check<T: JsonSchema>(expected: Value) {
 /// Checks the schema of `T` as the only property, called `x`.
 #[track_caller]
 fn check_property<T: JsonSchema>(required: bool, expected: Value) {
-    let schema = object([property::<T>("x", required)].into_iter());
+    let schema = object_schema([property::<T>("x", required)].into_iter());
     assert_eq!(
         serde_json::to_string_pretty(&schema.property("x")).unwrap(),
         serde_json::to_string_pretty(&expected).unwrap()
     );
 }
 
-fn property<T: JsonSchema>(name: &str, required: bool) -> Property<'_> {
-    Property {
+fn property<T: JsonSchema>(name: &str, required: bool) -> SchemaProperty<'_> {
+    SchemaProperty {
         name,
         schema: |generator| generator.subschema_for::<T>(),
         description: "",
@@ -144,7 +144,7 @@ fn variants_without_data_are_an_enum() {
 fn a_description_of_the_parameter_keeps_the_docs_of_the_variants() {
     let mut mode = property::<Option<Documented>>("mode", false);
     mode.description = "Which way.";
-    let schema = object([mode].into_iter());
+    let schema = object_schema([mode].into_iter());
     assert_eq!(
         schema.property("mode").unwrap()["description"],
         "Which way.\n- `fast`: At once, without looking.\n- `slow`: With care."
@@ -231,7 +231,7 @@ fn recursive_types_keep_the_definitions_that_they_need() {
 #[test]
 fn one_generator_serves_all_properties() {
     let schema =
-        object([property::<Tree>("a", true), property::<Vec<Tree>>("b", true)].into_iter());
+        object_schema([property::<Tree>("a", true), property::<Vec<Tree>>("b", true)].into_iter());
     assert_eq!(schema.as_map()["$defs"].as_object().unwrap().len(), 1);
     assert!(faults(schema.as_map()).is_empty());
 }
@@ -276,7 +276,7 @@ fn keeps_null_in_items_and_outputs() {
         size: Option<bool>,
     }
     assert_eq!(
-        Schema::output_of::<Row>().to_value(),
+        Schema::for_output::<Row>().to_value(),
         json!({
             "type": "object",
             "properties": { "name": { "type": ["string", "null"] }, "size": { "type": "boolean" } },
@@ -301,7 +301,7 @@ fn flattened_parts_are_not_closed_on_their_own() {
         #[serde(flatten)]
         shape: Shape,
     }
-    let schema = Schema::of::<Drawing>();
+    let schema = Schema::for_type::<Drawing>();
     assert!(schema.property("x").is_some());
     let branches = schema.as_map()["oneOf"].as_array().unwrap();
     assert!(branches.iter().all(|branch| branch.get("additionalProperties").is_none()));
@@ -313,8 +313,8 @@ fn flattened_parts_are_not_closed_on_their_own() {
         point: Point,
         z: bool,
     }
-    assert_eq!(Schema::of::<Simple>().as_map()["additionalProperties"], false);
-    assert_eq!(Schema::of::<Simple>().properties().count(), 3);
+    assert_eq!(Schema::for_type::<Simple>().as_map()["additionalProperties"], false);
+    assert_eq!(Schema::for_type::<Simple>().properties().count(), 3);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_definition_in_a_conjunction_is_not_closed() {
             "unused": { "type": "string" },
         },
     });
-    let form = normal::form(schema, Map::new());
+    let form = normalize::normalize_root(schema, Map::new());
     let closed = |name: &str| form["$defs"][name].get("additionalProperties").is_some();
     assert_eq!(["A", "B", "C", "D"].map(closed), [false, false, true, true]);
     assert!(form["$defs"].get("unused").is_none());
@@ -351,7 +351,7 @@ fn keeps_properties_named_like_keywords() {
         required: bool,
         default: Option<bool>,
     }
-    let schema = Schema::of::<Words>();
+    let schema = Schema::for_type::<Words>();
     assert_eq!(
         schema.properties().map(|(name, _)| name).collect::<Vec<_>>(),
         ["title", "format", "$schema", "anyOf", "required", "default"]
@@ -414,19 +414,19 @@ fn serde_defaults_are_kept_and_null_is_none() {
 fn an_empty_struct_has_no_properties() {
     #[derive(Deserialize, JsonSchema)]
     struct Empty {}
-    assert_eq!(Schema::of::<Empty>(), Schema::default());
+    assert_eq!(Schema::for_type::<Empty>(), Schema::default());
     check_property::<Empty>(
         true,
         json!({ "type": "object", "properties": {}, "additionalProperties": false }),
     );
-    assert_eq!(object(std::iter::empty()), Schema::default());
+    assert_eq!(object_schema(std::iter::empty()), Schema::default());
 }
 
 #[test]
 fn keeps_the_order_of_parameters() {
     let mut path = property::<String>("path", true);
     path.description = "Where.";
-    path.length(1, 200);
+    path.set_length(1, 200);
     path.keywords.push(("pattern", "^/".into()));
     let mut limit = property::<u32>("limit", false);
     limit.description = "How many.";
@@ -436,12 +436,12 @@ fn keeps_the_order_of_parameters() {
     let mut wide = property::<u8>("wide", false);
     wide.keywords.push(("maximum", 70_000.into()));
     let mut tags = property::<Option<Vec<String>>>("tags", false);
-    tags.length(0, 3);
+    tags.set_length(0, 3);
     let mut env = property::<HashMap<String, String>>("env", false);
-    env.length(1, usize::MAX);
+    env.set_length(1, usize::MAX);
     let mut secret = property::<String>("secret", false);
     secret.hidden = true;
-    let schema = object([path, limit, wide, tags, env, secret].into_iter());
+    let schema = object_schema([path, limit, wide, tags, env, secret].into_iter());
     assert_eq!(
         schema.to_string(),
         json!({
@@ -472,9 +472,9 @@ fn keeps_the_order_of_parameters() {
 #[test]
 fn keeps_required_parameters_in_refinements() {
     let mut schema =
-        object([property::<String>("a", true), property::<String>("b", false)].into_iter());
-    schema.describe("a", "New.");
-    schema.describe("zzz", "Nobody.");
+        object_schema([property::<String>("a", true), property::<String>("b", false)].into_iter());
+    schema.set_description("a", "New.");
+    schema.set_description("zzz", "Nobody.");
     schema.hide_optional("a");
     schema.hide_optional("b");
     assert_eq!(schema.properties().map(|(name, _)| name).collect::<Vec<_>>(), ["a"]);

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 
-use super::exit::{Failure, UntilClosed};
-use super::guard::Guard;
-use super::mcp::{Foreign, Need};
+use super::exit::{BrokenPipeWriter, CommandError};
+use super::guard::ResolvedSettings;
+use super::mcp::{ConfiguredServers, ServerScope};
 use super::{
     Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, place, schema, serve,
     show, style,
@@ -28,7 +28,7 @@ use crate::toolset::Toolset;
 use crate::workspace;
 
 /// How long the program waits at its end for file changes in progress.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program with tools, for hosts that give tools more than the workspace.
 ///
@@ -49,8 +49,8 @@ pub struct App {
     /// Conflicts between linked tools, reported when the program runs.
     conflicts: Option<RegistryError>,
     version: Option<&'static str>,
-    lend: Vec<Box<dyn Fn(Session) -> Session>>,
-    shape: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
+    session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
+    toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
 }
 
 impl fmt::Debug for App {
@@ -63,7 +63,13 @@ impl App {
     /// Creates a program with these tools.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { registry, conflicts: None, version: None, lend: Vec::new(), shape: Vec::new() }
+        Self {
+            registry,
+            conflicts: None,
+            version: None,
+            session_setup: Vec::new(),
+            toolset_setup: Vec::new(),
+        }
     }
 
     /// Creates a program with every tool that is linked into it.
@@ -84,15 +90,15 @@ impl App {
 
     /// Adds a callback that changes the session of every call, for example to insert a service.
     #[must_use]
-    pub fn lending(mut self, lend: impl Fn(Session) -> Session + 'static) -> Self {
-        self.lend.push(Box::new(lend));
+    pub fn with_session(mut self, lend: impl Fn(Session) -> Session + 'static) -> Self {
+        self.session_setup.push(Box::new(lend));
         self
     }
 
     /// Adds a callback that changes the toolset: model profiles, agents, variants.
     #[must_use]
-    pub fn shaping(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
-        self.shape.push(Box::new(shape));
+    pub fn with_toolset(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
+        self.toolset_setup.push(Box::new(shape));
         self
     }
 
@@ -112,17 +118,17 @@ impl App {
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {
-            terminal,
-            live,
+            stdout_is_terminal: terminal,
+            stderr_is_terminal: live,
             env: &|name| std::env::var_os(name),
             current_dir: std::env::current_dir().unwrap_or_default(),
-            columns: super::columns(),
+            columns: super::terminal_columns(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
-        io.console = super::console(style::is_dumb(&io));
+        io.console = super::process_console(style::is_dumb_terminal(&io));
         let code = self.run(std::env::args_os(), &mut io);
         // Abandoned work must not leave a file partly written.
-        workspace::finish(PATIENCE);
+        workspace::shut_down_writes(SHUTDOWN_TIMEOUT);
         code.into()
     }
 
@@ -132,12 +138,12 @@ impl App {
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
-        let args = asked_for_help(args.collect(), &grammar::command(&program));
+        let args = rewrite_help_command(args.collect(), &grammar::program_command(&program));
         let json = args.iter().any(|word| word == "--json");
-        let mut stdout = UntilClosed::new(io.stdout);
+        let mut stdout = BrokenPipeWriter::new(io.stdout);
         let mut io = Io {
-            terminal: io.terminal,
-            live: io.live,
+            stdout_is_terminal: io.stdout_is_terminal,
+            stderr_is_terminal: io.stderr_is_terminal,
             columns: io.columns,
             env: io.env,
             current_dir: io.current_dir.clone(),
@@ -146,39 +152,41 @@ impl App {
         };
         let result = match &self.conflicts {
             Some(conflicts) => {
-                Err(Failure::new(exit::FAILED, crate::error::ToolError::config(conflicts)))
+                Err(CommandError::new(exit::FAILED, crate::error::ToolError::config(conflicts)))
             }
             None => self
-                .grammar(&program)
-                .term_width(io.width())
+                .build_command(&program)
+                .term_width(io.help_width())
                 .try_get_matches_from(args)
-                .map_err(Failure::from)
-                .and_then(|matches| self.dispatch(&program, &matches, &mut io)),
+                .map_err(CommandError::from)
+                .and_then(|matches| self.run_command(&program, &matches, &mut io)),
         };
-        exit::finish(result, json, &mut io)
+        exit::report_result(result, json, &mut io)
     }
 
-    fn grammar(&self, program: &str) -> Command {
-        let command = grammar::command(program);
+    fn build_command(&self, program: &str) -> Command {
+        let command = grammar::program_command(program);
         match self.version {
             Some(version) => command.version(version),
             None => command,
         }
     }
 
-    fn dispatch(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
+    fn run_command(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
         match matches.subcommand() {
-            Some(("list", sub)) => list::run(self.tools(matches, sub, Need::All, io)?, sub, io),
+            Some(("list", sub)) => {
+                list::run(self.toolset_with_servers(matches, sub, ServerScope::All, io)?, sub, io)
+            }
             Some(("show", sub)) => {
-                let need = match *show::names(sub) {
-                    [name] => Need::Tool(name),
-                    _ => Need::All,
+                let need = match *show::requested_names(sub) {
+                    [name] => ServerScope::Tool(name),
+                    _ => ServerScope::All,
                 };
-                let tools = self.tools(matches, sub, need, io)?;
+                let tools = self.toolset_with_servers(matches, sub, need, io)?;
                 show::run(program, tools, sub, io)
             }
             Some(("schema", sub)) => {
-                let tools = self.tools(matches, sub, Need::All, io)?;
+                let tools = self.toolset_with_servers(matches, sub, ServerScope::All, io)?;
                 schema::run(program, tools, sub, io)
             }
             Some(("call", sub)) => call::run(self, program, matches, sub, io),
@@ -188,47 +196,45 @@ impl App {
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
             Some(("mcp", sub)) => mcp::run(self, matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
-            _ => {
-                Err(Failure::usage("a command is missing")
-                    .hint(format_args!("try `{program} --help`")))
-            }
+            _ => Err(CommandError::usage("a command is missing")
+                .hint(format_args!("try `{program} --help`"))),
         }
     }
 
     /// Validates the options and returns the toolset, including the tools of configured servers.
-    fn tools(
+    fn toolset_with_servers(
         &self,
         top: &ArgMatches,
         sub: &ArgMatches,
-        need: Need<'_>,
+        need: ServerScope<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
-        let own = self.toolset(&place::heed(&[top, sub], io)?)?;
-        Ok(Foreign::load(&[top, sub], io)?.beside(own, need, io))
+        let own = self.build_toolset(&place::load_checked_settings(&[top, sub], io)?)?;
+        Ok(ConfiguredServers::load(&[top, sub], io)?.merge_tools(own, need, io))
     }
 
     /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
-    pub(super) fn toolset(&self, guard: &Guard) -> exit::Result<Toolset> {
-        let tools = guard.agents.iter().cloned().fold(self.shaped(), Toolset::with_agent);
+    pub(super) fn build_toolset(&self, guard: &ResolvedSettings) -> exit::Result<Toolset> {
+        let tools = guard.agents.iter().cloned().fold(self.base_toolset(), Toolset::with_agent);
         let tools = tools
             .with_mode(guard.mode)
             .with_rules(guard.rules.clone())
             .with_experimental_named(guard.experimental.iter().cloned());
         guard.variants.iter().try_fold(tools, |tools, (group, variant)| {
-            tools.choose(group, variant).map_err(Failure::config)
+            tools.choose_variant(group, variant).map_err(CommandError::config)
         })
     }
 
     /// Returns the toolset after the program's callbacks, without any settings.
-    pub(super) fn shaped(&self) -> Toolset {
+    pub(super) fn base_toolset(&self) -> Toolset {
         let tools = Toolset::new(self.registry.clone());
-        self.shape.iter().fold(tools, |tools, shape| shape(tools))
+        self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
     }
 
     /// Like [`base_toolset`](Self::base_toolset), but unfiltered when only the unfiltered toolset
     /// has `tool`. The options after the tool's name, which are parsed later, may select it.
-    pub(super) fn with(&self, tool: &str) -> Toolset {
-        let shaped = self.shaped();
+    pub(super) fn toolset_containing(&self, tool: &str) -> Toolset {
+        let shaped = self.base_toolset();
         if shaped.get(tool).is_some() {
             return shaped;
         }
@@ -237,14 +243,14 @@ impl App {
     }
 
     /// Applies the program's session callbacks.
-    pub(super) fn equip(&self, session: Session) -> Session {
-        self.lend.iter().fold(session, |session, lend| lend(session))
+    pub(super) fn prepare_session(&self, session: Session) -> Session {
+        self.session_setup.iter().fold(session, |session, lend| lend(session))
     }
 }
 
 /// Rewrites `help call TAG_VARIABLE` to `call TAG_VARIABLE --help`, because the parameters of a tool are not part
 /// of the program's own clap command. Program options may come before and after it.
-fn asked_for_help(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
+fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let mut at = 0;
     while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
         let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
@@ -280,12 +286,12 @@ mod tests {
     use super::*;
     use crate::context::{Context, FromContext as _, Settings, State};
     use crate::tool::DynamicTool;
-    use crate::toolset::Variants;
+    use crate::toolset::VariantGroup;
 
     /// A tool that returns a session extension and a setting.
-    fn borrower() -> Registry {
+    fn session_state_registry() -> Registry {
         let tool = DynamicTool::new(
-            toy::definition("tell", json!({})),
+            toy::make_definition("tell", json!({})),
             |_: Value, cx: Context| async move {
                 let word = State::<String>::from_context(&cx)?;
                 let safe = Settings::of(cx.session()).safe_commands;
@@ -295,7 +301,7 @@ mod tests {
         Registry::builder().add(tool).build().unwrap()
     }
 
-    fn told(app: &App, options: &[&str]) -> (u8, String) {
+    fn call_tell(app: &App, options: &[&str]) -> (u8, String) {
         let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         let args = [&["toy", "call", "tell", "--yes"], options].concat();
@@ -305,29 +311,30 @@ mod tests {
 
     #[test]
     fn prints_the_version_if_there_is_one() {
-        let setting = toy::Setting::default();
+        let setting = toy::TestCli::default();
         let args = ["--version"];
-        let ran = setting.run_app(&App::new(toy::registry()).version("1.2.3"), &args);
+        let ran = setting.run_app(&App::new(toy::test_registry()).version("1.2.3"), &args);
         assert_eq!((ran.code, ran.out.as_str()), (0, "toy 1.2.3\n"));
-        let ran = setting.run_app(&App::new(toy::registry()), &args);
+        let ran = setting.run_app(&App::new(toy::test_registry()), &args);
         assert_eq!(ran.code, 2, "{}", ran.out);
     }
 
     #[test]
     fn tools_get_what_the_program_and_its_user_set() {
-        let app = App::new(borrower()).lending(|session| session.lend("hello".to_owned()));
+        let app = App::new(session_state_registry())
+            .with_session(|session| session.lend("hello".to_owned()));
         for (options, safe) in
             [(&[][..], true), (&["--safe-commands"], true), (&["--no-safe-commands"], false)]
         {
-            assert_eq!(told(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
+            assert_eq!(call_tell(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
         }
-        assert_eq!(told(&App::new(borrower()), &[]).0, 1);
+        assert_eq!(call_tell(&App::new(session_state_registry()), &[]).0, 1);
     }
 
     #[test]
     fn a_missing_session_extension_is_reported_by_its_type() {
-        let ran =
-            toy::Setting::default().run_app(&App::new(borrower()), &["--yes", "call", "tell"]);
+        let ran = toy::TestCli::default()
+            .run_app(&App::new(session_state_registry()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
         assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
     }
@@ -336,7 +343,7 @@ mod tests {
     #[test]
     fn explains_why_a_tool_is_not_available() {
         let tool = |name: &'static str, change: fn(&mut crate::tool::Definition)| {
-            let mut definition = toy::definition(name, json!({}));
+            let mut definition = toy::make_definition(name, json!({}));
             change(&mut definition);
             DynamicTool::new(definition, |_: Value, _: Context| async { "" })
         };
@@ -351,7 +358,7 @@ mod tests {
         ] {
             for verb in ["call", "check"] {
                 let ran =
-                    toy::Setting::default().run_app(&App::new(registry.clone()), &[verb, name]);
+                    toy::TestCli::default().run_app(&App::new(registry.clone()), &[verb, name]);
                 assert_eq!(ran.code, 2);
                 assert!(
                     ran.err.contains(&format!("there is no tool `{name}` for this")),
@@ -366,10 +373,11 @@ mod tests {
     // F108: options after the tool's name select variants, too.
     #[test]
     fn only_the_selected_variant_can_be_called() {
-        let voices = Variants::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
-        let app = App::new(toy::registry()).shaping(move |it| it.with_variants(voices.clone()));
-        let setting = toy::Setting::default();
-        let low = setting.file("low.toml", "[variants]\nvoice = \"low\"\n");
+        let voices = VariantGroup::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
+        let app =
+            App::new(toy::test_registry()).with_toolset(move |it| it.with_variants(voices.clone()));
+        let setting = toy::TestCli::default();
+        let low = setting.write_file("low.toml", "[variants]\nvoice = \"low\"\n");
         for (args, code) in [
             (&["check", "echo", "--text", "x"][..], 0),
             (&["check", "kinds"], 2),

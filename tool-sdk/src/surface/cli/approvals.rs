@@ -3,42 +3,47 @@
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use super::exit::{Failure, Result};
+use super::exit::{CommandError, Result};
 use super::{Io, exit, grammar, mcp, place, style};
 use crate::error::ToolError;
 use crate::permission::{ApprovalStore, Grantee, StoredApproval};
-use crate::store::StoreError;
+use crate::store::PrivateFileError;
 
 /// Runs `approvals`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some((command, behind)) = matches.subcommand() else {
-        return Err(Failure::usage("`list` or `revoke ID` is missing"));
+        return Err(CommandError::usage("`list` or `revoke ID` is missing"));
     };
     let levels = [top, matches, behind];
-    place::heed(&levels, io)?;
-    let store = place::approvals(&levels, io).ok_or_else(|| {
-        Failure::config("there is no state folder to store approvals in")
+    place::load_checked_settings(&levels, io)?;
+    let store = place::open_approvals(&levels, io).ok_or_else(|| {
+        CommandError::config("there is no state folder to store approvals in")
             .hint("`--state-dir` or HOME sets it")
     })?;
     match command {
-        "revoke" => revoke(&store, behind, io),
-        _ => list(&store, mcp::voids(&levels, io), behind.get_flag(grammar::JSON), io),
+        "revoke" => revoke_approval(&store, behind, io),
+        _ => list_approvals(
+            &store,
+            mcp::void_grant_check(&levels, io),
+            behind.get_flag(grammar::JSON),
+            io,
+        ),
     }
 }
 
-fn list(
+fn list_approvals(
     store: &ApprovalStore,
     is_void: impl Fn(&Grantee) -> bool,
     json: bool,
     io: &mut Io<'_>,
 ) -> Result {
-    let stored = store.list().map_err(unreadable)?;
+    let stored = store.list().map_err(store_error)?;
     if json {
-        let entry = |approval| entry(approval, &is_void);
+        let entry = |approval| approval_json(approval, &is_void);
         let entries: Vec<Value> = stored.iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if stored.is_empty() {
-        io.say("no approvals are stored");
+        io.print_stderr("no approvals are stored");
     } else {
         for approval in &stored {
             let to = &approval.grant.to;
@@ -52,13 +57,13 @@ fn list(
                 approval.workspace.display()
             );
             // A stored pattern must not imitate a line of this output.
-            writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
+            writeln!(io.stdout, "{}", style::sanitize_text(&line).replace('\n', "\n  "))?;
         }
     }
     Ok(0)
 }
 
-fn entry(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value {
+fn approval_json(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value {
     json!({
         "id": approval.id,
         "tool": approval.grant.to.tool,
@@ -71,26 +76,26 @@ fn entry(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value
     })
 }
 
-fn revoke(store: &ApprovalStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+fn revoke_approval(store: &ApprovalStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let id = matches.get_one::<String>(grammar::ID).map_or("", String::as_str);
-    if store.revoke(id).map_err(unreadable)? {
-        io.say(format_args!("revoked {id}"));
+    if store.revoke(id).map_err(store_error)? {
+        io.print_stderr(format_args!("revoked {id}"));
         return Ok(0);
     }
     let message = format!("there is no approval `{}`", id.escape_debug());
-    Err(Failure::new(exit::USAGE, ToolError::not_found(message))
+    Err(CommandError::new(exit::USAGE, ToolError::not_found(message))
         .hint("`approvals list` shows the ids"))
 }
 
-fn unreadable(error: StoreError) -> Failure {
-    Failure::config(exit::with_cause(&error))
+fn store_error(error: PrivateFileError) -> CommandError {
+    CommandError::config(exit::with_cause(&error))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
-    use super::super::toy::Setting;
+    use super::super::toy::TestCli;
     #[cfg(feature = "mcp")]
     use crate::name::ToolName;
     #[cfg(feature = "mcp")]
@@ -101,13 +106,13 @@ mod tests {
     fn an_approval_is_listed_and_revoked() {
         let state = tempfile::tempdir().unwrap();
         let dir = ["--state-dir", state.path().to_str().unwrap()];
-        let mut setting = Setting::default();
+        let mut setting = TestCli::default();
         let with = |args: &[&'static str]| [args, &dir[..]].concat();
         assert_eq!(setting.run(&with(&["approvals", "list", "--json"])).out, "[]\n");
 
-        setting.types(&["a"]);
+        setting.type_lines(&["a"]);
         assert_eq!(setting.run(&with(&["call", "kinds"])).code, 0);
-        setting.types(&[]);
+        setting.type_lines(&[]);
         let listed = setting.run(&with(&["approvals", "list", "--json"]));
         let listed: Value = serde_json::from_str(&listed.out).unwrap();
         assert_eq!((&listed[0]["tool"], &listed[0]["pattern"]), (&"kinds".into(), &"*".into()));
@@ -127,7 +132,7 @@ mod tests {
     fn an_approval_of_a_changed_tool_is_marked_void() {
         let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let pins = state.path().join("mcp");
-        crate::store::place::create_private(&pins).unwrap();
+        crate::store::place::create_private_folder(&pins).unwrap();
         let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
         std::fs::write(pins.join("pins.json"), seen).unwrap();
         let store = ApprovalStore::open(state.path().join("approvals"), workspace.path());
@@ -136,7 +141,7 @@ mod tests {
             to.definition = Some(definition.to_owned());
             store.grant(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();
         }
-        let setting = Setting::default();
+        let setting = TestCli::default();
         let list = ["approvals", "list", "--state-dir", state.path().to_str().unwrap()];
         let lines = setting.run(&list).out;
         assert_eq!((lines.lines().count(), lines.matches("(void: ").count()), (2, 1), "{lines}");
@@ -148,10 +153,10 @@ mod tests {
 
     #[test]
     fn a_missing_state_folder_is_reported() {
-        let setting = Setting::default();
+        let setting = TestCli::default();
         let ran = setting.run(&["approvals", "list"]);
         assert!(ran.code == 2 && ran.err.contains("hint: `--state-dir`"), "{}", ran.err);
-        let file = setting.file("file", "");
+        let file = setting.write_file("file", "");
         let ran = setting.run(&["approvals", "list", "--state-dir", &file]);
         assert!(ran.code == 2 && ran.err.contains("ot a directory"), "{}", ran.err);
     }
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn a_command_is_needed() {
         for args in [&["approvals"][..], &["approvals", "revoke"], &["approvals", "forget"]] {
-            assert_eq!(Setting::default().run(args).code, 2, "{args:?}");
+            assert_eq!(TestCli::default().run(args).code, 2, "{args:?}");
         }
     }
 }

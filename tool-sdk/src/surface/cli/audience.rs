@@ -7,7 +7,7 @@ use crate::context::{Client, Session};
 use crate::toolset::Toolset;
 
 /// Returns the tools that the scope, model and agent of the options can see.
-pub(super) fn of(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
+pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
     let option = |name: &str| matches.get_one::<String>(name).cloned();
     let mut session = Session::new("cli").with_client(Client::Cli);
     if let Some(model) = option(grammar::MODEL) {
@@ -15,8 +15,8 @@ pub(super) fn of(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Tools
     }
     if let Some(agent) = option(grammar::AGENT) {
         if !tools.has_agent(&agent) {
-            let agent = style::plain(&agent);
-            io.say(format_args!(
+            let agent = style::sanitize_text(&agent);
+            io.print_stderr(format_args!(
                 "warning: unknown agent `{agent}`; showing the tools of all agents"
             ));
         }
@@ -46,9 +46,9 @@ mod tests {
     }
 
     /// Four tools, one of them in a scope, with an agent and two model profiles.
-    fn shelf() -> Toolset {
+    fn sample_toolset() -> Toolset {
         let [mut vault, ball, kite, drum] = ["vault", "ball", "kite", "drum"]
-            .map(|name| toy::definition(name, json!({"colour": {"type": "string"}})));
+            .map(|name| toy::make_definition(name, json!({"colour": {"type": "string"}})));
         vault.scopes = vec!["keeper".into()];
         let registry = Registry::builder()
             .add(tool(vault))
@@ -69,7 +69,7 @@ mod tests {
         let mut out = Vec::new();
         let (mut stdin, mut err) = (std::io::empty(), Vec::new());
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
-        let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
+        let matches = grammar::program_command("toy").try_get_matches_from(args).unwrap();
         let (command, matches): (&str, &ArgMatches) = matches.subcommand().unwrap();
         let result = match command {
             "list" => list::run(tools, matches, &mut io),
@@ -82,7 +82,7 @@ mod tests {
     #[track_caller]
     fn check(options: &[&str], expected: &[&str]) {
         for command in [&["list", "--json"][..], &["schema", "--format", "anthropic"]] {
-            let (result, out) = run(shelf(), &[command, options].concat());
+            let (result, out) = run(sample_toolset(), &[command, options].concat());
             assert_eq!(result.ok(), Some(0), "{options:?}");
             let tools: Vec<Value> = serde_json::from_str(&out).unwrap();
             let names: Vec<&str> =
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn show_and_schema_use_the_definition_for_the_model() {
         for command in [&["show", "kite", "--json"][..], &["schema", "kite"]] {
-            let (_, all) = run(shelf(), command);
-            let (_, small) = run(shelf(), &[command, &["--model", "x-mini"]].concat());
+            let (_, all) = run(sample_toolset(), command);
+            let (_, small) = run(sample_toolset(), &[command, &["--model", "x-mini"]].concat());
             assert!(all.contains("colour") && !small.contains("colour"), "{command:?}");
         }
     }
@@ -119,10 +119,11 @@ mod tests {
             &["show", "drum", "--agent", "outdoors"],
             &["schema", "ball", "--model", "bird-1"],
         ] {
-            let (result, _) = run(shelf(), args);
-            let (code, error) = result.err().and_then(|failure| failure.into_error().ok()).unwrap();
+            let (result, _) = run(sample_toolset(), args);
+            let (code, error) =
+                result.err().and_then(|failure| failure.into_tool_error().ok()).unwrap();
             assert_eq!(code, exit::USAGE, "{args:?}: {}", error.message());
         }
-        assert_eq!(run(shelf(), &["show", "vault", "--scope", "keeper"]).0.ok(), Some(0));
+        assert_eq!(run(sample_toolset(), &["show", "vault", "--scope", "keeper"]).0.ok(), Some(0));
     }
 }

@@ -4,14 +4,14 @@ use std::io;
 
 use clap::ArgMatches;
 
-use super::exit::Failure;
-use super::grammar::{self, Verb};
-use super::mcp::{Foreign, Need};
-use super::request::Request;
-use super::stage::Stage;
+use super::exit::CommandError;
+use super::grammar::{self, ToolVerb};
+use super::mcp::{ConfiguredServers, ServerScope};
+use super::request::CallRequest;
+use super::stage::CallEnvironment;
 use super::{App, Io, drive, exit, outcome, show, style};
 use crate::call::{Call, CallId, Outcome};
-use crate::content::{Data, Output};
+use crate::content::{AttachmentData, Output};
 use crate::error::ErrorKind;
 
 /// Runs `call`. `top` holds the options before the command, `matches` those between the command
@@ -23,19 +23,19 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let request = Request::of(program, Verb::Call, top, matches)?;
+    let request = CallRequest::from_matches(program, ToolVerb::Call, top, matches)?;
     let id = CallId::next();
-    match (attempt(app, program, &request, &id, io), request.wants_json()) {
+    match (call_tool(app, program, &request, &id, io), request.wants_json()) {
         (Ok((tool, outcome)), true) => {
-            let (document, code) = outcome::document(&tool, &outcome);
+            let (document, code) = outcome::outcome_document(&tool, &outcome);
             writeln!(io.stdout, "{document}")?;
             Ok(code)
         }
-        (Ok((tool, outcome)), false) => print(program, &tool, outcome, io),
+        (Ok((tool, outcome)), false) => print_outcome(program, &tool, outcome, io),
         (Err(failure), true) => {
             // A call that was never made is reported like one that failed; help stays text.
-            let (code, error) = failure.into_error()?;
-            writeln!(io.stdout, "{}", outcome::failure(request.name, &id, &error))?;
+            let (code, error) = failure.into_tool_error()?;
+            writeln!(io.stdout, "{}", outcome::failure_document(request.name, &id, &error))?;
             Ok(code)
         }
         (Err(failure), false) => Err(failure),
@@ -43,58 +43,61 @@ pub(super) fn run(
 }
 
 /// Calls the tool, and returns its canonical name and the outcome.
-fn attempt(
+fn call_tool(
     app: &App,
     program: &str,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let own = app.with(request.name);
-    let (foreign, need) = (Foreign::beyond(&own, request, io)?, Need::Tool(request.name));
-    let known = foreign.beside(own, need, io);
+    let own = app.toolset_containing(request.name);
+    let (foreign, need) =
+        (ConfiguredServers::for_call(&own, request, io)?, ServerScope::Tool(request.name));
+    let known = foreign.merge_tools(own, need, io);
     let parsed = match request.parse(program, &known, io) {
         Ok(parsed) => parsed,
         Err(failure) => {
-            if request.wants(grammar::EVENTS) && known.view().definition(request.name).is_none() {
-                tell_unknown(app, request, id, io)?;
+            if request.has_switch(grammar::EVENTS)
+                && known.view().definition(request.name).is_none()
+            {
+                emit_unknown_tool(app, request, id, io)?;
             }
             return Err(failure);
         }
     };
-    let mut stage = Stage::set(app, &parsed.levels(), io)?;
-    foreign.join(&mut stage, need, io);
-    show::find_among(program, &stage.view(), &known, request.name)?;
-    let watch = stage.watch(parsed.has(grammar::EVENTS), io);
+    let mut stage = CallEnvironment::build(app, &parsed.option_levels(), io)?;
+    foreign.connect_into(&mut stage, need, io);
+    show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
+    let watch = stage.event_printer(parsed.has_switch(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
-    let Stage { pipeline, session, stop, .. } = stage;
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    let outcome = drive::run(work, after.finish(), &stop, watch, io.stderr)?;
+    let outcome = drive::run_calls(work, after.finish(), &stop, watch, io.stderr)?;
     Ok((parsed.tool, outcome))
 }
 
 /// Makes a call of an unknown tool, so that `--events` prints its terminal event.
-fn tell_unknown(
+fn emit_unknown_tool(
     app: &App,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<()> {
-    let behind = request.options_behind();
-    let levels: Vec<_> = request.before().into_iter().chain(&behind).collect();
-    let stage = Stage::set(app, &levels, io)?;
-    let watch = stage.watch(true, io);
+    let behind = request.options_after_name();
+    let levels: Vec<_> = request.options_before_name().into_iter().chain(&behind).collect();
+    let stage = CallEnvironment::build(app, &levels, io)?;
+    let watch = stage.event_printer(true, io);
     let mut call = Call::new(request.name.to_owned(), "{}");
     call.id = Some(id.clone());
-    let Stage { pipeline, session, stop, .. } = stage;
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    drive::run(work, after.finish(), &stop, watch, io.stderr).map(drop)
+    drive::run_calls(work, after.finish(), &stop, watch, io.stderr).map(drop)
 }
 
-fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
+fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
     let error = match outcome.result {
         Ok(output) => {
             print_output(&output, io)?;
@@ -104,11 +107,15 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
     };
     let wrong_arguments = error.kind() == ErrorKind::InvalidArgs;
     if let Some(output) = error.output() {
-        name_attachments(output, io);
+        print_attachments(output, io);
     }
-    let code = exit::finish(Err(Failure::new(exit::code(error.kind()), error)), false, io);
+    let code = exit::report_result(
+        Err(CommandError::new(exit::exit_code(error.kind()), error)),
+        false,
+        io,
+    );
     if wrong_arguments {
-        io.say(format_args!("hint: `{program} call {tool} --help` lists the parameters"));
+        io.print_stderr(format_args!("hint: `{program} call {tool} --help` lists the parameters"));
     }
     Ok(code)
 }
@@ -116,25 +123,25 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
 fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
     let text = output.as_text();
     // Control characters in tool output must not reach the terminal.
-    let text = if io.terminal { style::escaped(text) } else { text.into() };
+    let text = if io.stdout_is_terminal { style::escape_text(text) } else { text.into() };
     io.stdout.write_all(text.as_bytes())?;
     if !text.is_empty() && !text.ends_with('\n') {
         writeln!(io.stdout)?;
     }
     io.stdout.flush()?;
-    name_attachments(output, io);
+    print_attachments(output, io);
     Ok(())
 }
 
-fn name_attachments(output: &Output, io: &mut Io<'_>) {
+fn print_attachments(output: &Output, io: &mut Io<'_>) {
     for attachment in output.attachments() {
         let name = attachment.name.as_deref().unwrap_or("unnamed");
         let place = match &attachment.data {
-            Data::Bytes(bytes) => format!("{} bytes", bytes.len()),
-            Data::Uri(uri) => uri.clone(),
+            AttachmentData::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            AttachmentData::Uri(uri) => uri.clone(),
         };
         let line = format!("attachment: {name} ({}, {place})", attachment.mime);
-        io.say(style::plain(&line));
+        io.print_stderr(style::sanitize_text(&line));
     }
 }
 
@@ -142,7 +149,7 @@ fn name_attachments(output: &Output, io: &mut Io<'_>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy::{Ran, Setting, run};
+    use super::super::toy::{CliOutput, TestCli, run};
     use super::*;
 
     #[track_caller]
@@ -151,7 +158,7 @@ mod tests {
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (code, out, err), "{args:?}");
     }
 
-    fn parse(ran: &Ran) -> Value {
+    fn parse(ran: &CliOutput) -> Value {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
     }
 
@@ -167,14 +174,14 @@ mod tests {
     fn a_terminal_gets_no_control_characters_and_a_file_gets_them() {
         let text = "a\u{1b}[2J\tb\nc";
         for (terminal, out) in [(true, "a\\u{1b}[2J\tb\nc\n"), (false, "a\u{1b}[2J\tb\nc\n")] {
-            let setting = Setting { terminal, ..Setting::default() };
+            let setting = TestCli { stdout_is_terminal: terminal, ..TestCli::default() };
             assert_eq!(setting.run(&["call", "echo", "--text", text]).out, out);
         }
     }
 
     #[test]
     fn arguments_come_from_standard_input() {
-        let setting = Setting { stdin: br#"{"text": "in"}"#.to_vec(), ..Setting::default() };
+        let setting = TestCli { stdin: br#"{"text": "in"}"#.to_vec(), ..TestCli::default() };
         let ran = setting.run(&["call", "echo", "-"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, "in\n"));
     }
@@ -209,10 +216,10 @@ mod tests {
     fn the_exit_code_follows_from_the_kind() {
         for kind in ErrorKind::ALL {
             let ran = run(&["call", "fail", "--mode=bypass", "--kind", kind.as_str()]);
-            assert_eq!((ran.code, ran.out.as_str()), (exit::code(kind), ""), "{kind}");
+            assert_eq!((ran.code, ran.out.as_str()), (exit::exit_code(kind), ""), "{kind}");
             assert!(ran.err.starts_with("error: no luck\nhint: try again\n"), "{}", ran.err);
             let ran = run(&["call", "--json", "fail", "--yes", "--kind", kind.as_str()]);
-            assert_eq!((ran.code, ran.err.as_str()), (exit::code(kind), ""));
+            assert_eq!((ran.code, ran.err.as_str()), (exit::exit_code(kind), ""));
             assert_eq!(parse(&ran)["error"]["kind"], kind.as_str());
         }
     }
@@ -247,9 +254,10 @@ mod tests {
 
     #[test]
     fn a_tool_removed_from_the_toolset_is_unknown() {
-        let app = App::new(super::super::toy::registry()).shaping(|tools| tools.without(["echo"]));
+        let app = App::new(super::super::toy::test_registry())
+            .with_toolset(|tools| tools.without(["echo"]));
         for verb in ["call", "check", "show"] {
-            let ran = Setting::default().run_app(&app, &[verb, "echo", "--json"]);
+            let ran = TestCli::default().run_app(&app, &[verb, "echo", "--json"]);
             let document = parse(&ran);
             assert_eq!((ran.code, ran.err.as_str()), (2, ""), "{verb}");
             assert_eq!(document["error"]["message"], "there is no tool `echo`", "{verb}");

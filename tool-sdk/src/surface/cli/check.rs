@@ -8,12 +8,12 @@ use std::io;
 use clap::ArgMatches;
 use serde::Serialize;
 
-use super::exit::Failure;
-use super::grammar::{self, Verb};
-use super::mcp::{Foreign, Need};
-use super::request::Request;
-use super::stage::Stage;
-use super::watch::Watch;
+use super::exit::CommandError;
+use super::grammar::{self, ToolVerb};
+use super::mcp::{ConfiguredServers, ServerScope};
+use super::request::CallRequest;
+use super::stage::CallEnvironment;
+use super::watch::EventPrinter;
 use super::{App, Io, drive, exit, show, style};
 use crate::call::Call;
 use crate::pipeline::Checked;
@@ -25,27 +25,29 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let request = Request::of(program, Verb::Check, top, matches)?;
-    let own = app.with(request.name);
-    let (foreign, need) = (Foreign::beyond(&own, &request, io)?, Need::Tool(request.name));
-    let known = foreign.beside(own, need, io);
+    let request = CallRequest::from_matches(program, ToolVerb::Check, top, matches)?;
+    let own = app.toolset_containing(request.name);
+    let (foreign, need) =
+        (ConfiguredServers::for_call(&own, &request, io)?, ServerScope::Tool(request.name));
+    let known = foreign.merge_tools(own, need, io);
     let parsed = request.parse(program, &known, io)?;
-    let mut stage = Stage::set(app, &parsed.levels(), io)?;
-    foreign.join(&mut stage, need, io);
-    show::find_among(program, &stage.view(), &known, request.name)?;
+    let mut stage = CallEnvironment::build(app, &parsed.option_levels(), io)?;
+    foreign.connect_into(&mut stage, need, io);
+    show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
-    let watch = Watch::quiet(stage.pipeline.subscribe());
+    let watch = EventPrinter::warnings_only(stage.pipeline.subscribe());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;
     // Prints warnings of the pipeline, for example about a corrupt approval store.
     watch.finish(io.stderr);
-    let checked = checked.map_err(|error| Failure::new(exit::code(error.kind()), error))?;
+    let checked =
+        checked.map_err(|error| CommandError::new(exit::exit_code(error.kind()), error))?;
     // JSON unless the output is a terminal.
-    if parsed.has(grammar::JSON) || !io.terminal {
-        let document = Document { permissions: permissions(&checked), checked };
+    if parsed.has_switch(grammar::JSON) || !io.stdout_is_terminal {
+        let document = CheckReport { permissions: resource_permissions(&checked), checked };
         let document = serde_json::to_string(&document).map_err(io::Error::from)?;
         writeln!(io.stdout, "{document}")?;
     } else {
-        print(&checked, io)?;
+        print_decision(&checked, io)?;
     }
     Ok(0)
 }
@@ -53,18 +55,18 @@ pub(super) fn run(
 /// The JSON document: the decision, and for each resource its permission where that differs from
 /// the tool's.
 #[derive(Serialize)]
-struct Document {
+struct CheckReport {
     #[serde(flatten)]
     checked: Checked,
     permissions: Vec<Option<String>>,
 }
 
-fn permissions(checked: &Checked) -> Vec<Option<String>> {
+fn resource_permissions(checked: &Checked) -> Vec<Option<String>> {
     let subjects = checked.decision.subjects.iter();
     subjects.map(|subject| subject.permission().map(str::to_owned)).collect()
 }
 
-fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
+fn print_decision(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
     let decision = &checked.decision;
     let mut lines = vec![format!("{}: {}", decision.action, decision.reason)];
     lines.extend(decision.rules.iter().map(|rule| match rule.origin.as_str() {
@@ -79,7 +81,7 @@ fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
     lines.push(format!("fingerprint: {}", checked.fingerprint));
     for line in lines {
         // A line break in a resource must not imitate a line of this output.
-        writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
+        writeln!(io.stdout, "{}", style::sanitize_text(&line).replace('\n', "\n  "))?;
     }
     Ok(())
 }
@@ -88,7 +90,7 @@ fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy::{Setting, run};
+    use super::super::toy::{TestCli, run};
 
     #[track_caller]
     fn check_decision(args: &[&str], decision: &str, by: &str) -> Value {
@@ -113,11 +115,11 @@ mod tests {
         for option in ["--yes", "--no-input"] {
             check_decision(&[option, "check", "kinds"], "ask", "default");
         }
-        let mut setting = Setting::default();
-        setting.types(&["y"]);
+        let mut setting = TestCli::default();
+        setting.type_lines(&["y"]);
         let ran = setting.run(&["check", "kinds", "--json"]);
         assert!(ran.out.contains(r#""decision":"ask""#), "{}", ran.out);
-        assert_eq!(setting.shown(), "");
+        assert_eq!(setting.shown_text(), "");
     }
 
     // These keys are a stable interface.
@@ -155,8 +157,8 @@ mod tests {
     // F74, F104: unmatched rules of agents are reported like global ones, and each once.
     #[test]
     fn warns_of_unmatched_rules_of_agents() {
-        let setting = Setting::default();
-        let config = setting.file(
+        let setting = TestCli::default();
+        let config = setting.write_file(
             "c.toml",
             "[[rules]]\npermission = \"kinds\"\npattern = \"text: x\"\naction = \"deny\"\n\
              [agents.reader]\nrules = [{ permission = \"kidns\", action = \"deny\" }]\n",
@@ -175,9 +177,9 @@ mod tests {
     fn warns_of_a_corrupt_approval_store() {
         let state = tempfile::tempdir().unwrap();
         let dir = state.path().to_str().unwrap();
-        crate::store::place::create_private(&state.path().join("approvals")).unwrap();
+        crate::store::place::create_private_folder(&state.path().join("approvals")).unwrap();
         std::fs::write(state.path().join("approvals/approvals.json"), "spoilt").unwrap();
-        let setting = Setting::default();
+        let setting = TestCli::default();
         let ran = setting.run(&["check", "--state-dir", dir, "kinds", "{}"]);
         assert_eq!(ran.code, 0);
         assert!(ran.err.starts_with("warning: ") && ran.err.contains("approvals"), "{}", ran.err);
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn people_read_lines() {
-        let setting = Setting { terminal: true, ..Setting::default() };
+        let setting = TestCli { stdout_is_terminal: true, ..TestCli::default() };
         let ran = setting.run(&["check", "kinds", "--deny", "kinds"]);
         assert_eq!(ran.code, 0);
         assert!(ran.out.starts_with("deny: the rule `deny kinds` (session, --deny) decides\n"));

@@ -7,61 +7,61 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use super::exit::{self, Failure, Result};
+use super::exit::{self, CommandError, Result};
 use super::{Io, grammar, place, style};
 use crate::process;
 use crate::process::sandbox::{
     self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
 };
 
-/// The shells that are searched in `PATH`.
+/// The shells that are searched in `MCP_PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
 
 /// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let levels = [top, matches];
-    let policy = place::heed(&levels, io)?.sandbox;
-    let report = Report {
+    let policy = place::load_checked_settings(&levels, io)?.sandbox;
+    let report = DoctorReport {
         support: sandbox::probe(),
-        shells: shells(io),
-        state: place::state_dir(&levels, io).map(State::of),
-        missing: missing(&policy),
-        tested: tested(matches)?,
+        shells: find_shells(io),
+        state: place::state_dir(&levels, io).map(StateDir::inspect),
+        missing: unmet_requirements(&policy),
+        self_test: run_self_test(matches)?,
         openat2: has_openat2(),
         policy,
     };
     if matches.get_flag(grammar::JSON) {
-        writeln!(io.stdout, "{:#}", report.json())?;
+        writeln!(io.stdout, "{:#}", report.to_json())?;
     } else {
-        for line in report.lines() {
-            writeln!(io.stdout, "{}", style::plain(&line))?;
+        for line in report.to_lines() {
+            writeln!(io.stdout, "{}", style::sanitize_text(&line))?;
         }
     }
     Ok(if report.is_ok() { 0 } else { exit::FAILED })
 }
 
 /// The content of the report.
-struct Report {
+struct DoctorReport {
     policy: SandboxPolicy,
     support: SandboxSupport,
     openat2: bool,
     shells: Vec<(&'static str, PathBuf)>,
-    state: Option<State>,
+    state: Option<StateDir>,
     /// Requirements of the configuration that the machine does not meet.
     missing: Vec<String>,
-    tested: Option<SelfTestReport>,
+    self_test: Option<SelfTestReport>,
 }
 
-impl Report {
+impl DoctorReport {
     fn is_ok(&self) -> bool {
-        self.missing.is_empty() && self.tested.as_ref().is_none_or(SelfTestReport::has_passed)
+        self.missing.is_empty() && self.self_test.as_ref().is_none_or(SelfTestReport::has_passed)
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let shell = |(name, path): &(&str, PathBuf)| json!({ "name": name, "path": path });
         json!({
             "ok": self.is_ok(),
-            "platform": { "os": OS, "arch": ARCH, "weaker": self.weaker() },
+            "platform": { "os": OS, "arch": ARCH, "weaker": self.weaknesses() },
             "sandbox": {
                 "configured": {
                     "mode": self.policy.mode(),
@@ -78,13 +78,13 @@ impl Report {
             },
             "openat2": self.openat2,
             "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
-            "state": self.state.as_ref().map(State::json),
+            "state": self.state.as_ref().map(StateDir::to_json),
             "missing": self.missing,
-            "self_test": self.tested.as_ref().map(tested_json),
+            "self_test": self.self_test.as_ref().map(self_test_json),
         })
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn to_lines(&self) -> Vec<String> {
         let SandboxSupport { status, landlock, namespaces, seccomp, .. } = &self.support;
         let landlock = landlock.map_or("no".to_owned(), |version| format!("version {version}"));
         let shells: Vec<&str> = self.shells.iter().map(|(name, _)| *name).collect();
@@ -96,8 +96,8 @@ impl Report {
             ),
             format!(
                 "            landlock {landlock}, user namespaces {}, seccomp {}",
-                yes(*namespaces),
-                yes(*seccomp)
+                yes_or_no(*namespaces),
+                yes_or_no(*seccomp)
             ),
             format!(
                 "configured  {}, {}, network {}",
@@ -105,27 +105,29 @@ impl Report {
                 self.policy.level(),
                 if self.policy.has_network() { "allowed" } else { "refused" }
             ),
-            format!("openat2     {}", yes(self.openat2)),
+            format!("openat2     {}", yes_or_no(self.openat2)),
             format!(
                 "shells      {}",
                 if shells.is_empty() { "none".into() } else { shells.join(", ") }
             ),
             match &self.state {
-                Some(state) => format!("state       {} ({})", state.path.display(), state.words()),
+                Some(state) => {
+                    format!("state       {} ({})", state.path.display(), state.describe())
+                }
                 None => "state       none: no home folder is known".to_owned(),
             },
         ];
-        lines.extend(self.weaker().into_iter().map(|what| format!("weaker      {what}")));
+        lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
         lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
-        if let Some(tested) = &self.tested {
+        if let Some(tested) = &self.self_test {
             lines.extend(tested.attempts.iter().map(attempt_line));
-            lines.push(summary(tested));
+            lines.push(self_test_summary(tested));
         }
         lines
     }
 
     /// Returns the protections that are weaker here than on other systems.
-    fn weaker(&self) -> Vec<String> {
+    fn weaknesses(&self) -> Vec<String> {
         let mut weaker = self.support.status.reasons.clone();
         if !self.openat2 {
             weaker.push(
@@ -162,12 +164,12 @@ impl Report {
     }
 }
 
-fn yes(it_is: bool) -> &'static str {
+fn yes_or_no(it_is: bool) -> &'static str {
     if it_is { "yes" } else { "no" }
 }
 
 /// Returns the requirements of `policy` that the sandbox does not meet.
-fn missing(policy: &SandboxPolicy) -> Vec<String> {
+fn unmet_requirements(policy: &SandboxPolicy) -> Vec<String> {
     if policy.mode() != sandbox::SandboxMode::Required || policy.is_off() {
         return Vec::new();
     }
@@ -176,18 +178,18 @@ fn missing(policy: &SandboxPolicy) -> Vec<String> {
     if met { Vec::new() } else { vec![format!("the sandbox is required: {status}")] }
 }
 
-fn tested(matches: &ArgMatches) -> Result<Option<SelfTestReport>> {
+fn run_self_test(matches: &ArgMatches) -> Result<Option<SelfTestReport>> {
     if !matches.get_flag(grammar::SELF_TEST) {
         return Ok(None);
     }
     let tested = sandbox::self_test().map_err(|error| {
         let words = format_args!("the sandbox cannot be tested: {error}");
-        Failure::new(exit::FAILED, crate::error::ToolError::unavailable(words))
+        CommandError::new(exit::FAILED, crate::error::ToolError::unavailable(words))
     })?;
     Ok(Some(tested))
 }
 
-fn tested_json(tested: &SelfTestReport) -> Value {
+fn self_test_json(tested: &SelfTestReport) -> Value {
     json!({
         "passed": tested.has_passed(),
         "tried": tested.attempted_count(),
@@ -206,7 +208,7 @@ fn attempt_line(attempt: &SelfTestAttempt) -> String {
     format!("{verdict:<11} {wanted} {}: {}", attempt.name, attempt.detail)
 }
 
-fn summary(tested: &SelfTestReport) -> String {
+fn self_test_summary(tested: &SelfTestReport) -> String {
     let skipped = tested.attempts.iter().filter(|attempt| attempt.passed.is_none());
     let mut reasons: Vec<&str> = skipped.map(|attempt| attempt.detail.as_str()).collect();
     let count = reasons.len();
@@ -215,9 +217,9 @@ fn summary(tested: &SelfTestReport) -> String {
     format!("sandbox tests: {} run, {count} skipped{why}", tested.attempted_count())
 }
 
-/// Finds the shells in `PATH`.
-fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
-    let path = io.var("PATH").unwrap_or_default();
+/// Finds the shells in `MCP_PATH`.
+fn find_shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
+    let path = io.env_var("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let at = |name: &str, folder: &PathBuf| {
         let names = [folder.join(name), folder.join(format!("{name}.exe"))];
@@ -230,7 +232,7 @@ fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
 }
 
 /// The state folder: path, permissions, whether it can be used.
-struct State {
+struct StateDir {
     path: PathBuf,
     exists: bool,
     /// Whether it is a folder, if it exists.
@@ -240,18 +242,18 @@ struct State {
     mode: Option<u32>,
 }
 
-impl State {
-    fn of(path: PathBuf) -> Self {
+impl StateDir {
+    fn inspect(path: PathBuf) -> Self {
         let facts = path.metadata().ok();
         let exists = facts.is_some();
         let is_folder = facts.as_ref().is_none_or(std::fs::Metadata::is_dir);
         // A missing folder would be created in its nearest existing ancestor.
         let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(&path);
         let writable = there.is_dir() && is_writable(there);
-        Self { exists, is_folder, writable, mode: facts.as_ref().and_then(mode), path }
+        Self { exists, is_folder, writable, mode: facts.as_ref().and_then(permission_bits), path }
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "path": self.path,
             "exists": self.exists,
@@ -260,7 +262,7 @@ impl State {
         })
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         if !self.is_folder {
             return "not a folder, so no state is stored".to_owned();
         }
@@ -274,7 +276,7 @@ impl State {
 }
 
 #[cfg(unix)]
-fn mode(facts: &std::fs::Metadata) -> Option<u32> {
+fn permission_bits(facts: &std::fs::Metadata) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
     Some(facts.permissions().mode() & 0o7777)
 }
@@ -310,21 +312,21 @@ fn has_openat2() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{Setting, run};
+    use super::super::toy::{TestCli, run};
     use super::*;
 
-    fn examined(setting: &Setting, args: &[&str]) -> (u8, Value) {
+    fn run_doctor(setting: &TestCli, args: &[&str]) -> (u8, Value) {
         let ran = setting.run(&[&["doctor", "--json"], args].concat());
         (ran.code, serde_json::from_str(&ran.out).unwrap())
     }
 
     #[test]
     fn the_json_report_has_every_key() {
-        let mut setting = Setting::default();
-        let shell = setting.file("bin/zsh", "");
+        let mut setting = TestCli::default();
+        let shell = setting.write_file("bin/zsh", "");
         let bin = Path::new(&shell).parent().unwrap().display().to_string();
         setting.env = vec![("PATH", bin), ("TOOL_SDK_STATE_DIR", "kept".to_owned())];
-        let (code, report) = examined(&setting, &[]);
+        let (code, report) = run_doctor(&setting, &[]);
         assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
         assert_eq!(report["shells"], json!([{"name": "zsh", "path": shell}]));
         assert_eq!(report["platform"]["os"], OS);
@@ -346,10 +348,10 @@ mod tests {
 
     #[test]
     fn a_file_cannot_be_the_state_folder() {
-        let setting = Setting::default();
-        let file = setting.file("file", "");
+        let setting = TestCli::default();
+        let file = setting.write_file("file", "");
         for dir in [file.clone(), format!("{file}/below")] {
-            let (_, report) = examined(&setting, &["--state-dir", &dir]);
+            let (_, report) = run_doctor(&setting, &["--state-dir", &dir]);
             assert_eq!(report["state"]["writable"], json!(false), "{dir}");
         }
         let ran = setting.run(&["doctor", "--state-dir", &file]);
@@ -359,11 +361,11 @@ mod tests {
     // The test harness has its own `main`, so there is no sandbox helper.
     #[test]
     fn an_unmet_sandbox_requirement_fails() {
-        let (code, report) = examined(&Setting::default(), &["--sandbox=required"]);
+        let (code, report) = run_doctor(&TestCli::default(), &["--sandbox=required"]);
         assert_eq!((code, &report["ok"]), (1, &json!(false)));
         let missing = report["missing"][0].as_str().unwrap();
         assert!(missing.starts_with("the sandbox is required: filesystem none"), "{missing}");
-        let (code, _) = examined(&Setting::default(), &["--sandbox=best_effort"]);
+        let (code, _) = run_doctor(&TestCli::default(), &["--sandbox=best_effort"]);
         assert_eq!(code, 0);
     }
 
@@ -385,6 +387,6 @@ mod tests {
         }))
         .unwrap();
         assert!(test.has_passed());
-        assert_eq!(summary(&test), "sandbox tests: 1 run, 2 skipped (b)");
+        assert_eq!(self_test_summary(&test), "sandbox tests: 1 run, 2 skipped (b)");
     }
 }

@@ -8,29 +8,29 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::exit::{self, FAILED, Failure, Result};
+use super::exit::{self, CommandError, FAILED, Result};
 use super::signals;
-use super::watch::Watch;
+use super::watch::EventPrinter;
 use crate::error::ToolError;
 
 /// How long an aborted call may take to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs `work` and then `after` on a new runtime. An interrupt cancels `stop`.
 ///
 /// Fails when `work` does not end in time after it was aborted.
-pub(super) fn run<T: Send + 'static>(
+pub(super) fn run_calls<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
     stop: &CancellationToken,
-    watch: Watch,
+    watch: EventPrinter,
     stderr: &mut dyn Write,
 ) -> Result<T> {
-    let ended = block_on(to_the_end(work, after, stop, watch, stderr))?;
+    let ended = block_on(run_with_events(work, after, stop, watch, stderr))?;
     ended.ok_or_else(|| {
         let error = ToolError::aborted("the call was aborted and did not end in time")
             .hint("its changes may be incomplete; check them before you call it again");
-        Failure::new(exit::code(error.kind()), error)
+        CommandError::new(exit::exit_code(error.kind()), error)
     })
 }
 
@@ -42,14 +42,14 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 /// Runs `future` on a new single-threaded runtime, which has less latency for a server with one
 /// client.
 #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have clients"))]
-pub(super) fn block_on_here<T>(future: impl Future<Output = T>) -> Result<T> {
+pub(super) fn block_on_current_thread<T>(future: impl Future<Output = T>) -> Result<T> {
     block_on_runtime(Builder::new_current_thread(), future)
 }
 
 fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) -> Result<T> {
     let runtime = builder.enable_all().build().map_err(|error| {
         let error = ToolError::internal(format_args!("cannot start a runtime: {error}"));
-        Failure::new(FAILED, error)
+        CommandError::new(FAILED, error)
     })?;
     let value = runtime.block_on(future);
     // A task that ignores its cancellation must not keep the program alive.
@@ -62,14 +62,14 @@ fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) ->
 ///
 /// The first shutdown signal aborts the calls. After a timeout, or with a second signal, the work
 /// is abandoned and the result is `None`.
-async fn to_the_end<T: Send + 'static>(
+async fn run_with_events<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
     stop: &CancellationToken,
-    mut watch: Watch,
+    mut watch: EventPrinter,
     stderr: &mut dyn Write,
 ) -> Option<T> {
-    let mut interrupt = pin!(interrupt(Duration::MAX));
+    let mut interrupt = pin!(wait_for_interrupt(Duration::MAX));
     let mut running = tokio::spawn(work);
     let ended = loop {
         tokio::select! {
@@ -79,9 +79,9 @@ async fn to_the_end<T: Send + 'static>(
                     return None;
                 }
                 stop.cancel();
-                interrupt.set(self::interrupt(PATIENCE));
+                interrupt.set(wait_for_interrupt(ABORT_TIMEOUT));
             }
-            Some(event) = watch.events.recv() => watch.view.tell(&event, stderr),
+            Some(event) = watch.events.recv() => watch.format.print_events(&event, stderr),
             ended = &mut running => break ended,
         }
     };
@@ -96,10 +96,10 @@ async fn to_the_end<T: Send + 'static>(
 }
 
 /// Waits for a shutdown signal, at most for `patience`.
-async fn interrupt(patience: Duration) {
+async fn wait_for_interrupt(patience: Duration) {
     let told = async {
         // A signal that cannot be caught ends the process by default.
-        if signals::end().await.is_err() {
+        if signals::wait_for_shutdown().await.is_err() {
             std::future::pending::<()>().await;
         }
     };

@@ -10,67 +10,67 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 
 use super::Io;
-use crate::surface::mcp::{Listener, Socket};
+use crate::surface::mcp::{HttpListener, UnixSocket};
 
 /// The prefix of a Unix socket path.
-const SOCKET: &str = "unix:";
+const UNIX_PREFIX: &str = "unix:";
 
 /// Where an HTTP server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Endpoint {
-    Address(SocketAddr),
-    Socket(PathBuf),
+pub(super) enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
 }
 
-impl FromStr for Endpoint {
+impl FromStr for ListenAddress {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.strip_prefix(SOCKET) {
+        match text.strip_prefix(UNIX_PREFIX) {
             Some("") => Err("the path of the socket is missing"),
-            Some(path) => Ok(Self::Socket(path.into())),
+            Some(path) => Ok(Self::Unix(path.into())),
             None => text
                 .parse()
-                .map(Self::Address)
+                .map(Self::Tcp)
                 .map_err(|_| "write an address such as `127.0.0.1:8080`, or `unix:PATH`"),
         }
     }
 }
 
 /// Formats the URL for clients.
-impl fmt::Display for Endpoint {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(address) => write!(f, "http://{address}/mcp"),
-            Self::Socket(path) => {
-                write!(f, "{SOCKET}{}, as http://localhost/mcp", path.display())
+            Self::Tcp(address) => write!(f, "http://{address}/mcp"),
+            Self::Unix(path) => {
+                write!(f, "{UNIX_PREFIX}{}, as http://localhost/mcp", path.display())
             }
         }
     }
 }
 
-impl Endpoint {
+impl ListenAddress {
     /// Whether only this machine can connect.
     pub(super) fn is_local(&self) -> bool {
         match self {
-            Self::Address(address) => address.ip().is_loopback(),
-            Self::Socket(_) => true,
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
         }
     }
 
     /// Returns the TCP port.
     pub(super) fn port(&self) -> Option<u16> {
         match self {
-            Self::Address(address) => Some(address.port()),
-            Self::Socket(_) => None,
+            Self::Tcp(address) => Some(address.port()),
+            Self::Unix(_) => None,
         }
     }
 
     /// Returns a file name suffix that is unique for this address on this machine.
-    pub(super) fn id(&self) -> String {
+    pub(super) fn file_suffix(&self) -> String {
         match self {
-            Self::Address(address) => address.port().to_string(),
-            Self::Socket(path) => {
+            Self::Tcp(address) => address.port().to_string(),
+            Self::Unix(path) => {
                 let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
                 format!("unix-{:.16}", format!("{digest:x}"))
             }
@@ -79,21 +79,21 @@ impl Endpoint {
 
     /// Starts to listen, and returns the actual address (port 0 is resolved). Fails for a Unix
     /// socket inside one of `roots`, where tools may write.
-    pub(super) async fn listen(
+    pub(super) async fn bind(
         &self,
         roots: &[PathBuf],
         io: &Io<'_>,
-    ) -> io::Result<(Listener, Self)> {
+    ) -> io::Result<(HttpListener, Self)> {
         match self {
-            Self::Address(address) => {
+            Self::Tcp(address) => {
                 let listener = TcpListener::bind(address).await?;
                 let address = listener.local_addr()?;
-                Ok((listener.into(), Self::Address(address)))
+                Ok((listener.into(), Self::Tcp(address)))
             }
-            Self::Socket(path) => {
-                let socket = Socket::bind_outside(&io.path(path), roots).await?;
+            Self::Unix(path) => {
+                let socket = UnixSocket::bind_outside(&io.resolve_path(path), roots).await?;
                 let path = socket.path().to_owned();
-                Ok((socket.into(), Self::Socket(path)))
+                Ok((socket.into(), Self::Unix(path)))
             }
         }
     }
@@ -105,15 +105,18 @@ mod tests {
 
     #[test]
     fn parses_addresses_and_unix_sockets() {
-        let address: Endpoint = "127.0.0.1:80".parse().unwrap();
+        let address: ListenAddress = "127.0.0.1:80".parse().unwrap();
         assert_eq!(address.to_string(), "http://127.0.0.1:80/mcp");
-        assert_eq!((address.port(), &*address.id()), (Some(80), "80"));
-        let socket: Endpoint = "unix:/run/a/b".parse().unwrap();
+        assert_eq!((address.port(), &*address.file_suffix()), (Some(80), "80"));
+        let socket: ListenAddress = "unix:/run/a/b".parse().unwrap();
         assert_eq!(socket.to_string(), "unix:/run/a/b, as http://localhost/mcp");
         assert!(socket.is_local() && socket.port().is_none());
-        assert_ne!(socket.id(), "unix:/run/c/b".parse::<Endpoint>().unwrap().id());
+        assert_ne!(
+            socket.file_suffix(),
+            "unix:/run/c/b".parse::<ListenAddress>().unwrap().file_suffix()
+        );
         for wrong in ["", "unix:", "unix", "localhost:80", "/run/a/b"] {
-            assert!(wrong.parse::<Endpoint>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ListenAddress>().is_err(), "{wrong}");
         }
     }
 }

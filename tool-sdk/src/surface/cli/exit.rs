@@ -20,10 +20,10 @@ pub(super) const DENIED: u8 = 3;
 pub(super) const ENDED_EARLY: u8 = 4;
 
 /// The exit code of a command, or the error that prevented it.
-pub(super) type Result<T = u8> = std::result::Result<T, Failure>;
+pub(super) type Result<T = u8> = std::result::Result<T, CommandError>;
 
 /// Returns the exit code for a failed call.
-pub(super) fn code(kind: ErrorKind) -> u8 {
+pub(super) fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::InvalidArgs => USAGE,
         ErrorKind::Denied | ErrorKind::Unauthorized => DENIED,
@@ -39,18 +39,18 @@ pub(super) fn code(kind: ErrorKind) -> u8 {
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CommandError {
     /// An error that is reported to the user.
-    Said { code: u8, error: ToolError },
+    Reported { code: u8, error: ToolError },
     /// Help, or a usage error of clap.
     Clap(clap::Error),
     /// Standard output could not be written.
     Output(io::Error),
 }
 
-impl Failure {
+impl CommandError {
     pub(super) fn new(code: u8, error: ToolError) -> Self {
-        Self::Said { code, error }
+        Self::Reported { code, error }
     }
 
     pub(super) fn usage(message: impl fmt::Display) -> Self {
@@ -65,18 +65,18 @@ impl Failure {
     /// Adds a hint that says what to do instead.
     pub(super) fn hint(self, hint: impl fmt::Display) -> Self {
         match self {
-            Self::Said { code, error } => Self::Said { code, error: error.hint(hint) },
+            Self::Reported { code, error } => Self::Reported { code, error: error.hint(hint) },
             other => other,
         }
     }
 }
 
-impl Failure {
+impl CommandError {
     /// Returns the exit code and the error. Help output and write errors are returned unchanged
     /// as `Err`.
-    pub(super) fn into_error(self) -> Result<(u8, ToolError)> {
+    pub(super) fn into_tool_error(self) -> Result<(u8, ToolError)> {
         match self {
-            Self::Said { code, error } => Ok((code, error)),
+            Self::Reported { code, error } => Ok((code, error)),
             Self::Clap(usage) if usage.use_stderr() => {
                 let text = usage.to_string();
                 let end =
@@ -91,7 +91,7 @@ impl Failure {
 }
 
 /// Returns an error as JSON.
-pub(super) fn report(error: &ToolError) -> Value {
+pub(super) fn error_json(error: &ToolError) -> Value {
     let mut report = json!({
         "kind": error.kind(),
         "message": error.message(),
@@ -103,13 +103,13 @@ pub(super) fn report(error: &ToolError) -> Value {
     report
 }
 
-impl From<clap::Error> for Failure {
+impl From<clap::Error> for CommandError {
     fn from(error: clap::Error) -> Self {
         Self::Clap(error)
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
@@ -124,10 +124,10 @@ pub(super) fn with_cause(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Reports a result, an error as one JSON value with `json`, and returns the exit code.
-pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
+pub(super) fn report_result(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
     let result = match result {
-        Err(failure) if json => failure.into_error().and_then(|(code, error)| {
-            writeln!(io.stdout, "{}", json!({ "ok": false, "error": report(&error) }))?;
+        Err(failure) if json => failure.into_tool_error().and_then(|(code, error)| {
+            writeln!(io.stdout, "{}", json!({ "ok": false, "error": error_json(&error) }))?;
             Ok(code)
         }),
         result => result,
@@ -135,65 +135,67 @@ pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
     let result = result.and_then(|code| Ok(io.stdout.flush().map(|()| code)?));
     match result {
         Ok(code) => code,
-        Err(Failure::Said { code, error }) => {
-            io.say(format_args!("error: {}", style::plain(&error.to_string())));
-            if let Some(cause) = cause(&error) {
-                io.say(format_args!("cause: {}", style::plain(&cause)));
+        Err(CommandError::Reported { code, error }) => {
+            io.print_stderr(format_args!("error: {}", style::sanitize_text(&error.to_string())));
+            if let Some(cause) = config_cause(&error) {
+                io.print_stderr(format_args!("cause: {}", style::sanitize_text(&cause)));
             }
             code
         }
-        Err(Failure::Clap(error)) if error.use_stderr() => {
-            let _ = io.stderr.write_all(page(&error).as_bytes());
+        Err(CommandError::Clap(error)) if error.use_stderr() => {
+            let _ = io.stderr.write_all(render_clap_error(&error).as_bytes());
             USAGE
         }
-        Err(Failure::Clap(help)) => match io.stdout.write_all(page(&help).as_bytes()) {
-            Ok(()) => 0,
-            Err(error) => cannot_write(&error, io),
-        },
-        Err(Failure::Output(error)) => cannot_write(&error, io),
+        Err(CommandError::Clap(help)) => {
+            match io.stdout.write_all(render_clap_error(&help).as_bytes()) {
+                Ok(()) => 0,
+                Err(error) => report_write_error(&error, io),
+            }
+        }
+        Err(CommandError::Output(error)) => report_write_error(&error, io),
     }
 }
 
 /// Renders help or a usage error of clap.
-fn page(words: &clap::Error) -> String {
+fn render_clap_error(words: &clap::Error) -> String {
     words.to_string().replace(UNBREAKABLE, " ")
 }
 
 /// Returns the source of a configuration error, which the user can fix. Sources of other errors
 /// may hold private details of a tool and are not printed.
-fn cause(error: &ToolError) -> Option<String> {
+fn config_cause(error: &ToolError) -> Option<String> {
     let cause = error.source().filter(|_| error.kind() == ErrorKind::Config)?.to_string();
     Some(cause).filter(|cause| !error.message().contains(cause.as_str()))
 }
 
-fn cannot_write(error: &io::Error, io: &mut Io<'_>) -> u8 {
-    io.say(format_args!("error: cannot write the output: {error}"));
+fn report_write_error(error: &io::Error, io: &mut Io<'_>) -> u8 {
+    io.print_stderr(format_args!("error: cannot write the output: {error}"));
     FAILED
 }
 
 /// A writer that ignores a closed pipe, as with `| head`: later output is dropped, and the exit
 /// code still describes the command.
-pub(super) struct UntilClosed<'a> {
-    to: &'a mut dyn Write,
-    closed: bool,
+pub(super) struct BrokenPipeWriter<'a> {
+    inner: &'a mut dyn Write,
+    is_closed: bool,
 }
 
-impl<'a> UntilClosed<'a> {
-    pub(super) fn new(to: &'a mut dyn Write) -> Self {
-        Self { to, closed: false }
+impl<'a> BrokenPipeWriter<'a> {
+    pub(super) fn new(inner: &'a mut dyn Write) -> Self {
+        Self { inner, is_closed: false }
     }
 
-    fn attempt<T>(
+    fn write_or_drop<T>(
         &mut self,
         dropped: T,
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> io::Result<T> {
-        if self.closed {
+        if self.is_closed {
             return Ok(dropped);
         }
-        match write(self.to) {
+        match write(self.inner) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
+                self.is_closed = true;
                 Ok(dropped)
             }
             done => done,
@@ -201,13 +203,13 @@ impl<'a> UntilClosed<'a> {
     }
 }
 
-impl Write for UntilClosed<'_> {
+impl Write for BrokenPipeWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(bytes.len(), |to| to.write(bytes))
+        self.write_or_drop(bytes.len(), |to| to.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.attempt((), |to| to.flush())
+        self.write_or_drop((), |to| to.flush())
     }
 }
 
@@ -224,7 +226,7 @@ mod tests {
                 "timeout" | "aborted" => 4,
                 _ => 1,
             };
-            assert_eq!(code(kind), expected, "{kind}");
+            assert_eq!(exit_code(kind), expected, "{kind}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The clap definition of every command and option.
 //!
-//! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
+//! `call_command` and `check_command` are parsed in two steps, because their flags depend on the tool: first up to
 //! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
 //! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
 //! options before the command are not lost when there are more after it.
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, value_parser};
 
-use super::flag::{self, Flag};
+use super::flag::{self, ParamFlag};
 use super::{mcp, serve, style};
 use crate::permission::Mode;
 use crate::process::sandbox;
@@ -67,8 +67,8 @@ pub(super) const RESERVED: &[&str] = &[
     "yes",
 ];
 
-/// Builds the command of the program; `call` and `check` end at the name of the tool.
-pub(super) fn command(program: &str) -> Command {
+/// Builds the command of the program; `call_command` and `check_command` end at the name of the tool.
+pub(super) fn program_command(program: &str) -> Command {
     with_globals(
         Command::new(program.to_owned())
             .bin_name(program)
@@ -77,26 +77,26 @@ pub(super) fn command(program: &str) -> Command {
             .arg_required_else_help(true)
             .subcommand_required(true)
             .subcommands([
-                list(),
-                show(),
-                schema(),
-                call(program),
-                check(program),
-                batch(),
-                approvals(),
-                doctor(),
+                list_command(),
+                show_command(),
+                schema_command(),
+                call_command(program),
+                check_command(program),
+                batch_command(),
+                approvals_command(),
+                doctor_command(),
             ])
-            .subcommands(mcp::command(program))
-            .subcommands(serve::command()),
+            .subcommands(mcp::build_command(program))
+            .subcommands(serve::build_command()),
     )
 }
 
-/// Builds `call TAG_VARIABLE …` or `check TAG_VARIABLE …` with the parameters of the tool as flags.
-pub(super) fn tool(
+/// Builds `call_command TAG_VARIABLE …` or `check_command TAG_VARIABLE …` with the parameters of the tool as flags.
+pub(super) fn tool_command(
     program: &str,
-    verb: Verb,
+    verb: ToolVerb,
     definition: &Definition,
-    flags: &[Flag<'_>],
+    flags: &[ParamFlag<'_>],
 ) -> Command {
     let verb_name = verb.as_str();
     let name = definition.name.as_str();
@@ -108,12 +108,12 @@ pub(super) fn tool(
     let command = Command::new(name.to_owned())
         .bin_name(format!("{program} {verb_name} {name}"))
         .no_binary_name(true)
-        .about(style::plain(&style::unbroken(&definition.description)).into_owned())
-        .override_usage(usage(program, verb, name))
+        .about(style::sanitize_text(&style::join_paragraphs(&definition.description)).into_owned())
+        .override_usage(tool_usage(program, verb, name))
         .arg(arguments)
-        .args(flags.iter().map(Flag::arg))
-        .args(verb.options());
-    with_globals(match flag::examples(program, definition) {
+        .args(flags.iter().map(ParamFlag::to_arg))
+        .args(verb.extra_args());
+    with_globals(match flag::example_commands(program, definition) {
         examples if examples.is_empty() => command,
         examples => {
             let lines = examples.join("\n").replace('\n', "\n  ").replace(' ', UNBREAKABLE);
@@ -123,26 +123,29 @@ pub(super) fn tool(
 }
 
 /// Builds the command that parses the options after the name of an unknown tool.
-pub(super) fn options(verb: Verb) -> Command {
-    with_globals(Command::new(verb.as_str()).no_binary_name(true).args(verb.options()))
+pub(super) fn tool_options_command(verb: ToolVerb) -> Command {
+    with_globals(Command::new(verb.as_str()).no_binary_name(true).args(verb.extra_args()))
 }
 
 /// Returns the usage lines of a tool: arguments as JSON, or as flags.
-fn usage(program: &str, verb: Verb, name: &str) -> String {
+fn tool_usage(program: &str, verb: ToolVerb, name: &str) -> String {
     let start = format!("{program} {} {name}", verb.as_str());
     format!("{start} [JSON | - | @FILE] [OPTIONS]\n       {start} [--PARAMETER VALUE]… [OPTIONS]")
 }
 
-fn list() -> Command {
+fn list_command() -> Command {
     with_globals(
         Command::new("list")
             .about("List the tools, one a line: name, risk, description")
-            .args([json("Print a JSON array"), value(CATEGORY, "C", "Only tools of this category")])
-            .args(audience()),
+            .args([
+                json_flag("Print a JSON array"),
+                value_arg(CATEGORY, "C", "Only tools of this category"),
+            ])
+            .args(audience_args()),
     )
 }
 
-fn show() -> Command {
+fn show_command() -> Command {
     with_globals(
         Command::new("show")
             .about("Show everything about tools")
@@ -152,13 +155,13 @@ fn show() -> Command {
                     .num_args(1..)
                     .required(true)
                     .help("The tool's name, or an alias; repeatable"),
-                json("Print the definition as JSON; a list of them when several are named"),
+                json_flag("Print the definition as JSON; a list of them when several are named"),
             ])
-            .args(audience()),
+            .args(audience_args()),
     )
 }
 
-fn schema() -> Command {
+fn schema_command() -> Command {
     let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
     with_globals(
         Command::new("schema")
@@ -168,29 +171,32 @@ fn schema() -> Command {
                     .value_name("NAME")
                     .num_args(0..)
                     .help("Tools; all of them by default"),
-                value(FORMAT, "F", "The format")
+                value_arg(FORMAT, "F", "The format")
                     .default_value(Dialect::Mcp.as_str())
                     .value_parser(formats),
-                folder(WRITE, "Write one file per tool into this folder").conflicts_with(CHECK),
-                folder(
+                folder_arg(WRITE, "Write one file per tool into this folder").conflicts_with(CHECK),
+                folder_arg(
                     CHECK,
                     "Compare with the files in this folder; exit with 1 when they differ",
                 ),
-                switch(LINT, "Print what the format does not support; exit with 1 if there is any"),
-                json("With --lint, --write or --check: print the report as JSON"),
+                switch_arg(
+                    LINT,
+                    "Print what the format does not support; exit with 1 if there is any",
+                ),
+                json_flag("With --lint, --write or --check: print the report as JSON"),
             ])
-            .args(audience()),
+            .args(audience_args()),
     )
 }
 
 /// A command for one call of one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum ToolVerb {
     Call,
     Check,
 }
 
-impl Verb {
+impl ToolVerb {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -198,34 +204,34 @@ impl Verb {
         }
     }
 
-    fn options(self) -> Vec<Arg> {
+    fn extra_args(self) -> Vec<Arg> {
         match self {
             Self::Call => {
-                vec![events(), json("Print one JSON value: the result or the error")]
+                vec![events_flag(), json_flag("Print one JSON value: the result or the error")]
             }
-            Self::Check => vec![json("Print the decision as JSON")],
+            Self::Check => vec![json_flag("Print the decision as JSON")],
         }
     }
 }
 
-fn call(program: &str) -> Command {
-    about_a_tool(program, Verb::Call, "Call a tool")
+fn call_command(program: &str) -> Command {
+    single_tool_command(program, ToolVerb::Call, "Call a tool")
 }
 
-fn check(program: &str) -> Command {
-    about_a_tool(
+fn check_command(program: &str) -> Command {
+    single_tool_command(
         program,
-        Verb::Check,
+        ToolVerb::Check,
         "Print the permission decision for a call without running it",
     )
 }
 
-fn about_a_tool(program: &str, verb: Verb, about: &'static str) -> Command {
+fn single_tool_command(program: &str, verb: ToolVerb, about: &'static str) -> Command {
     let name = verb.as_str();
     with_globals(
         Command::new(name)
             .about(about)
-            .override_usage(usage(program, verb, "NAME"))
+            .override_usage(tool_usage(program, verb, "NAME"))
             .after_help(format!(
                 "`{program} {name} NAME --help` lists the tool's parameters, \
                  `{program} list` the tools."
@@ -233,11 +239,11 @@ fn about_a_tool(program: &str, verb: Verb, about: &'static str) -> Command {
             .arg_required_else_help(true)
             .allow_external_subcommands(true)
             .disable_help_subcommand(true)
-            .args(verb.options()),
+            .args(verb.extra_args()),
     )
 }
 
-fn batch() -> Command {
+fn batch_command() -> Command {
     with_globals(
         Command::new("batch")
             .about("Run many calls: one JSON object a line in, one result a line out, in order")
@@ -246,13 +252,13 @@ fn batch() -> Command {
                     .value_name("FILE | -")
                     .help("The calls; standard input by default")
                     .value_parser(value_parser!(OsString)),
-                events(),
-                json("Print one JSON array"),
+                events_flag(),
+                json_flag("Print one JSON array"),
             ]),
     )
 }
 
-fn approvals() -> Command {
+fn approvals_command() -> Command {
     let id = Arg::new(ID).value_name("ID").required(true).help("The id that `list` shows");
     with_globals(
         Command::new("approvals")
@@ -263,20 +269,20 @@ fn approvals() -> Command {
                 with_globals(
                     Command::new("list")
                         .about("List the approvals of every workspace")
-                        .arg(json("Print a JSON array")),
+                        .arg(json_flag("Print a JSON array")),
                 ),
                 with_globals(Command::new("revoke").about("Revoke an approval").arg(id)),
             ]),
     )
 }
 
-fn doctor() -> Command {
+fn doctor_command() -> Command {
     with_globals(
         Command::new("doctor")
             .about("Report what this machine supports; exit with 1 when a requirement is not met")
             .args([
-                switch(SELF_TEST, "Run a sandboxed child that tries to escape"),
-                json("Print one JSON value"),
+                switch_arg(SELF_TEST, "Run a sandboxed child that tries to escape"),
+                json_flag("Print one JSON value"),
             ]),
     )
 }
@@ -284,7 +290,7 @@ fn doctor() -> Command {
 pub(super) fn with_globals(command: Command) -> Command {
     const HEADING: &str = "Global options";
     let rule =
-        |name, help| value(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
+        |name, help| value_arg(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
     let modes =
         PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).try_map(|mode| mode.parse::<Mode>());
     let sandbox_modes = sandbox::SandboxMode::ALL.iter().map(|mode| mode.as_str());
@@ -294,74 +300,74 @@ pub(super) fn with_globals(command: Command) -> Command {
     let levels =
         PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
     command.args([
-        folder(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
+        folder_arg(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
             .help_heading(HEADING),
         rule("allow", "Allow what matches `permission(pattern)`; repeatable [env: TOOL_SDK_ALLOW]"),
         rule("ask", "Ask about what matches; the last rule decides [env: TOOL_SDK_ASK]"),
         rule("deny", "Deny what matches; only a later rule overrides it [env: TOOL_SDK_DENY]"),
-        value(MODE, "MODE", "The default where no rule matches [env: TOOL_SDK_MODE] [default: auto]")
+        value_arg(MODE, "MODE", "The default where no rule matches [env: TOOL_SDK_MODE] [default: auto]")
             .value_parser(modes)
             .help_heading(HEADING),
-        switch(YES, "Approve every call once without a prompt [env: TOOL_SDK_YES]")
+        switch_arg(YES, "Approve every call once without a prompt [env: TOOL_SDK_YES]")
             .help_heading(HEADING),
-        switch(NO_INPUT, "Never prompt; deny what needs approval [env: TOOL_SDK_NO_INPUT]")
+        switch_arg(NO_INPUT, "Never prompt; deny what needs approval [env: TOOL_SDK_NO_INPUT]")
             .help_heading(HEADING),
-        switch(SAFE_COMMANDS, "Run commands that are known to only read without a prompt [default]")
+        switch_arg(SAFE_COMMANDS, "Run commands that are known to only read without a prompt [default]")
             .help_heading(HEADING),
-        switch(NO_SAFE_COMMANDS, "Treat such commands like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
+        switch_arg(NO_SAFE_COMMANDS, "Treat such commands like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
             .help_heading(HEADING),
-        value(SANDBOX, "MODE", "Run commands in a sandbox [env: TOOL_SDK_SANDBOX] [default: off]")
+        value_arg(SANDBOX, "MODE", "Run commands in a sandbox [env: TOOL_SDK_SANDBOX] [default: off]")
             .value_parser(sandbox_modes)
             .help_heading(HEADING),
-        value(
+        value_arg(
             SANDBOX_LEVEL,
             "LEVEL",
             "What sandboxed commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
         )
         .value_parser(levels)
         .help_heading(HEADING),
-        value(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
+        value_arg(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
-        folder(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
+        folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
     ])
 }
 
 /// The options that filter the toolset.
-fn audience() -> [Arg; 3] {
+fn audience_args() -> [Arg; 3] {
     [
-        value(SCOPE, "S", "Include tools of this scope"),
-        value(MODEL, "M", "Tools as this model sees them"),
-        value(AGENT, "A", "Tools as this agent sees them"),
+        value_arg(SCOPE, "S", "Include tools of this scope"),
+        value_arg(MODEL, "M", "Tools as this model sees them"),
+        value_arg(AGENT, "A", "Tools as this agent sees them"),
     ]
 }
 
-fn json(help: &'static str) -> Arg {
-    switch(JSON, help)
+fn json_flag(help: &'static str) -> Arg {
+    switch_arg(JSON, help)
 }
 
-fn events() -> Arg {
-    switch(EVENTS, "Print events as JSON lines on standard error, as they happen")
+fn events_flag() -> Arg {
+    switch_arg(EVENTS, "Print events as JSON lines on standard error, as they happen")
 }
 
-fn switch(name: &'static str, help: &'static str) -> Arg {
+fn switch_arg(name: &'static str, help: &'static str) -> Arg {
     // A repeated switch is not an error.
-    option(name, help).action(ArgAction::SetTrue).overrides_with(name)
+    long_arg(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }
 
-fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
-    option(name, help).value_name(placeholder)
+fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+    long_arg(name, help).value_name(placeholder)
 }
 
-fn option(name: &'static str, help: &'static str) -> Arg {
+fn long_arg(name: &'static str, help: &'static str) -> Arg {
     let unbroken = |start: &str| help.replace(start, &start.replace(' ', UNBREAKABLE));
     Arg::new(name).long(name).help(unbroken("[env: "))
 }
 
-fn folder(name: &'static str, help: &'static str) -> Arg {
-    value(name, "DIR", help).value_parser(value_parser!(PathBuf))
+fn folder_arg(name: &'static str, help: &'static str) -> Arg {
+    value_arg(name, "DIR", help).value_parser(value_parser!(PathBuf))
 }
 
 #[cfg(test)]
@@ -371,11 +377,11 @@ mod tests {
 
     #[test]
     fn the_clap_definition_is_consistent() {
-        command("toy").debug_assert();
-        for tool_definition in toy::definitions() {
-            let flags = flag::flags(&tool_definition);
-            for verb in [Verb::Call, Verb::Check] {
-                tool("toy", verb, &tool_definition, &flags).debug_assert();
+        program_command("toy").debug_assert();
+        for tool_definition in toy::tool_definitions() {
+            let flags = flag::tool_flags(&tool_definition);
+            for verb in [ToolVerb::Call, ToolVerb::Check] {
+                tool_command("toy", verb, &tool_definition, &flags).debug_assert();
             }
         }
     }
@@ -385,7 +391,7 @@ mod tests {
     fn every_command_and_every_reserved_name_is_in_the_guide() {
         let guide = include_str!("../../../guide/command_line.md");
         let head = include_str!("mod.rs");
-        for command in command("toy").get_subcommands() {
+        for command in program_command("toy").get_subcommands() {
             let name = command.get_name();
             assert!(guide.contains(&format!("\n  {name} ")), "{name}");
             assert!(head.contains(&format!("\n//!   {name} ")), "{name}");
@@ -397,7 +403,8 @@ mod tests {
 
     #[test]
     fn every_option_of_the_program_is_reserved() {
-        let call = command("toy").get_subcommands().find(|sub| sub.get_name() == "call").cloned();
+        let call =
+            program_command("toy").get_subcommands().find(|sub| sub.get_name() == "call").cloned();
         for arg in call.unwrap().get_arguments() {
             let long = arg.get_long().unwrap();
             assert!(RESERVED.contains(&long), "{long}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Io, audience, exit, grammar, style};
 use crate::tool::Definition;
-use crate::toolset::{Toolset, View};
+use crate::toolset::{Toolset, ToolsetView};
 
 pub(super) fn run(
     tools: impl Into<Toolset>,
@@ -17,7 +17,7 @@ pub(super) fn run(
     let tools = tools.into();
     let nothing_linked = tools.is_empty();
     let category = matches.get_one::<String>(grammar::CATEGORY);
-    let view = audience::of(tools, matches, io).view();
+    let view = audience::filter_toolset(tools, matches, io).view();
     let listed: Vec<&Definition> = view
         .definitions()
         .filter(|tool| category.is_none_or(|wanted| tool.is_in(wanted)))
@@ -26,37 +26,37 @@ pub(super) fn run(
         && listed.is_empty()
         && !nothing_linked
     {
-        warn_of_no_category(wanted, &view, io);
+        warn_unknown_category(wanted, &view, io);
     }
     if matches.get_flag(grammar::JSON) {
-        let entries: Vec<Value> = listed.into_iter().map(entry).collect();
+        let entries: Vec<Value> = listed.into_iter().map(tool_json).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if nothing_linked {
-        io.say("no tools are linked into this program");
-        io.say("hint: name their crate beside `fn main`: `tool_sdk::link!(the_crate);`");
+        io.print_stderr("no tools are linked into this program");
+        io.print_stderr("hint: name their crate beside `fn main`: `tool_sdk::link!(the_crate);`");
     } else if listed.is_empty() {
-        io.say("no tool matches");
+        io.print_stderr("no tool matches");
     } else {
-        table(&listed, io)?;
+        print_table(&listed, io)?;
     }
     Ok(0)
 }
 
 /// Warns of a category without tools, which is most likely mistyped.
-fn warn_of_no_category(wanted: &str, view: &View, io: &mut Io<'_>) {
+fn warn_unknown_category(wanted: &str, view: &ToolsetView, io: &mut Io<'_>) {
     let all: BTreeSet<&str> = view.definitions().filter_map(|it| it.category.as_deref()).collect();
     let all: Vec<&str> = all.into_iter().collect();
-    let wanted = style::plain(wanted);
-    io.say(match &*all {
+    let wanted = style::sanitize_text(wanted);
+    io.print_stderr(match &*all {
         [] => format!("warning: there is no category `{wanted}`; no tool has a category"),
         all => format!(
             "warning: there is no category `{wanted}`; the categories are {}",
-            style::plain(&all.join(", "))
+            style::sanitize_text(&all.join(", "))
         ),
     });
 }
 
-fn entry(tool: &Definition) -> Value {
+fn tool_json(tool: &Definition) -> Value {
     json!({
         "name": tool.name,
         "description": tool.description,
@@ -70,8 +70,8 @@ fn entry(tool: &Definition) -> Value {
     })
 }
 
-fn table(tools: &[&Definition], io: &mut Io<'_>) -> std::io::Result<()> {
-    let style = style::Style::of(io);
+fn print_table(tools: &[&Definition], io: &mut Io<'_>) -> std::io::Result<()> {
+    let style = style::TextStyle::for_stdout(io);
     let width = tools.iter().map(|tool| tool.name.as_str().len()).max().unwrap_or_default();
     for tool in tools {
         let name = format!("{:width$}", tool.name.as_str());
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn explains_how_to_link_tools() {
-        let ran = toy::run_with(Registry::default(), &["list"]);
+        let ran = toy::run_registry(Registry::default(), &["list"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, ""));
         assert!(ran.err.contains("tool_sdk::link!"), "{}", ran.err);
     }

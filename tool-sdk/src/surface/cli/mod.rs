@@ -121,9 +121,9 @@ pub struct Io<'a> {
     /// The stream for errors, warnings and events.
     pub stderr: &'a mut dyn Write,
     /// Whether `stdout` is a terminal, so that colours may be used.
-    pub terminal: bool,
+    pub stdout_is_terminal: bool,
     /// Whether `stderr` is a terminal, so that the progress of calls may be shown.
-    pub live: bool,
+    pub stderr_is_terminal: bool,
     /// The width of the terminal in columns, if there is one; help is wrapped to it.
     pub columns: Option<u16>,
     /// The terminal for approval prompts and forms; without it the user is never prompted.
@@ -147,8 +147,8 @@ impl<'a> Io<'a> {
             stdin,
             stdout,
             stderr,
-            terminal: false,
-            live: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
             columns: None,
             console: None,
             env: &|_| None,
@@ -159,22 +159,22 @@ impl<'a> Io<'a> {
 
 impl Io<'_> {
     /// Returns the line width for help: the terminal's, limited to 40 to 100 columns; 80 by default.
-    fn width(&self) -> usize {
+    fn help_width(&self) -> usize {
         self.columns.map_or(80, |columns| columns.clamp(40, 100).into())
     }
 
     /// Returns an environment variable; an empty one counts as not set.
-    fn var(&self, name: &str) -> Option<OsString> {
+    fn env_var(&self, name: &str) -> Option<OsString> {
         (self.env)(name).filter(|value| !value.is_empty())
     }
 
     /// Resolves a path of the command line to the current folder.
-    fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+    fn resolve_path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 
     /// Writes a line to standard error. Write errors are ignored.
-    fn say(&mut self, line: impl fmt::Display) {
+    fn print_stderr(&mut self, line: impl fmt::Display) {
         let _ = writeln!(self.stderr, "{line}");
     }
 }
@@ -182,7 +182,7 @@ impl Io<'_> {
 impl fmt::Debug for Io<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Io")
-            .field("terminal", &self.terminal)
+            .field("terminal", &self.stdout_is_terminal)
             .field("current_dir", &self.current_dir)
             .finish_non_exhaustive()
     }
@@ -218,8 +218,8 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mu
 
 /// Returns the width of the terminal of this process.
 #[cfg(unix)]
-fn columns() -> Option<u16> {
-    tty::columns_of_process()
+fn terminal_columns() -> Option<u16> {
+    tty::process_columns()
 }
 
 /// The terminal width is only known on Unix.
@@ -230,8 +230,8 @@ fn columns() -> Option<u16> {
 
 /// Returns the terminal of this process, if it is interactive.
 #[cfg(unix)]
-fn console(is_dumb: bool) -> Option<Arc<dyn Console>> {
-    tty::of_process(is_dumb).map(|tty| Arc::new(tty) as _)
+fn process_console(is_dumb: bool) -> Option<Arc<dyn Console>> {
+    tty::open_process_tty(is_dumb).map(|tty| Arc::new(tty) as _)
 }
 
 /// Outside Unix typed-ahead input cannot be discarded, so the user is never prompted.
@@ -244,11 +244,11 @@ fn console(_: bool) -> Option<Arc<dyn Console>> {
 mod tests {
     use std::io;
 
-    use super::toy::{Ran, run};
+    use super::toy::{CliOutput, run};
     use super::*;
 
     #[track_caller]
-    fn check_code(args: &[&str], expected: u8) -> Ran {
+    fn check_code(args: &[&str], expected: u8) -> CliOutput {
         let ran = run(args);
         assert_eq!(ran.code, expected, "{args:?}: {} {}", ran.out, ran.err);
         ran
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn help_fits_into_the_terminal() {
         for (columns, width) in [(None, 80), (Some(60), 60), (Some(200), 100)] {
-            let setting = toy::Setting { columns, ..toy::Setting::default() };
+            let setting = toy::TestCli { columns, ..toy::TestCli::default() };
             for args in [
                 &["--help"][..],
                 &["schema", "--help"],
@@ -394,7 +394,7 @@ mod tests {
         let mut err = Vec::new();
         let (mut stdin, mut out) = (io::empty(), Closed);
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
-        let code = super::run(toy::registry(), ["toy", "list"].map(Into::into), &mut io);
+        let code = super::run(toy::test_registry(), ["toy", "list"].map(Into::into), &mut io);
         assert_eq!((code, err.as_slice()), (0, &b""[..]));
     }
 }

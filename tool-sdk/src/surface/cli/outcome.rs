@@ -4,36 +4,36 @@ use serde_json::{Value, json};
 
 use super::exit;
 use crate::call::{CallId, Outcome};
-use crate::content::{Attachment, Data, Output};
+use crate::content::{Attachment, AttachmentData, Output};
 use crate::error::ToolError;
 
 /// Returns the document of a finished call, and its exit code.
-pub(super) fn document(tool: &str, outcome: &Outcome) -> (Value, u8) {
+pub(super) fn outcome_document(tool: &str, outcome: &Outcome) -> (Value, u8) {
     match &outcome.result {
-        Ok(output) => (success(tool, outcome, output), 0),
-        Err(error) => (failure(tool, &outcome.call, error), exit::code(error.kind())),
+        Ok(output) => (success_document(tool, outcome, output), 0),
+        Err(error) => (failure_document(tool, &outcome.call, error), exit::exit_code(error.kind())),
     }
 }
 
 /// Returns the document of a call that failed or was never made.
-pub(super) fn failure(tool: &str, call: &CallId, error: &ToolError) -> Value {
+pub(super) fn failure_document(tool: &str, call: &CallId, error: &ToolError) -> Value {
     let mut document =
-        json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) });
+        json!({ "ok": false, "tool": tool, "call": call, "error": exit::error_json(error) });
     if let Some(output) = error.output() {
-        add(&mut document, beside(output));
+        add_present(&mut document, extra_members(output));
     }
     document
 }
 
-fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
+fn success_document(tool: &str, outcome: &Outcome, output: &Output) -> Value {
     let mut document = json!({
         "ok": true,
         "tool": tool,
         "call": outcome.call,
         "output": output.as_text(),
     });
-    add(&mut document, beside(output));
-    add(
+    add_present(&mut document, extra_members(output));
+    add_present(
         &mut document,
         [
             ("truncated", outcome.truncated().map(|cut| json!(cut))),
@@ -47,8 +47,8 @@ fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
 }
 
 /// Returns the members for output other than text.
-fn beside(output: &Output) -> [(&'static str, Option<Value>); 5] {
-    let attachments: Vec<Value> = output.attachments().iter().map(attachment).collect();
+fn extra_members(output: &Output) -> [(&'static str, Option<Value>); 5] {
+    let attachments: Vec<Value> = output.attachments().iter().map(attachment_json).collect();
     [
         ("structured", output.to_structured()),
         ("title", output.title_text().map(Value::from)),
@@ -59,7 +59,7 @@ fn beside(output: &Output) -> [(&'static str, Option<Value>); 5] {
 }
 
 /// Adds the members that have a value.
-fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Value>); N]) {
+fn add_present<const N: usize>(document: &mut Value, members: [(&'static str, Option<Value>); N]) {
     for (key, value) in members {
         if let Some(value) = value {
             document[key] = value;
@@ -68,14 +68,14 @@ fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Val
 }
 
 /// Describes an attachment, without its bytes.
-fn attachment(attachment: &Attachment) -> Value {
+fn attachment_json(attachment: &Attachment) -> Value {
     let mut entry = json!({ "mime": attachment.mime, "name": attachment.name });
     if let Some(origin) = &attachment.origin {
         entry["origin"] = origin.as_str().into();
     }
     match &attachment.data {
-        Data::Bytes(bytes) => entry["bytes"] = bytes.len().into(),
-        Data::Uri(uri) => entry["uri"] = uri.as_str().into(),
+        AttachmentData::Bytes(bytes) => entry["bytes"] = bytes.len().into(),
+        AttachmentData::Uri(uri) => entry["uri"] = uri.as_str().into(),
     }
     entry
 }

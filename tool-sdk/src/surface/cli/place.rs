@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use sha2::{Digest as _, Sha256};
 
-use super::exit::{Failure, Result, with_cause};
-use super::guard::Guard;
+use super::exit::{CommandError, Result, with_cause};
+use super::guard::ResolvedSettings;
 use super::{Io, grammar};
 use crate::context::Session;
 use crate::permission::ApprovalStore;
@@ -14,20 +14,20 @@ use crate::workspace::Workspace;
 
 /// Opens the workspace: the roots of the command line, else of the environment, else the current
 /// folder. `levels` are the parsed options from left to right.
-pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
-    let roots = roots(levels, io);
+pub(super) fn open_workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
+    let roots = workspace_roots(levels, io);
     Workspace::open(&roots).map_err(|error| {
-        let mut wrong: Vec<String> = roots.iter().filter_map(why_not).collect();
+        let mut wrong: Vec<String> = roots.iter().filter_map(open_error).collect();
         if wrong.is_empty() {
             wrong.push(error.to_string());
         }
-        Failure::config(wrong.join("\n"))
+        CommandError::config(wrong.join("\n"))
             .hint("`--root` and TOOL_SDK_ROOT must name existing folders")
     })
 }
 
 /// Returns why a root cannot be opened.
-fn why_not(root: &PathBuf) -> Option<String> {
+fn open_error(root: &PathBuf) -> Option<String> {
     let error = Workspace::open([root]).err()?;
     if root.as_os_str().is_empty() {
         return Some("the current folder no longer exists".to_owned());
@@ -37,32 +37,35 @@ fn why_not(root: &PathBuf) -> Option<String> {
 
 /// Loads the settings and checks that the roots can be opened, so that every command rejects
 /// invalid options, even those that it does not use.
-pub(super) fn heed(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Guard> {
-    workspace(levels, io)?;
-    Guard::load(levels, io)
+pub(super) fn load_checked_settings(
+    levels: &[&ArgMatches],
+    io: &Io<'_>,
+) -> Result<ResolvedSettings> {
+    open_workspace(levels, io)?;
+    ResolvedSettings::load(levels, io)
 }
 
-pub(super) fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
+pub(super) fn workspace_roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
         .filter_map(|matches| matches.get_many::<PathBuf>(grammar::ROOT))
         .flatten()
-        .map(|root| io.path(root))
+        .map(|root| io.resolve_path(root))
         .collect();
     if !given.is_empty() {
         return given;
     }
-    match io.var("TOOL_SDK_ROOT") {
-        Some(list) => std::env::split_paths(&list).map(|root| io.path(root)).collect(),
+    match io.env_var("TOOL_SDK_ROOT") {
+        Some(list) => std::env::split_paths(&list).map(|root| io.resolve_path(root)).collect(),
         None => vec![io.current_dir.clone()],
     }
 }
 
 /// Creates the session. Its id is derived from the roots, so that a later command with the same
 /// roots can read stored outputs, and one with other roots cannot.
-pub(super) fn session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
+pub(super) fn new_session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
     let mut digest = Sha256::new();
-    for root in roots(levels, io) {
+    for root in workspace_roots(levels, io) {
         let root = root.canonicalize().unwrap_or(root);
         digest.update(root.as_os_str().as_encoded_bytes());
         // Paths contain no zero byte, so it is a separator.
@@ -72,9 +75,9 @@ pub(super) fn session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
 }
 
 /// Opens the stored approvals of the workspace, which the first root identifies.
-pub(super) fn approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
+pub(super) fn open_approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
     let dir = state_dir(levels, io)?.join("approvals");
-    let roots = roots(levels, io);
+    let roots = workspace_roots(levels, io);
     let store = ApprovalStore::open(dir, roots.first()?);
     Some(store.not_inside(&roots))
 }
@@ -85,13 +88,13 @@ pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> 
         .iter()
         .rev()
         .find_map(|matches| matches.get_one::<PathBuf>(grammar::STATE_DIR).cloned())
-        .or_else(|| io.var("TOOL_SDK_STATE_DIR").map(PathBuf::from))
-        .map(|dir| io.path(dir))
-        .or_else(|| users_state_dir(io))
+        .or_else(|| io.env_var("TOOL_SDK_STATE_DIR").map(PathBuf::from))
+        .map(|dir| io.resolve_path(dir))
+        .or_else(|| default_state_dir(io))
 }
 
-fn users_state_dir(io: &Io<'_>) -> Option<PathBuf> {
-    let absolute = |name| io.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+fn default_state_dir(io: &Io<'_>) -> Option<PathBuf> {
+    let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
         .or_else(|| absolute("LOCALAPPDATA"))
@@ -103,14 +106,14 @@ mod tests {
     use super::super::toy;
     use super::*;
 
-    struct Places {
+    struct ResolvedPaths {
         roots: Vec<PathBuf>,
         state_dir: Option<PathBuf>,
         session: String,
     }
 
     /// Resolves the paths of a command line in an environment.
-    fn places(args: &[&str], env: &[(&str, &str)]) -> Places {
+    fn resolve_paths(args: &[&str], env: &[(&str, &str)]) -> ResolvedPaths {
         let env =
             |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
         let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
@@ -119,20 +122,27 @@ mod tests {
             current_dir: "/here".into(),
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
-        let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
+        let matches = grammar::program_command("toy").try_get_matches_from(args).unwrap();
         let levels = [&matches, matches.subcommand().unwrap().1];
-        let session = session(&levels, &io).id().to_string();
-        Places { roots: roots(&levels, &io), state_dir: state_dir(&levels, &io), session }
+        let session = new_session(&levels, &io).id().to_string();
+        ResolvedPaths {
+            roots: workspace_roots(&levels, &io),
+            state_dir: state_dir(&levels, &io),
+            session,
+        }
     }
 
     #[track_caller]
     fn check_roots(args: &[&str], env: &[(&str, &str)], expected: &[&str]) {
-        assert_eq!(places(args, env).roots, expected.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(
+            resolve_paths(args, env).roots,
+            expected.iter().map(PathBuf::from).collect::<Vec<_>>()
+        );
     }
 
     #[track_caller]
     fn check_state(args: &[&str], env: &[(&str, &str)], expected: Option<&str>) {
-        assert_eq!(places(args, env).state_dir, expected.map(PathBuf::from));
+        assert_eq!(resolve_paths(args, env).state_dir, expected.map(PathBuf::from));
     }
 
     #[test]
@@ -149,7 +159,7 @@ mod tests {
     // A stored output may contain text of files in the roots.
     #[test]
     fn different_roots_have_different_sessions() {
-        let session = |args: &[&str]| places(&[&["list"], args].concat(), &[]).session;
+        let session = |args: &[&str]| resolve_paths(&[&["list"], args].concat(), &[]).session;
         let here = session(&[]);
         assert_eq!((here.len(), &here[..4]), (20, "cli-"));
         assert_eq!(here, session(&["--root", "/here"]));
@@ -160,8 +170,8 @@ mod tests {
 
     #[test]
     fn reports_every_root_that_cannot_be_opened() {
-        let setting = toy::Setting::default();
-        let file = setting.file("file", "");
+        let setting = toy::TestCli::default();
+        let file = setting.write_file("file", "");
         let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
         let lines: Vec<&str> = ran.err.lines().collect();
@@ -178,7 +188,7 @@ mod tests {
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         io.current_dir = PathBuf::new();
         let words = ["toy", "list"].map(Into::into);
-        assert_eq!(super::super::run(toy::registry(), words, &mut io), 2);
+        assert_eq!(super::super::run(toy::test_registry(), words, &mut io), 2);
         let err = String::from_utf8(err).unwrap();
         assert!(err.starts_with("error: the current folder no longer exists\nhint: "), "{err}");
     }

@@ -23,11 +23,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::config::Part;
-use super::endpoint::Endpoint;
-use super::exit::{Failure, Result};
+use super::config::TomlValue;
+use super::endpoint::ListenAddress;
+use super::exit::{CommandError, Result};
 use super::{Io, input, style};
-use crate::surface::mcp::{Http, Principal, Token};
+use crate::surface::mcp::{HttpOptions, Principal, Token};
 use crate::toolset::Toolset;
 
 /// The limit of a token file in bytes.
@@ -35,9 +35,9 @@ const MAX_BYTES: u64 = 4096;
 
 /// The `[serve.mcp]` table.
 #[derive(Debug, Default)]
-pub(super) struct Principals {
+pub(super) struct ServeConfig {
     /// The principals by name.
-    principals: BTreeMap<String, Entry>,
+    principals: BTreeMap<String, PrincipalEntry>,
     /// Whether a principal may register servers over HTTP, whose tools all principals then share.
     pub(super) register_servers: bool,
     /// Host names that are accepted besides those of this machine.
@@ -49,7 +49,7 @@ pub(super) struct Principals {
 /// The configuration of one principal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct PrincipalEntry {
     /// The environment variable that holds the token.
     token_env: Option<String>,
     /// The file that holds the token.
@@ -60,25 +60,36 @@ pub(super) struct Entry {
 }
 
 /// Parses the `[serve]` table.
-pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
+pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
     const KEYS: &[&str] = &["hosts", "origins", "principals", "register_servers"];
-    let mcp = serve.keys(&["mcp"]).and_then(|mut keys| keys.take("mcp"));
-    let Some(mut keys) = mcp.and_then(|mcp| mcp.keys(KEYS)) else { return Principals::default() };
-    let read = |part: Part<'_, '_>, check: fn(String) -> Checked| part.read_as(check);
-    Principals {
-        principals: keys.named("principals").into_iter().filter_map(principal).collect(),
-        register_servers: keys.read("register_servers").unwrap_or_default(),
-        hosts: keys.items("hosts").into_iter().filter_map(|it| read(it, host)).collect(),
-        origins: keys.items("origins").into_iter().filter_map(|it| read(it, origin)).collect(),
+    let mcp = serve.into_table_with(&["mcp"]).and_then(|mut keys| keys.take_value("mcp"));
+    let Some(mut keys) = mcp.and_then(|mcp| mcp.into_table_with(KEYS)) else {
+        return ServeConfig::default();
+    };
+    let read = |part: TomlValue<'_, '_>, check: fn(String) -> CheckedText| part.read_with(check);
+    ServeConfig {
+        principals: keys
+            .take_named_values("principals")
+            .into_iter()
+            .filter_map(parse_principal)
+            .collect(),
+        register_servers: keys.read_value("register_servers").unwrap_or_default(),
+        hosts: keys.take_items("hosts").into_iter().filter_map(|it| read(it, parse_host)).collect(),
+        origins: keys
+            .take_items("origins")
+            .into_iter()
+            .filter_map(|it| read(it, parse_origin))
+            .collect(),
     }
 }
 
-fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
+fn parse_principal((name, part): (String, TomlValue<'_, '_>)) -> Option<(String, PrincipalEntry)> {
     let is_nobody = name.trim().is_empty();
     // The name is shown in prompts and logs.
-    let is_plain =
-        name.trim() == name && style::escaped(&name) == name && !name.contains(char::is_control);
-    let one_token = move |entry: Entry| match entry.token_env.is_some()
+    let is_plain = name.trim() == name
+        && style::escape_text(&name) == name
+        && !name.contains(char::is_control);
+    let one_token = move |entry: PrincipalEntry| match entry.token_env.is_some()
         == entry.token_file.is_some()
     {
         _ if is_nobody => Err("a principal needs a name"),
@@ -86,13 +97,13 @@ fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
         true => Err("it needs either `token_env` or `token_file`"),
         false => Ok(entry),
     };
-    Some((name, part.read_as(one_token)?))
+    Some((name, part.read_with(one_token)?))
 }
 
 /// A validated text, or the error message.
-type Checked = std::result::Result<String, String>;
+type CheckedText = std::result::Result<String, String>;
 
-fn host(text: String) -> Checked {
+fn parse_host(text: String) -> CheckedText {
     if is_host(&text) {
         Ok(text)
     } else {
@@ -100,7 +111,7 @@ fn host(text: String) -> Checked {
     }
 }
 
-fn origin(text: String) -> Checked {
+fn parse_origin(text: String) -> CheckedText {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     if host.is_some_and(is_host) {
         return Ok(text);
@@ -112,7 +123,7 @@ fn is_host(text: &str) -> bool {
     !text.is_empty() && !text.contains(|it: char| "/@*?#".contains(it) || it <= ' ')
 }
 
-impl Principals {
+impl ServeConfig {
     /// Whether no principals are configured.
     pub(super) fn is_empty(&self) -> bool {
         self.principals.is_empty()
@@ -121,7 +132,7 @@ impl Principals {
 
 /// Adds the configured hosts and origins to those that the server accepts. A host without a port
 /// is accepted with and without the server's port.
-pub(super) fn at(http: Http, own: &Principals, port: Option<u16>) -> Http {
+pub(super) fn allow_hosts(http: HttpOptions, own: &ServeConfig, port: Option<u16>) -> HttpOptions {
     let http = own.origins.iter().fold(http, |http, site| http.allow_origin(site));
     own.hosts.iter().fold(http, |http, host| {
         // Colons in brackets belong to an IPv6 address.
@@ -136,10 +147,13 @@ pub(super) fn at(http: Http, own: &Principals, port: Option<u16>) -> Http {
 
 /// Describes the hosts under which other machines can connect, or how to add one; `None` if other
 /// machines cannot reach the address.
-pub(super) fn reached_as(own: &Principals, endpoint: &Endpoint) -> Option<String> {
+pub(super) fn describe_allowed_hosts(
+    own: &ServeConfig,
+    endpoint: &ListenAddress,
+) -> Option<String> {
     const NONE: &str =
         "only this machine can connect: list the host names for others as `hosts` in `[serve.mcp]`";
-    let Endpoint::Address(address) = endpoint else { return None };
+    let ListenAddress::Tcp(address) = endpoint else { return None };
     if endpoint.is_local() {
         return None;
     }
@@ -152,28 +166,28 @@ pub(super) fn reached_as(own: &Principals, endpoint: &Endpoint) -> Option<String
 /// Adds the configured principals to the server, whose default token is `general`.
 ///
 /// Fails for an agent that `tools` does not know, because it would have every tool.
-pub(super) fn admit(
-    mut http: Http,
+pub(super) fn add_principals(
+    mut http: HttpOptions,
     general: &Token,
-    Principals { principals, .. }: &Principals,
+    ServeConfig { principals, .. }: &ServeConfig,
     tools: &Toolset,
     io: &Io<'_>,
-) -> Result<Http> {
+) -> Result<HttpOptions> {
     let mut known: Vec<(String, &str)> = Vec::new();
     for (name, entry) in principals {
         if let Some(agent) = entry.agent.as_ref().filter(|agent| !tools.has_agent(agent)) {
             let words = format_args!("`{name}` uses the agent `{agent}`, which is not configured");
-            return Err(Failure::config(words)
+            return Err(CommandError::config(words)
                 .hint(format_args!("add `[agents.{agent}]`, or name an existing agent")));
         }
-        let token = entry.token(name, io)?;
+        let token = entry.read_token(name, io)?;
         if token.reveal() == general.reveal() {
-            return Err(Failure::config(format_args!(
+            return Err(CommandError::config(format_args!(
                 "`{name}` must not use the default token of the server"
             )));
         }
         if let Some((_, other)) = known.iter().find(|(secret, _)| secret == token.reveal()) {
-            return Err(Failure::config(format_args!(
+            return Err(CommandError::config(format_args!(
                 "`{other}` and `{name}` have the same token"
             )));
         }
@@ -183,48 +197,52 @@ pub(super) fn admit(
         if let Some(agent) = &entry.agent {
             principal = principal.with_agent(agent);
         }
-        http = http.principal(token, principal);
+        http = http.with_principal(token, principal);
     }
     Ok(http)
 }
 
-impl Entry {
-    fn token(&self, name: &str, io: &Io<'_>) -> Result<Token> {
+impl PrincipalEntry {
+    fn read_token(&self, name: &str, io: &Io<'_>) -> Result<Token> {
         let secret = match (&self.token_env, &self.token_file) {
             (Some(variable), _) => {
-                let value = io.var(variable).and_then(|value| value.into_string().ok());
+                let value = io.env_var(variable).and_then(|value| value.into_string().ok());
                 value.ok_or_else(|| {
-                    Failure::config(format_args!("`{variable}`, the token of `{name}`, is not set"))
+                    CommandError::config(format_args!(
+                        "`{variable}`, the token of `{name}`, is not set"
+                    ))
                 })?
             }
             (None, file) => {
-                let path = io.path(file.clone().unwrap_or_default());
+                let path = io.resolve_path(file.clone().unwrap_or_default());
                 let shown = path.display().to_string();
                 let mut file = File::open(&path).map_err(|error| {
-                    Failure::config(format_args!("cannot open `{shown}` of `{name}`: {error}"))
+                    CommandError::config(format_args!("cannot open `{shown}` of `{name}`: {error}"))
                 })?;
-                input::text(&mut file, &format!("`{shown}`"), MAX_BYTES)?
+                input::read_text(&mut file, &format!("`{shown}`"), MAX_BYTES)?
             }
         };
         secret
             .trim_end_matches(['\r', '\n'])
             .parse()
-            .map_err(|error| Failure::config(format_args!("the token of `{name}`: {error}")))
+            .map_err(|error| CommandError::config(format_args!("the token of `{name}`: {error}")))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::Mistakes;
+    use super::super::config::ConfigErrors;
     use super::*;
 
     /// Parses `[serve.mcp]`; fails with the formatted errors.
-    fn read(text: &str) -> std::result::Result<Principals, String> {
+    fn read(text: &str) -> std::result::Result<ServeConfig, String> {
         let text = format!("[serve.mcp]\n{text}");
-        let mistakes = Mistakes::of(&text);
-        let serve = mistakes.whole().and_then(|it| it.keys(&["serve"])?.take("serve"));
-        let known = serve.map(principals).unwrap_or_default();
-        match mistakes.told("f") {
+        let mistakes = ConfigErrors::new(&text);
+        let serve = mistakes
+            .parse_root()
+            .and_then(|it| it.into_table_with(&["serve"])?.take_value("serve"));
+        let known = serve.map(parse_serve_config).unwrap_or_default();
+        match mistakes.format_errors("f") {
             told if told.is_empty() => Ok(known),
             told => Err(told),
         }
@@ -240,7 +258,7 @@ mod tests {
     fn describes_the_hosts_for_other_machines() {
         let told = |hosts: &str, address: &str| {
             let own = read(&format!("hosts = {hosts}\n")).unwrap();
-            reached_as(&own, &address.parse().unwrap())
+            describe_allowed_hosts(&own, &address.parse().unwrap())
         };
         assert_eq!(told("['a.example']", "127.0.0.1:80"), None);
         assert_eq!(told("['a.example']", "unix:/run/s"), None);

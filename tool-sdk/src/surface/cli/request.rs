@@ -7,73 +7,73 @@ use std::ffi::OsString;
 
 use clap::ArgMatches;
 
-use super::exit::{Failure, Result, USAGE};
-use super::grammar::{self, Verb};
-use super::words::Words;
+use super::exit::{CommandError, Result, USAGE};
+use super::grammar::{self, ToolVerb};
+use super::words::ToolArgs;
 use super::{Io, flag, show};
 use crate::call::RawArgs;
 use crate::tool::{Definition, Fault, InvalidArgs};
-use crate::toolset::{Toolset, View};
+use crate::toolset::{Toolset, ToolsetView};
 
 /// The parsed options before the name of the tool, and the unparsed words after it.
-pub(super) struct Request<'m> {
-    verb: Verb,
+pub(super) struct CallRequest<'m> {
+    verb: ToolVerb,
     pub(super) name: &'m str,
     /// The options before the command, and those between it and the name.
     before: [&'m ArgMatches; 2],
-    behind: Vec<OsString>,
+    args_after_name: Vec<OsString>,
 }
 
 /// A call whose tool is known.
-pub(super) struct Parsed<'m> {
+pub(super) struct ParsedCall<'m> {
     /// The canonical name of the tool; the request may have used an alias.
     pub(super) tool: String,
     /// The arguments as JSON text.
     pub(super) arguments: String,
     before: [&'m ArgMatches; 2],
-    behind: ArgMatches,
+    options_after: ArgMatches,
 }
 
-impl<'m> Request<'m> {
-    pub(super) fn of(
+impl<'m> CallRequest<'m> {
+    pub(super) fn from_matches(
         program: &str,
-        verb: Verb,
+        verb: ToolVerb,
         top: &'m ArgMatches,
         matches: &'m ArgMatches,
     ) -> Result<Self> {
         let Some((name, behind)) = matches.subcommand() else {
-            return Err(Failure::usage("the name of a tool is missing")
+            return Err(CommandError::usage("the name of a tool is missing")
                 .hint(format_args!("`{program} list` names the tools")));
         };
         let behind = behind.get_many("").into_iter().flatten().cloned().collect();
-        Ok(Self { verb, name, before: [top, matches], behind })
+        Ok(Self { verb, name, before: [top, matches], args_after_name: behind })
     }
 
     /// Returns the options before the name of the tool.
-    pub(super) fn before(&self) -> [&'m ArgMatches; 2] {
+    pub(super) fn options_before_name(&self) -> [&'m ArgMatches; 2] {
         self.before
     }
 
     /// Parses the program options after the name while the tool is unknown, because `--config` may
     /// say where it is found.
-    pub(super) fn options_behind(&self) -> Option<ArgMatches> {
-        let command = grammar::options(self.verb);
-        Words::read(&self.behind, &[], &command).options(command).ok().flatten()
+    pub(super) fn options_after_name(&self) -> Option<ArgMatches> {
+        let command = grammar::tool_options_command(self.verb);
+        ToolArgs::parse(&self.args_after_name, &[], &command).options(command).ok().flatten()
     }
 
     /// Whether `--json` is given, even if the other words are invalid.
     pub(super) fn wants_json(&self) -> bool {
-        self.wants(grammar::JSON)
+        self.has_switch(grammar::JSON)
     }
 
     /// Whether a switch is given, even if the other words are invalid.
-    pub(super) fn wants(&self, switch: &str) -> bool {
+    pub(super) fn has_switch(&self, switch: &str) -> bool {
         let is_it = |word: &OsString| {
             word.to_str()
                 .and_then(|word| word.strip_prefix("--"))
                 .is_some_and(|word| word == switch)
         };
-        self.before[1].get_flag(switch) || self.behind.iter().any(is_it)
+        self.before[1].get_flag(switch) || self.args_after_name.iter().any(is_it)
     }
 
     /// Finds the tool, and parses its arguments from flags, JSON, standard input or a file.
@@ -82,27 +82,27 @@ impl<'m> Request<'m> {
         program: &str,
         toolset: &Toolset,
         io: &mut Io<'_>,
-    ) -> Result<Parsed<'m>> {
+    ) -> Result<ParsedCall<'m>> {
         let view = toolset.view();
-        let definition = show::find_among(program, &view, toolset, self.name)?;
-        let flags = flag::flags(&definition);
-        let command = grammar::tool(program, self.verb, &definition, &flags);
-        let command = command.term_width(io.width());
-        let mut words = Words::read(&self.behind, &flags, &command);
-        if definition.parameters.takes_free_names() {
-            words.tell_of_free_names();
+        let definition = show::find_tool_or_explain(program, &view, toolset, self.name)?;
+        let flags = flag::tool_flags(&definition);
+        let command = grammar::tool_command(program, self.verb, &definition, &flags);
+        let command = command.term_width(io.help_width());
+        let mut words = ToolArgs::parse(&self.args_after_name, &flags, &command);
+        if definition.parameters.allows_unknown_properties() {
+            words.explain_free_names();
         }
         let options = words.options(command)?;
-        let (arguments, faults) = words.finish(io)?;
+        let (arguments, faults) = words.into_arguments(io)?;
         match (options, arguments) {
             (Some(behind), Some(arguments)) if faults.is_empty() => {
                 let tool = definition.name.into();
-                Ok(Parsed { tool, arguments, before: self.before, behind })
+                Ok(ParsedCall { tool, arguments, before: self.before, options_after: behind })
             }
             (_, arguments) => {
-                let refused = refused(&view, &definition, arguments.as_deref(), faults);
+                let refused = invalid_args(&view, &definition, arguments.as_deref(), faults);
                 let verb = self.verb.as_str();
-                Err(Failure::new(USAGE, refused.into()).hint(format_args!(
+                Err(CommandError::new(USAGE, refused.into()).hint(format_args!(
                     "`{program} {verb} {} --help` lists the parameters",
                     definition.name
                 )))
@@ -111,22 +111,22 @@ impl<'m> Request<'m> {
     }
 }
 
-impl Parsed<'_> {
+impl ParsedCall<'_> {
     /// Returns the parsed options from left to right.
-    pub(super) fn levels(&self) -> [&ArgMatches; 3] {
+    pub(super) fn option_levels(&self) -> [&ArgMatches; 3] {
         let [top, between] = self.before;
-        [top, between, &self.behind]
+        [top, between, &self.options_after]
     }
 
     /// Whether a switch of the command is set, before or after the name.
-    pub(super) fn has(&self, switch: &str) -> bool {
-        self.before[1].get_flag(switch) || self.behind.get_flag(switch)
+    pub(super) fn has_switch(&self, switch: &str) -> bool {
+        self.before[1].get_flag(switch) || self.options_after.get_flag(switch)
     }
 }
 
 /// Combines the faults of the words with those of the resulting arguments.
-fn refused(
-    view: &View,
+fn invalid_args(
+    view: &ToolsetView,
     tool: &Definition,
     arguments: Option<&str>,
     words: Vec<Fault>,

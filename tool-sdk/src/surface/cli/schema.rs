@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use super::exit::{FAILED, Failure};
+use super::exit::{CommandError, FAILED};
 use super::{Io, audience, exit, grammar, show, style};
 use crate::error::ToolError;
-use crate::surface::files::{Change, State, compare};
-use crate::surface::provider::{self, Dialect, Finding};
+use crate::surface::provider::{self, Dialect, LintFinding};
+use crate::surface::schema_files::{SchemaFileChange, SchemaFileState, compare_schema_files};
 use crate::tool::Definition;
 use crate::toolset::Toolset;
 
@@ -21,61 +21,62 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let dialect = dialect(matches)?;
-    let names = show::names(matches);
-    let tools = select(program, &audience::of(tools.into(), matches, io), &names)?;
-    let files = files(matches, &tools, dialect, names.is_empty(), io)?;
+    let dialect = parse_dialect(matches)?;
+    let names = show::requested_names(matches);
+    let tools =
+        select_tools(program, &audience::filter_toolset(tools.into(), matches, io), &names)?;
+    let files = compare_files(matches, &tools, dialect, names.is_empty(), io)?;
     let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
     if files.is_none() && findings.is_none() {
-        writeln!(io.stdout, "{:#}", provider::tools(&tools, dialect))?;
+        writeln!(io.stdout, "{:#}", provider::encode_tools(&tools, dialect))?;
     } else if matches.get_flag(grammar::JSON) {
-        writeln!(io.stdout, "{:#}", report(files.as_ref(), findings.as_deref()))?;
+        writeln!(io.stdout, "{:#}", report_json(files.as_ref(), findings.as_deref()))?;
     } else {
-        tell(program, dialect, files.as_ref(), findings.as_deref(), io)?;
+        print_report(program, dialect, files.as_ref(), findings.as_deref(), io)?;
     }
-    let fine =
-        files.is_none_or(|files| files.are_fine()) && findings.is_none_or(|all| all.is_empty());
+    let fine = files.is_none_or(|files| files.is_up_to_date())
+        && findings.is_none_or(|all| all.is_empty());
     Ok(if fine { 0 } else { FAILED })
 }
 
-fn dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
+fn parse_dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
     let name = matches.get_one::<String>(grammar::FORMAT).map_or("", String::as_str);
-    name.parse().map_err(|_| Failure::usage(format_args!("there is no format `{name}`")))
+    name.parse().map_err(|_| CommandError::usage(format_args!("there is no format `{name}`")))
 }
 
 /// Returns the named tools, sorted and each once; all tools if none is named.
-fn select(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<Definition>> {
+fn select_tools(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<Definition>> {
     let view = toolset.view();
     if names.is_empty() {
         return Ok(view.definitions().cloned().collect());
     }
-    let mut tools = show::find_all(program, &view, names)?;
+    let mut tools = show::find_tools(program, &view, names)?;
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(tools)
 }
 
 /// The comparison of a folder of schema files with the current schemas.
-struct Files {
+struct SchemaFiles {
     folder: String,
     written: bool,
-    changes: Vec<Change>,
+    changes: Vec<SchemaFileChange>,
 }
 
-impl Files {
+impl SchemaFiles {
     /// Whether the files are up to date, after writing or by comparison.
-    fn are_fine(&self) -> bool {
-        self.written || self.changes.iter().all(|change| change.is_fine(false))
+    fn is_up_to_date(&self) -> bool {
+        self.written || self.changes.iter().all(|change| change.is_settled(false))
     }
 }
 
 /// Compares the files for `--check`, and updates those that differ for `--write`.
-fn files(
+fn compare_files(
     matches: &ArgMatches,
     tools: &[Definition],
     dialect: Dialect,
     all: bool,
     io: &Io<'_>,
-) -> exit::Result<Option<Files>> {
+) -> exit::Result<Option<SchemaFiles>> {
     let folder = |option: &str| matches.get_one::<PathBuf>(option);
     let (folder, written) = match (folder(grammar::WRITE), folder(grammar::CHECK)) {
         (Some(folder), _) => (folder, true),
@@ -83,18 +84,19 @@ fn files(
         (None, None) => return Ok(None),
     };
     let name = folder.display().to_string();
-    let changes = compare(&io.path(folder), tools, dialect, all, written).map_err(|error| {
-        Failure::new(FAILED, ToolError::failed(format_args!("`{name}`: {error}")))
-            .hint("`--write` and `--check` must name a folder, with one file for each tool")
-    })?;
-    Ok(Some(Files { folder: name, written, changes }))
+    let changes = compare_schema_files(&io.resolve_path(folder), tools, dialect, all, written)
+        .map_err(|error| {
+            CommandError::new(FAILED, ToolError::failed(format_args!("`{name}`: {error}")))
+                .hint("`--write` and `--check` must name a folder, with one file for each tool")
+        })?;
+    Ok(Some(SchemaFiles { folder: name, written, changes }))
 }
 
 /// Returns the JSON report: a list of findings, or an object with changes and findings.
-fn report(files: Option<&Files>, findings: Option<&[Finding]>) -> Value {
+fn report_json(files: Option<&SchemaFiles>, findings: Option<&[LintFinding]>) -> Value {
     let Some(files) = files else { return json!(findings) };
     let differing: Vec<_> =
-        files.changes.iter().filter(|change| change.state != State::Same).collect();
+        files.changes.iter().filter(|change| change.state != SchemaFileState::Same).collect();
     let mut report = json!({ "written": files.written, "changes": differing });
     if let Some(findings) = findings {
         report["findings"] = json!(findings);
@@ -102,18 +104,18 @@ fn report(files: Option<&Files>, findings: Option<&[Finding]>) -> Value {
     report
 }
 
-fn tell(
+fn print_report(
     program: &str,
     dialect: Dialect,
-    files: Option<&Files>,
-    findings: Option<&[Finding]>,
+    files: Option<&SchemaFiles>,
+    findings: Option<&[LintFinding]>,
     io: &mut Io<'_>,
 ) -> io::Result<()> {
     if let Some(files) = files {
-        tell_files(files, io)?;
-        if !files.are_fine() {
+        print_changes(files, io)?;
+        if !files.is_up_to_date() {
             let folder = style::shell_quote(&files.folder);
-            io.say(format_args!(
+            io.print_stderr(format_args!(
                 "hint: `{program} schema --format {} --write {folder}` brings them up to date; \
                  delete stale files yourself",
                 dialect.as_str()
@@ -121,41 +123,41 @@ fn tell(
         }
     }
     for finding in findings.into_iter().flatten() {
-        writeln!(io.stdout, "{}", style::plain(&finding.to_string()))?;
+        writeln!(io.stdout, "{}", style::sanitize_text(&finding.to_string()))?;
     }
     if findings.is_some_and(<[_]>::is_empty) {
-        io.say(format_args!("the format {} supports every tool", dialect.as_str()));
+        io.print_stderr(format_args!("the format {} supports every tool", dialect.as_str()));
     }
     Ok(())
 }
 
-fn tell_files(files: &Files, io: &mut Io<'_>) -> io::Result<()> {
+fn print_changes(files: &SchemaFiles, io: &mut Io<'_>) -> io::Result<()> {
     let mut same = 0;
-    for Change { file, state } in &files.changes {
+    for SchemaFileChange { file, state } in &files.changes {
         let word = match (state, files.written) {
-            (State::Same, _) => {
+            (SchemaFileState::Same, _) => {
                 same += 1;
                 continue;
             }
-            (State::Missing, false) => "missing",
-            (State::Missing, true) => "created",
-            (State::Changed, false) => "changed",
-            (State::Changed, true) => "updated",
-            (State::Stale, _) => "stale",
+            (SchemaFileState::Missing, false) => "missing",
+            (SchemaFileState::Missing, true) => "created",
+            (SchemaFileState::Changed, false) => "changed",
+            (SchemaFileState::Changed, true) => "updated",
+            (SchemaFileState::Stale, _) => "stale",
         };
         let path = Path::new(&files.folder).join(file);
-        writeln!(io.stdout, "{word:8} {}", style::plain(&path.display().to_string()))?;
+        writeln!(io.stdout, "{word:8} {}", style::sanitize_text(&path.display().to_string()))?;
     }
-    io.say(format_args!("{same} of {} files were up to date", files.changes.len()));
+    io.print_stderr(format_args!("{same} of {} files were up to date", files.changes.len()));
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{self, Ran};
+    use super::super::toy::{self, CliOutput};
     use super::*;
 
-    fn run(args: &[&str]) -> Ran {
+    fn run(args: &[&str]) -> CliOutput {
         toy::run(&[&["schema"], args].concat())
     }
 

@@ -10,20 +10,20 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::endpoint::Endpoint;
-use super::exit::{FAILED, Failure, Result};
-use super::guard::Answers;
-use super::mcp::Foreign;
+use super::endpoint::ListenAddress;
+use super::exit::{CommandError, FAILED, Result};
+use super::guard::PromptMode;
+use super::mcp::ConfiguredServers;
 use super::principals;
-pub(super) use super::principals::{Principals, principals};
-use super::stage::{Spoken, Stage};
+pub(super) use super::principals::{ServeConfig, parse_serve_config};
+use super::stage::{CallEnvironment, UnmatchedPatterns};
 use super::{App, Io, config, drive, grammar, place, signals, style};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::store::place::{Place, put};
-use crate::store::{self, StoreError};
-use crate::surface::mcp::{Http, Server, Token};
+use crate::store::place::{PrivateFolder, append_to};
+use crate::store::{self, PrivateFileError};
+use crate::surface::mcp::{HttpOptions, Server, Token};
 use crate::toolset::Toolset;
 
 const HTTP: &str = "http";
@@ -32,12 +32,15 @@ const TOKEN: &str = "TOOL_SDK_TOKEN";
 const SERVERS: &str = "mcp";
 /// How long serving waits for configured servers to connect, so that clients that list tools only
 /// once get their tools.
-const HEAD_START: Duration = Duration::from_secs(1);
+const CONNECT_HEAD_START: Duration = Duration::from_secs(1);
 
 /// Builds the clap command `serve mcp [--http ADDR | --http unix:PATH]`.
-pub(super) fn command() -> Option<Command> {
-    let http =
-        Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(Endpoint)).help(
+pub(super) fn build_command() -> Option<Command> {
+    let http = Arg::new(HTTP)
+        .long(HTTP)
+        .value_name("ADDR")
+        .value_parser(value_parser!(ListenAddress))
+        .help(
             "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
              unix:PATH, for clients that have the token [env: TOOL_SDK_TOKEN]",
         );
@@ -61,95 +64,105 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result {
     let Some((_, matches)) = serve.subcommand() else {
-        return Err(Failure::usage("the name of a protocol is missing")
+        return Err(CommandError::usage("the name of a protocol is missing")
             .hint(format_args!("try `{program} serve --help`")));
     };
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
-    let foreign = Foreign::load(&[top, matches], io)?;
-    let mut stage = Stage::set(app, &[top, matches], io)?;
-    foreign.lend_to(&mut stage);
-    let spoken = stage.spoken();
-    let Stage { pipeline, session, answers, readable, .. } = stage;
+    let foreign = ConfiguredServers::load(&[top, matches], io)?;
+    let mut stage = CallEnvironment::build(app, &[top, matches], io)?;
+    foreign.attach_to(&mut stage);
+    let spoken = stage.unmatched_patterns();
+    let CallEnvironment {
+        pipeline,
+        session,
+        prompt_mode: answers,
+        session_workspace: readable,
+        ..
+    } = stage;
     let server = Server::new(pipeline.clone(), session)
-        .named(program, env!("CARGO_PKG_VERSION"))
-        .asking_peers(answers != Answers::Nobody)
-        .equipping(move |session| readable.lend(session));
-    let served = match matches.get_one::<Endpoint>(HTTP) {
+        .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_client_approvals(answers != PromptMode::NoInput)
+        .with_session_setup(move |session| readable.attach_to(session));
+    let served = match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
-            let own = config::load(&[top, matches], io)?.principals;
-            let token = token(endpoint, own.is_empty(), keep(&[top, matches], io), io)?;
-            let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
-            let http = principals::admit(http, token.as_token(), &own, tools, io)?;
+            let own = config::load(&[top, matches], io)?.serve;
+            let token =
+                choose_token(endpoint, own.is_empty(), token_folder(&[top, matches], io), io)?;
+            let (http, tools) = (HttpOptions::new(token.as_token().clone()), pipeline.toolset());
+            let http = principals::add_principals(http, token.as_token(), &own, tools, io)?;
             // Registered servers are shared by all principals.
             if !own.register_servers {
-                hide_registration(tools);
+                remove_registration_tools(tools);
             }
-            let roots = place::roots(&[top, matches], io);
+            let roots = place::workspace_roots(&[top, matches], io);
             let serving = async {
                 let place = (endpoint, roots.as_slice());
-                let serving = over_http(server, place, (token, http, &own), io).await?;
-                beside(serving, &foreign, &spoken, io).await
+                let serving = start_http(server, place, (token, http, &own), io).await?;
+                serve_and_connect(serving, &foreign, &spoken, io).await
             };
-            drive::block_on(until_interrupted(serving, &pipeline))?
+            drive::block_on(serve_until_interrupted(serving, &pipeline))?
         }
         None => {
-            let serving = beside(server.serve_stdio(), &foreign, &spoken, io);
-            drive::block_on_here(until_interrupted(serving, &pipeline))?
+            let serving = serve_and_connect(server.serve_stdio(), &foreign, &spoken, io);
+            drive::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
         }
     };
     served.map(|()| 0).map_err(|error| {
-        Failure::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
+        CommandError::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
     })
 }
 
 /// Connects to the configured servers, and serves. Servers that connect within the head start are
 /// available from the beginning; later ones are announced to clients by `list_changed`.
-async fn beside(
+async fn serve_and_connect(
     serving: impl Future<Output = io::Result<()>>,
-    foreign: &Foreign,
-    spoken: &Spoken,
+    foreign: &ConfiguredServers,
+    spoken: &UnmatchedPatterns,
     io: &mut Io<'_>,
 ) -> io::Result<()> {
-    let (mut serving, mut coming) = (pin!(serving), pin!(foreign.connect_beside()));
-    let failed = match tokio::time::timeout(HEAD_START, &mut coming).await {
+    let (mut serving, mut coming) = (pin!(serving), pin!(foreign.connect_in_background()));
+    let failed = match tokio::time::timeout(CONNECT_HEAD_START, &mut coming).await {
         Ok(failed) => failed,
         Err(_) => tokio::select! {
             served = &mut serving => return served,
             failed = coming => failed,
         },
     };
-    foreign.tell(failed, spoken, io);
+    foreign.report_failures(failed, spoken, io);
     serving.await
 }
 
 /// Listens at the address and prints it, and returns the future that serves. A Unix socket must
 /// not be inside `roots`.
-async fn over_http(
+async fn start_http(
     server: Server,
-    (endpoint, roots): (&Endpoint, &[PathBuf]),
-    (token, http, own): (Given, Http, &Principals),
+    (endpoint, roots): (&ListenAddress, &[PathBuf]),
+    (token, http, own): (ServerToken, HttpOptions, &ServeConfig),
     io: &mut Io<'_>,
 ) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
-    let (listener, endpoint) = endpoint.listen(roots, io).await?;
-    io.say(style::plain(&format!("listening on {endpoint}")));
-    if let Some(names) = principals::reached_as(own, &endpoint) {
-        io.say(style::plain(&names));
+    let (listener, endpoint) = endpoint.bind(roots, io).await?;
+    io.print_stderr(style::sanitize_text(&format!("listening on {endpoint}")));
+    if let Some(names) = principals::describe_allowed_hosts(own, &endpoint) {
+        io.print_stderr(style::sanitize_text(&names));
     }
-    if let Given::Made(token, place) = &token {
+    if let ServerToken::Generated(token, place) = &token {
         match place {
             Some(place) => {
-                let path = write_down(token, place, &endpoint).map_err(io::Error::other)?;
-                io.say(style::plain(&format!("the token is in {}", path.display())));
+                let path = write_token_file(token, place, &endpoint).map_err(io::Error::other)?;
+                io.print_stderr(style::sanitize_text(&format!(
+                    "the token is in {}",
+                    path.display()
+                )));
             }
-            None => io.say(format_args!("the token is {}", token.reveal())),
+            None => io.print_stderr(format_args!("the token is {}", token.reveal())),
         }
     }
-    Ok(server.serve_http(listener, principals::at(http, own, endpoint.port())))
+    Ok(server.serve_http(listener, principals::allow_hosts(http, own, endpoint.port())))
 }
 
 /// Removes the tools that register servers.
-fn hide_registration(tools: &Toolset) {
+fn remove_registration_tools(tools: &Toolset) {
     let view = tools.view();
     let all = view.tools().map(|tool| tool.definition());
     for it in all.filter(|it| it.category.as_deref() == Some(SERVERS)) {
@@ -160,18 +173,18 @@ fn hide_registration(tools: &Toolset) {
 }
 
 /// The default token of the server, and how the user learns it.
-enum Given {
+enum ServerToken {
     /// From the environment.
-    ByUser(Token),
+    FromEnv(Token),
     /// Generated, and written to a file in this folder, or else printed.
-    Made(Token, Option<Place>),
+    Generated(Token, Option<PrivateFolder>),
     /// Generated and never shown, because every principal has its own token.
-    Untold(Token),
+    Unused(Token),
 }
 
-impl Given {
+impl ServerToken {
     fn as_token(&self) -> &Token {
-        let (Self::ByUser(token) | Self::Made(token, _) | Self::Untold(token)) = self;
+        let (Self::FromEnv(token) | Self::Generated(token, _) | Self::Unused(token)) = self;
         token
     }
 }
@@ -179,65 +192,70 @@ impl Given {
 /// Returns the token of the environment, or else generates one.
 ///
 /// Fails when other machines can connect and neither the environment nor a principal has a token.
-fn token(endpoint: &Endpoint, needed: bool, place: Option<Place>, io: &Io<'_>) -> Result<Given> {
-    if let Some(secret) = io.var(TOKEN) {
+fn choose_token(
+    endpoint: &ListenAddress,
+    needed: bool,
+    place: Option<PrivateFolder>,
+    io: &Io<'_>,
+) -> Result<ServerToken> {
+    if let Some(secret) = io.env_var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
-        return token.map(Given::ByUser).map_err(|error| {
-            Failure::usage(format_args!("`{TOKEN}` is not a valid token: {error}"))
+        return token.map(ServerToken::FromEnv).map_err(|error| {
+            CommandError::usage(format_args!("`{TOKEN}` is not a valid token: {error}"))
         });
     }
     if needed && !endpoint.is_local() {
-        return Err(Failure::usage(format_args!(
+        return Err(CommandError::usage(format_args!(
             "other machines can reach {endpoint} without a token"
         ))
         .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
     }
     let token = Token::random().map_err(|error| {
-        Failure::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
+        CommandError::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
     })?;
-    Ok(if needed { Given::Made(token, place) } else { Given::Untold(token) })
+    Ok(if needed { ServerToken::Generated(token, place) } else { ServerToken::Unused(token) })
 }
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
-fn keep(levels: &[&ArgMatches], io: &Io<'_>) -> Option<Place> {
-    let mut place = Place::new(place::state_dir(levels, io)?.join("mcp"));
-    place.not_inside(&place::roots(levels, io));
+fn token_folder(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PrivateFolder> {
+    let mut place = PrivateFolder::new(place::state_dir(levels, io)?.join("mcp"));
+    place.add_writable_roots(&place::workspace_roots(levels, io));
     Some(place)
 }
 
 /// Writes a generated token to a file that only the user can read, and returns its path.
-fn write_down(
+fn write_token_file(
     token: &Token,
-    place: &Place,
-    endpoint: &Endpoint,
-) -> std::result::Result<PathBuf, StoreError> {
-    let path = place.create()?.join(format!("token-{}", endpoint.id()));
-    store::replace(&path, |file| put(file, format!("{}\n", token.reveal()).as_bytes()))
-        .map_err(StoreError::io("write", &path))?;
+    place: &PrivateFolder,
+    endpoint: &ListenAddress,
+) -> std::result::Result<PathBuf, PrivateFileError> {
+    let path = place.create_folder()?.join(format!("token-{}", endpoint.file_suffix()));
+    store::replace_file(&path, |file| append_to(file, format!("{}\n", token.reveal()).as_bytes()))
+        .map_err(PrivateFileError::io("write", &path))?;
     Ok(path)
 }
 
 /// Serves until the transport closes, or until a shutdown signal.
-async fn until_interrupted(
+async fn serve_until_interrupted(
     serving: impl Future<Output = io::Result<()>>,
     pipeline: &Pipeline,
 ) -> io::Result<()> {
     let served = tokio::select! {
         served = serving => served,
-        caught = signals::end() => caught,
+        caught = signals::wait_for_shutdown() => caught,
     };
     // No client waits for the calls that still run.
     pipeline.close();
     tokio::select! {
         () = pipeline.finish() => {}
-        _ = signals::end() => {}
+        _ = signals::wait_for_shutdown() => {}
     }
     served
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{Setting, run};
+    use super::super::toy::{TestCli, run};
 
     #[test]
     fn rejects_invalid_usage() {
@@ -262,8 +280,8 @@ mod tests {
             "origins = [\"example.com\"]",
             "origins = [\"https://example.com/path\"]",
         ] {
-            let setting = Setting::default();
-            let config = setting.file("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
+            let setting = TestCli::default();
+            let config = setting.write_file("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
             let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
             assert!(ran.code == 2 && ran.err.contains("is not a"), "{wrong}: {}", ran.err);
         }
@@ -272,9 +290,9 @@ mod tests {
     // F130: a mistyped agent must not grant every tool.
     #[test]
     fn rejects_a_principal_with_an_unknown_agent() {
-        let mut setting = Setting::default();
+        let mut setting = TestCli::default();
         setting.env.push(("ADA_TOKEN", "0123456789abcdef0123456789abcdef".to_owned()));
-        let config = setting.file(
+        let config = setting.write_file(
             "c.toml",
             "[agents.reader]\nonly = [\"echo\"]\n\
              [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\nagent = \"raeder\"\n",
@@ -287,11 +305,11 @@ mod tests {
     // F130: otherwise the principal would depend on the order of the lookup.
     #[test]
     fn rejects_a_principal_with_the_default_token() {
-        let mut setting = Setting::default();
+        let mut setting = TestCli::default();
         let token = "0123456789abcdef0123456789abcdef";
         setting.env.extend([("ADA_TOKEN", token.to_owned()), ("TOOL_SDK_TOKEN", token.to_owned())]);
         let config =
-            setting.file("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
+            setting.write_file("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
         let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains("`ada` must not use the default token"), "{}", ran.err);

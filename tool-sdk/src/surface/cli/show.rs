@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use clap::ArgMatches;
 use serde_json::Value;
 
-use super::exit::{Failure, USAGE};
-use super::style::{Style, plain};
+use super::exit::{CommandError, USAGE};
+use super::style::{TextStyle, sanitize_text};
 use super::{Io, audience, exit, flag, grammar};
 use crate::error::ToolError;
 use crate::tool::{Definition, Parallel, Truncate};
-use crate::toolset::{Toolset, View, shown};
+use crate::toolset::{Toolset, ToolsetView, printable_name};
 
 /// The nesting depth to which the fields of a parameter are listed.
 const MAX_DEPTH: usize = 4;
@@ -23,8 +23,8 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let view = audience::of(tools.into(), matches, io).view();
-    let definitions = find_all(program, &view, &names(matches))?;
+    let view = audience::filter_toolset(tools.into(), matches, io).view();
+    let definitions = find_tools(program, &view, &requested_names(matches))?;
     if matches.get_flag(grammar::JSON) {
         let json = match &*definitions {
             [one] => serde_json::to_string_pretty(one),
@@ -32,16 +32,16 @@ pub(super) fn run(
         };
         writeln!(io.stdout, "{}", json.map_err(std::io::Error::from)?)?;
     } else {
-        let style = Style::of(io);
+        let style = TextStyle::for_stdout(io);
         let pages: Vec<String> =
-            definitions.iter().map(|tool| page(program, tool, style)).collect();
+            definitions.iter().map(|tool| render_page(program, tool, style)).collect();
         io.stdout.write_all(pages.join("\n").as_bytes())?;
     }
     Ok(0)
 }
 
 /// Returns the tool names of the command line, each once.
-pub(super) fn names(matches: &ArgMatches) -> Vec<&str> {
+pub(super) fn requested_names(matches: &ArgMatches) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in matches.get_many::<String>(grammar::NAME).into_iter().flatten() {
         if !names.contains(&name.as_str()) {
@@ -52,33 +52,33 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<&str> {
 }
 
 /// Finds the tool `name` in a view.
-pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Definition> {
-    view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
+pub(super) fn find_tool(program: &str, view: &ToolsetView, name: &str) -> exit::Result<Definition> {
+    view.definition(name).cloned().ok_or_else(|| unknown_tools(program, view, &[name]))
 }
 
 /// Like [`find_tool`]; if only `all` has the tool, the error says how to enable it.
-pub(super) fn find_among(
+pub(super) fn find_tool_or_explain(
     program: &str,
-    view: &View,
+    view: &ToolsetView,
     all: &Toolset,
     name: &str,
 ) -> exit::Result<Definition> {
     if let Some(definition) = view.definition(name) {
         return Ok(definition.clone());
     }
-    let tools = all.everything();
+    let tools = all.all_tools();
     let kept = tools.iter().map(|tool| tool.definition()).find(|it| it.name.as_str() == name);
-    match kept.and_then(for_whom) {
+    match kept.and_then(availability_hint) {
         Some(whom) => {
-            let words = format_args!("there is no tool `{}` for this call", shown(name));
-            Err(Failure::new(USAGE, ToolError::not_found(words).hint(whom)))
+            let words = format_args!("there is no tool `{}` for this call", printable_name(name));
+            Err(CommandError::new(USAGE, ToolError::not_found(words).hint(whom)))
         }
-        None => Err(unknown(program, view, &[name])),
+        None => Err(unknown_tools(program, view, &[name])),
     }
 }
 
 /// Returns how to enable a tool that is not available by default.
-fn for_whom(tool: &Definition) -> Option<String> {
+fn availability_hint(tool: &Definition) -> Option<String> {
     if !tool.scopes.is_empty() {
         let scopes = tool.scopes.join("`, `");
         return Some(format!(
@@ -92,9 +92,9 @@ fn for_whom(tool: &Definition) -> Option<String> {
 }
 
 /// Finds the tools of these names, each once and in this order; fails with all unknown names.
-pub(super) fn find_all(
+pub(super) fn find_tools(
     program: &str,
-    view: &View,
+    view: &ToolsetView,
     names: &[&str],
 ) -> exit::Result<Vec<Definition>> {
     let (mut found, mut missing): (Vec<Definition>, Vec<&str>) = (Vec::new(), Vec::new());
@@ -106,63 +106,64 @@ pub(super) fn find_all(
             None => missing.push(name),
         }
     }
-    if missing.is_empty() { Ok(found) } else { Err(unknown(program, view, &missing)) }
+    if missing.is_empty() { Ok(found) } else { Err(unknown_tools(program, view, &missing)) }
 }
 
 /// Returns the usage error for unknown tool names, with suggestions.
-fn unknown(program: &str, view: &View, names: &[&str]) -> Failure {
+fn unknown_tools(program: &str, view: &ToolsetView, names: &[&str]) -> CommandError {
     let list = format!("`{program} list` names the tools");
     if let [name] = names {
-        return Failure::new(USAGE, view.unknown(name, || list));
+        return CommandError::new(USAGE, view.unknown_tool_error(name, || list));
     }
-    let lines = names.iter().map(|name| match view.meant(name) {
-        Some(hint) => format!("\n- `{}`; {hint}", shown(name)),
-        None => format!("\n- `{}`", shown(name)),
+    let lines = names.iter().map(|name| match view.suggest_names(name) {
+        Some(hint) => format!("\n- `{}`; {hint}", printable_name(name)),
+        None => format!("\n- `{}`", printable_name(name)),
     });
     let lines = lines.collect::<String>();
     let error = ToolError::not_found(format_args!("there are no tools of these names:{lines}"));
-    Failure::new(USAGE, error.hint(list))
+    CommandError::new(USAGE, error.hint(list))
 }
 
 /// Renders the page of a tool.
-fn page(program: &str, tool: &Definition, style: Style) -> String {
+fn render_page(program: &str, tool: &Definition, style: TextStyle) -> String {
     let mut page = String::new();
-    let title = tool.title.as_deref().map(|title| format!(" ({})", plain(title)));
+    let title = tool.title.as_deref().map(|title| format!(" ({})", sanitize_text(title)));
     let heading = format!("{}{}", tool.name, title.unwrap_or_default());
-    let _ = writeln!(page, "{}\n{}", style.bold(&heading), plain(tool.description.trim_end()));
-    section(&mut page, style, "Parameters", &parameters(tool));
-    section(&mut page, style, "Facts", &facts(tool));
-    section(&mut page, style, "Examples", &flag::examples(program, tool));
+    let _ =
+        writeln!(page, "{}\n{}", style.bold(&heading), sanitize_text(tool.description.trim_end()));
+    render_section(&mut page, style, "Parameters", &parameter_lines(tool));
+    render_section(&mut page, style, "Facts", &fact_lines(tool));
+    render_section(&mut page, style, "Examples", &flag::example_commands(program, tool));
     page
 }
 
-fn section(page: &mut String, style: Style, heading: &str, lines: &[String]) {
+fn render_section(page: &mut String, style: TextStyle, heading: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
     }
     let _ = writeln!(page, "\n{}", style.bold(heading));
     for line in lines.iter().flat_map(|entry| entry.lines()) {
-        let _ = writeln!(page, "  {}", plain(line));
+        let _ = writeln!(page, "  {}", sanitize_text(line));
     }
 }
 
-fn parameters(tool: &Definition) -> Vec<String> {
+fn parameter_lines(tool: &Definition) -> Vec<String> {
     let schema = tool.parameters.to_value();
-    let mut lines = fields(&schema, 0);
+    let mut lines = field_lines(&schema, 0);
     for keyword in ["oneOf", "anyOf"] {
         let forms = schema.get(keyword).and_then(Value::as_array).into_iter().flatten();
         for (at, form) in forms.enumerate() {
             let target = form.get("$ref").and_then(Value::as_str);
             let target = target.and_then(|target| schema.pointer(target.strip_prefix('#')?));
             lines.push(if at == 0 { "either" } else { "or" }.to_owned());
-            lines.extend(fields(target.unwrap_or(form), 1));
+            lines.extend(field_lines(target.unwrap_or(form), 1));
         }
     }
     if lines.is_empty() { vec!["none".to_owned()] } else { lines }
 }
 
 /// Returns the fields of an object, or of the items of a list, with nested fields indented.
-fn fields(schema: &Value, depth: usize) -> Vec<String> {
+fn field_lines(schema: &Value, depth: usize) -> Vec<String> {
     let object = schema.get("items").unwrap_or(schema);
     let Some(properties) = object.get("properties").and_then(Value::as_object) else {
         return Vec::new();
@@ -176,30 +177,33 @@ fn fields(schema: &Value, depth: usize) -> Vec<String> {
     let indent = "    ".repeat(depth);
     let mut lines = Vec::new();
     for (name, property) in properties {
-        lines.push(format!("{indent}{name}: {}", flag::facts(property, required(name)).join("; ")));
+        lines.push(format!(
+            "{indent}{name}: {}",
+            flag::describe_constraints(property, required(name)).join("; ")
+        ));
         let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
         lines.extend(text.lines().map(|line| format!("{indent}    {line}")));
         if depth < MAX_DEPTH {
-            lines.extend(fields(property, depth + 1));
+            lines.extend(field_lines(property, depth + 1));
         }
     }
     lines
 }
 
-fn facts(tool: &Definition) -> Vec<String> {
+fn fact_lines(tool: &Definition) -> Vec<String> {
     let names = |names: &[String]| Some(names.join(", ")).filter(|text| !text.is_empty());
     let aliases: Vec<String> = tool.aliases.iter().map(ToString::to_string).collect();
     let scopes: Vec<String> = tool.scopes.iter().map(ToString::to_string).collect();
     let facts = [
-        ("risk", Some(risk(tool))),
+        ("risk", Some(risk_text(tool))),
         ("category", tool.category.as_deref().map(str::to_owned)),
         ("aliases", names(&aliases)),
         ("rules", Some(format!("permission `{}`", tool.permission()))),
         ("time", tool.timeout.map(|limit| format!("at most {limit:?}"))),
-        ("output", output(tool)),
-        ("parallel", Some(beside(&tool.parallel()))),
+        ("output", output_text(tool)),
+        ("parallel", Some(concurrency_text(&tool.parallel()))),
         ("scopes", names(&scopes)),
-        ("flags", names(&marks(tool))),
+        ("flags", names(&flag_words(tool))),
         ("from", Some(tool.origin())),
     ];
     facts
@@ -208,7 +212,7 @@ fn facts(tool: &Definition) -> Vec<String> {
         .collect()
 }
 
-fn risk(tool: &Definition) -> String {
+fn risk_text(tool: &Definition) -> String {
     let risk = tool.risk;
     let mut words = vec![risk.class.as_str()];
     words.extend(risk.destructive.then_some("destructive"));
@@ -217,7 +221,7 @@ fn risk(tool: &Definition) -> String {
     words.join(", ")
 }
 
-fn output(tool: &Definition) -> Option<String> {
+fn output_text(tool: &Definition) -> Option<String> {
     let limit = tool.max_output.map(|bytes| format!("at most {bytes} bytes"));
     let kept = tool.truncate.map(|part| match part {
         Truncate::Head => "truncated to its first lines",
@@ -234,7 +238,7 @@ fn output(tool: &Definition) -> Option<String> {
     Some(words.join("; ")).filter(|text| !text.is_empty())
 }
 
-fn beside(parallel: &Parallel) -> String {
+fn concurrency_text(parallel: &Parallel) -> String {
     match parallel {
         Parallel::Shared => "with other shared tools".to_owned(),
         Parallel::Exclusive => "never".to_owned(),
@@ -242,7 +246,7 @@ fn beside(parallel: &Parallel) -> String {
     }
 }
 
-fn marks(tool: &Definition) -> Vec<String> {
+fn flag_words(tool: &Definition) -> Vec<String> {
     let flags = tool.flags;
     [
         (flags.requires_auth, "requires authentication"),
@@ -304,13 +308,13 @@ mod tests {
             "properties": {"old": {"type": "string", "description": "Before."}},
             "required": ["old"],
         }}}});
-        let lines = fields(&schema, 0);
+        let lines = field_lines(&schema, 0);
         assert_eq!(lines[1..], ["    old: string; required", "        Before."]);
     }
 
     #[test]
     fn every_form_of_the_arguments_is_listed() {
-        let mut definition = super::super::toy::definition("t", json!({}));
+        let mut definition = super::super::toy::make_definition("t", json!({}));
         definition.parameters = crate::schema::Schema::from_value(json!({
             "type": "object",
             "oneOf": [
@@ -322,7 +326,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            parameters(&definition),
+            parameter_lines(&definition),
             [
                 "either",
                 "    kind: \"A\"; required",

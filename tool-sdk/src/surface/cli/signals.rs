@@ -8,7 +8,7 @@ use std::io;
 ///
 /// Fails when signals cannot be caught; they then end the process by default.
 #[cfg(unix)]
-pub(super) async fn end() -> io::Result<()> {
+pub(super) async fn wait_for_shutdown() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut terminate = signal(SignalKind::terminate())?;

@@ -6,61 +6,65 @@ use super::Io;
 
 /// The text style; without colours it changes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
-    on: bool,
+pub(super) struct TextStyle {
+    is_enabled: bool,
 }
 
-impl Style {
+impl TextStyle {
     /// Enables colours if standard output is a terminal and `NO_COLOR` is not set.
-    pub(super) fn of(io: &Io<'_>) -> Self {
-        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !is_dumb(io) }
+    pub(super) fn for_stdout(io: &Io<'_>) -> Self {
+        Self {
+            is_enabled: io.stdout_is_terminal
+                && io.env_var("NO_COLOR").is_none()
+                && !is_dumb_terminal(io),
+        }
     }
 
     pub(super) fn bold<'t>(self, text: &'t str) -> Cow<'t, str> {
-        self.wrap("1", text)
+        self.wrap_code("1", text)
     }
 
     pub(super) fn dim<'t>(self, text: &'t str) -> Cow<'t, str> {
-        self.wrap("2", text)
+        self.wrap_code("2", text)
     }
 
-    fn wrap<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m").into() } else { text.into() }
+    fn wrap_code<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
+        if self.is_enabled { format!("\x1b[{code}m{text}\x1b[0m").into() } else { text.into() }
     }
 }
 
 /// Whether the terminal supports no escape sequences (`TERM=dumb`).
-pub(super) fn is_dumb(io: &Io<'_>) -> bool {
-    io.var("TERM").is_some_and(|term| term == "dumb")
+pub(super) fn is_dumb_terminal(io: &Io<'_>) -> bool {
+    io.env_var("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Replaces control and invisible characters by U+FFFD, so that foreign text can neither move the
 /// cursor nor look different from what it is.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
+pub(super) fn sanitize_text(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_printable) {
         return text.into();
     }
-    text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+    text.chars().map(|c| if is_printable(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
 /// Like [`sanitize_text`], but escapes these characters.
-pub(super) fn escaped(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
+pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_printable) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_harmless(c) { out.push(c) } else { out.extend(c.escape_default()) }
+        if is_printable(c) { out.push(c) } else { out.extend(c.escape_default()) }
     }
     out.into()
 }
 
-fn is_harmless(c: char) -> bool {
-    matches!(c, '\n' | '\t') || !c.is_control() && !is_unseen(c)
+fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | '\t') || !c.is_control() && !is_invisible(c)
 }
 
 /// Whether a character has no width or changes the text direction.
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{61c}'
@@ -77,14 +81,14 @@ fn is_unseen(c: char) -> bool {
 
 /// Joins the lines of each paragraph, so that clap can wrap them. Code, lists, headings and tables
 /// keep their lines.
-pub(super) fn unbroken(text: &str) -> String {
+pub(super) fn join_paragraphs(text: &str) -> String {
     const CODE: usize = 4;
     let (mut out, mut fenced, mut goes_on) = (String::with_capacity(text.len()), false, false);
     for line in text.lines() {
         let words = line.trim_start();
         let is_fence = words.starts_with("```");
         let is_open = !fenced && !is_fence && line.len() - words.len() < CODE;
-        match goes_on && is_open && begins_no_item(words) {
+        match goes_on && is_open && continues_paragraph(words) {
             true => out.extend([" ", words]),
             false => out.extend([if out.is_empty() { "" } else { "\n" }, line]),
         }
@@ -95,7 +99,7 @@ pub(super) fn unbroken(text: &str) -> String {
 }
 
 /// Whether a line continues a paragraph: not empty, no list item, heading, quote or table row.
-fn begins_no_item(line: &str) -> bool {
+fn continues_paragraph(line: &str) -> bool {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered = number.len() < line.len() && number.starts_with([')', '.']);
     let is_marked = ["- ", "* ", "+ ", "#", "|", ">"].iter().any(|mark| line.starts_with(mark));
@@ -111,8 +115,8 @@ pub(super) fn first_sentence(text: &str) -> String {
         line.truncate(end + 1);
     }
     match line.char_indices().nth(MAX) {
-        Some((cut, _)) => format!("{}…", plain(&line[..cut])),
-        None => plain(&line).into_owned(),
+        Some((cut, _)) => format!("{}…", sanitize_text(&line[..cut])),
+        None => sanitize_text(&line).into_owned(),
     }
 }
 
@@ -141,7 +145,7 @@ mod tests {
 
     #[track_caller]
     fn check_unbroken(text: &str, expected: &str) {
-        assert_eq!(unbroken(text), expected);
+        assert_eq!(join_paragraphs(text), expected);
     }
 
     #[test]
@@ -168,8 +172,8 @@ mod tests {
     fn colours_need_a_terminal_without_no_color() {
         let style = |terminal, variable: &'static str| {
             let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
-            Style::of(&Io {
-                terminal,
+            TextStyle::for_stdout(&Io {
+                stdout_is_terminal: terminal,
                 env: &|name| (name == variable).then(|| "dumb".into()),
                 ..Io::new(&mut stdin, &mut out, &mut err)
             })

@@ -10,99 +10,116 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
-use super::ask;
-use super::connection::{Connection, begun, principal, written};
-use super::direct::Begun;
-use super::input::{Abilities, Desk, Inbox, Wanted, desk, lacks};
-use super::listing::Era;
-use super::parked::{Request, Waiting};
-use super::relay::{Audience, Relay, severity};
-use super::result::{Blocks, result};
+use super::approval_form;
+use super::connection::{Connection, handed_off_call, raw_arguments, request_principal};
+use super::event_relay::{EventRelay, NotificationTarget, log_severity};
+use super::fast_path::SpawnedCall;
+use super::input::{
+    InputCapabilities, PendingInputs, PendingQuestions, QuestionReceiver, missing_capability_error,
+    question_channel,
+};
+use super::listing::ProtocolEra;
+use super::result::{ContentSupport, to_call_result};
+use super::suspended_calls::{CallRequest, SuspendedCall};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::event::Events;
 use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// The name under which the question of an approval goes.
-const APPROVAL: &str = "approval";
+const APPROVAL_KEY: &str = "approval";
 
 /// Calls a tool, or goes on with a call that waited for an answer.
-pub(super) async fn call(
+pub(super) async fn call_tool(
     connection: &Connection,
     mut params: CallToolRequestParams,
     cx: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let request = Request::of(&params, principal(&cx).as_deref());
-    let era = Era::of(cx.protocol_version().as_ref());
-    let talk = Talk { connection, request, era, cx };
-    if let Some((begun, events)) = begun(&talk.cx) {
-        return talk.go_on(begun, events).await;
+    let request = CallRequest::from_params(&params, request_principal(&cx).as_deref());
+    let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+    let talk = CallHandler { connection, request, era, cx };
+    if let Some((begun, events)) = handed_off_call(&talk.cx) {
+        return talk.adopt_call(begun, events).await;
     }
     let given = params.input_responses.take().unwrap_or_default();
     let Some(handle) = params.request_state.take() else {
-        return talk.begin(given).await;
+        return talk.begin_call(given).await;
     };
-    let Waiting { running, wants } = connection.server.parked.take(&handle, &talk.request)?;
-    talk.resume(running, wants, &given).await
+    let SuspendedCall { running, awaited: wants } =
+        connection.server.suspended_calls.resume(&handle, &talk.request)?;
+    talk.resume_call(running, wants, &given).await
 }
 
 /// What a call waits for.
-pub(super) enum Wants {
+pub(super) enum AwaitedInput {
     /// Whether it may run.
     Approval(PendingAsk),
     /// What its tool asks.
-    Input(Wanted),
+    Questions(PendingQuestions),
 }
 
 /// One request of a peer, while its call runs.
-struct Talk<'a> {
+struct CallHandler<'a> {
     connection: &'a Connection,
-    request: Request,
-    era: Era,
+    request: CallRequest,
+    era: ProtocolEra,
     cx: RequestContext<RoleServer>,
 }
 
-impl Talk<'_> {
-    fn relay(&self, call: &CallId) -> Option<Relay> {
-        Relay::start(&self.connection.server.pipeline, call, self.audience())
+impl CallHandler<'_> {
+    fn start_relay(&self, call: &CallId) -> Option<EventRelay> {
+        EventRelay::subscribe(&self.connection.server.pipeline, call, self.notification_target())
     }
 
-    fn audience(&self) -> Audience {
+    fn notification_target(&self) -> NotificationTarget {
         let level = match self.era {
-            Era::Legacy => Some(self.connection.level()),
-            Era::Modern => self.cx.meta.log_level().map(severity),
+            ProtocolEra::Legacy => Some(self.connection.min_log_level()),
+            ProtocolEra::Modern => self.cx.meta.log_level().map(log_severity),
         };
         let token = self.cx.meta.get_progress_token();
-        Audience { peer: self.cx.peer.clone(), token, level }
+        NotificationTarget { peer: self.cx.peer.clone(), token, level }
     }
 
-    async fn begin(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
+    async fn begin_call(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
         let id = CallId::next();
-        let relay = self.relay(&id);
+        let relay = self.start_relay(&id);
         let (approver, asks) = ask_channel();
-        let (desk, inbox) = desk(self.connection.abilities(&self.cx), given);
-        let session = self.session(approver, desk)?;
-        let running = self.start(id, session, asks, inbox);
-        self.hold(running, relay).await
+        let (desk, inbox) = question_channel(self.connection.input_capabilities(&self.cx), given);
+        let session = self.call_session(approver, desk)?;
+        let running = self.spawn_call(id, session, asks, inbox);
+        self.wait_for_outcome(running, relay).await
     }
 
     /// Goes on with a call that has begun before it came here, and of which nothing was told.
-    async fn go_on(self, begun: Begun, events: Events) -> Result<CallToolResponse, ErrorData> {
-        let relay = Relay::of(events, self.audience());
+    async fn adopt_call(
+        self,
+        begun: SpawnedCall,
+        events: Events,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let relay = EventRelay::spawn(events, self.notification_target());
         // A legacy peer is asked directly, so that nothing comes here.
         let (_, asks) = ask_channel();
-        let (_, inbox) = desk(Abilities::default(), InputResponses::default());
-        self.hold(Running { begun, asks, inbox }, Some(relay)).await
+        let (_, inbox) = question_channel(InputCapabilities::default(), InputResponses::default());
+        self.wait_for_outcome(
+            SuspendableCall { spawned: begun, asks, questions: inbox },
+            Some(relay),
+        )
+        .await
     }
 
     /// A legacy peer is asked directly, a modern one by way of its requests.
-    fn session(&self, approver: AskChannel, desk: Desk) -> Result<Session, ErrorData> {
+    fn call_session(
+        &self,
+        approver: AskChannel,
+        desk: PendingInputs,
+    ) -> Result<Session, ErrorData> {
         match self.era {
-            Era::Legacy => self.connection.legacy_session(&self.cx),
-            Era::Modern => {
-                let session = self.connection.session_for(&self.cx)?.with_inquiries(Arc::new(desk));
-                match self.connection.can_ask(self.connection.abilities(&self.cx)) {
+            ProtocolEra::Legacy => self.connection.legacy_session(&self.cx),
+            ProtocolEra::Modern => {
+                let session =
+                    self.connection.request_session(&self.cx)?.with_inquiries(Arc::new(desk));
+                match self.connection.can_ask(self.connection.input_capabilities(&self.cx)) {
                     true => Ok(session.with_approver(approver)),
                     false => Ok(session),
                 }
@@ -110,90 +127,111 @@ impl Talk<'_> {
         }
     }
 
-    fn start(&self, id: CallId, session: Session, asks: AskInbox, inbox: Inbox) -> Running {
+    fn spawn_call(
+        &self,
+        id: CallId,
+        session: Session,
+        asks: AskInbox,
+        inbox: QuestionReceiver,
+    ) -> SuspendableCall {
         let pipeline = self.connection.server.pipeline.clone();
         let cancel = CancellationToken::new();
-        let Request { name, arguments, .. } = self.request.clone();
+        let CallRequest { name, arguments, .. } = self.request.clone();
         // What the tool's reader judges is what the peer wrote, not what was made of it.
-        let arguments = written(&self.cx).map_or(arguments, str::to_owned);
+        let arguments = raw_arguments(&self.cx).map_or(arguments, str::to_owned);
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
         let view = pipeline.toolset().view_for(&session);
         let running = Box::pin(async move { pipeline.call(&session, call).await });
-        Running { begun: Begun::start(id, view, running, cancel), asks, inbox }
+        SuspendableCall {
+            spawned: SpawnedCall::spawn(id, view, running, cancel),
+            asks,
+            questions: inbox,
+        }
     }
 
     /// Goes on with a call that waited, where the peer has answered.
-    async fn resume(
+    async fn resume_call(
         self,
-        running: Running,
-        wants: Wants,
+        running: SuspendableCall,
+        wants: AwaitedInput,
         given: &InputResponses,
     ) -> Result<CallToolResponse, ErrorData> {
-        let relay = self.relay(&running.begun.id);
+        let relay = self.start_relay(&running.spawned.id);
         match wants {
-            Wants::Approval(pending) => {
-                let Some(answer) = approval(given) else {
-                    return self.park(running, Wants::Approval(pending));
+            AwaitedInput::Approval(pending) => {
+                let Some(answer) = approval_answer(given) else {
+                    return self.suspend_call(running, AwaitedInput::Approval(pending));
                 };
-                let reach = self.connection.reach(&self.cx);
-                let reply = ask::reply(pending.ask(), reach, &answer);
+                let reach = self.connection.approval_scope(&self.cx);
+                let reply = approval_form::parse_approval(pending.ask(), reach, &answer);
                 pending.reply(reply);
             }
-            Wants::Input(wanted) => {
-                if let Err(wanted) = wanted.answer(given) {
-                    return self.park(running, Wants::Input(wanted));
+            AwaitedInput::Questions(wanted) => {
+                if let Err(wanted) = wanted.deliver_answers(given) {
+                    return self.suspend_call(running, AwaitedInput::Questions(wanted));
                 }
             }
         }
-        self.hold(running, relay).await
+        self.wait_for_outcome(running, relay).await
     }
 
     /// Waits for the call, and tells what became of it or what it waits for.
-    async fn hold(
+    async fn wait_for_outcome(
         self,
-        mut running: Running,
-        relay: Option<Relay>,
+        mut running: SuspendableCall,
+        relay: Option<EventRelay>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let outcome = match running.next(&self.cx.ct, &self.connection.over).await? {
-            Step::Wants(wants) => return self.park(running, wants),
-            Step::Ended(outcome) => outcome,
+        let outcome = match running.next_step(&self.cx.ct, &self.connection.grace_expired).await? {
+            CallStep::NeedsInput(wants) => return self.suspend_call(running, wants),
+            CallStep::Finished(outcome) => outcome,
         };
         if let Some(relay) = relay {
             relay.finish().await;
         }
         if let Err(failed) = &outcome.result
-            && let Some(kind) = running.inbox.lacking(failed)
+            && let Some(kind) = running.questions.missing_capability(failed)
         {
-            return Err(lacks(kind));
+            return Err(missing_capability_error(kind));
         }
-        self.response(outcome, &running.begun.view)
+        self.build_response(outcome, &running.spawned.view)
     }
 
     /// Tells a modern peer what the call waits for.
-    fn park(self, running: Running, wants: Wants) -> Result<CallToolResponse, ErrorData> {
+    fn suspend_call(
+        self,
+        running: SuspendableCall,
+        wants: AwaitedInput,
+    ) -> Result<CallToolResponse, ErrorData> {
         let questions = match &wants {
-            Wants::Approval(pending) => self.question(pending)?,
-            Wants::Input(wanted) => wanted.requests()?,
+            AwaitedInput::Approval(pending) => self.approval_request(pending)?,
+            AwaitedInput::Questions(wanted) => wanted.to_input_requests()?,
         };
-        let waiting = Waiting { running, wants };
-        let handle = self.connection.server.parked.keep(self.request, waiting)?;
+        let waiting = SuspendedCall { running, awaited: wants };
+        let handle = self.connection.server.suspended_calls.suspend(self.request, waiting)?;
         Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
     }
 
-    fn question(&self, pending: &PendingAsk) -> Result<InputRequests, ErrorData> {
-        let question = ask::question(pending.ask(), self.connection.reach(&self.cx))?;
+    fn approval_request(&self, pending: &PendingAsk) -> Result<InputRequests, ErrorData> {
+        let question = approval_form::build_approval_form(
+            pending.ask(),
+            self.connection.approval_scope(&self.cx),
+        )?;
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
-        Ok([(APPROVAL.to_owned(), question)].into())
+        Ok([(APPROVAL_KEY.to_owned(), question)].into())
     }
 
     /// A tool that there is not is a wrong request, and no failure of a tool.
-    fn response(&self, outcome: Outcome, view: &View) -> Result<CallToolResponse, ErrorData> {
+    fn build_response(
+        &self,
+        outcome: Outcome,
+        view: &ToolsetView,
+    ) -> Result<CallToolResponse, ErrorData> {
         match view.definition(&self.request.name) {
             Some(definition) => {
-                let shows = self.connection.shows(&self.cx);
-                let blocks = Blocks::of(self.cx.protocol_version().as_ref());
-                Ok(result(outcome, definition, (self.era, blocks), shows).into())
+                let shows = self.connection.ui_support(&self.cx);
+                let blocks = ContentSupport::from_version(self.cx.protocol_version().as_ref());
+                Ok(to_call_result(outcome, definition, (self.era, blocks), shows).into())
             }
             None => Err(ErrorData::invalid_params(outcome.text().into_owned(), None)),
         }
@@ -201,41 +239,41 @@ impl Talk<'_> {
 }
 
 /// The peer's answer to our question; nothing when it did not come.
-fn approval(given: &InputResponses) -> Option<ElicitResult> {
-    ElicitResult::deserialize(given.get(APPROVAL)?).ok()
+fn approval_answer(given: &InputResponses) -> Option<ElicitResult> {
+    ElicitResult::deserialize(given.get(APPROVAL_KEY)?).ok()
 }
 
 /// A call, for as many requests as it takes.
-pub(super) struct Running {
-    begun: Begun,
+pub(super) struct SuspendableCall {
+    spawned: SpawnedCall,
     asks: AskInbox,
-    inbox: Inbox,
+    questions: QuestionReceiver,
 }
 
 /// What a call does next.
-enum Step {
-    Wants(Wants),
-    Ended(Outcome),
+enum CallStep {
+    NeedsInput(AwaitedInput),
+    Finished(Outcome),
 }
 
-impl Running {
-    async fn next(
+impl SuspendableCall {
+    async fn next_step(
         &mut self,
         stop: &CancellationToken,
         over: &CancellationToken,
-    ) -> Result<Step, ErrorData> {
+    ) -> Result<CallStep, ErrorData> {
         tokio::select! {
             biased;
-            Some(pending) = self.asks.recv() => Ok(Step::Wants(Wants::Approval(pending))),
-            Some(wanted) = self.inbox.recv() => Ok(Step::Wants(Wants::Input(wanted))),
-            outcome = ended(&mut self.begun, stop, over) => outcome.map(Step::Ended),
+            Some(pending) = self.asks.recv() => Ok(CallStep::NeedsInput(AwaitedInput::Approval(pending))),
+            Some(wanted) = self.questions.recv() => Ok(CallStep::NeedsInput(AwaitedInput::Questions(wanted))),
+            outcome = wait_for_end(&mut self.spawned, stop, over) => outcome.map(CallStep::Finished),
         }
     }
 }
 
 /// Waits for the end of a call, and cancels it when one of the others says so.
-async fn ended(
-    call: &mut Begun,
+async fn wait_for_end(
+    call: &mut SpawnedCall,
     stop: &CancellationToken,
     over: &CancellationToken,
 ) -> Result<Outcome, ErrorData> {

@@ -11,24 +11,24 @@ use rmcp::model::{
 };
 use serde::Deserialize as _;
 
-use super::page::Shows;
+use super::ui::UiSupport;
 use crate::name::ToolName;
 use crate::surface::provider;
 use crate::tool::Definition;
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// Which of the two ways of speaking a peer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     /// Sessions that begin with a handshake.
     Legacy,
     /// Requests that stand for themselves.
     Modern,
 }
 
-impl Era {
+impl ProtocolEra {
     /// A peer that did not say is an old one.
-    pub(super) fn of(version: Option<&ProtocolVersion>) -> Self {
+    pub(super) fn from_version(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if *version >= ProtocolVersion::V_2026_07_28 => Self::Modern,
             _ => Self::Legacy,
@@ -38,48 +38,48 @@ impl Era {
 
 /// How many bytes a page has at most, about, but for one with a single tool. Some clients never
 /// ask for a second page, so the first holds all that a message can well hold.
-const PAGE: usize = 1024 * 1024;
+const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// What tells a cursor from the name of a tool, which nobody was told to send.
-const AFTER: &str = "after:";
+const CURSOR_PREFIX: &str = "after:";
 
 /// For how long a modern peer may take a list for current without asking again. Those that
 /// listen are told of a change at once.
-pub(super) const FRESH_MS: u64 = 60_000;
+pub(super) const LIST_TTL_MS: u64 = 60_000;
 
 /// The tools in the protocol's words, kept until the toolset changes.
 #[derive(Default)]
-pub(super) struct Listing {
-    kept: Mutex<HashMap<(Era, Shows), Kept>>,
+pub(super) struct ToolListing {
+    tools_cache: Mutex<HashMap<(ProtocolEra, UiSupport), CachedTools>>,
     /// Pages as legacy peers read them, by where they begin.
-    text: Mutex<HashMap<(Shows, usize), Text>>,
+    text: Mutex<HashMap<(UiSupport, usize), CachedPage>>,
 }
 
 /// A page in JSON, and the view of which it is.
-type Text = (Arc<View>, Arc<str>);
+type CachedPage = (Arc<ToolsetView>, Arc<str>);
 
 /// The tools of one view.
-struct Kept {
-    view: Arc<View>,
-    tools: Arc<Tools>,
+struct CachedTools {
+    view: Arc<ToolsetView>,
+    tools: Arc<ListedTools>,
 }
 
 /// Tools by their names.
 #[derive(Default)]
-struct Tools {
+struct ListedTools {
     all: Vec<Tool>,
     /// About how many bytes there are up to the end of each.
     ends: Vec<usize>,
 }
 
-impl Tools {
-    fn of(view: &View, era: Era, shows: Shows) -> Self {
-        let listed = view.permitted().filter(|definition| shows.lists(definition));
+impl ListedTools {
+    fn from_view(view: &ToolsetView, era: ProtocolEra, shows: UiSupport) -> Self {
+        let listed = view.permitted_definitions().filter(|definition| shows.lists_tool(definition));
         let mut tools = Self::default();
         let mut end = 0;
         for definition in listed {
-            if let Some(tool) = tool(definition, era, shows) {
-                end += size(definition);
+            if let Some(tool) = to_protocol_tool(definition, era, shows) {
+                end += estimate_bytes(definition);
                 tools.all.push(tool);
                 tools.ends.push(end);
             }
@@ -87,14 +87,14 @@ impl Tools {
         tools
     }
 
-    /// Where the page that begins with the tool at `start` ends.
+    /// Where the page that begins with the tool at `page_start` ends.
     fn page_end(&self, start: usize) -> usize {
         let before = start.checked_sub(1).map_or(0, |last| self.ends[last]);
-        let fitting = self.ends.partition_point(|end| *end <= before + PAGE);
+        let fitting = self.ends.partition_point(|end| *end <= before + MAX_PAGE_BYTES);
         fitting.max(start + 1).min(self.all.len())
     }
 
-    /// Whether a page begins at `start` when one is read after the other.
+    /// Whether a page begins at `page_start` when one is read after the other.
     fn begins_page(&self, start: usize) -> bool {
         let mut at = 0;
         while at < start {
@@ -104,46 +104,48 @@ impl Tools {
     }
 }
 
-impl Listing {
+impl ToolListing {
     /// One page of the list.
-    pub(super) fn page(
+    pub(super) fn list_page(
         &self,
-        view: &Arc<View>,
-        (era, shows): (Era, Shows),
+        view: &Arc<ToolsetView>,
+        (era, shows): (ProtocolEra, UiSupport),
         from: Option<PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools(view, era, shows);
-        let start = start(&tools.all, from.and_then(|params| params.cursor).as_deref())?;
+        let tools = self.listed_tools(view, era, shows);
+        let start = page_start(&tools.all, from.and_then(|params| params.cursor).as_deref())?;
         let end = tools.page_end(start);
         let page = &tools.all[start..end];
         let more = end < tools.all.len();
-        let last = page.last().filter(|_| more).map(|tool| format!("{AFTER}{}", tool.name));
+        let last = page.last().filter(|_| more).map(|tool| format!("{CURSOR_PREFIX}{}", tool.name));
         let mut result = ListToolsResult::with_all_items(page.to_vec());
         result.next_cursor = last;
         Ok(match era {
-            Era::Legacy => result,
-            Era::Modern => result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private),
+            ProtocolEra::Legacy => result,
+            ProtocolEra::Modern => {
+                result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private)
+            }
         })
     }
 
     /// One page as legacy peers read it, in JSON. Nothing where it is none of those that follow
     /// one another from the first, so that no more than the whole list is kept.
-    pub(super) fn text(
+    pub(super) fn page_json(
         &self,
-        view: &Arc<View>,
-        shows: Shows,
+        view: &Arc<ToolsetView>,
+        shows: UiSupport,
         cursor: Option<&str>,
     ) -> Option<Arc<str>> {
-        if shows == Shows::Text && cursor.is_none() {
+        if shows == UiSupport::TextOnly && cursor.is_none() {
             let whole = provider::mcp_listing(view);
-            if whole.len() <= PAGE {
+            if whole.len() <= MAX_PAGE_BYTES {
                 return Some(whole);
             }
         }
         let start = match cursor {
             Some(_) => {
-                let tools = self.tools(view, Era::Legacy, shows);
-                start(&tools.all, cursor).ok().filter(|start| tools.begins_page(*start))?
+                let tools = self.listed_tools(view, ProtocolEra::Legacy, shows);
+                page_start(&tools.all, cursor).ok().filter(|start| tools.begins_page(*start))?
             }
             None => 0,
         };
@@ -154,7 +156,7 @@ impl Listing {
             return Some(Arc::clone(text));
         }
         let from = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-        let mut page = self.page(view, (Era::Legacy, shows), Some(from)).ok()?;
+        let mut page = self.list_page(view, (ProtocolEra::Legacy, shows), Some(from)).ok()?;
         // Peers of this era do not know it.
         page.result_type = None;
         let text: Arc<str> = serde_json::to_string(&page).ok()?.into();
@@ -163,21 +165,31 @@ impl Listing {
     }
 
     /// One tool.
-    pub(super) fn tool(&self, view: &Arc<View>, era: Era, name: &str) -> Option<Tool> {
-        let tools = self.tools(view, era, Shows::Text);
+    pub(super) fn find_tool(
+        &self,
+        view: &Arc<ToolsetView>,
+        era: ProtocolEra,
+        name: &str,
+    ) -> Option<Tool> {
+        let tools = self.listed_tools(view, era, UiSupport::TextOnly);
         let at = tools.all.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
         Some(tools.all[at].clone())
     }
 
-    fn tools(&self, view: &Arc<View>, era: Era, shows: Shows) -> Arc<Tools> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    fn listed_tools(
+        &self,
+        view: &Arc<ToolsetView>,
+        era: ProtocolEra,
+        shows: UiSupport,
+    ) -> Arc<ListedTools> {
+        let mut kept = self.tools_cache.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.get(&(era, shows)) {
             Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {
-                let tools = Arc::new(Tools::of(view, era, shows));
+                let tools = Arc::new(ListedTools::from_view(view, era, shows));
                 kept.insert(
                     (era, shows),
-                    Kept { view: Arc::clone(view), tools: Arc::clone(&tools) },
+                    CachedTools { view: Arc::clone(view), tools: Arc::clone(&tools) },
                 );
                 tools
             }
@@ -187,15 +199,16 @@ impl Listing {
 
 /// Where a page begins. A cursor has the name of the last tool on the page before: tools may
 /// come and go between two pages, and none is missed.
-fn start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
+fn page_start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
     let Some(cursor) = cursor else { return Ok(0) };
-    let last = cursor.strip_prefix(AFTER).filter(|last| ToolName::new((*last).to_owned()).is_ok());
+    let last =
+        cursor.strip_prefix(CURSOR_PREFIX).filter(|last| ToolName::new((*last).to_owned()).is_ok());
     let last = last.ok_or_else(|| ErrorData::invalid_params("there is no such cursor", None))?;
     Ok(tools.partition_point(|tool| *tool.name <= *last))
 }
 
 /// About how many bytes a tool is in the protocol's words.
-fn size(definition: &Definition) -> usize {
+fn estimate_bytes(definition: &Definition) -> usize {
     const REST: usize = 200;
     let output = definition.output.as_ref().map_or(0, |output| output.as_str().len());
     REST + definition.description.len() + definition.parameters.as_str().len() + output
@@ -203,11 +216,11 @@ fn size(definition: &Definition) -> usize {
 
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
-fn tool(definition: &Definition, era: Era, shows: Shows) -> Option<Tool> {
+fn to_protocol_tool(definition: &Definition, era: ProtocolEra, shows: UiSupport) -> Option<Tool> {
     let mut tool = Tool::deserialize(&provider::mcp_tool(definition)).ok()?;
-    if let (Era::Modern, Some(output)) = (era, &definition.output) {
+    if let (ProtocolEra::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }
-    tool.meta = shows.of_tool(definition);
+    tool.meta = shows.tool_meta(definition);
     Some(tool)
 }

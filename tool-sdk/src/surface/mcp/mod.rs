@@ -22,28 +22,28 @@
 //! **Invariant:** every call goes through the pipeline, and a peer is a model and no user:
 //! only an answer to a question that the server asked allows anything.
 
-mod ask;
-mod batch;
+mod approval_form;
 mod call;
-mod changes;
 pub(in crate::surface) mod client;
 mod connection;
-mod direct;
+mod event_relay;
+mod fast_path;
 mod http;
 mod input;
-mod library;
+mod json_rpc_batch;
+mod legacy_client;
 mod listing;
 mod message;
-mod offer;
-mod page;
-mod parked;
-mod relay;
+mod resource_adapter;
+mod resource_cache;
 mod resources;
 mod result;
 mod stdio;
+mod suspended_calls;
 #[cfg(test)]
 mod tests;
-mod user;
+mod tool_list_changes;
+mod ui;
 
 use std::fmt;
 use std::io;
@@ -60,12 +60,15 @@ pub use self::client::{
     TransportConfig, connect_streams,
 };
 use self::connection::Connection;
-pub use self::http::{Http, InvalidToken, Listener, Principal, Socket, Token};
-use self::listing::Listing;
-pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
-use self::page::Page;
-use self::parked::Parked;
-pub use self::resources::{CacheStats, Previews, ResourceCache};
+pub use self::http::{HttpListener, HttpOptions, InvalidToken, Principal, Token, UnixSocket};
+use self::listing::ToolListing;
+pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
+pub use self::resources::{
+    PromptArgument, PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition,
+    ResourceProvider,
+};
+use self::suspended_calls::SuspendedCalls;
+use self::ui::UiPage;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 
@@ -97,14 +100,14 @@ pub struct Server {
     name: String,
     version: String,
     instructions: Option<String>,
-    equip: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
-    asks_peers: bool,
-    answers_directly: bool,
-    resources: Option<Arc<dyn Resources>>,
-    prompts: Option<Arc<dyn Prompts>>,
-    pages: Vec<Page>,
-    listing: Arc<Listing>,
-    parked: Arc<Parked>,
+    setup_session: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
+    asks_client: bool,
+    uses_fast_path: bool,
+    resources: Option<Arc<dyn ResourceProvider>>,
+    prompts: Option<Arc<dyn PromptProvider>>,
+    pages: Vec<UiPage>,
+    listing: Arc<ToolListing>,
+    suspended_calls: Arc<SuspendedCalls>,
 }
 
 impl fmt::Debug for Server {
@@ -128,36 +131,39 @@ impl Server {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: None,
-            equip: None,
-            asks_peers: true,
-            answers_directly: true,
+            setup_session: None,
+            asks_client: true,
+            uses_fast_path: true,
             resources: None,
             prompts: None,
             pages: Vec::new(),
             listing: Arc::default(),
-            parked: Arc::default(),
+            suspended_calls: Arc::default(),
         }
     }
 
     /// Sets what peers are told that they talk to.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         (self.name, self.version) = (name.into(), version.into());
         self
     }
 
     /// Changes the session of every connection, which has its id by then.
     #[must_use]
-    pub fn equipping(mut self, equip: impl Fn(Session) -> Session + Send + Sync + 'static) -> Self {
-        self.equip = Some(Arc::new(equip));
+    pub fn with_session_setup(
+        mut self,
+        equip: impl Fn(Session) -> Session + Send + Sync + 'static,
+    ) -> Self {
+        self.setup_session = Some(Arc::new(equip));
         self
     }
 
     /// Sets whether the peer's user is asked where the host named nobody; true unless set.
     /// Without anybody to ask, what would be asked is denied.
     #[must_use]
-    pub fn asking_peers(mut self, ask: bool) -> Self {
-        self.asks_peers = ask;
+    pub fn with_client_approvals(mut self, ask: bool) -> Self {
+        self.asks_client = ask;
         self
     }
 
@@ -165,21 +171,21 @@ impl Server {
     /// two streams peers see no difference. Over HTTP an answer that nothing goes before comes
     /// as JSON, where it would come in a stream of events; both are what the protocol knows.
     #[must_use]
-    pub fn answering_directly(mut self, directly: bool) -> Self {
-        self.answers_directly = directly;
+    pub fn with_fast_path(mut self, directly: bool) -> Self {
+        self.uses_fast_path = directly;
         self
     }
 
     /// Serves these resources beside the tools.
     #[must_use]
-    pub fn with_resources(mut self, resources: impl Resources) -> Self {
+    pub fn with_resources(mut self, resources: impl ResourceProvider) -> Self {
         self.resources = Some(Arc::new(resources));
         self
     }
 
     /// Serves these prompts beside the tools.
     #[must_use]
-    pub fn with_prompts(mut self, prompts: impl Prompts) -> Self {
+    pub fn with_prompts(mut self, prompts: impl PromptProvider) -> Self {
         self.prompts = Some(Arc::new(prompts));
         self
     }
@@ -195,7 +201,7 @@ impl Server {
         name: impl Into<String>,
         html: impl Into<String>,
     ) -> Self {
-        self.pages.push(Page { uri: uri.into(), name: name.into(), html: html.into() });
+        self.pages.push(UiPage { uri: uri.into(), name: name.into(), html: html.into() });
         self
     }
 
@@ -211,7 +217,7 @@ impl Server {
 impl Server {
     fn session(&self, id: String) -> Session {
         let session = self.session.clone().with_id(id);
-        match &self.equip {
+        match &self.setup_session {
             Some(equip) => equip(session),
             None => session,
         }
@@ -231,7 +237,7 @@ impl Server {
     pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
         let server = self.clone();
         async move {
-            let (read, write) = stdio::streams()?;
+            let (read, write) = stdio::open_streams()?;
             server.serve(read, write).await
         }
     }
@@ -257,8 +263,8 @@ impl Server {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
-            let (behind, opened) = direct::front(read, write, pipeline, listing);
-            speak(Connection::new(server)?.opening(&opened), behind).await
+            let (behind, opened) = fast_path::wrap_streams(read, write, pipeline, listing);
+            serve_transport(Connection::new(server)?.with_fast_path(&opened), behind).await
         })
     }
 
@@ -268,10 +274,10 @@ impl Server {
     /// # Errors
     ///
     /// Fails when connections cannot be accepted.
-    pub fn serve_http<L: Into<Listener>>(
+    pub fn serve_http<L: Into<HttpListener>>(
         &self,
         listener: L,
-        http: Http,
+        http: HttpOptions,
     ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
         let mut server = self.clone();
         if http.has_principals() {
@@ -282,19 +288,21 @@ impl Server {
 }
 
 /// Speaks the protocol with one peer, until it hangs up.
-async fn speak(
+async fn serve_transport(
     connection: Connection,
     peer: impl Transport<RoleServer> + 'static,
 ) -> io::Result<()> {
     match serve_server(connection, peer).await {
         Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, unbegun(&error))),
+        Err(error) => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, initialize_error_text(&error)))
+        }
     }
 }
 
 /// Why nothing began, in a sentence.
-fn unbegun(error: &ServerInitializeError) -> String {
+fn initialize_error_text(error: &ServerInitializeError) -> String {
     match error {
         ServerInitializeError::ExpectedInitializeRequest(_) => {
             "the client has to begin with `initialize`, or with a request that says its version"

@@ -12,32 +12,32 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::client::BLOCKS_KEY;
-use super::listing::Era;
-use super::page::Shows;
+use super::listing::ProtocolEra;
+use super::ui::UiSupport;
 use crate::call::Outcome;
-use crate::content::{Attachment, Data, Output};
+use crate::content::{Attachment, AttachmentData, Output};
 use crate::surface::provider;
 use crate::tool::{Definition, Source};
 
 /// Which kinds of blocks a peer knows. It takes an unknown one for a result that is broken; members
 /// that it does not know it leaves alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Blocks {
+pub(super) enum ContentSupport {
     /// Texts, images and resources.
-    First,
+    Basic,
     /// Sounds as well.
-    Sounds,
+    WithAudio,
     /// Links as well, which is all of them.
     #[default]
     All,
 }
 
-impl Blocks {
+impl ContentSupport {
     /// Those of a version.
-    pub(super) fn of(version: Option<&ProtocolVersion>) -> Self {
+    pub(super) fn from_version(version: Option<&ProtocolVersion>) -> Self {
         match version {
-            Some(version) if *version < ProtocolVersion::V_2025_03_26 => Self::First,
-            Some(version) if *version < ProtocolVersion::V_2025_06_18 => Self::Sounds,
+            Some(version) if *version < ProtocolVersion::V_2025_03_26 => Self::Basic,
+            Some(version) if *version < ProtocolVersion::V_2025_06_18 => Self::WithAudio,
             _ => Self::All,
         }
     }
@@ -45,30 +45,32 @@ impl Blocks {
 
 /// The result of a call of a tool that there is. A failure is a result too: its words are
 /// for the model.
-pub(super) fn result(
+pub(super) fn to_call_result(
     outcome: Outcome,
     definition: &Definition,
-    (era, blocks): (Era, Blocks),
-    shows: Shows,
+    (era, blocks): (ProtocolEra, ContentSupport),
+    shows: UiSupport,
 ) -> CallToolResult {
     let shortened = outcome.truncated().is_some();
     match outcome.result {
         Ok(output) => {
-            let mut result = CallToolResult::success(content(&output, &definition.source, blocks));
-            result.structured_content = structured(&output, shortened, definition, era);
-            result.meta = shows.of_result(definition);
+            let mut result =
+                CallToolResult::success(content_blocks(&output, &definition.source, blocks));
+            result.structured_content = structured_content(&output, shortened, definition, era);
+            result.meta = shows.result_meta(definition);
             result
         }
         Err(error) => {
             let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
             if let Some(output) = error.output() {
-                let said = said(output, &definition.source);
-                result.content.extend(attachments(output, &said, blocks));
+                let said = block_metadata(output, &definition.source);
+                result.content.extend(attachment_blocks(output, &said, blocks));
                 // Some clients hold what comes with an error against the schema of results, and
                 // then nobody reads the error. What comes from another server was held against it.
                 let is_judged = matches!(definition.source, Source::Mcp { .. });
                 if definition.output.is_none() || is_judged {
-                    result.structured_content = structured(output, shortened, definition, era);
+                    result.structured_content =
+                        structured_content(output, shortened, definition, era);
                 }
             }
             result
@@ -76,21 +78,21 @@ pub(super) fn result(
     }
 }
 
-fn content(output: &Output, source: &Source, blocks: Blocks) -> Vec<ContentBlock> {
-    let said = said(output, source);
+fn content_blocks(output: &Output, source: &Source, blocks: ContentSupport) -> Vec<ContentBlock> {
+    let said = block_metadata(output, source);
     // An empty text beside an image says nothing; alone it says that there is nothing.
     let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
-    let texts = if is_said { texts(output.as_text(), &said) } else { Vec::new() };
-    texts.into_iter().chain(attachments(output, &said, blocks)).collect()
+    let texts = if is_said { text_blocks(output.as_text(), &said) } else { Vec::new() };
+    texts.into_iter().chain(attachment_blocks(output, &said, blocks)).collect()
 }
 
 /// Whether another server says something of its blocks.
-pub(super) fn says_of_blocks(output: &Output, source: &Source) -> bool {
-    !said(output, source).is_empty()
+pub(super) fn has_block_metadata(output: &Output, source: &Source) -> bool {
+    !block_metadata(output, source).is_empty()
 }
 
 /// What another server says of its blocks.
-fn said<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
+fn block_metadata<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
     let blocks = match source {
         Source::Mcp { .. } => {
             output.metadata_map().and_then(|facts| facts.get(BLOCKS_KEY)?.as_array())
@@ -102,12 +104,12 @@ fn said<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
 
 /// The text, in which what was a block of its own with annotations is one again where it still
 /// stands in its place.
-fn texts(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
+fn text_blocks(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     let mut told = 0;
     let plain = |from: usize, to: usize| text.get(from..to).map(ContentBlock::text);
     for one in said {
-        let Some(annotations) = annotations(one) else { continue };
+        let Some(annotations) = parse_annotations(one) else { continue };
         let place = one.pointer("/text/0").and_then(Value::as_u64).map(usize::try_from);
         let (Some(Ok(at)), Some(words)) = (place, one.pointer("/text/1").and_then(Value::as_str))
         else {
@@ -129,46 +131,53 @@ fn texts(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
     blocks
 }
 
-fn annotations(said: &Value) -> Option<Annotations> {
+fn parse_annotations(said: &Value) -> Option<Annotations> {
     Annotations::deserialize(said.get("annotations")?).ok()
 }
 
-fn attachments<'o>(
+fn attachment_blocks<'o>(
     output: &'o Output,
     said: &[&'o Value],
-    blocks: Blocks,
+    blocks: ContentSupport,
 ) -> impl Iterator<Item = ContentBlock> + use<'o> {
     let at = |one: &&'o Value| one.get("attachment")?.as_u64().map(|at| (at, *one));
     let said: HashMap<u64, &Value> = said.iter().filter_map(at).collect();
     let each = (0_u64..).zip(output.attachments());
     each.map(move |(at, one)| {
-        attachment(at, one, said.get(&at).copied().unwrap_or(&Value::Null), blocks)
+        attachment_block(at, one, said.get(&at).copied().unwrap_or(&Value::Null), blocks)
     })
 }
 
-fn attachment(at: u64, attachment: &Attachment, said: &Value, blocks: Blocks) -> ContentBlock {
+fn attachment_block(
+    at: u64,
+    attachment: &Attachment,
+    said: &Value,
+    blocks: ContentSupport,
+) -> ContentBlock {
     let mime = &attachment.mime;
     let is_known = said.get("mimeType").is_none_or(|said| !said.is_null());
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
-    let annotations = annotations(said);
+    let annotations = parse_annotations(said);
     match &attachment.data {
         // Only a resource has room for its address.
-        Data::Bytes(bytes) if mime.starts_with("image/") && attachment.origin.is_none() => {
+        AttachmentData::Bytes(bytes)
+            if mime.starts_with("image/") && attachment.origin.is_none() =>
+        {
             let mut image = ImageContent::new(STANDARD.encode(bytes), mime);
             image.annotations = annotations;
             ContentBlock::Image(image)
         }
-        Data::Bytes(bytes)
+        AttachmentData::Bytes(bytes)
             if mime.starts_with("audio/")
                 && attachment.origin.is_none()
-                && blocks != Blocks::First =>
+                && blocks != ContentSupport::Basic =>
         {
             let mut audio = AudioContent::new(STANDARD.encode(bytes), mime);
             audio.annotations = annotations;
             ContentBlock::Audio(audio)
         }
-        Data::Bytes(bytes) => {
-            let own = || format!("attachment:{}", percent_encoded(&name));
+        AttachmentData::Bytes(bytes) => {
+            let own = || format!("attachment:{}", percent_encode(&name));
             let uri = attachment.origin.clone().unwrap_or_else(own);
             let blob = ResourceContents::blob(STANDARD.encode(bytes), uri);
             let blob = if is_known { blob.with_mime_type(mime) } else { blob };
@@ -176,7 +185,7 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value, blocks: Blocks) ->
             resource.annotations = annotations;
             ContentBlock::Resource(resource)
         }
-        Data::Uri(uri) if blocks != Blocks::All => {
+        AttachmentData::Uri(uri) if blocks != ContentSupport::All => {
             let name = attachment.title.as_ref().unwrap_or(&name);
             let about = attachment.description.as_ref().map(|about| format!(" ({about})"));
             let link = format!("{name}: {uri}{}", about.unwrap_or_default());
@@ -184,7 +193,7 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value, blocks: Blocks) ->
             text.annotations = annotations;
             ContentBlock::Text(text)
         }
-        Data::Uri(uri) => {
+        AttachmentData::Uri(uri) => {
             let mut link = Resource::new(uri, name);
             link.mime_type = is_known.then(|| mime.clone());
             (link.title, link.description) =
@@ -198,7 +207,7 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value, blocks: Blocks) ->
 }
 
 /// A name as a part of a URI.
-fn percent_encoded(name: &str) -> String {
+fn percent_encode(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
@@ -213,18 +222,18 @@ fn percent_encoded(name: &str) -> String {
 
 /// The structured value. One that was promised by a schema always comes; any other stays
 /// away where the text had to be cut, because peers show it to the model as well.
-fn structured(
+fn structured_content(
     output: &Output,
     shortened: bool,
     definition: &Definition,
-    era: Era,
+    era: ProtocolEra,
 ) -> Option<Value> {
     if shortened && definition.output.is_none() {
         return None;
     }
     let value = output.to_structured()?;
     let wrapped = provider::wraps_result(definition) || !value.is_object();
-    Some(if era == Era::Legacy && wrapped { json!({ "result": value }) } else { value })
+    Some(if era == ProtocolEra::Legacy && wrapped { json!({ "result": value }) } else { value })
 }
 
 #[cfg(test)]
@@ -241,11 +250,11 @@ mod tests {
         let output = Output::text("see")
             .attach(Attachment::bytes("image/png", vec![1]))
             .attach(Attachment::bytes("audio/wav", vec![2]))
-            .attach(Attachment::bytes("application/pdf", vec![3]).named("a b.pdf"))
+            .attach(Attachment::bytes("application/pdf", vec![3]).with_name("a b.pdf"))
             .attach(Attachment::uri("text/html", "https://example.com/"))
-            .attach(Attachment::bytes("font/ttf", vec![4]).copied_from("mem://b").named("b"));
+            .attach(Attachment::bytes("font/ttf", vec![4]).with_origin("mem://b").with_name("b"));
         assert_eq!(
-            json!(content(&output, &Source::Native, Blocks::All)),
+            json!(content_blocks(&output, &Source::Native, ContentSupport::All)),
             json!([
                 { "type": "text", "text": "see" },
                 { "type": "image", "data": "AQ==", "mimeType": "image/png" },
@@ -262,28 +271,32 @@ mod tests {
         );
         let said = "application/octet-stream";
         let output = Output::default()
-            .attach(Attachment::bytes(said, vec![1]).named("b"))
-            .attach(Attachment::uri(said, "mem://c").named("c"));
+            .attach(Attachment::bytes(said, vec![1]).with_name("b"))
+            .attach(Attachment::uri(said, "mem://c").with_name("c"));
         assert_eq!(
-            json!(content(&output, &Source::Native, Blocks::All)),
+            json!(content_blocks(&output, &Source::Native, ContentSupport::All)),
             json!([
                 { "type": "resource",
                   "resource": { "uri": "attachment:b", "mimeType": said, "blob": "AQ==" } },
                 { "type": "resource_link", "uri": "mem://c", "name": "c", "mimeType": said },
             ])
         );
-        let nothing = content(&Output::default(), &Source::Native, Blocks::All);
+        let nothing = content_blocks(&Output::default(), &Source::Native, ContentSupport::All);
         assert_eq!(json!(nothing), json!([{ "type": "text", "text": "" }]));
     }
 
     // A block that its version does not have breaks a peer.
     #[test]
     fn older_peers_get_the_blocks_that_they_know() {
-        let link = Attachment::uri("text/html", "https://example.com/").named("home");
+        let link = Attachment::uri("text/html", "https://example.com/").with_name("home");
         let output = Output::text("see").attach(Attachment::bytes("audio/wav", vec![2]));
         let output = output.attach(link);
         let told = |version: &ProtocolVersion| {
-            let told = json!(content(&output, &Source::Native, Blocks::of(Some(version))));
+            let told = json!(content_blocks(
+                &output,
+                &Source::Native,
+                ContentSupport::from_version(Some(version))
+            ));
             (told[1].clone(), told[2].clone())
         };
         let text = json!({ "type": "text", "text": "home: https://example.com/" });
@@ -310,7 +323,7 @@ mod tests {
         let output = |text: &str| {
             Output::text(text)
                 .metadata(BLOCKS_KEY, blocks.clone())
-                .attach(Attachment::uri("application/octet-stream", "a:b").named("n"))
+                .attach(Attachment::uri("application/octet-stream", "a:b").with_name("n"))
         };
         let source = Source::Mcp { server: "s".to_owned() };
         let text = |text: &str| json!({ "type": "text", "text": text });
@@ -327,9 +340,13 @@ mod tests {
             ("one, two\nlines", json!([text("one, two\nlines"), link])),
             ("one\ntwo\nlines3", json!([text("one\ntwo\nlines3"), link])),
         ] {
-            assert_eq!(json!(content(&output(words), &source, Blocks::All)), expected);
+            assert_eq!(
+                json!(content_blocks(&output(words), &source, ContentSupport::All)),
+                expected
+            );
         }
-        let native = json!(content(&output("one\ntwo\nlines"), &Source::Native, Blocks::All));
+        let native =
+            json!(content_blocks(&output("one\ntwo\nlines"), &Source::Native, ContentSupport::All));
         assert_eq!(native[0], text("one\ntwo\nlines"));
         assert_eq!(native[1].get("annotations"), None);
     }
@@ -340,10 +357,15 @@ mod tests {
         let given = Output::default().structured(json!({ "n": 1 }));
         let given = given.attach(Attachment::bytes("image/png", vec![1]));
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
-        for era in [Era::Legacy, Era::Modern] {
-            let failed = ToolError::failed("no luck").giving(given.clone());
+        for era in [ProtocolEra::Legacy, ProtocolEra::Modern] {
+            let failed = ToolError::failed("no luck").with_output(given.clone());
             let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
-            let told = json!(result(outcome, &tool, (era, Blocks::All), Shows::Text));
+            let told = json!(to_call_result(
+                outcome,
+                &tool,
+                (era, ContentSupport::All),
+                UiSupport::TextOnly
+            ));
             assert_eq!(told["content"][0]["text"], "no luck");
             assert_eq!(told["content"][1]["mimeType"], "image/png");
             assert_eq!(
@@ -359,9 +381,14 @@ mod tests {
         let mut tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
         tool.output = Some(Schema::default());
         let given = Output::default().structured(json!({ "n": 1 }));
-        let failed = Err(ToolError::failed("no luck").giving(given));
+        let failed = Err(ToolError::failed("no luck").with_output(given));
         let outcome = Outcome { call: CallId::next(), result: failed, aside: None };
-        let told = json!(result(outcome, &tool, (Era::Legacy, Blocks::All), Shows::Text));
+        let told = json!(to_call_result(
+            outcome,
+            &tool,
+            (ProtocolEra::Legacy, ContentSupport::All),
+            UiSupport::TextOnly
+        ));
         assert_eq!(told.get("structuredContent"), None, "{told}");
     }
 
@@ -369,9 +396,9 @@ mod tests {
     fn only_old_peers_get_their_lists_wrapped() {
         let list = Output::json(&[1, 2]).unwrap();
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
-        let structured = |cut, era| structured(&list, cut, &tool, era);
-        assert_eq!(structured(false, Era::Legacy), Some(json!({ "result": [1, 2] })));
-        assert_eq!(structured(false, Era::Modern), Some(json!([1, 2])));
-        assert_eq!(structured(true, Era::Modern), None);
+        let structured = |cut, era| structured_content(&list, cut, &tool, era);
+        assert_eq!(structured(false, ProtocolEra::Legacy), Some(json!({ "result": [1, 2] })));
+        assert_eq!(structured(false, ProtocolEra::Modern), Some(json!([1, 2])));
+        assert_eq!(structured(true, ProtocolEra::Modern), None);
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rewrite::Loss;
+use super::rewrite::RewriteLoss;
 use super::unions;
 use crate::tool::Definition;
 
-pub(super) fn tool(definition: &Definition) -> Value {
+pub(super) fn encode_tool(definition: &Definition) -> Value {
     json!({
         "name": definition.name,
         "description": definition.description,
@@ -14,8 +14,8 @@ pub(super) fn tool(definition: &Definition) -> Value {
     })
 }
 
-pub(super) fn input_schema(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+pub(super) fn input_schema(definition: &Definition) -> (Map<String, Value>, Vec<RewriteLoss>) {
     let mut losses = Vec::new();
-    let flat = unions::flat_root(definition.parameters.as_map(), &mut losses);
+    let flat = unions::flatten_root(definition.parameters.as_map(), &mut losses);
     (flat.into_owned(), losses)
 }

@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Dialect;
-use crate::content::{Attachment, Data, Output};
+use crate::content::{Attachment, AttachmentData, Output};
 
 /// Images that every provider takes which takes any.
-const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const PDF: &str = "application/pdf";
+const IMAGE_MIME_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const PDF_MIME_TYPE: &str = "application/pdf";
 
 /// A result as the parts of a message in `dialect`: its text first, then its attachments.
 ///
@@ -31,16 +31,18 @@ const PDF: &str = "application/pdf";
 /// assert_eq!(parts[1]["source"]["data"], "AQID");
 /// ```
 #[must_use]
-pub fn content(output: &Output, dialect: Dialect) -> Vec<Value> {
+pub fn content_parts(output: &Output, dialect: Dialect) -> Vec<Value> {
     let attachments = output.attachments();
     let text = output.as_text();
     // An empty text beside an image says nothing; alone it says that there is nothing.
-    let text = (!text.is_empty() || attachments.is_empty()).then(|| words(text, dialect));
-    let part = |it: &Attachment| part(it, dialect).unwrap_or_else(|| words(&named(it), dialect));
+    let text = (!text.is_empty() || attachments.is_empty()).then(|| text_part(text, dialect));
+    let part = |it: &Attachment| {
+        attachment_part(it, dialect).unwrap_or_else(|| text_part(&describe_attachment(it), dialect))
+    };
     text.into_iter().chain(attachments.iter().map(part)).collect()
 }
 
-fn words(text: &str, dialect: Dialect) -> Value {
+fn text_part(text: &str, dialect: Dialect) -> Value {
     match dialect {
         Dialect::Gemini => json!({ "text": text }),
         _ => json!({ "type": "text", "text": text }),
@@ -48,42 +50,42 @@ fn words(text: &str, dialect: Dialect) -> Value {
 }
 
 /// What people and models can be told of an attachment in words.
-fn named(attachment: &Attachment) -> String {
+fn describe_attachment(attachment: &Attachment) -> String {
     let name = attachment.name.as_deref().unwrap_or("without a name");
     let mime = &attachment.mime;
     match &attachment.data {
-        Data::Bytes(bytes) => {
+        AttachmentData::Bytes(bytes) => {
             format!("[attachment {name}, {mime}, {} bytes: it cannot be shown here]", bytes.len())
         }
-        Data::Uri(uri) => format!("[attachment {name}, {mime}: {uri}]"),
+        AttachmentData::Uri(uri) => format!("[attachment {name}, {mime}: {uri}]"),
     }
 }
 
-fn part(attachment: &Attachment, dialect: Dialect) -> Option<Value> {
+fn attachment_part(attachment: &Attachment, dialect: Dialect) -> Option<Value> {
     match dialect {
-        Dialect::OpenAi | Dialect::OpenAiStrict | Dialect::OpenRouter => openai(attachment),
-        Dialect::Anthropic => anthropic(attachment),
-        Dialect::Gemini => Some(gemini(attachment)),
-        Dialect::Mcp | Dialect::ToolsJson => Some(mcp(attachment)),
+        Dialect::OpenAi | Dialect::OpenAiStrict | Dialect::OpenRouter => openai_part(attachment),
+        Dialect::Anthropic => anthropic_part(attachment),
+        Dialect::Gemini => Some(gemini_part(attachment)),
+        Dialect::Mcp | Dialect::ToolsJson => Some(mcp_part(attachment)),
         Dialect::Portable => None,
     }
 }
 
-fn openai(attachment: &Attachment) -> Option<Value> {
+fn openai_part(attachment: &Attachment) -> Option<Value> {
     let mime = attachment.mime.as_str();
-    let is_image = IMAGES.contains(&mime);
+    let is_image = IMAGE_MIME_TYPES.contains(&mime);
     match &attachment.data {
-        Data::Uri(uri) if is_image => Some(json!({
+        AttachmentData::Uri(uri) if is_image => Some(json!({
             "type": "image_url", "image_url": { "url": uri },
         })),
-        Data::Bytes(bytes) if is_image => Some(json!({
-            "type": "image_url", "image_url": { "url": inline(mime, bytes) },
+        AttachmentData::Bytes(bytes) if is_image => Some(json!({
+            "type": "image_url", "image_url": { "url": data_url(mime, bytes) },
         })),
-        Data::Bytes(bytes) if mime == PDF => Some(json!({
+        AttachmentData::Bytes(bytes) if mime == PDF_MIME_TYPE => Some(json!({
             "type": "file",
-            "file": { "filename": attachment.name, "file_data": inline(mime, bytes) },
+            "file": { "filename": attachment.name, "file_data": data_url(mime, bytes) },
         })),
-        Data::Bytes(bytes) => {
+        AttachmentData::Bytes(bytes) => {
             let format = match mime {
                 "audio/wav" => "wav",
                 "audio/mpeg" | "audio/mp3" => "mp3",
@@ -94,48 +96,48 @@ fn openai(attachment: &Attachment) -> Option<Value> {
                 json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } }),
             )
         }
-        Data::Uri(_) => None,
+        AttachmentData::Uri(_) => None,
     }
 }
 
-fn anthropic(attachment: &Attachment) -> Option<Value> {
+fn anthropic_part(attachment: &Attachment) -> Option<Value> {
     let mime = attachment.mime.as_str();
     let kind = match mime {
-        PDF => "document",
-        mime if IMAGES.contains(&mime) => "image",
+        PDF_MIME_TYPE => "document",
+        mime if IMAGE_MIME_TYPES.contains(&mime) => "image",
         _ => return None,
     };
     let source = match &attachment.data {
-        Data::Uri(uri) => json!({ "type": "url", "url": uri }),
-        Data::Bytes(bytes) => {
+        AttachmentData::Uri(uri) => json!({ "type": "url", "url": uri }),
+        AttachmentData::Bytes(bytes) => {
             json!({ "type": "base64", "media_type": mime, "data": STANDARD.encode(bytes) })
         }
     };
     Some(json!({ "type": kind, "source": source }))
 }
 
-fn gemini(attachment: &Attachment) -> Value {
+fn gemini_part(attachment: &Attachment) -> Value {
     let mime = &attachment.mime;
     match &attachment.data {
-        Data::Uri(uri) => json!({ "fileData": { "mimeType": mime, "fileUri": uri } }),
-        Data::Bytes(bytes) => {
+        AttachmentData::Uri(uri) => json!({ "fileData": { "mimeType": mime, "fileUri": uri } }),
+        AttachmentData::Bytes(bytes) => {
             json!({ "inlineData": { "mimeType": mime, "data": STANDARD.encode(bytes) } })
         }
     }
 }
 
-fn mcp(attachment: &Attachment) -> Value {
+fn mcp_part(attachment: &Attachment) -> Value {
     let mime = &attachment.mime;
     let name = attachment.name.as_deref().unwrap_or("attachment");
     let kind = mime.split('/').next().unwrap_or_default();
     match &attachment.data {
-        Data::Uri(uri) => {
+        AttachmentData::Uri(uri) => {
             json!({ "type": "resource_link", "uri": uri, "name": name, "mimeType": mime })
         }
-        Data::Bytes(bytes) if matches!(kind, "image" | "audio") => {
+        AttachmentData::Bytes(bytes) if matches!(kind, "image" | "audio") => {
             json!({ "type": kind, "data": STANDARD.encode(bytes), "mimeType": mime })
         }
-        Data::Bytes(bytes) => {
+        AttachmentData::Bytes(bytes) => {
             let (uri, blob) = (format!("attachment:{name}"), STANDARD.encode(bytes));
             json!({ "type": "resource", "resource": { "uri": uri, "blob": blob, "mimeType": mime } })
         }
@@ -143,7 +145,7 @@ fn mcp(attachment: &Attachment) -> Value {
 }
 
 /// Bytes as an address that holds them.
-fn inline(mime: &str, bytes: &[u8]) -> String {
+fn data_url(mime: &str, bytes: &[u8]) -> String {
     format!("data:{mime};base64,{}", STANDARD.encode(bytes))
 }
 
@@ -155,9 +157,9 @@ mod tests {
     fn output() -> Output {
         Output::text("see")
             .attach(Attachment::bytes("image/png", vec![1]))
-            .attach(Attachment::bytes("application/pdf", vec![2]).named("a.pdf"))
+            .attach(Attachment::bytes("application/pdf", vec![2]).with_name("a.pdf"))
             .attach(Attachment::uri("image/png", "https://example.com/b.png"))
-            .attach(Attachment::bytes("application/zip", vec![3, 4]).named("c.zip"))
+            .attach(Attachment::bytes("application/zip", vec![3, 4]).with_name("c.zip"))
     }
 
     // F8: a result is serialised into the parts of each provider.
@@ -212,9 +214,9 @@ mod tests {
             (Dialect::Mcp, &mcp),
             (Dialect::ToolsJson, &mcp),
         ] {
-            assert_eq!(json!(content(&output(), dialect)), *expected, "{dialect}");
+            assert_eq!(json!(content_parts(&output(), dialect)), *expected, "{dialect}");
         }
-        let portable = content(&output(), Dialect::Portable);
+        let portable = content_parts(&output(), Dialect::Portable);
         assert!(portable.iter().all(|part| part["type"] == "text"), "{portable:?}");
         assert_eq!(portable[3]["text"], format!("[attachment without a name, image/png: {link}]"));
     }
@@ -222,9 +224,9 @@ mod tests {
     #[test]
     fn there_is_a_part_even_when_there_is_nothing_to_say() {
         for dialect in Dialect::ALL {
-            assert_eq!(content(&Output::text(""), dialect).len(), 1, "{dialect}");
+            assert_eq!(content_parts(&Output::text(""), dialect).len(), 1, "{dialect}");
             let dot = Output::text("").attach(Attachment::bytes("image/png", vec![1]));
-            assert_eq!(content(&dot, dialect).len(), 1, "{dialect}");
+            assert_eq!(content_parts(&dot, dialect).len(), 1, "{dialect}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rewrite::{self, Loss, Subset};
+use super::rewrite::{self, RewriteLoss, SchemaSubset};
 use crate::schema::FORMATS;
 use crate::tool::Definition;
 
 /// The documented subset of JSON Schema. A list of types is in it, but is refused beside
 /// `array` by models in use, so there is a branch for each.
-const SUBSET: Subset = Subset {
+const GEMINI_SUBSET: SchemaSubset = SchemaSubset {
     keywords: &["enum", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"],
     formats: &FORMATS,
     references: true,
@@ -16,14 +16,14 @@ const SUBSET: Subset = Subset {
     strict: false,
 };
 
-pub(super) fn tool(definition: &Definition) -> Value {
+pub(super) fn encode_tool(definition: &Definition) -> Value {
     json!({
         "name": definition.name,
         "description": definition.description,
-        "parametersJsonSchema": parameters(definition).0,
+        "parametersJsonSchema": encode_parameters(definition).0,
     })
 }
 
-pub(super) fn parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
-    rewrite::fit(&definition.parameters, &SUBSET)
+pub(super) fn encode_parameters(definition: &Definition) -> (Map<String, Value>, Vec<RewriteLoss>) {
+    rewrite::rewrite_schema(&definition.parameters, &GEMINI_SUBSET)
 }

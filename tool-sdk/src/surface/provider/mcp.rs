@@ -12,20 +12,20 @@ use crate::tool::{Definition, Icon};
 
 /// The result of `tools/list`.
 #[derive(Serialize)]
-pub(super) struct List<'a> {
-    tools: Vec<Tool<'a>>,
+pub(super) struct ListToolsResult<'a> {
+    tools: Vec<ListedTool<'a>>,
 }
 
-impl<'a> List<'a> {
-    pub(super) fn of(definitions: impl Iterator<Item = &'a Definition>) -> Self {
-        Self { tools: definitions.map(Tool::of).collect() }
+impl<'a> ListToolsResult<'a> {
+    pub(super) fn from_definitions(definitions: impl Iterator<Item = &'a Definition>) -> Self {
+        Self { tools: definitions.map(ListedTool::from_definition).collect() }
     }
 }
 
 /// A tool, which lends all that it can from the definition.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Tool<'a> {
+pub(super) struct ListedTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
@@ -33,20 +33,20 @@ pub(super) struct Tool<'a> {
     input_schema: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Cow<'a, RawValue>>,
-    annotations: Annotations<'a>,
+    annotations: ToolAnnotations<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     icons: &'a [Icon],
 }
 
-impl<'a> Tool<'a> {
-    pub(super) fn of(definition: &'a Definition) -> Self {
+impl<'a> ListedTool<'a> {
+    pub(super) fn from_definition(definition: &'a Definition) -> Self {
         Self {
             name: definition.name.as_str(),
             title: definition.title.as_deref().or(definition.display.name.as_deref()),
             description: &definition.description,
             input_schema: definition.parameters.as_raw(),
             output_schema: definition.output.as_ref().map(output_schema),
-            annotations: Annotations::of(definition),
+            annotations: ToolAnnotations::from_definition(definition),
             icons: &definition.display.icons,
         }
     }
@@ -55,7 +55,7 @@ impl<'a> Tool<'a> {
 /// What the risk says, as hints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Annotations<'a> {
+struct ToolAnnotations<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     read_only_hint: bool,
@@ -64,11 +64,11 @@ struct Annotations<'a> {
     open_world_hint: bool,
 }
 
-impl<'a> Annotations<'a> {
+impl<'a> ToolAnnotations<'a> {
     /// A tool that only looks destroys nothing and may be repeated. Of the others, those
     /// destroy that say so, and all that execute: what an unclassified tool does is not
     /// known.
-    fn of(definition: &'a Definition) -> Self {
+    fn from_definition(definition: &'a Definition) -> Self {
         let risk = definition.risk;
         let read = risk.is_read_only();
         Self {
@@ -90,7 +90,7 @@ fn output_schema(output: &Schema) -> Cow<'_, RawValue> {
     let mut result = output.as_map().clone();
     let defs = result.shift_remove("$defs");
     // What led to the root leads to the wrapped schema now.
-    redirect(&mut result);
+    rebase_references(&mut result);
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());
     root.insert("properties".to_owned(), json!({ "result": result }));
@@ -99,7 +99,7 @@ fn output_schema(output: &Schema) -> Cow<'_, RawValue> {
     if let Some(Value::Object(mut defs)) = defs {
         for schema in defs.values_mut() {
             if let Value::Object(schema) = schema {
-                redirect(schema);
+                rebase_references(schema);
             }
         }
         root.insert("$defs".to_owned(), Value::Object(defs));
@@ -112,16 +112,16 @@ pub(super) fn is_wrapped(output: &Schema) -> bool {
     output.as_map().get("type").is_none_or(|ty| ty != "object")
 }
 
-fn redirect(schema: &mut Map<String, Value>) {
+fn rebase_references(schema: &mut Map<String, Value>) {
     if let Some(Value::String(reference)) = schema.get_mut("$ref")
         && !reference.starts_with("#/$defs/")
         && let Some(rest) = reference.strip_prefix('#')
     {
         *reference = format!("#/properties/result{rest}");
     }
-    walk::each_mut(schema, &mut |_, inner| {
+    walk::for_each_subschema_mut(schema, &mut |_, inner| {
         if let Value::Object(inner) = inner {
-            redirect(inner);
+            rebase_references(inner);
         }
     });
 }
@@ -135,7 +135,7 @@ mod tests {
     fn with(risk: Risk) -> Value {
         let name = ToolName::from_static("t");
         let tool = Definition::new(name, "T.", Schema::default()).risk(risk);
-        json!(Annotations::of(&tool))
+        json!(ToolAnnotations::from_definition(&tool))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tools as providers of models and other programs take them: pure functions to JSON.
 //!
-//! A [`Dialect`] names a format, [`tool`] and [`tools`] write it, [`lint`] says what it
+//! A [`Dialect`] names a format, [`encode_tool`] and [`encode_tools`] write it, [`lint`] says what it
 //! cannot express and what to change. The same definitions are the same bytes every time,
 //! in the declared order.
 //!
@@ -8,17 +8,17 @@
 //! the schema, the description says the rest in words and the tool still checks it.
 
 mod anthropic;
+mod common_subset;
 mod content;
 mod gemini;
+mod keyword_descriptions;
 mod lint;
 mod mcp;
 mod openai;
-mod portable;
 mod rewrite;
+mod text_tool_calls;
 mod tools_json;
 mod unions;
-mod words;
-mod written;
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,11 +27,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use self::content::content;
-pub use self::lint::{Finding, lint, lint_all};
-pub use self::written::calls_in;
+pub use self::content::content_parts;
+pub use self::lint::{LintFinding, lint, lint_all};
+pub use self::text_tool_calls::parse_text_calls;
 use crate::tool::Definition;
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// A format in which tools are told to others.
 ///
@@ -48,7 +48,7 @@ use crate::toolset::View;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a program that writes all formats wants to know")]
 pub enum Dialect {
-    /// `tools/list` of the Model Context Protocol.
+    /// `encode_tools/list` of the Model Context Protocol.
     Mcp,
     /// OpenAI functions.
     OpenAi,
@@ -139,23 +139,26 @@ pub struct UnknownDialect {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn tool(definition: &Definition, dialect: Dialect) -> Value {
+pub fn encode_tool(definition: &Definition, dialect: Dialect) -> Value {
     match dialect {
         Dialect::Mcp => mcp_tool(definition),
-        Dialect::OpenAi | Dialect::OpenRouter => openai::tool(definition),
-        Dialect::OpenAiStrict => openai::strict_tool(definition),
-        Dialect::Anthropic => anthropic::tool(definition),
-        Dialect::Gemini => gemini::tool(definition),
-        Dialect::Portable => portable::tool(definition),
-        Dialect::ToolsJson => tools_json::tool(definition),
+        Dialect::OpenAi | Dialect::OpenRouter => openai::encode_tool(definition),
+        Dialect::OpenAiStrict => openai::encode_strict_tool(definition),
+        Dialect::Anthropic => anthropic::encode_tool(definition),
+        Dialect::Gemini => gemini::encode_tool(definition),
+        Dialect::Portable => common_subset::encode_tool(definition),
+        Dialect::ToolsJson => tools_json::encode_tool(definition),
     }
 }
 
 /// All tools in `dialect`, as the whole document that it asks for, in the given order.
 #[must_use]
-pub fn tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>, dialect: Dialect) -> Value {
+pub fn encode_tools<'a>(
+    definitions: impl IntoIterator<Item = &'a Definition>,
+    dialect: Dialect,
+) -> Value {
     let list: Vec<Value> =
-        definitions.into_iter().map(|definition| tool(definition, dialect)).collect();
+        definitions.into_iter().map(|definition| encode_tool(definition, dialect)).collect();
     match dialect {
         Dialect::Mcp => json!({ "tools": list }),
         Dialect::ToolsJson => json!({ "version": 1, "tools": list }),
@@ -176,25 +179,29 @@ pub fn tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>, dialect:
 /// # Ok::<(), tool_sdk::RegistryError>(())
 /// ```
 #[must_use]
-pub fn listing(view: &View, dialect: Dialect) -> Arc<str> {
+pub fn encode_listing(view: &ToolsetView, dialect: Dialect) -> Arc<str> {
     match dialect {
         Dialect::Mcp => mcp_listing(view),
-        _ => view.text(dialect as usize, |view| json_text(&tools(view.definitions(), dialect))),
+        _ => view.cached_text(dialect as usize, |view| {
+            to_json_text(&encode_tools(view.definitions(), dialect))
+        }),
     }
 }
 
-/// [`listing`] in one dialect, for a server that needs no code for the others.
-pub(in crate::surface) fn mcp_listing(view: &View) -> Arc<str> {
-    view.text(Dialect::Mcp as usize, |view| json_text(&mcp::List::of(view.definitions())))
+/// [`encode_listing`] in one dialect, for a server that needs no code for the others.
+pub(in crate::surface) fn mcp_listing(view: &ToolsetView) -> Arc<str> {
+    view.cached_text(Dialect::Mcp as usize, |view| {
+        to_json_text(&mcp::ListToolsResult::from_definitions(view.definitions()))
+    })
 }
 
-/// [`tool`] in the same dialect.
+/// [`encode_tool`] in the same dialect.
 pub(in crate::surface) fn mcp_tool(definition: &Definition) -> Value {
-    json!(mcp::Tool::of(definition))
+    json!(mcp::ListedTool::from_definition(definition))
 }
 
 /// What is written this way has only texts as keys, so that nothing can go wrong.
-fn json_text(document: &impl Serialize) -> String {
+fn to_json_text(document: &impl Serialize) -> String {
     serde_json::to_string(document).unwrap_or_default()
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rewrite::{self, Loss, Subset};
+use super::rewrite::{self, RewriteLoss, SchemaSubset};
 use super::unions;
 use crate::schema::walk;
 use crate::tool::Definition;
 
 /// What Structured Outputs accept; see "Supported schemas" in OpenAI's documentation.
-const STRICT: Subset = Subset {
+const STRICT_SUBSET: SchemaSubset = SchemaSubset {
     keywords: &[
         "const",
         "enum",
@@ -38,51 +38,53 @@ const STRICT: Subset = Subset {
 };
 
 /// A function without strict mode.
-pub(super) fn tool(definition: &Definition) -> Value {
+pub(super) fn encode_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
         "function": {
             "name": definition.name,
             "description": definition.description,
-            "parameters": parameters(definition).0,
+            "parameters": encode_parameters(definition).0,
         },
     })
 }
 
 /// A function in strict mode.
-pub(super) fn strict_tool(definition: &Definition) -> Value {
+pub(super) fn encode_strict_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
         "function": {
             "name": definition.name,
             "description": definition.description,
             "strict": true,
-            "parameters": strict_parameters(definition).0,
+            "parameters": encode_strict_parameters(definition).0,
         },
     })
 }
 
-pub(super) fn parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+pub(super) fn encode_parameters(definition: &Definition) -> (Map<String, Value>, Vec<RewriteLoss>) {
     let mut losses = Vec::new();
-    let flat = unions::flat_root(definition.parameters.as_map(), &mut losses);
+    let flat = unions::flatten_root(definition.parameters.as_map(), &mut losses);
     let mut schema = flat.into_owned();
     schema.entry("properties").or_insert_with(|| json!({}));
-    items(&mut schema);
+    add_missing_items(&mut schema);
     (schema, losses)
 }
 
-pub(super) fn strict_parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
-    rewrite::fit(&definition.parameters, &STRICT)
+pub(super) fn encode_strict_parameters(
+    definition: &Definition,
+) -> (Map<String, Value>, Vec<RewriteLoss>) {
+    rewrite::rewrite_schema(&definition.parameters, &STRICT_SUBSET)
 }
 
 /// A list must say what its items are, also when they may be anything.
-fn items(schema: &mut Map<String, Value>) {
+fn add_missing_items(schema: &mut Map<String, Value>) {
     if walk::is_type(schema, "array") {
         schema.entry("items").or_insert_with(|| json!({}));
     }
-    walk::each_mut(schema, &mut |_, inner| {
+    walk::for_each_subschema_mut(schema, &mut |_, inner| {
         if let Value::Object(inner) = inner {
-            items(inner);
+            add_missing_items(inner);
         }
     });
 }

@@ -23,7 +23,7 @@ fn with(x: Value) -> Definition {
 }
 
 fn parameters(definition: &Definition, dialect: Dialect) -> Value {
-    let tool = tool(definition, dialect);
+    let tool = encode_tool(definition, dialect);
     let at = match dialect {
         Dialect::Mcp => "/inputSchema",
         Dialect::OpenAi | Dialect::OpenRouter | Dialect::OpenAiStrict => "/function/parameters",
@@ -69,7 +69,7 @@ fn every_document_has_the_shape_of_its_format() {
     definition.risk = Risk::new(RiskClass::Read);
     definition.title = Some("Do it".into());
     let schema = definition.parameters.to_value();
-    let of = |dialect| tools([&definition], dialect);
+    let of = |dialect| encode_tools([&definition], dialect);
     assert_eq!(
         of(Dialect::Mcp).to_string(),
         json!({ "tools": [{
@@ -124,7 +124,7 @@ fn tools_json_holds_the_whole_definition() {
     Arc::make_mut(&mut definition.display).primary = Some("x".to_owned());
     definition.timeout = Some(std::time::Duration::from_secs(3));
     definition.examples = vec![r#"{"x": "a"}"#.into()];
-    let document = tools([&definition], Dialect::ToolsJson);
+    let document = encode_tools([&definition], Dialect::ToolsJson);
     assert_eq!(document["version"], 1);
     let tool = &document["tools"][0];
     assert!(tool.get("place").is_none() && tool.get("flags").is_none());
@@ -480,7 +480,7 @@ fn a_broken_schema_is_a_finding_and_no_panic() {
     let broken = Definition::new(ToolName::from_static("t"), "Does it.", schema);
     for dialect in Dialect::ALL {
         assert!(lint(&broken, dialect).len() >= 4, "{dialect}");
-        assert!(tool(&broken, dialect).is_object());
+        assert!(encode_tool(&broken, dialect).is_object());
     }
     assert!(!describe_tools([&broken]).is_empty());
 }

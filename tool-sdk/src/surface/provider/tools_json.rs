@@ -6,7 +6,7 @@ use crate::tool::Definition;
 
 /// Everything that a definition says, except where it is written: that would change with
 /// every line above it.
-pub(super) fn tool(definition: &Definition) -> Value {
+pub(super) fn encode_tool(definition: &Definition) -> Value {
     let mut tool = match serde_json::to_value(definition) {
         Ok(Value::Object(tool)) => tool,
         // A definition is plain data, which always can be written.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::rewrite::Loss;
-use super::words;
-use crate::schema::{order, walk};
+use super::keyword_descriptions;
+use super::rewrite::RewriteLoss;
+use crate::schema::{sort_keywords, walk};
 
 /// How far schemas that name each other are followed.
 const MAX_DEPTH: usize = 8;
@@ -18,43 +18,43 @@ const MAX_FORMS: usize = 200;
 ///
 /// The object takes everything that one of the forms takes; which belong together is said
 /// in words, and checked when the call is decoded.
-pub(super) fn flat_root<'a>(
+pub(super) fn flatten_root<'a>(
     root: &'a Map<String, Value>,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<RewriteLoss>,
 ) -> Cow<'a, Map<String, Value>> {
     if !["allOf", "anyOf", "oneOf"].iter().any(|keyword| root.contains_key(*keyword)) {
         return Cow::Borrowed(root);
     }
     let mut left = MAX_FORMS;
-    let mut flat = flat(root, root, "", (0, &mut left), losses);
+    let mut flat = flatten_schema(root, root, "", (0, &mut left), losses);
     flat.entry("properties").or_insert_with(|| json!({}));
-    order(&mut flat);
+    sort_keywords(&mut flat);
     Cow::Owned(flat)
 }
 
 /// Makes a union beside properties into one object: such a union speaks of the rest of the
 /// same object, which closed branches could not.
-pub(super) fn flatten_beside(
+pub(super) fn flatten_union(
     schema: &mut Map<String, Value>,
     root: &Map<String, Value>,
     path: &str,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<RewriteLoss>,
 ) {
     let union = schema.contains_key("anyOf") || schema.contains_key("oneOf");
     if union
         && schema.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
     {
         let mut left = MAX_FORMS;
-        *schema = flat(schema, root, path, (0, &mut left), losses);
+        *schema = flatten_schema(schema, root, path, (0, &mut left), losses);
     }
 }
 
-fn flat(
+fn flatten_schema(
     schema: &Map<String, Value>,
     root: &Map<String, Value>,
     path: &str,
     (depth, left): (usize, &mut usize),
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<RewriteLoss>,
 ) -> Map<String, Value> {
     let mut flat = schema.clone();
     merge_all_of(&mut flat, root, path, losses);
@@ -63,7 +63,7 @@ fn flat(
         let mut forms = Vec::new();
         for branch in &branches {
             if depth == MAX_DEPTH || *left == 0 {
-                losses.push(Loss::new(
+                losses.push(RewriteLoss::new(
                     format!("{path}/{keyword}"),
                     "there are too many forms to name",
                     "take fewer, or make a tool of each",
@@ -71,42 +71,43 @@ fn flat(
                 break;
             }
             *left -= 1;
-            match resolved(branch, root) {
+            match resolve_branch(branch, root) {
                 Some(branch) if branch.get("type").is_none_or(|ty| ty == "object") => {
-                    forms.push(self::flat(&branch, root, path, (depth + 1, left), losses));
+                    forms.push(flatten_schema(&branch, root, path, (depth + 1, left), losses));
                 }
-                _ => losses.push(Loss::new(
+                _ => losses.push(RewriteLoss::new(
                     format!("{path}/{keyword}"),
                     "one of the forms is not an object",
                     "take a struct, or an enum whose variants have named fields",
                 )),
             }
         }
-        unite(&mut flat, &forms);
+        merge_forms(&mut flat, &forms);
     }
     flat
 }
 
 /// Adds everything that one of `forms` takes; only what all of them require is required.
-fn unite(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
+fn merge_forms(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
     if forms.is_empty() {
         return;
     }
-    let mut properties = take_object(flat, "properties");
+    let mut properties = take_map(flat, "properties");
     for form in forms {
         for (name, schema) in
             form.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let schema = match properties.get(name) {
-                Some(known) => either(known, schema),
+                Some(known) => union_of(known, schema),
                 None => schema.clone(),
             };
             properties.insert(name.clone(), schema);
         }
     }
-    let mut required: Vec<Value> = walk::required(flat).map(Value::from).collect();
-    for name in walk::required(&forms[0]) {
-        let by_all = forms.iter().all(|form| walk::required(form).any(|required| required == name));
+    let mut required: Vec<Value> = walk::required_names(flat).map(Value::from).collect();
+    for name in walk::required_names(&forms[0]) {
+        let by_all =
+            forms.iter().all(|form| walk::required_names(form).any(|required| required == name));
         if by_all && !required.iter().any(|known| known == name) {
             required.push(name.into());
         }
@@ -120,12 +121,15 @@ fn unite(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
         flat.insert("required".to_owned(), Value::Array(required));
     }
     flat.insert("type".to_owned(), "object".into());
-    let forms: Vec<String> = forms.iter().map(form_in_words).collect();
-    words::describe(flat, &[format!("Send one of these forms: {}.", forms.join("; or "))]);
+    let forms: Vec<String> = forms.iter().map(describe_form).collect();
+    keyword_descriptions::append_description(
+        flat,
+        &[format!("Send one of these forms: {}.", forms.join("; or "))],
+    );
 }
 
 /// What one form takes, such as "`kind` = \"circle\", `radius`".
-fn form_in_words(form: &Map<String, Value>) -> String {
+fn describe_form(form: &Map<String, Value>) -> String {
     let properties = form.get("properties").and_then(Value::as_object);
     let mut parts = Vec::new();
     for (name, schema) in properties.into_iter().flatten() {
@@ -133,7 +137,7 @@ fn form_in_words(form: &Map<String, Value>) -> String {
             Some([only]) => Some(only),
             _ => schema.get("const"),
         };
-        let optional = !walk::required(form).any(|required| required == name);
+        let optional = !walk::required_names(form).any(|required| required == name);
         parts.push(match value {
             Some(value) => format!("`{name}` = {value}"),
             None if optional => format!("`{name}` (optional)"),
@@ -141,18 +145,20 @@ fn form_in_words(form: &Map<String, Value>) -> String {
         });
     }
     let known = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
-    parts.extend(walk::required(form).filter(|name| !known(name)).map(|name| format!("`{name}`")));
+    parts.extend(
+        walk::required_names(form).filter(|name| !known(name)).map(|name| format!("`{name}`")),
+    );
     if parts.is_empty() { "nothing else".to_owned() } else { parts.join(", ") }
 }
 
 /// A schema for what one of two schemas takes.
-fn either(a: &Value, b: &Value) -> Value {
+fn union_of(a: &Value, b: &Value) -> Value {
     if a == b {
         return a.clone();
     }
-    if let (Some(mut values), Some(more)) = (choices(a), choices(b)) {
+    if let (Some(mut values), Some(more)) = (string_choices(a), string_choices(b)) {
         values.extend(
-            more.into_iter().filter(|value| !choices(a).unwrap_or_default().contains(value)),
+            more.into_iter().filter(|value| !string_choices(a).unwrap_or_default().contains(value)),
         );
         let mut schema = a.as_object().cloned().unwrap_or_default();
         schema.shift_remove("const");
@@ -171,7 +177,7 @@ fn either(a: &Value, b: &Value) -> Value {
 }
 
 /// The strings that a schema takes, when it takes only some.
-fn choices(schema: &Value) -> Option<Vec<Value>> {
+fn string_choices(schema: &Value) -> Option<Vec<Value>> {
     let values = match (schema.get("const"), schema.get("enum")) {
         (Some(value), None) => vec![value.clone()],
         (None, Some(Value::Array(values))) => values.clone(),
@@ -185,24 +191,24 @@ pub(super) fn merge_all_of(
     schema: &mut Map<String, Value>,
     root: &Map<String, Value>,
     path: &str,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<RewriteLoss>,
 ) {
     for _ in 0..MAX_DEPTH {
         let Some(Value::Array(branches)) = schema.shift_remove("allOf") else { return };
         for branch in &branches {
-            if let Some(branch) = resolved(branch, root) {
-                merge(schema, &branch, path, losses);
+            if let Some(branch) = resolve_branch(branch, root) {
+                merge_schema(schema, &branch, path, losses);
             }
         }
     }
     schema.shift_remove("allOf");
 }
 
-fn merge(
+fn merge_schema(
     into: &mut Map<String, Value>,
     from: &Map<String, Value>,
     path: &str,
-    losses: &mut Vec<Loss>,
+    losses: &mut Vec<RewriteLoss>,
 ) {
     for (keyword, value) in from {
         match (keyword.as_str(), into.get_mut(keyword), value) {
@@ -220,10 +226,10 @@ fn merge(
                         None => _ = known.insert(name.clone(), schema.clone()),
                         Some(Value::Object(known)) if schema.is_object() => {
                             let more = schema.as_object().cloned().unwrap_or_default();
-                            merge(
+                            merge_schema(
                                 known,
                                 &more,
-                                &format!("{path}/{keyword}/{}", walk::escape(name)),
+                                &format!("{path}/{keyword}/{}", walk::escape_pointer_step(name)),
                                 losses,
                             );
                         }
@@ -244,7 +250,7 @@ fn merge(
                     *known = value.clone();
                 }
             }
-            _ => losses.push(Loss::new(
+            _ => losses.push(RewriteLoss::new(
                 path,
                 format_args!("`allOf` says `{keyword}` in two ways; only the first can be said"),
                 "say it once",
@@ -254,14 +260,14 @@ fn merge(
 }
 
 /// A branch as a schema of its own, behind its `$ref`.
-fn resolved<'a>(
+fn resolve_branch<'a>(
     branch: &'a Value,
     root: &'a Map<String, Value>,
 ) -> Option<Cow<'a, Map<String, Value>>> {
-    let mut branch = walk::object(branch)?;
+    let mut branch = walk::as_object_schema(branch)?;
     for _ in 0..MAX_DEPTH {
         let Some(Value::String(reference)) = branch.get("$ref") else { break };
-        let target = walk::resolve(root, reference)?;
+        let target = walk::resolve_ref(root, reference)?;
         let mut target = target.into_owned();
         for (keyword, value) in branch.iter().filter(|(keyword, _)| *keyword != "$ref") {
             target.insert(keyword.clone(), value.clone());
@@ -271,7 +277,7 @@ fn resolved<'a>(
     Some(branch)
 }
 
-fn take_object(schema: &mut Map<String, Value>, keyword: &str) -> Map<String, Value> {
+fn take_map(schema: &mut Map<String, Value>, keyword: &str) -> Map<String, Value> {
     match schema.shift_remove(keyword) {
         Some(Value::Object(map)) => map,
         _ => Map::new(),
@@ -285,7 +291,7 @@ mod tests {
     #[track_caller]
     fn check(schema: Value, expected: Value) {
         let mut losses = Vec::new();
-        let flat = flat_root(schema.as_object().unwrap(), &mut losses).into_owned();
+        let flat = flatten_root(schema.as_object().unwrap(), &mut losses).into_owned();
         assert_eq!(Value::Object(flat), expected);
         assert_eq!(losses, []);
     }

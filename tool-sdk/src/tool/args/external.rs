@@ -16,7 +16,7 @@ use super::json::Json;
 use super::node::Node;
 use crate::schema::{
     ExternalValidator, PathSegment, Schema, SchemaViolation, ViolationKind, find_external_keyword,
-    localized,
+    with_local_refs,
 };
 
 /// The part of a tool's checks that `jsonschema` makes.
@@ -33,7 +33,7 @@ impl ExternalCheck {
     /// its tool is not registered.
     pub(super) fn compile(schema: &Map<String, Value>, sensitive: &[String]) -> Option<Self> {
         find_external_keyword(schema)?;
-        let validator = ExternalValidator::new(&localized(schema)).ok()?;
+        let validator = ExternalValidator::new(&with_local_refs(schema)).ok()?;
         Some(Self { validator, sensitive: sensitive.to_vec() })
     }
 

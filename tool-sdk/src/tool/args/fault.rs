@@ -200,7 +200,7 @@ impl std::error::Error for InvalidArgs {}
 
 impl From<InvalidArgs> for ToolError {
     fn from(error: InvalidArgs) -> Self {
-        Self::worded(ErrorKind::InvalidArgs, error.0.message()).source(error)
+        Self::from_message(ErrorKind::InvalidArgs, error.0.message()).source(error)
     }
 }
 

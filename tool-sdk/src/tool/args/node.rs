@@ -12,7 +12,9 @@ use serde_json::{Map, Number, Value};
 use super::json::Json;
 #[cfg(feature = "external-schemas")]
 use crate::schema::ExternalValidator;
-use crate::schema::{faults, find_external_keyword, is_secret, localized, map_words, walk};
+use crate::schema::{
+    describe_map, faults, find_external_keyword, is_secret, walk, with_local_refs,
+};
 
 /// One schema, compiled.
 #[derive(Default)]
@@ -101,7 +103,7 @@ impl Targets {
     /// Compiles `root`, and everything that it refers to; `sensitive` are the names of arguments
     /// that must not be repeated.
     pub(super) fn compile(root: &Map<String, Value>, sensitive: &[String]) -> (Node, Self) {
-        let root = localized(root);
+        let root = with_local_refs(root);
         let mut builder = Builder::default();
         let mut node = builder.map(&root);
         let plain = builder.targets(&root);
@@ -149,7 +151,7 @@ impl Builder {
             if targets.contains_key(&reference) {
                 continue;
             }
-            let Some(target) = walk::resolve(root, &reference) else { continue };
+            let Some(target) = walk::resolve_ref(root, &reference) else { continue };
             let node = self.map(&target);
             targets.insert(reference, node);
         }
@@ -179,7 +181,7 @@ impl Builder {
         if self.built > MAX_NODES {
             return Node { never: true, ..Node::anything() };
         }
-        let words = map_words(map);
+        let words = describe_map(map);
         let mut node = Node { worded: with_article(&words), words, ..Node::anything() };
         if let Some(name) = map.get("$ref").and_then(Value::as_str) {
             self.wanted.insert(name.to_owned());
@@ -373,7 +375,7 @@ pub(super) fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
 /// Behind a function stands a type that has the last word; behind a schema from elsewhere
 /// stands nothing, and what is advertised must be enforced.
 pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
-    let root = localized(root);
+    let root = with_local_refs(root);
     if let Some(fault) = faults(&root).first() {
         let place = if fault.path().is_empty() { "root" } else { fault.path() };
         return Some(format!("{place} cannot be checked: {}", fault.problem()));
@@ -416,7 +418,7 @@ fn unchecked(map: &Map<String, Value>, pointer: &str) -> Option<String> {
         }
     }
     let mut found = None;
-    walk::each(map, &mut |_, step, inner| {
+    walk::for_each_subschema(map, &mut |_, step, inner| {
         if let (None, Value::Object(inner)) = (&found, inner) {
             found = unchecked(inner, &format!("{pointer}{step}"));
         }

@@ -6,11 +6,11 @@ use super::fault::{Faults, Place};
 use super::json::Json;
 use super::lenient::without_nulls;
 use super::node::{Builder, Node, Targets};
-use crate::schema::{find_external_keyword, localized, walk};
+use crate::schema::{find_external_keyword, walk, with_local_refs};
 
 /// Each place where it does not, with what is wrong there.
 pub(crate) fn unkept(root: &Map<String, Value>) -> Vec<String> {
-    let root = localized(root);
+    let root = with_local_refs(root);
     let (_, targets) = Targets::compile(&root, &[]);
     let mut found = Vec::new();
     within(&root, "", &targets, &mut found);
@@ -22,7 +22,7 @@ fn within(schema: &Map<String, Value>, path: &str, targets: &Targets, found: &mu
     if find_external_keyword(schema).is_none() {
         check_own_values(schema, path, targets, found);
     }
-    walk::each(schema, &mut |_, step, inner| {
+    walk::for_each_subschema(schema, &mut |_, step, inner| {
         if let Value::Object(inner) = inner {
             within(inner, &format!("{path}{step}"), targets, found);
         }
@@ -36,11 +36,11 @@ fn check_own_values(
     targets: &Targets,
     found: &mut Vec<String>,
 ) {
-    if let Some(default) = walk::get(schema, "default") {
+    if let Some(default) = walk::get_keyword(schema, "default") {
         let first = faults(schema, "default", default, targets).first_message().map(str::to_owned);
         found.extend(first.map(|fault| format!("{path} is wrong: {fault}")));
     }
-    if let Some(Value::Array(values)) = walk::get(schema, "enum")
+    if let Some(Value::Array(values)) = walk::get_keyword(schema, "enum")
         && !values.is_empty()
         && values.iter().all(|value| !faults(schema, "enum", value, targets).is_empty())
     {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
-use crate::schema::{self, Property, Schema, contradictions};
+use crate::schema::{self, Schema, SchemaProperty, find_contradictions};
 use crate::tool::args::{Checks, unkept, unsupported};
 use crate::tool::{Definition, Display, Flags, Source, paths};
 
@@ -68,7 +68,7 @@ impl Table {
     pub(super) fn default_of(&self, name: &str) -> Option<Value> {
         match self.param(name) {
             Some(param) => param.default.and_then(|default| default.value()),
-            None => self.definition().parameters.default_of(name).cloned(),
+            None => self.definition().parameters.property_default(name).cloned(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Table {
         let root = schema.as_map();
         let what = unsupported(root)
             .or_else(|| {
-                contradictions(root)
+                find_contradictions(root)
                     .first()
                     .map(|it| format!("{} is wrong: {}", it.path(), it.problem()))
             })
@@ -110,8 +110,8 @@ impl Table {
 
 fn define(spec: &ToolSpec) -> Definition {
     let parameters = match &spec.args {
-        ArgsSpec::Params(params) => schema::object(params.iter().map(property)),
-        ArgsSpec::Struct(ty) => Schema::of_arguments(ty.schema),
+        ArgsSpec::Params(params) => schema::object_schema(params.iter().map(property)),
+        ArgsSpec::Struct(ty) => Schema::from_input_fn(ty.schema),
     };
     let mut definition =
         Definition::new(ToolName::from_static(spec.name), spec.description, parameters);
@@ -119,11 +119,11 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.aliases = options.aliases.iter().map(|name| ToolName::from_static(name)).collect();
     definition.title = options.title.map(Into::into);
     definition.category = options.category.map(Into::into);
-    definition.output = (spec.output)().map(Schema::of_output);
+    definition.output = (spec.output)().map(Schema::from_output_fn);
     definition.risk = spec.risk;
     definition.permission = options.permission.map(Into::into);
     let mut display = display(spec);
-    display.sensitive.extend(definition.parameters.secrets());
+    display.sensitive.extend(definition.parameters.secret_parameters());
     if let ArgsSpec::Struct(_) = spec.args {
         display.primary.iter_mut().chain(&mut display.show).for_each(|name| {
             if let Some(told) = in_json(name, &definition.parameters) {
@@ -176,12 +176,14 @@ fn in_json(name: &str, parameters: &Schema) -> Option<String> {
 
 /// The schema of all parameters, also of those that models are not told about.
 pub(crate) fn all_params(params: &[ParamSpec]) -> Schema {
-    schema::object(params.iter().map(|param| Property { hidden: false, ..property(param) }))
+    schema::object_schema(
+        params.iter().map(|param| SchemaProperty { hidden: false, ..property(param) }),
+    )
 }
 
-fn property(param: &ParamSpec) -> Property<'_> {
+fn property(param: &ParamSpec) -> SchemaProperty<'_> {
     let default = param.default.and_then(|default| default.value());
-    let mut property = Property {
+    let mut property = SchemaProperty {
         name: param.name,
         schema: param.ty.schema,
         description: param.description,
@@ -191,7 +193,7 @@ fn property(param: &ParamSpec) -> Property<'_> {
         keywords: keywords(param),
     };
     if let Some((min, max)) = param.options.length {
-        property.length(min, max);
+        property.set_length(min, max);
     }
     property
 }

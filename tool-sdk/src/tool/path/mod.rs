@@ -24,7 +24,7 @@ pub(super) use self::decoded::decoding;
 use super::Shown;
 use super::shown::ViaPlace;
 use crate::error::ToolError;
-use crate::workspace::{Located, Snapshot, Workspace};
+use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 
 /// A path that a model sends.
 ///
@@ -78,9 +78,9 @@ struct Sent {
 /// Where a path leads.
 struct Places {
     /// As it was sent; `None` when that is outside of the workspace.
-    asked: Option<Located>,
+    asked: Option<ResolvedPath>,
     /// Without links.
-    real: Located,
+    real: ResolvedPath,
 }
 
 impl WorkspacePath {
@@ -95,10 +95,10 @@ impl WorkspacePath {
     ///
     /// # Errors
     ///
-    /// Fails like [`Workspace::resolve`] and [`Located::real`], and with `conflict` when the
+    /// Fails like [`Workspace::resolve`] and [`Located::canonicalize`], and with `conflict` when the
     /// path meant nothing while the call was judged.
-    pub fn locate(&self, workspace: &Workspace) -> Result<Located, ToolError> {
-        let now = || workspace.resolve(&self.0.text)?.real();
+    pub fn locate(&self, workspace: &Workspace) -> Result<ResolvedPath, ToolError> {
+        let now = || workspace.resolve(&self.0.text)?.canonicalize();
         match self.0.judged.get() {
             None => now(),
             Some(Some(places)) => Ok(places.real.clone()),
@@ -115,8 +115,8 @@ impl WorkspacePath {
     /// that it leads to is not done to the link.
     #[must_use]
     pub fn is_link(&self, workspace: &Workspace) -> bool {
-        match workspace.find(&self.0.text) {
-            Ok(Some(place)) => place.is_link(),
+        match workspace.try_resolve(&self.0.text) {
+            Ok(Some(place)) => place.is_symlink(),
             Ok(None) => workspace.is_link_outside(&self.0.text),
             Err(_) => false,
         }
@@ -142,7 +142,7 @@ impl WorkspacePath {
     /// was sent, where nobody judged it or it leads nowhere.
     fn place(&self) -> String {
         match self.0.judged.get() {
-            Some(Some(places)) => places.real.absolute().to_string_lossy().into_owned(),
+            Some(Some(places)) => places.real.absolute_path().to_string_lossy().into_owned(),
             _ => self.0.text.clone(),
         }
     }
@@ -150,11 +150,11 @@ impl WorkspacePath {
     /// The path from the top of the file system, with its links; `None` when it leads nowhere.
     #[cfg(feature = "hooks")]
     pub(super) fn absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
-        let place = match workspace.find(&self.0.text).ok()? {
+        let place = match workspace.try_resolve(&self.0.text).ok()? {
             Some(inside) => inside,
-            None => workspace.outside(&self.0.text).ok()?,
+            None => workspace.resolve_outside(&self.0.text).ok()?,
         };
-        Some(place.absolute())
+        Some(place.absolute_path())
     }
 }
 

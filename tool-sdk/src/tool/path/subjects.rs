@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::tool::Subject;
-use crate::workspace::{Located, Workspace};
+use crate::workspace::{ResolvedPath, Workspace};
 
 impl WorkspacePath {
     /// What a call touches that reads the path.
@@ -54,27 +54,27 @@ impl WorkspacePath {
 
     fn places(&self, cx: &Context) -> Result<Places, ToolError> {
         let workspace = cx.state::<Workspace>()?;
-        let asked = workspace.find(&self.0.text)?;
+        let asked = workspace.try_resolve(&self.0.text)?;
         let real = match &asked {
-            Some(asked) => asked.real()?,
-            None => workspace.outside(&self.0.text)?,
+            Some(asked) => asked.canonicalize()?,
+            None => workspace.resolve_outside(&self.0.text)?,
         };
         Ok(Places { asked, real })
     }
 
     /// The place of the link that the path is itself, wherever it leads.
     fn place_of_link(&self, cx: &Context) -> Option<Places> {
-        let asked = cx.state::<Workspace>().ok()?.find(&self.0.text).ok()??;
-        let real = asked.parent()?.real().ok()?.join(asked.file_name()?);
-        real.is_link().then_some(Places { asked: Some(asked), real })
+        let asked = cx.state::<Workspace>().ok()?.try_resolve(&self.0.text).ok()??;
+        let real = asked.parent()?.canonicalize().ok()?.join(asked.file_name()?);
+        real.is_symlink().then_some(Places { asked: Some(asked), real })
     }
 
     fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {
-        let path = |place: &Located| {
-            Subject::path(place.spelling(), place.absolute()).sent_as(&self.0.text)
+        let path = |place: &ResolvedPath| {
+            Subject::path(place.rule_path(), place.absolute_path()).sent_as(&self.0.text)
         };
         // Most paths lead where they say.
-        let elsewhere = asked.as_ref().filter(|asked| !asked.is_at(real));
+        let elsewhere = asked.as_ref().filter(|asked| !asked.is_same_path(real));
         let target = path(real);
         let sent = match asked {
             Some(_) => elsewhere.map(path),

@@ -55,7 +55,7 @@ fn a_path_is_one_subject_in_plain_form() {
         let subjects = path.written(&cx);
         assert_eq!(said(&subjects), ["-:src/a"], "{text}");
         let place = path.locate(&workspace).unwrap();
-        assert_eq!(subjects[0].absolute(), Some(&*place.absolute()), "{text}");
+        assert_eq!(subjects[0].absolute(), Some(&*place.absolute_path()), "{text}");
     }
     assert_eq!(
         said(&WorkspacePath::from("src/../src/new").written(&cx)),
@@ -84,7 +84,7 @@ proptest! {
         let [plain, winding] = [plain, winding].map(|text| {
             let path = WorkspacePath::from(text);
             let subjects = if writes { path.written(&cx) } else { path.read(&cx) };
-            let place = path.locate(&workspace).map(|place| place.absolute());
+            let place = path.locate(&workspace).map(|place| place.absolute_path());
             let judged = place.is_ok().then_some(subjects);
             (judged, place.map_err(|error| error.kind()))
         });

@@ -17,32 +17,32 @@ use super::FolderEntry;
 use crate::workspace::FileKind;
 
 /// The buffer size for one `getdents` call.
-const ROOM: usize = 32 * 1024;
+const ENTRY_BUFFER_BYTES: usize = 32 * 1024;
 
-pub(super) struct Handle {
+pub(super) struct FolderHandle {
     fd: OwnedFd,
     /// The device on which all entries must be, if the walk stays on one file system.
-    only: Option<u64>,
+    required_device: Option<u64>,
 }
 
 /// A shared handle of the parent folder of an entry.
 #[derive(Clone)]
-pub(super) struct Holder(Arc<Handle>);
+pub(super) struct ParentFolder(Arc<FolderHandle>);
 
-impl Handle {
-    pub(super) fn of(dir: Dir, one_device: bool) -> io::Result<Self> {
+impl FolderHandle {
+    pub(super) fn from_dir(dir: Dir, one_device: bool) -> io::Result<Self> {
         // cap-std may have opened the handle with `O_PATH`, so it is reopened for reading.
-        let fd = openat(dir, ".", FOLDER, Mode::empty())?;
+        let fd = openat(dir, ".", FOLDER_FLAGS, Mode::empty())?;
         if !one_device {
-            return Ok(Self { fd, only: None });
+            return Ok(Self { fd, required_device: None });
         }
         let (fd, device) = with_device(fd)?;
-        Ok(Self { fd, only: Some(device) })
+        Ok(Self { fd, required_device: Some(device) })
     }
 
     pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {
         let folder = Arc::new(self);
-        let mut room = Vec::with_capacity(ROOM);
+        let mut room = Vec::with_capacity(ENTRY_BUFFER_BYTES);
         let mut entries = Vec::new();
         let mut found = RawDir::new(&folder.fd, room.spare_capacity_mut());
         while let Some(entry) = found.next() {
@@ -60,34 +60,36 @@ impl Handle {
                 known => known,
             };
             let name = OsStr::from_bytes(name.to_bytes()).to_owned();
-            let holder = Holder(Arc::clone(&folder));
-            entries.push(FolderEntry { name, kind: kind_of(kind), holder });
+            let holder = ParentFolder(Arc::clone(&folder));
+            entries.push(FolderEntry { name, kind: file_kind(kind), parent: holder });
         }
         Ok(entries)
     }
 }
 
 /// Open a folder for reading, without following a link.
-const FOLDER: OFlags =
+const FOLDER_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Open a file for reading, without following a link or blocking on a pipe.
-const FILE: OFlags =
+const FILE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-impl Holder {
+impl ParentFolder {
     pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
-        Ok(openat(&self.0.fd, name, FILE, Mode::empty())?.into())
+        Ok(openat(&self.0.fd, name, FILE_FLAGS, Mode::empty())?.into())
     }
 
-    pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<Handle> {
-        let fd = openat(&self.0.fd, name, FOLDER, Mode::empty())?;
-        let Some(only) = self.0.only else { return Ok(Handle { fd, only: None }) };
+    pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<FolderHandle> {
+        let fd = openat(&self.0.fd, name, FOLDER_FLAGS, Mode::empty())?;
+        let Some(only) = self.0.required_device else {
+            return Ok(FolderHandle { fd, required_device: None });
+        };
         let (fd, device) = with_device(fd)?;
         if device != only {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
-        Ok(Handle { fd, only: Some(only) })
+        Ok(FolderHandle { fd, required_device: Some(only) })
     }
 
     pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {
@@ -104,7 +106,7 @@ fn with_device(fd: OwnedFd) -> io::Result<(OwnedFd, u64)> {
     Ok((file.into(), device))
 }
 
-fn kind_of(kind: FileType) -> FileKind {
+fn file_kind(kind: FileType) -> FileKind {
     match kind {
         FileType::RegularFile => FileKind::File,
         FileType::Directory => FileKind::Directory,

@@ -18,8 +18,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::time::SystemTime;
 
-use self::handle::{Handle, Holder};
-use super::{FileKind, Located};
+use self::handle::{FolderHandle, ParentFolder};
+use super::{FileKind, ResolvedPath};
 use crate::error::ToolError;
 
 /// An open folder of a [`Workspace`](super::Workspace).
@@ -39,34 +39,34 @@ use crate::error::ToolError;
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Folder(Handle);
+pub struct OpenFolder(FolderHandle);
 
 /// An entry of an [`OpenFolder`]. The folder stays open as long as one of its entries exists.
 pub struct FolderEntry {
     name: OsString,
     kind: FileKind,
-    holder: Holder,
+    parent: ParentFolder,
 }
 
-impl Located {
+impl ResolvedPath {
     /// Opens a folder.
     ///
     /// # Errors
     ///
     /// Fails with `not_found` when it does not exist, with `failed` when it is not a folder, and
     /// with `denied` when it may not be read or a link leads outside of the workspace.
-    pub fn open_folder(&self) -> Result<Folder, ToolError> {
+    pub fn open_folder(&self) -> Result<OpenFolder, ToolError> {
         // The handle of a removed folder still opens, and reads as empty.
-        if self.root().is_gone() {
-            return Err(self.gone());
+        if self.root().is_removed() {
+            return Err(self.root_removed_error());
         }
-        let one_device = self.workspace.0.one_device;
-        let opened = self.open_dir().and_then(|dir| Handle::of(dir, one_device));
-        opened.map(Folder).map_err(|error| self.no_folder(error))
+        let one_device = self.workspace.0.same_file_system;
+        let opened = self.open_dir().and_then(|dir| FolderHandle::from_dir(dir, one_device));
+        opened.map(OpenFolder).map_err(|error| self.open_folder_error(error))
     }
 }
 
-impl Folder {
+impl OpenFolder {
     /// Reads the entries of the folder, in no particular order.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl FolderEntry {
     /// Returns the time of the last modification. Symbolic links are not followed.
     #[must_use]
     pub fn modified(&self) -> Option<SystemTime> {
-        self.holder.modified(&self.name)
+        self.parent.modified(&self.name)
     }
 
     /// Opens the entry as a regular file for reading, and returns the metadata of the open file.
@@ -102,7 +102,7 @@ impl FolderEntry {
     ///
     /// Fails when it is not a regular file any more, and when it may not be read.
     pub fn open_file(&self) -> io::Result<(File, Metadata)> {
-        let file = self.holder.open_file(&self.name)?;
+        let file = self.parent.open_file(&self.name)?;
         let metadata = file.metadata()?;
         match metadata.is_file() {
             true => Ok((file, metadata)),
@@ -118,12 +118,12 @@ impl FolderEntry {
     /// [`CrossesDevices`](io::ErrorKind::CrossesDevices) when it is on another file system than
     /// the start of the walk, and the workspace stays on the
     /// [same file system](super::Workspace::same_file_system).
-    pub fn open_folder(&self) -> io::Result<Folder> {
-        self.holder.open_folder(&self.name).map(Folder)
+    pub fn open_folder(&self) -> io::Result<OpenFolder> {
+        self.parent.open_folder(&self.name).map(OpenFolder)
     }
 }
 
-impl fmt::Debug for Folder {
+impl fmt::Debug for OpenFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Folder").finish_non_exhaustive()
     }

@@ -16,12 +16,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
+static INVISIBLE_CHARS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("the pattern is fixed")
 });
 
 /// Protected paths below any folder, with everything below them. Sorted for the binary search.
-const PLACES: &[&[&str]] = &[
+const PROTECTED_PATHS: &[&[&str]] = &[
     &[".agents"],
     &[".amazonq"],
     &[".augment"],
@@ -136,7 +136,7 @@ const PLACES: &[&[&str]] = &[
 
 /// The configuration and stored approvals of the command line. They are matched against the
 /// whole absolute path, because a root may lie inside of them.
-const OWN: &[&[&str]] = &[
+const SDK_PATHS: &[&[&str]] = &[
     &[".config", "tool-sdk"],
     &[".local", "state", "tool-sdk"],
     &["tool-sdk", "approvals"],
@@ -144,11 +144,11 @@ const OWN: &[&[&str]] = &[
 ];
 
 /// A component of each of these paths, and the index of its dash.
-const OWN_NAME: &str = "tool-sdk";
-const OWN_DASH: usize = 4;
+const SDK_NAME: &str = "tool-sdk";
+const SDK_NAME_DASH: usize = 4;
 
 /// Protected file names in any folder. Sorted for the binary search.
-const FILES: &[&str] = &[
+const PROTECTED_FILES: &[&str] = &[
     ".aider.conf.yaml",
     ".aider.conf.yml",
     ".appveyor.yml",
@@ -283,48 +283,49 @@ const FILES: &[&str] = &[
 
 /// The configuration and hooks of a bare git repository, a folder like `project.git`. The rest is
 /// not protected, because working trees are often placed there.
-const OF_REPOSITORY: &[&str] = &["config", "config.worktree", "hooks"];
+const BARE_REPOSITORY_FILES: &[&str] = &["config", "config.worktree", "hooks"];
 
 /// Suffixes of protected file names: project files of editors.
-const ENDS: &[&str] = &[".code-workspace"];
+const PROTECTED_SUFFIXES: &[&str] = &[".code-workspace"];
 
 /// How many of the last components of a root's own path are checked. A checkout deeper below a
 /// protected folder, as agents create them, is an ordinary project.
-const OF_ROOT: usize = 2;
+const ROOT_COMPONENTS: usize = 2;
 
 /// Returns whether a path is a protected file, or lies at or below a protected path. Everything
 /// in a root that lies in a protected folder is protected.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
-    let near = below_root.iter().count() + OF_ROOT;
-    let mut near: Vec<_> = absolute.iter().rev().take(near).map(folded).collect();
+    let near = below_root.iter().count() + ROOT_COMPONENTS;
+    let mut near: Vec<_> = absolute.iter().rev().take(near).map(fold_name).collect();
     near.reverse();
-    below_root.file_name().map(folded).is_some_and(|name| is_file(&name))
-        || lead_through(&near, PLACES)
-        || lead_through_repository(&near)
-        || is_own(absolute)
+    below_root.file_name().map(fold_name).is_some_and(|name| is_protected_name(&name))
+        || passes_through(&near, PROTECTED_PATHS)
+        || passes_through_bare_repository(&near)
+        || is_sdk_path(absolute)
 }
 
 /// Returns whether the path is part of the configuration of the command line.
-fn is_own(absolute: &Path) -> bool {
+fn is_sdk_path(absolute: &Path) -> bool {
     // Fast path: a byte search rules out most paths without folding their components.
     let path = absolute.as_os_str().as_encoded_bytes();
     let names_it = |dash: usize| {
-        let start = dash.checked_sub(OWN_DASH);
+        let start = dash.checked_sub(SDK_NAME_DASH);
         start
-            .and_then(|start| path.get(start..start + OWN_NAME.len()))
-            .is_some_and(|name| name.eq_ignore_ascii_case(OWN_NAME.as_bytes()))
+            .and_then(|start| path.get(start..start + SDK_NAME.len()))
+            .is_some_and(|name| name.eq_ignore_ascii_case(SDK_NAME.as_bytes()))
     };
     let may_be = !path.is_ascii() || memchr::memchr_iter(b'-', path).any(names_it);
-    may_be && lead_through(&absolute.iter().map(folded).collect::<Vec<_>>(), OWN)
+    may_be && passes_through(&absolute.iter().map(fold_name).collect::<Vec<_>>(), SDK_PATHS)
 }
 
 /// Returns whether files of this name are protected in any folder.
-fn is_file(name: &str) -> bool {
-    FILES.binary_search(&name).is_ok() || ENDS.iter().any(|end| name.ends_with(end))
+fn is_protected_name(name: &str) -> bool {
+    PROTECTED_FILES.binary_search(&name).is_ok()
+        || PROTECTED_SUFFIXES.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns whether `path` is one of `places` or lies below one, ignoring ASCII case.
-pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
+pub(super) fn is_at_or_below_any(path: &Path, places: &[PathBuf]) -> bool {
     let is_around = |place: &PathBuf| {
         let (mut names, mut expected) = (path.iter(), place.iter());
         expected.all(|expected| names.next().is_some_and(|it| it.eq_ignore_ascii_case(expected)))
@@ -333,7 +334,7 @@ pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
 }
 
 /// Returns whether the path contains the components of one of `places` in sequence.
-fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
+fn passes_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
     let begins = |rest: &[Cow<'_, str>], place: &[&str]| {
         rest.len() >= place.len() && rest.iter().zip(place).all(|(name, part)| name == part)
     };
@@ -346,16 +347,17 @@ fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
 }
 
 /// Returns whether the path leads to the configuration or hooks of a bare git repository.
-fn lead_through_repository(path: &[Cow<'_, str>]) -> bool {
-    let obeyed =
-        |pair: &[Cow<'_, str>]| pair[0].ends_with(".git") && OF_REPOSITORY.contains(&&*pair[1]);
+fn passes_through_bare_repository(path: &[Cow<'_, str>]) -> bool {
+    let obeyed = |pair: &[Cow<'_, str>]| {
+        pair[0].ends_with(".git") && BARE_REPOSITORY_FILES.contains(&&*pair[1])
+    };
     path.windows(2).any(obeyed)
 }
 
 /// Folds a name to the form of the lists: Unicode case folding without invisible characters.
 /// Some file systems ignore case, also for compatibility letters, and default-ignorable
 /// characters.
-fn folded(name: &OsStr) -> Cow<'_, str> {
+fn fold_name(name: &OsStr) -> Cow<'_, str> {
     // A name that is not UTF-8 is in no list.
     let Some(name) = name.to_str() else { return Cow::Borrowed("") };
     match name.is_ascii() {
@@ -364,6 +366,6 @@ fn folded(name: &OsStr) -> Cow<'_, str> {
         }
         true => Cow::Borrowed(name),
         // Some compatibility letters map to ASCII by their upper case only, others by their lower.
-        false => Cow::Owned(UNSEEN.replace_all(name, "").to_uppercase().to_lowercase()),
+        false => Cow::Owned(INVISIBLE_CHARS.replace_all(name, "").to_uppercase().to_lowercase()),
     }
 }

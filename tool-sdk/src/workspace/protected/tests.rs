@@ -5,14 +5,20 @@ use super::*;
 // PA7: an entry that is not case-folded or not in order would never match.
 #[test]
 fn lists_are_folded_and_sorted() {
-    let names =
-        PLACES.iter().chain(OWN).copied().flatten().chain(FILES).chain(ENDS).chain(OF_REPOSITORY);
+    let names = PROTECTED_PATHS
+        .iter()
+        .chain(SDK_PATHS)
+        .copied()
+        .flatten()
+        .chain(PROTECTED_FILES)
+        .chain(PROTECTED_SUFFIXES)
+        .chain(BARE_REPOSITORY_FILES);
     for name in names {
-        assert_eq!(folded(OsStr::new(name)), *name);
+        assert_eq!(fold_name(OsStr::new(name)), *name);
     }
-    assert!(PLACES.is_sorted() && OWN.is_sorted() && FILES.is_sorted());
-    assert!(OWN.iter().all(|place| place.contains(&OWN_NAME)));
-    assert_eq!(OWN_NAME.find('-'), Some(OWN_DASH));
+    assert!(PROTECTED_PATHS.is_sorted() && SDK_PATHS.is_sorted() && PROTECTED_FILES.is_sorted());
+    assert!(SDK_PATHS.iter().all(|place| place.contains(&SDK_NAME)));
+    assert_eq!(SDK_NAME.find('-'), Some(SDK_NAME_DASH));
 }
 
 // PA7: files of each group are protected whether they exist or not.
@@ -304,7 +310,7 @@ fn at_or_below_ignores_case() {
         ("/work", false),
         ("/statement", false),
     ] {
-        assert_eq!(is_within(Path::new(path), &places), expected, "{path}");
+        assert_eq!(is_at_or_below_any(Path::new(path), &places), expected, "{path}");
     }
 }
 

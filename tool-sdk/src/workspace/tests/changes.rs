@@ -8,11 +8,11 @@ use super::*;
 
 const LIMIT: u64 = 1024 * 1024;
 
-fn at(workspace: &Workspace, path: &str) -> Located {
+fn at(workspace: &Workspace, path: &str) -> ResolvedPath {
     workspace.resolve(path).unwrap()
 }
 
-pub(super) fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
+pub(super) fn read(workspace: &Workspace, path: &str) -> (ResolvedPath, Snapshot) {
     let place = at(workspace, path);
     let before = place.snapshot(LIMIT).unwrap();
     (place, before)
@@ -20,7 +20,7 @@ pub(super) fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
 
 fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolError> {
     let (place, before) = read(workspace, path);
-    Changes::new().write(place, before, content).durable(false).apply(|| false)
+    FileTransaction::new().write(place, before, content).durable(false).commit(|| false)
 }
 
 /// Returns every file and folder below a folder, with the text of the files.
@@ -57,10 +57,10 @@ fn creates_parent_folders_and_replaces_files() {
 fn removes_and_renames_files() {
     let (folder, workspace) = folder();
     let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib/lib.rs"));
-    Changes::new().rename(from, to, "fn lib() {}").apply(|| false).unwrap();
+    FileTransaction::new().rename(from, to, "fn lib() {}").commit(|| false).unwrap();
     assert_eq!(tree(&folder), ["lib/", "lib/lib.rs=fn lib() {}", "src/"]);
     let (place, before) = read(&workspace, "lib/lib.rs");
-    Changes::new().remove(place, before).apply(|| false).unwrap();
+    FileTransaction::new().remove(place, before).commit(|| false).unwrap();
     assert_eq!(tree(&folder), ["lib/", "src/"]);
 }
 
@@ -85,17 +85,17 @@ fn a_concurrent_change_is_a_conflict() {
         change(&file);
         let now = tree(&folder);
         for changes in [
-            Changes::new().write(place.clone(), before.clone(), "fn us() {}"),
-            Changes::new().remove(place.clone(), before.clone()),
+            FileTransaction::new().write(place.clone(), before.clone(), "fn us() {}"),
+            FileTransaction::new().remove(place.clone(), before.clone()),
         ] {
-            let error = changes.apply(|| false).unwrap_err();
+            let error = changes.commit(|| false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
             assert_eq!(tree(&folder), now);
         }
     }
     let (place, before) = read(&workspace, "new");
     fs::write(folder.path().join("new"), "theirs").unwrap();
-    let error = Changes::new().write(place, before, "ours").apply(|| false).unwrap_err();
+    let error = FileTransaction::new().write(place, before, "ours").commit(|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
@@ -116,7 +116,7 @@ fn a_rewrite_of_equal_content_is_no_conflict() {
         fs::write(&file, "fn main() {}").unwrap();
         let (place, before) = read(&workspace, "src/main.rs");
         change(&file);
-        Changes::new().write(place, before, "fn us() {}").apply(|| false).unwrap();
+        FileTransaction::new().write(place, before, "fn us() {}").commit(|| false).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "fn us() {}");
     }
 }
@@ -135,7 +135,8 @@ fn from_many_sides(
             let (place, before) = read(&workspace, "shared");
             let old = before.content().map(|old| std::str::from_utf8(old).unwrap());
             let Some(text) = next(old) else { continue };
-            match Changes::new().durable(false).write(place, before, text).apply(|| false) {
+            match FileTransaction::new().durable(false).write(place, before, text).commit(|| false)
+            {
                 Ok(()) => acknowledged += 1,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
             }
@@ -178,12 +179,12 @@ fn a_failure_rolls_back_the_other_changes() {
     let before = tree(&folder);
     let (old, gone, new) =
         (read(&workspace, "old"), read(&workspace, "gone"), read(&workspace, "x/y/new"));
-    let changes = Changes::new()
+    let changes = FileTransaction::new()
         .write(old.0, old.1, "changed")
         .remove(gone.0, gone.1)
         .write(new.0, new.1, "new")
         .write(stale, Snapshot::absent(), "is there already");
-    let error = changes.apply(|| false).unwrap_err();
+    let error = changes.commit(|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(tree(&folder), before);
 }
@@ -197,7 +198,7 @@ fn large_transactions_are_all_or_nothing() {
     }
     let before = tree(&folder);
     let changes = || {
-        let mut changes = Changes::new().durable(false);
+        let mut changes = FileTransaction::new().durable(false);
         for at in 0..100 {
             let ((old, was), (gone, had), (new, none)) = (
                 read(&workspace, &format!("old{at}")),
@@ -214,13 +215,13 @@ fn large_transactions_are_all_or_nothing() {
         changes().remove(stale, read(&workspace, "old0").1),
     ];
     for changes in failing {
-        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(tree(&folder), before);
     }
-    assert_eq!(changes().apply(|| true).unwrap_err().kind(), ErrorKind::Aborted);
+    assert_eq!(changes().commit(|| true).unwrap_err().kind(), ErrorKind::Aborted);
     assert_eq!(tree(&folder), before);
 
-    changes().apply(|| false).unwrap();
+    changes().commit(|| false).unwrap();
     let after = tree(&folder);
     assert_eq!(after.iter().filter(|it| it.ends_with("=new")).count(), 200);
     assert_eq!(after.len(), 200 + UNTOUCHED.len() + 1 + 7);
@@ -234,8 +235,8 @@ fn a_cancelled_commit_changes_nothing() {
         let stopped = || asked.replace(asked.get() + 1) >= patience;
         let (a, b) = (read(&workspace, "new/a"), read(&workspace, "new/b"));
         let old = read(&workspace, "src/main.rs");
-        let changes = Changes::new().write(a.0, a.1, "a").write(b.0, b.1, "b");
-        let error = changes.remove(old.0, old.1).apply(stopped).unwrap_err();
+        let changes = FileTransaction::new().write(a.0, a.1, "a").write(b.0, b.1, "b");
+        let error = changes.remove(old.0, old.1).commit(stopped).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Aborted);
         assert_eq!(tree(&folder), UNTOUCHED, "after {patience}");
     }
@@ -246,12 +247,12 @@ fn a_cancelled_commit_changes_nothing() {
 fn reports_a_folder_that_was_removed() {
     let (folder, workspace) = folder();
     fs::create_dir(folder.path().join("sub")).unwrap();
-    let write = Changes::new().write(at(&workspace, "sub/new"), Snapshot::absent(), "new");
+    let write = FileTransaction::new().write(at(&workspace, "sub/new"), Snapshot::absent(), "new");
     let goes = || {
         let _ = fs::remove_dir(folder.path().join("sub"));
         false
     };
-    let error = write.apply(goes).unwrap_err();
+    let error = write.commit(goes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().starts_with("the folder of `sub/new` was removed"), "{error}");
     assert_eq!(tree(&folder), UNTOUCHED);
@@ -266,8 +267,8 @@ fn rejects_writing_to_folders_and_below_files() {
         (".", ErrorKind::Failed),
         ("src/main.rs/x", ErrorKind::Failed),
     ] {
-        let changes = Changes::new().write(at(&workspace, path), Snapshot::absent(), "x");
-        let error = changes.apply(|| false).unwrap_err();
+        let changes = FileTransaction::new().write(at(&workspace, path), Snapshot::absent(), "x");
+        let error = changes.commit(|| false).unwrap_err();
         assert_eq!(error.kind(), kind, "{path}: {error}");
     }
     assert_eq!(tree(&folder), UNTOUCHED);
@@ -278,7 +279,7 @@ fn rejects_writing_to_read_only_folders() {
     let (_folder, workspace) = folder();
     let lent = TempDir::new().unwrap();
     fs::write(lent.path().join("page"), "text").unwrap();
-    let workspace = workspace.readable(lent.path()).unwrap();
+    let workspace = workspace.with_read_only(lent.path()).unwrap();
     let path = lent.path().join("page");
     let error = write(&workspace, path.to_str().unwrap(), "x").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
@@ -299,10 +300,10 @@ fn rejects_files_over_the_limit() {
 async fn the_lock_is_the_same_for_every_path_of_a_file() {
     let (_folder, workspace) = folder();
     let clone = workspace.clone();
-    let held = workspace.lock([&at(&workspace, "src/main.rs").real().unwrap()]).await;
-    let other = at(&clone, "src/../src/main.rs").real().unwrap();
+    let held = workspace.lock_files([&at(&workspace, "src/main.rs").canonicalize().unwrap()]).await;
+    let other = at(&clone, "src/../src/main.rs").canonicalize().unwrap();
     let places = [other.clone(), other];
-    let second = clone.lock(&places);
+    let second = clone.lock_files(&places);
     tokio::pin!(second);
     assert!((&mut second).now_or_never().is_none());
     drop(held);
@@ -330,7 +331,7 @@ mod unix {
         write(&workspace, "run.sh", "new").unwrap();
         assert_eq!(mode(&script), 0o751);
         let (from, to) = (read(&workspace, "run.sh"), read(&workspace, "run2.sh"));
-        Changes::new().rename(from, to, "new").apply(|| false).unwrap();
+        FileTransaction::new().rename(from, to, "new").commit(|| false).unwrap();
         assert_eq!(mode(&folder.path().join("run2.sh")), 0o751);
 
         // A new file gets the default mode.
@@ -346,10 +347,10 @@ mod unix {
         let number = || fs::metadata(folder.path().join("src/main.rs")).unwrap().ino();
         let was = number();
         fs::write(folder.path().join("other"), "other").unwrap();
-        let changes = Changes::new()
+        let changes = FileTransaction::new()
             .rename(read(&workspace, "src/main.rs"), read(&workspace, "lib.rs"), "fn lib() {}")
             .write(at(&workspace, "other"), Snapshot::absent(), "is there already");
-        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(number(), was);
         assert!(!folder.path().join("lib.rs").exists());
     }
@@ -362,8 +363,9 @@ mod unix {
         fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
         let (place, before) = read(&workspace, "run.sh");
         let stale = at(&workspace, "src/main.rs");
-        let changes = Changes::new().remove(place, before).write(stale, Snapshot::absent(), "x");
-        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        let changes =
+            FileTransaction::new().remove(place, before).write(stale, Snapshot::absent(), "x");
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
 
@@ -377,10 +379,10 @@ mod unix {
             let (place, before) = read(&workspace, "src/main.rs");
             fs::set_permissions(&file, fs::Permissions::from_mode(theirs)).unwrap();
             for changes in [
-                Changes::new().write(place.clone(), before.clone(), "fn us() {}"),
-                Changes::new().remove(place.clone(), before.clone()),
+                FileTransaction::new().write(place.clone(), before.clone(), "fn us() {}"),
+                FileTransaction::new().remove(place.clone(), before.clone()),
             ] {
-                let error = changes.apply(|| false).unwrap_err();
+                let error = changes.commit(|| false).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
                 assert_eq!(mode(&file), theirs);
                 assert_eq!(tree(&folder), UNTOUCHED);
@@ -403,20 +405,20 @@ mod unix {
         let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
         assert!(made.success());
         let pipe = at(&workspace, "pipe");
-        let changes = Changes::new().write(pipe.clone(), Snapshot::absent(), "x");
+        let changes = FileTransaction::new().write(pipe.clone(), Snapshot::absent(), "x");
         for error in [
             pipe.snapshot(LIMIT).unwrap_err(),
-            pipe.real().unwrap_err(),
-            changes.apply(|| false).unwrap_err(),
+            pipe.canonicalize().unwrap_err(),
+            changes.commit(|| false).unwrap_err(),
         ] {
             assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
         }
         // A pipe that was created after the path was resolved.
-        let later = at(&workspace, "later").real().unwrap();
+        let later = at(&workspace, "later").canonicalize().unwrap();
         fs::rename(folder.path().join("pipe"), folder.path().join("later")).unwrap();
         assert_eq!(later.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
-        let changes = Changes::new().write(later, Snapshot::absent(), "x");
-        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        let changes = FileTransaction::new().write(later, Snapshot::absent(), "x");
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
     #[test]
@@ -427,10 +429,10 @@ mod unix {
         write(&workspace, "link", "new").unwrap();
         assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(folder.path().join("src/main.rs")).unwrap(), "new");
-        let broken = at(&workspace, "broken").real().unwrap();
+        let broken = at(&workspace, "broken").canonicalize().unwrap();
         assert_eq!(broken.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Conflict);
-        let changes = Changes::new().write(broken, Snapshot::absent(), "x");
-        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        let changes = FileTransaction::new().write(broken, Snapshot::absent(), "x");
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
     // F140: a dangling link is removed, and restored by a rollback.
@@ -439,26 +441,28 @@ mod unix {
         let (folder, workspace) = folder();
         let link = folder.path().join("broken");
         symlink("nowhere", &link).unwrap();
-        let broken = at(&workspace, "broken").real().unwrap();
-        let before = broken.snapshot_of_link().unwrap();
+        let broken = at(&workspace, "broken").canonicalize().unwrap();
+        let before = broken.snapshot_link().unwrap();
         assert_eq!(before.content(), Some(&b"nowhere"[..]));
         let (main, stale) = read(&workspace, "src/main.rs");
         fs::write(folder.path().join("src/main.rs"), "changed").unwrap();
-        let both = Changes::new().remove(broken.clone(), before.clone()).remove(main, stale);
-        assert_eq!(both.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        let both =
+            FileTransaction::new().remove(broken.clone(), before.clone()).remove(main, stale);
+        assert_eq!(both.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
 
         // A conflict while the link has another target.
         fs::remove_file(&link).unwrap();
         symlink("elsewhere", &link).unwrap();
-        let remove = |before| Changes::new().remove(broken.clone(), before).apply(|| false);
+        let remove =
+            |before| FileTransaction::new().remove(broken.clone(), before).commit(|| false);
         assert_eq!(remove(before).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("elsewhere"));
-        remove(broken.snapshot_of_link().unwrap()).unwrap();
+        remove(broken.snapshot_link().unwrap()).unwrap();
         assert!(!link.is_symlink());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         let (main, _) = read(&workspace, "src/main.rs");
-        assert_eq!(main.snapshot_of_link().unwrap_err().kind(), ErrorKind::Failed);
+        assert_eq!(main.snapshot_link().unwrap_err().kind(), ErrorKind::Failed);
     }
 
     // PA1: a folder that is replaced by a link during a write does not lead outside.
@@ -484,13 +488,13 @@ mod unix {
             for round in 0..20_000 {
                 let place = at(&workspace, "dir/file");
                 // Both ways to open: with links inside of the root, and canonical without links.
-                let place = if round % 2 == 0 { Ok(place) } else { place.real() };
+                let place = if round % 2 == 0 { Ok(place) } else { place.canonicalize() };
                 let Ok(place) = place else { continue };
                 let Ok(before) = place.snapshot(LIMIT) else { continue };
                 assert_ne!(before.content(), Some(&b"secret"[..]), "it was read outside");
                 seen += 1;
-                let changes = Changes::new().write(place, before, "ours").durable(false);
-                written += usize::from(changes.apply(|| false).is_ok());
+                let changes = FileTransaction::new().write(place, before, "ours").durable(false);
+                written += usize::from(changes.commit(|| false).is_ok());
             }
             done.store(true, Ordering::Relaxed);
         });

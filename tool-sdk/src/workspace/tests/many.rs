@@ -13,8 +13,8 @@ use super::*;
 const COUNT: usize = 300;
 
 /// Changes one file in each of many folders.
-fn everywhere(workspace: &Workspace) -> Changes {
-    (0..COUNT).fold(Changes::new().durable(false), |changes, at| {
+fn everywhere(workspace: &Workspace) -> FileTransaction {
+    (0..COUNT).fold(FileTransaction::new().durable(false), |changes, at| {
         let (place, before) = read(workspace, &format!("{at}/file"));
         changes.write(place, before, "new")
     })
@@ -46,9 +46,9 @@ fn needs_one_handle_per_folder() {
     let before = tree(&folder);
     let stale = workspace.resolve("src/main.rs").unwrap();
     let changes = everywhere(&workspace).write(stale, Snapshot::absent(), "is there already");
-    let error = changes.apply(|| false).unwrap_err();
+    let error = changes.commit(|| false).unwrap_err();
     assert_eq!((error.kind(), tree(&folder)), (ErrorKind::Conflict, before), "{error:?}");
-    everywhere(&workspace).apply(|| false).unwrap();
+    everywhere(&workspace).commit(|| false).unwrap();
     assert_eq!(tree(&folder).iter().filter(|it| it.ends_with("=new")).count(), COUNT);
 }
 
@@ -60,7 +60,7 @@ fn waiting_for_a_lock_can_be_cancelled() {
     let asked = Cell::new(0);
     let stopped = || asked.replace(asked.get() + 1) >= 10;
     let (place, before) = read(&workspace, "src/main.rs");
-    let error = Changes::new().write(place, before, "ours").apply(stopped).unwrap_err();
+    let error = FileTransaction::new().write(place, before, "ours").commit(stopped).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Aborted);
     assert_eq!(tree(&folder), ["src/", "src/main.rs=fn main() {}"]);
 }

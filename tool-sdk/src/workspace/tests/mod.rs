@@ -11,7 +11,7 @@ use std::io::Read;
 
 use tempfile::TempDir;
 
-use super::form::is_special_on_windows;
+use super::form::is_reserved_on_windows;
 use super::*;
 use crate::error::{ErrorKind, ToolError};
 
@@ -23,7 +23,7 @@ fn folder() -> (TempDir, Workspace) {
     (folder, workspace)
 }
 
-fn text(place: &Located) -> Result<String, ErrorKind> {
+fn text(place: &ResolvedPath) -> Result<String, ErrorKind> {
     let mut text = String::new();
     let mut file = place.open_file().map_err(|error| error.kind())?;
     file.read_to_string(&mut text).unwrap();
@@ -46,7 +46,7 @@ fn a_file_has_one_display_path() {
     check(&workspace, absolute.to_str().unwrap(), Ok("src/main.rs"));
     check(&workspace, folder.path().to_str().unwrap(), Ok("."));
     check(&workspace, ".", Ok("."));
-    assert_eq!(workspace.resolve(".").unwrap().absolute(), workspace.roots().next().unwrap());
+    assert_eq!(workspace.resolve(".").unwrap().absolute_path(), workspace.roots().next().unwrap());
 }
 
 // PA6: a file has one rule path, independent of the root through which it is reached.
@@ -167,7 +167,7 @@ fn read_only_folders_can_be_read() {
     let lent = TempDir::new().unwrap();
     let file = lent.path().join("page");
     fs::write(&file, "text").unwrap();
-    let lending = workspace.clone().readable(lent.path()).unwrap();
+    let lending = workspace.clone().with_read_only(lent.path()).unwrap();
 
     let place = lending.resolve(file.to_str().unwrap()).unwrap();
     assert_eq!(text(&place).unwrap(), "text");
@@ -191,7 +191,7 @@ fn read_only_folders_can_be_read() {
     let climbing = lent.path().join("../page");
     check(&lending, climbing.to_str().unwrap(), Err(ErrorKind::Denied));
     check(&workspace, file.to_str().unwrap(), Err(ErrorKind::Denied));
-    assert!(matches!(lending.readable(file), Err(WorkspaceError::Root { .. })));
+    assert!(matches!(lending.with_read_only(file), Err(WorkspaceError::Root { .. })));
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn reports_a_root_that_cannot_be_opened() {
 #[test]
 fn detects_reserved_windows_names() {
     for name in ["NUL", "nul.txt", "COM1", "lpt9.log", "a:b", "a.", "a "] {
-        assert!(is_special_on_windows(name), "{name}");
+        assert!(is_reserved_on_windows(name), "{name}");
     }
     for name in ["null", "COM", "COM10", "a.txt", ".git"] {
-        assert!(!is_special_on_windows(name), "{name}");
+        assert!(!is_reserved_on_windows(name), "{name}");
     }
 }
 
@@ -248,7 +248,7 @@ mod unix {
         let lent = TempDir::new().unwrap();
         symlink(folder.path().join("src/main.rs"), lent.path().join("in")).unwrap();
         symlink("/etc/passwd", lent.path().join("out")).unwrap();
-        let workspace = workspace.readable(lent.path()).unwrap();
+        let workspace = workspace.with_read_only(lent.path()).unwrap();
         for name in ["in", "out"] {
             let place = workspace.resolve(lent.path().join(name).to_str().unwrap()).unwrap();
             assert_eq!(text(&place), Err(ErrorKind::Denied), "{name}");
@@ -272,14 +272,14 @@ mod unix {
         for _ in 0..2 {
             let at = |path: &str| workspace.resolve(path).unwrap();
             let new = at("new");
-            let write = Changes::new().write(new.clone(), Snapshot::absent(), "x");
+            let write = FileTransaction::new().write(new.clone(), Snapshot::absent(), "x");
             let errors = [
                 at("src/main.rs").open_file().unwrap_err(),
                 at(".").open_folder().unwrap_err(),
                 at("src").open_folder().unwrap_err(),
                 at("src").metadata().unwrap_err(),
                 new.snapshot(9).unwrap_err(),
-                write.apply(|| false).unwrap_err(),
+                write.commit(|| false).unwrap_err(),
             ];
             for error in errors {
                 assert_eq!(error.kind(), ErrorKind::Failed);
@@ -301,12 +301,12 @@ mod unix {
         symlink("a", at("link")).unwrap();
         for name in ["a", "link"] {
             let dir = || Dir::open_ambient_dir(at(name), ambient_authority()).unwrap();
-            assert!(Root::of(dir(), Access::Full, at(name)).is_ok());
+            assert!(Root::from_dir(dir(), RootAccess::ReadWrite, at(name)).is_ok());
             let before = dir();
             fs::rename(at("a"), at("old")).unwrap();
             fs::rename(at("b"), at("a")).unwrap();
             fs::rename(at("old"), at("b")).unwrap();
-            let error = Root::of(before, Access::Full, at(name)).err().unwrap();
+            let error = Root::from_dir(before, RootAccess::ReadWrite, at(name)).err().unwrap();
             assert_eq!(error.to_string(), "the folder was replaced while it was opened");
         }
     }

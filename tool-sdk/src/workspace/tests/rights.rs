@@ -12,8 +12,8 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use super::changes::{read, tree};
 use super::folder;
 use crate::error::ErrorKind;
-use crate::workspace::attributes::Attributes;
-use crate::workspace::{Changes, Snapshot};
+use crate::workspace::attributes::ExtendedAttributes;
+use crate::workspace::{FileTransaction, Snapshot};
 
 const LIST: &str = "system.posix_acl_access";
 const LIST_OF_FOLDER: &str = "system.posix_acl_default";
@@ -37,8 +37,8 @@ fn set(path: &Path, name: &str, value: &[u8]) -> bool {
     fsetxattr(File::open(path).unwrap(), name, value, XattrFlags::empty()).is_ok()
 }
 
-fn attributes(path: &Path) -> Attributes {
-    Attributes::of(&File::open(path).unwrap()).unwrap()
+fn attributes(path: &Path) -> ExtendedAttributes {
+    ExtendedAttributes::read_from(&File::open(path).unwrap()).unwrap()
 }
 
 // PA5: with an ACL the group bits of the mode are its mask; a replacement without the ACL would be
@@ -56,11 +56,11 @@ fn keeps_the_acl() {
     assert!(!expected.is_empty());
 
     let (main, before) = read(&workspace, "src/main.rs");
-    Changes::new().write(main, before, "new").apply(|| false).unwrap();
+    FileTransaction::new().write(main, before, "new").commit(|| false).unwrap();
     assert_eq!(attributes(&file), expected);
 
     let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib.rs"));
-    Changes::new().rename(from, to, "newer").apply(|| false).unwrap();
+    FileTransaction::new().rename(from, to, "newer").commit(|| false).unwrap();
     let moved = folder.path().join("lib.rs");
     assert_eq!(
         (attributes(&moved), fs::metadata(&moved).unwrap().mode()),
@@ -73,8 +73,8 @@ fn keeps_the_acl() {
     fs::write(folder.path().join("gone"), "x").unwrap();
     let (_, stale) = read(&workspace, "gone");
     fs::write(folder.path().join("gone"), "y").unwrap();
-    let changes = Changes::new().write(lib, before, "newest").remove(gone, stale);
-    assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+    let changes = FileTransaction::new().write(lib, before, "newest").remove(gone, stale);
+    assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(fs::read_to_string(&moved).unwrap(), "newer");
     assert_eq!(attributes(&moved), expected);
 }
@@ -90,7 +90,11 @@ fn the_default_acl_applies_to_new_files_only() {
     let before = (attributes(&file), fs::metadata(&file).unwrap().mode());
     let (main, snapshot) = read(&workspace, "src/main.rs");
     let (new, none) = read(&workspace, "src/new.rs");
-    Changes::new().write(main, snapshot, "x").write(new, none, "x").apply(|| false).unwrap();
+    FileTransaction::new()
+        .write(main, snapshot, "x")
+        .write(new, none, "x")
+        .commit(|| false)
+        .unwrap();
     assert_eq!((attributes(&file), fs::metadata(&file).unwrap().mode()), before);
     assert!(!attributes(&folder.path().join("src/new.rs")).is_empty());
 }
@@ -108,8 +112,8 @@ fn a_concurrent_acl_change_is_a_conflict() {
         return;
     }
     for before in [before, open] {
-        let change = Changes::new().write(main.clone(), before, "us");
-        assert_eq!(change.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        let change = FileTransaction::new().write(main.clone(), before, "us");
+        assert_eq!(change.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 }
 
@@ -141,7 +145,7 @@ fn keeps_the_group_of_a_shared_file() {
         let write = || {
             become_user(other_user, groups);
             let (main, before) = read(&workspace, "src/main.rs");
-            Changes::new().write(main, before, "new").apply(|| false).unwrap();
+            FileTransaction::new().write(main, before, "new").commit(|| false).unwrap();
         };
         thread::scope(|scope| scope.spawn(write).join().unwrap());
         let facts = fs::metadata(&file).unwrap();
@@ -164,11 +168,11 @@ fn rejects_files_without_write_permission() {
     let try_as_somebody = || {
         become_user(other_user, &[]);
         let (main, before) = read(&workspace, "src/main.rs");
-        let write = Changes::new().write(main.clone(), before.clone(), "x");
-        let remove = Changes::new().remove(main, before);
+        let write = FileTransaction::new().write(main.clone(), before.clone(), "x");
+        let remove = FileTransaction::new().remove(main, before);
         let (new, none) = (workspace.resolve("src/new").unwrap(), Snapshot::absent());
-        Changes::new().write(new, none, "mine").apply(|| false).unwrap();
-        [write, remove].map(|changes| changes.apply(|| false).unwrap_err().kind())
+        FileTransaction::new().write(new, none, "mine").commit(|| false).unwrap();
+        [write, remove].map(|changes| changes.commit(|| false).unwrap_err().kind())
     };
     let kinds = thread::scope(|scope| scope.spawn(try_as_somebody).join().unwrap());
     assert_eq!(kinds, [ErrorKind::Denied; 2]);

@@ -70,7 +70,7 @@ pub(super) fn remote_addresses(folder: &Path, workspace: &Workspace) -> Option<V
 fn read_config(file: &Path, workspace: &Workspace) -> Option<String> {
     let mut text = String::new();
     let Ok(place) = workspace.resolve(file.to_str()?) else { return Some(text) };
-    let opened = place.real().ok()?.open_file().ok()?;
+    let opened = place.canonicalize().ok()?.open_file().ok()?;
     let length = opened.take(MAX_CONFIG_BYTES).read_to_string(&mut text).ok()?;
     (length < MAX_CONFIG_BYTES as usize).then_some(text)
 }

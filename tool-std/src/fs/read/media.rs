@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use tool_sdk::{Attachment, Located, Output, ToolError};
+use tool_sdk::{Attachment, Output, ResolvedPath, ToolError};
 
-use super::display;
-use crate::look::Look;
+use super::read_display;
+use crate::read_task::ReadTask;
 
 /// The number of bytes that are inspected to detect binary files.
-const SNIFFED: usize = 4096;
+const SNIFF_LEN: usize = 4096;
 
 /// The largest image or PDF that is attached.
 const MAX_ATTACHMENT: u64 = 10 * 1024 * 1024;
 
 /// Extensions of binary formats, which may start like text.
-const BINARY: &[&str] = &[
+const BINARY_EXTENSIONS: &[&str] = &[
     "7z", "avi", "bmp", "bz2", "class", "dll", "doc", "docx", "dylib", "exe", "flac", "gz", "ico",
     "jar", "mkv", "mov", "mp3", "mp4", "odp", "ods", "odt", "ogg", "otf", "ppt", "pptx", "pyc",
     "rar", "so", "sqlite", "tar", "tgz", "tif", "tiff", "ttf", "wasm", "wav", "webm", "woff",
@@ -36,8 +36,8 @@ pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
 }
 
 /// Attaches a file of which `bytes` were read already.
-pub(super) fn attach(
-    look: &Look<'_>,
+pub(super) fn attach_media(
+    look: &ReadTask<'_>,
     mime: &'static str,
     mut bytes: Vec<u8>,
     file: &File,
@@ -45,7 +45,7 @@ pub(super) fn attach(
     let path = look.place.display();
     // The size is measured by reading, because the metadata may be out of date.
     let room = (MAX_ATTACHMENT + 1).saturating_sub(bytes.len() as u64);
-    file.take(room).read_to_end(&mut bytes).map_err(|error| look.unread(error))?;
+    file.take(room).read_to_end(&mut bytes).map_err(|error| look.read_error(error))?;
     if bytes.len() as u64 > MAX_ATTACHMENT {
         return Err(ToolError::failed(format_args!("`{path}` ({mime}) is larger than 10 MiB"))
             .hint("make a smaller version of it"));
@@ -53,22 +53,22 @@ pub(super) fn attach(
     let what = if mime == "application/pdf" { "PDF" } else { "Image" };
     let text = format!("{what} `{path}` ({mime}, {} bytes) is attached.", bytes.len());
     let name = look.place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let spelling = look.place.spelling();
+    let spelling = look.place.rule_path();
     Ok(Output::text(text)
         .metadata("path", spelling.as_str())
         .metadata("truncated", false)
-        .display(display(&spelling, 0))
-        .attach(Attachment::bytes(mime, bytes).named(name)))
+        .display(read_display(&spelling, 0))
+        .attach(Attachment::bytes(mime, bytes).with_name(name)))
 }
 
 /// Whether a file with these first bytes is binary.
-pub(super) fn is_binary(place: &Located, start: &[u8]) -> bool {
+pub(super) fn is_binary(place: &ResolvedPath, start: &[u8]) -> bool {
     looks_binary(start) || (!start.is_empty() && has_binary_name(place))
 }
 
 /// Whether there is a NUL byte, or more than 30% control characters.
 fn looks_binary(start: &[u8]) -> bool {
-    let start = &start[..start.len().min(SNIFFED)];
+    let start = &start[..start.len().min(SNIFF_LEN)];
     // Sums of one byte, which compile to vector instructions.
     let is_unprintable = |&byte: &u8| u8::from(matches!(byte, 0..=8 | 14..=31));
     let sums = start.chunks(usize::from(u8::MAX));
@@ -77,10 +77,11 @@ fn looks_binary(start: &[u8]) -> bool {
     start.contains(&0) || unprintable * 10 > start.len() * 3
 }
 
-fn has_binary_name(place: &Located) -> bool {
+fn has_binary_name(place: &ResolvedPath) -> bool {
     let extension = place.file_name().and_then(|name| Path::new(name).extension());
-    extension
-        .is_some_and(|extension| BINARY.iter().any(|binary| extension.eq_ignore_ascii_case(binary)))
+    extension.is_some_and(|extension| {
+        BINARY_EXTENSIONS.iter().any(|binary| extension.eq_ignore_ascii_case(binary))
+    })
 }
 
 #[cfg(test)]

@@ -8,17 +8,18 @@ use std::io::{Seek, SeekFrom};
 
 use serde_json::json;
 use tool_sdk::{
-    Context, InMemory, Located, Output, State, ToolError, Workspace, WorkspacePath, tool,
+    Context, Output, PageCacheReader, ResolvedPath, State, ToolError, Workspace, WorkspacePath,
+    tool,
 };
 
-use self::media::{attach, is_binary, media_type};
-use super::Numbering;
-use crate::look::{self, Look};
-use crate::text::index::{Identity, LineIndex, Marks};
-use crate::text::page::{Blocks, End, Fault, Page, page};
+use self::media::{attach_media, is_binary, media_type};
+use super::LineNumbering;
+use crate::read_task::{self, ReadTask};
+use crate::text::line_index::{FileIdentity, LineIndex, LineIndexCache};
+use crate::text::page::{BlockReader, PageEnd, PageError, TextPage, read_page};
 
 /// The maximum number of bytes that are read on the async thread, if they are in the page cache.
-const AT_ONCE: usize = 320 * 1024;
+const INLINE_READ_LIMIT: usize = 320 * 1024;
 
 /// Read a text file, or a range of its lines.
 ///
@@ -49,49 +50,56 @@ pub async fn read_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let numbering = Numbering::of(cx);
-    let names_folder = path.as_str().ends_with(std::path::is_separator);
+    let numbering = LineNumbering::from_context(cx);
+    let has_trailing_separator = path.as_str().ends_with(std::path::is_separator);
     if offset <= 1
-        && !names_folder
+        && !has_trailing_separator
         && !cx.is_cancelled()
-        && let Some(page) =
-            path.locate(&workspace).ok().and_then(|place| at_once(&place, limit, numbering))
+        && let Some(page) = path
+            .locate(&workspace)
+            .ok()
+            .and_then(|place| read_first_page_inline(&place, limit, numbering))
     {
         return Ok(page);
     }
     let offset = u64::from(offset.max(1));
-    let wanted = Wanted { offset, limit: limit.into(), numbering, names_folder };
-    look::at(path, workspace, cx, move |look| read(&look, &wanted)).await
+    let wanted = PageRequest { offset, limit: limit.into(), numbering, has_trailing_separator };
+    read_task::run_blocking(path, workspace, cx, move |look| read_requested_page(&look, &wanted))
+        .await
 }
 
 /// The fast path: reads the first page of a text file from the page cache. Returns `None` in all
 /// other cases, including errors; a blocking thread then handles them.
-fn at_once(place: &Located, limit: u32, numbering: Numbering) -> Option<Output> {
+fn read_first_page_inline(
+    place: &ResolvedPath,
+    limit: u32,
+    numbering: LineNumbering,
+) -> Option<Output> {
     let file = place.open_file().ok()?;
     let len = file.metadata().ok()?.len();
-    let mut blocks = Blocks::new(InMemory::new(&file, AT_ONCE), || false);
-    blocks.more().ok()?;
-    if media_type(blocks.rest()).is_some() || is_binary(place, blocks.rest()) {
+    let mut blocks = BlockReader::new(PageCacheReader::new(&file, INLINE_READ_LIMIT), || false);
+    blocks.fill_buffer().ok()?;
+    if media_type(blocks.buffered()).is_some() || is_binary(place, blocks.buffered()) {
         return None;
     }
-    let page = page(&mut blocks, 1, limit.into(), len, &mut Marks::default()).ok()?;
-    Some(show(place, 1, page, numbering))
+    let page = read_page(&mut blocks, 1, limit.into(), len, &mut LineIndex::default()).ok()?;
+    Some(format_page(place, 1, page, numbering))
 }
 
 /// The requested page.
-struct Wanted {
+struct PageRequest {
     offset: u64,
     limit: u64,
-    numbering: Numbering,
+    numbering: LineNumbering,
     /// Whether the path ends in a separator, like that of a folder.
-    names_folder: bool,
+    has_trailing_separator: bool,
 }
 
-fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
-    let &Wanted { offset, limit, numbering, names_folder } = wanted;
+fn read_requested_page(look: &ReadTask<'_>, wanted: &PageRequest) -> Result<Output, ToolError> {
+    let &PageRequest { offset, limit, numbering, has_trailing_separator: has_trailing_separator } = wanted;
     let place = &look.place;
-    let file = &place.open_file().map_err(|error| advise(error, look))?;
-    if names_folder {
+    let file = &place.open_file().map_err(|error| open_error(error, look))?;
+    if has_trailing_separator {
         let path = place.display();
         return Err(ToolError::invalid(
             "path",
@@ -99,51 +107,56 @@ fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
         )
         .hint(format_args!("read `{path}`")));
     }
-    let failed = |fault| explain(fault, look, offset);
+    let failed = |fault| explain_page_error(fault, look, offset);
     let stopped = || look.stop.is_stopped();
-    let mut blocks = Blocks::new(file, stopped);
-    blocks.more().map_err(failed)?;
-    let start = blocks.rest();
+    let mut blocks = BlockReader::new(file, stopped);
+    blocks.fill_buffer().map_err(failed)?;
+    let start = blocks.buffered();
     if let Some(mime) = media_type(start) {
-        return attach(look, mime, start.to_vec(), file);
+        return attach_media(look, mime, start.to_vec(), file);
     }
     if is_binary(place, start) {
         return Err(ToolError::failed(format_args!("`{}` is a binary file", place.display()))
             .hint("only UTF-8 text, PNG, JPEG, GIF and WebP images, and PDF files can be read"));
     }
-    let facts = file.metadata().map_err(|error| failed(Fault::Read(error)))?;
-    let index = place.memo::<LineIndex>();
-    let identity = Identity::of(&facts).filter(|_| offset > 1);
+    let facts = file.metadata().map_err(|error| failed(PageError::Read(error)))?;
+    let index = place.root_cache::<LineIndexCache>();
+    let identity = FileIdentity::of(&facts).filter(|_| offset > 1);
     let mut marks = identity.map(|file| index.get(file)).unwrap_or_default();
-    if let Some(mark) = marks.before(offset) {
+    if let Some(mark) = marks.checkpoint_before(offset) {
         let mut source = file;
         let moved = source.seek(SeekFrom::Start(mark.offset));
-        moved.map_err(|error| failed(Fault::Read(error)))?;
-        blocks = Blocks::at(file, stopped, mark);
+        moved.map_err(|error| failed(PageError::Read(error)))?;
+        blocks = BlockReader::from_checkpoint(file, stopped, mark);
     }
-    let page = page(&mut blocks, offset, limit, facts.len(), &mut marks);
+    let page = read_page(&mut blocks, offset, limit, facts.len(), &mut marks);
     if let Some(file) = identity {
         index.put(file, marks);
     }
-    Ok(show(place, offset, page.map_err(failed)?, numbering))
+    Ok(format_page(place, offset, page.map_err(failed)?, numbering))
 }
 
 /// Formats the page, with a note on what follows.
-fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Output {
-    let path = place.spelling();
+fn format_page(
+    place: &ResolvedPath,
+    offset: u64,
+    page: TextPage,
+    numbering: LineNumbering,
+) -> Output {
+    let path = place.rule_path();
     let (last, next) = (offset + page.lines.max(1) - 1, offset + page.lines);
-    let mut text = numbering.of_lines(page.text);
+    let mut text = numbering.format_lines(page.text);
     text.push_str(&match page.end {
-        End::Source if page.lines == 0 => "(The file is empty.)".to_owned(),
-        End::Source if last == 1 => "\n(End of file, one line in all.)".to_owned(),
-        End::Source => format!("\n(End of file, {last} lines in all.)"),
-        End::Lines { total: Some(total) } => format!(
+        PageEnd::Source if page.lines == 0 => "(The file is empty.)".to_owned(),
+        PageEnd::Source if last == 1 => "\n(End of file, one line in all.)".to_owned(),
+        PageEnd::Source => format!("\n(End of file, {last} lines in all.)"),
+        PageEnd::Lines { total: Some(total) } => format!(
             "\n(Showing lines {offset}-{last} of {total}. Use offset={next} to continue.)"
         ),
-        End::Lines { total: None } => {
+        PageEnd::Lines { total: None } => {
             format!("\n(Showing lines {offset}-{last}. Use offset={next} to continue.)")
         }
-        End::Bytes => format!(
+        PageEnd::Bytes => format!(
             "\n(Output capped at 50 KiB. Showing lines {offset}-{last}. Use offset={next} to continue.)"
         ),
     });
@@ -151,20 +164,20 @@ fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Outpu
         .metadata("path", path.as_str())
         .metadata("start_line", offset)
         .metadata("lines", page.lines)
-        .metadata("truncated", page.end != End::Source)
-        .display(display(&path, page.lines))
+        .metadata("truncated", page.end != PageEnd::Source)
+        .display(read_display(&path, page.lines))
 }
 
-fn display(path: &str, lines: u64) -> serde_json::Value {
+fn read_display(path: &str, lines: u64) -> serde_json::Value {
     json!({ "type": "file", "path": path, "operation": "read", "line_count": lines })
 }
 
-fn explain(fault: Fault, look: &Look<'_>, offset: u64) -> ToolError {
+fn explain_page_error(fault: PageError, look: &ReadTask<'_>, offset: u64) -> ToolError {
     let path = look.place.display();
     match fault {
-        Fault::Read(error) => look.unread(error),
-        Fault::Stopped => ToolError::aborted(format_args!("reading `{path}` was stopped")),
-        Fault::PastEnd { lines } => {
+        PageError::Read(error) => look.read_error(error),
+        PageError::Cancelled => ToolError::aborted(format_args!("reading `{path}` was stopped")),
+        PageError::PastEnd { lines } => {
             ToolError::invalid("offset", format_args!("line {offset} is past the end of `{path}`"))
                 .hint(format_args!("the file has {lines} lines"))
         }
@@ -172,9 +185,9 @@ fn explain(fault: Fault, look: &Look<'_>, offset: u64) -> ToolError {
 }
 
 /// Adds a hint on what to do instead, when a file cannot be opened.
-fn advise(error: ToolError, look: &Look<'_>) -> ToolError {
+fn open_error(error: ToolError, look: &ReadTask<'_>) -> ToolError {
     match look.place.metadata() {
         Ok(found) if found.kind.is_dir() => error.hint("list it with `list_dir`"),
-        _ => look.with_similar(error),
+        _ => look.with_suggestions(error),
     }
 }

@@ -174,7 +174,7 @@ async fn images_are_attached() {
     let folder = Folder::with(&[("a.png", &image)]);
     let output = folder.read("a.png", 1, 10).await.unwrap();
     assert_eq!(output.as_text(), "Image `a.png` (image/png, 100008 bytes) is attached.");
-    assert_eq!(output.attachments(), [Attachment::bytes("image/png", image).named("a.png")]);
+    assert_eq!(output.attachments(), [Attachment::bytes("image/png", image).with_name("a.png")]);
 }
 
 // F141

@@ -1,7 +1,7 @@
 //! Cases that the fixtures of other implementations leave open.
 
 use super::{apply, check, chunks, patch};
-use crate::patch::{ApplyError, Effort, Section, VerifyError, parse, update};
+use crate::patch::{ApplyError, MatchBudget, PatchSection, VerifyError, apply_chunks, parse};
 
 #[track_caller]
 fn check_pass(old: &str, body: &str, expected: &str) {
@@ -127,19 +127,19 @@ fn check_verify(hunks: &str, expected: Result<(), VerifyError>) {
 
 #[test]
 fn rejects_two_sections_of_one_file() {
-    let twice = |path: &str| Err(VerifyError::Twice(path.to_owned()));
+    let twice = |path: &str| Err(VerifyError::DuplicatePath(path.to_owned()));
     check_verify("*** Add File: a\n+x\n*** Delete File: b\n", Ok(()));
     check_verify("*** Add File: a\n+x\n*** Delete File: a\n", twice("a"));
     check_verify("*** Add File: d/a\n*** Delete File: ./d//x/../a\n", twice("./d//x/../a"));
     check_verify("*** Add File: a\n*** Update File: b\n*** Move to: a\n@@\n-x\n", twice("a"));
-    check_verify("", Err(VerifyError::Empty));
+    check_verify("", Err(VerifyError::EmptyPatch));
 }
 
 #[test]
 fn keeps_a_file_that_moves_to_itself() {
     let text = "*** Begin Patch\n*** Update File: a\n*** Move to: ./a\n@@\n-x\n*** End Patch";
     let patch = parse(text).unwrap();
-    assert!(matches!(patch.sections[..], [Section { moves_to: None, goes: false, .. }]));
+    assert!(matches!(patch.sections[..], [PatchSection { move_to: None, is_removed: false, .. }]));
     assert_eq!(patch.verify(), Ok(()));
 }
 
@@ -177,9 +177,11 @@ fn rejects_a_script_with_other_commands() {
 #[test]
 fn limits_the_work_for_repetitive_text() {
     let (old, text) = ("a\n".repeat(10_000), patch(&format!("@@\n{}-b", " a\n".repeat(1000))));
-    let after = |effort| update(&old, &chunks(&text), "f", &Effort::of(effort)).map(|_| ());
+    let after = |effort| {
+        apply_chunks(&old, &chunks(&text), "f", &MatchBudget::with_lines(effort)).map(|_| ())
+    };
     let error = after(1_000_000).unwrap_err();
-    assert_eq!(error, ApplyError::Effort { path: "f".to_owned() });
+    assert_eq!(error, ApplyError::BudgetExhausted { path: "f".to_owned() });
     assert!(error.to_string().ends_with("such that are there once"), "{error}");
-    assert!(matches!(after(100_000_000), Err(ApplyError::Lines { .. })));
+    assert!(matches!(after(100_000_000), Err(ApplyError::LinesNotFound { .. })));
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Files, hunks, parse, run};
-use crate::patch::seek::Haystack;
-use crate::patch::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
-use crate::text::lines::Line;
+use crate::patch::line_matcher::LineMatcher;
+use crate::patch::{ChunkLine, MatchBudget, PatchHunk, UpdateChunk, parser, shell_wrapper};
+use crate::text::lines::SourceLine;
 
 /// Cases with another result here: the reason, and the text that is written. The error texts of the
 /// fixtures are compared in the tests of the tool; here only the presence of an error counts.
@@ -31,23 +31,25 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-fn chunk_json(chunk: &Chunk<'_>) -> Value {
+fn chunk_json(chunk: &UpdateChunk<'_>) -> Value {
     let side = |of: fn(ChunkLine<'_>) -> Option<&str>| -> Vec<String> {
         chunk.lines.iter().filter_map(|line| of(*line).map(str::to_owned)).collect()
     };
     json!({
         "change_context": chunk.contexts.last(),
-        "old_lines": side(|line| line.before()),
-        "new_lines": side(|line| line.after()),
+        "old_lines": side(|line| line.old_text()),
+        "new_lines": side(|line| line.new_text()),
         "is_end_of_file": chunk.end_of_file,
     })
 }
 
-fn hunk_json(hunk: &Hunk<'_>) -> Value {
+fn hunk_json(hunk: &PatchHunk<'_>) -> Value {
     match hunk {
-        Hunk::Add { path, content } => json!({ "op": "add", "path": path, "contents": content }),
-        Hunk::Delete { path } => json!({ "op": "delete", "path": path }),
-        Hunk::Update { path, move_to, chunks } => json!({
+        PatchHunk::Add { path, content } => {
+            json!({ "op": "add", "path": path, "contents": content })
+        }
+        PatchHunk::Delete { path } => json!({ "op": "delete", "path": path }),
+        PatchHunk::Update { path, move_to, chunks } => json!({
             "op": "update",
             "path": path,
             "move_path": move_to,
@@ -67,7 +69,7 @@ fn parses_the_fixtures() {
         if case["mode"] == "streaming" && !text.trim_end().ends_with("*** End Patch") {
             text.push_str("*** End Patch");
         }
-        let found = if case["mode"] == "lenient" { parse(&text) } else { grammar::parse(&text) };
+        let found = if case["mode"] == "lenient" { parse(&text) } else { parser::parse(&text) };
         match found {
             Ok(patch) => {
                 let hunks: Vec<_> = hunks(&patch).iter().map(hunk_json).collect();
@@ -80,7 +82,7 @@ fn parses_the_fixtures() {
             }
         }
         if let Some(inner) = case["effective_patch"].as_str() {
-            assert_eq!(wrapper::unwrap(&text), inner, "{name}");
+            assert_eq!(shell_wrapper::strip_shell_wrapper(&text), inner, "{name}");
         }
     }
 }
@@ -91,10 +93,10 @@ fn finds_lines_as_in_the_fixtures() {
     for case in cases {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
         let at_end = case["eof"].as_bool().unwrap();
-        let effort = Effort::share(1);
-        let lines = texts(&case["lines"]).into_iter().map(|text| Line { text, whole: text });
+        let effort = MatchBudget::split_between(1);
+        let lines = texts(&case["lines"]).into_iter().map(|text| SourceLine { text, whole: text });
         let lines: Vec<_> = lines.collect();
-        let found = Haystack::new(&lines, &effort).find(&wanted, from, at_end);
+        let found = LineMatcher::new(&lines, &effort).find_lines(&wanted, from, at_end);
         assert_eq!(json!(found.map(|(at, _)| at)), case["index"], "{}", case["name"]);
     }
 }

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
 use super::{Files, chunks, hunks, parse, patch, run, update};
-use crate::patch::apply::in_lines;
-use crate::patch::exact::exactly;
-use crate::patch::{Chunk, ChunkLine, Effort, Hunk, grammar};
+use crate::patch::apply::apply_by_lines;
+use crate::patch::exact::apply_exact;
+use crate::patch::{ChunkLine, MatchBudget, PatchHunk, UpdateChunk, parser};
 
 /// The body of a patch that quotes three lines around each change.
 fn narrow(old: &str, new: &str) -> String {
@@ -33,14 +33,14 @@ fn whole(old: &str, new: &str) -> String {
 }
 
 /// The chunks that undo `chunks`.
-fn reverse<'p>(chunks: &[Chunk<'p>]) -> Vec<Chunk<'p>> {
+fn reverse<'p>(chunks: &[UpdateChunk<'p>]) -> Vec<UpdateChunk<'p>> {
     let turn = |line: &ChunkLine<'p>| match *line {
         ChunkLine::Remove(text) => ChunkLine::Add(text),
         ChunkLine::Add(text) => ChunkLine::Remove(text),
         keep => keep,
     };
-    let turned = |chunk: &Chunk<'p>| chunk.lines.iter().map(turn).collect();
-    chunks.iter().map(|chunk| Chunk { lines: turned(chunk), ..chunk.clone() }).collect()
+    let turned = |chunk: &UpdateChunk<'p>| chunk.lines.iter().map(turn).collect();
+    chunks.iter().map(|chunk| UpdateChunk { lines: turned(chunk), ..chunk.clone() }).collect()
 }
 
 fn ended(lines: &[String], end: &str) -> String {
@@ -166,10 +166,10 @@ proptest! {
     ) {
         let text = patch(&body.join("\n"));
         if let Ok(patch) = parse(&text)
-            && let Some(Hunk::Update { chunks, .. }) = hunks(&patch).pop()
-            && let Some(found) = exactly(&old, &chunks)
+            && let Some(PatchHunk::Update { chunks, .. }) = hunks(&patch).pop()
+            && let Some(found) = apply_exact(&old, &chunks)
         {
-            prop_assert_eq!(in_lines(&old, &chunks, "f", &Effort::share(1)), Ok(found));
+            prop_assert_eq!(apply_by_lines(&old, &chunks, "f", &MatchBudget::split_between(1)), Ok(found));
         }
     }
 
@@ -184,13 +184,13 @@ proptest! {
         let text = lines.join("\n");
         let _ = parse(&text);
         let text = format!("*** Begin Patch\n{text}\n*** End Patch");
-        if let Ok(patch) = grammar::parse(&text) {
+        if let Ok(patch) = parser::parse(&text) {
             let _ = patch.verify();
             // A section that is parsed later has the same content and no mistakes.
             for (section, hunk) in patch.sections.iter().zip(hunks(&patch)) {
-                prop_assert_eq!((section.path, section.moves_to), (hunk.path(), hunk.moves_to()));
-                let deletes = matches!(hunk, Hunk::Delete { .. });
-                prop_assert_eq!(section.goes, deletes || section.moves_to.is_some());
+                prop_assert_eq!((section.path, section.move_to), (hunk.path(), hunk.move_to()));
+                let deletes = matches!(hunk, PatchHunk::Delete { .. });
+                prop_assert_eq!(section.is_removed, deletes || section.move_to.is_some());
             }
         }
     }
@@ -219,7 +219,7 @@ fn time_of_5000_chunks() {
         let read = start.elapsed();
         let mut count = 0;
         for hunk in &hunks(&patch) {
-            let Hunk::Update { chunks, path, .. } = hunk else { continue };
+            let PatchHunk::Update { chunks, path, .. } = hunk else { continue };
             count += chunks.len();
             assert_eq!(update(&old, chunks, path).unwrap().text, new);
         }

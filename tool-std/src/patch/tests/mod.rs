@@ -6,22 +6,24 @@ mod laws;
 
 use std::collections::BTreeMap;
 
-use super::apply::Updated;
-use super::{ApplyError, Chunk, Effort, Hunk, Pass, Patch, hunk, parse};
-use crate::diff::Change;
-use crate::text::lines::{count, split_bom};
+use super::apply::PatchedText;
+use super::{
+    ApplyError, MatchBudget, MatchPass, ParsedPatch, PatchHunk, UpdateChunk, parse, parse_hunk,
+};
+use crate::diff::LineChange;
+use crate::text::lines::{count_lines, split_bom};
 
 /// Parses a patch with all its sections. A valid section can be parsed alone.
 #[track_caller]
-fn hunks<'p>(patch: &Patch<'p>) -> Vec<Hunk<'p>> {
-    patch.sections.iter().map(|section| hunk(section.source).unwrap()).collect()
+fn hunks<'p>(patch: &ParsedPatch<'p>) -> Vec<PatchHunk<'p>> {
+    patch.sections.iter().map(|section| parse_hunk(section.source).unwrap()).collect()
 }
 
 /// Parses the chunks of a patch that changes one file.
 #[track_caller]
-fn chunks(body: &str) -> Vec<Chunk<'_>> {
+fn chunks(body: &str) -> Vec<UpdateChunk<'_>> {
     match hunks(&parse(body).expect("the patch can be read")).pop() {
-        Some(Hunk::Update { chunks, .. }) => chunks,
+        Some(PatchHunk::Update { chunks, .. }) => chunks,
         other => panic!("expected an update, found {other:?}"),
     }
 }
@@ -32,19 +34,19 @@ fn patch(body: &str) -> String {
 }
 
 /// Applies `chunks` with the budget of a whole patch.
-fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
-    let updated = super::update(old, chunks, path, &Effort::share(1))?;
+fn update(old: &str, chunks: &[UpdateChunk<'_>], path: &str) -> Result<PatchedText, ApplyError> {
+    let updated = super::apply_chunks(old, chunks, path, &MatchBudget::split_between(1))?;
     check_changes(old, &updated);
     Ok(updated)
 }
 
 /// Checks that the recorded changes are complete, and cover whole lines.
 #[track_caller]
-fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
+fn check_changes(old: &str, PatchedText { text, changes, .. }: &PatchedText) {
     let (old, new) = (split_bom(old).1, split_bom(text).1);
     let (mut kept, mut at) = (String::new(), 0);
-    for Change { old: from, new: to, lines } in changes {
-        assert_eq!(*lines, [count(&old[from.clone()]), count(&new[to.clone()])]);
+    for LineChange { old: from, new: to, lines } in changes {
+        assert_eq!(*lines, [count_lines(&old[from.clone()]), count_lines(&new[to.clone()])]);
         kept.extend([&old[at..from.start], &new[to.clone()]]);
         at = from.end;
         for (text, place) in [(old, from), (new, to)] {
@@ -56,8 +58,8 @@ fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
 }
 
 /// Applies the chunks of `body`; returns the text and the pass.
-fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
-    let Updated { text, pass, .. } = update(old, &chunks(&patch(body)), "f")?;
+fn apply(old: &str, body: &str) -> Result<(String, MatchPass), ApplyError> {
+    let PatchedText { text, pass, .. } = update(old, &chunks(&patch(body)), "f")?;
     Ok((text, pass))
 }
 
@@ -75,9 +77,11 @@ fn run(mut files: Files, text: &str) -> Result<Files, String> {
     patch.verify().map_err(|error| error.to_string())?;
     for hunk in &hunks(&patch) {
         match hunk {
-            Hunk::Add { path, content } => drop(files.insert((*path).to_owned(), content.clone())),
-            Hunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
-            Hunk::Update { path, move_to, chunks } => {
+            PatchHunk::Add { path, content } => {
+                drop(files.insert((*path).to_owned(), content.clone()))
+            }
+            PatchHunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
+            PatchHunk::Update { path, move_to, chunks } => {
                 let old = files.remove(*path).ok_or("no file")?;
                 let new = update(&old, chunks, path).map_err(|error| error.to_string())?;
                 files.insert(move_to.unwrap_or(path).to_owned(), new.text);

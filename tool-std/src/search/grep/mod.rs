@@ -10,10 +10,10 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::SearcherBuilder;
 use tool_sdk::{Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
 
-use super::find::{Query, Search};
-use super::include::Include;
-use super::report::{Mode, report};
-use crate::{look, stop};
+use super::content_search::{ContentSearch, GrepQuery};
+use super::path_glob::PathGlob;
+use super::report::{OutputMode, format_results};
+use crate::{cancel, read_task};
 
 /// The maximum length of a line that is searched.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -84,12 +84,12 @@ pub async fn grep_files(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    look::at(path, workspace, cx, move |look| {
-        let mode = Mode::of(&output_mode)?;
-        let include = include.map(|glob| Include::new("include", &glob, &look));
-        let query = Query {
-            matcher: matcher(&pattern, case_insensitive, multiline)?,
-            searcher: searcher(mode, context, multiline),
+    read_task::run_blocking(path, workspace, cx, move |look| {
+        let mode = OutputMode::from_name(&output_mode)?;
+        let include = include.map(|glob| PathGlob::new("include", &glob, &look));
+        let query = GrepQuery {
+            matcher: build_matcher(&pattern, case_insensitive, multiline)?,
+            searcher: build_searcher(mode, context, multiline),
             include: include.transpose()?,
             mode,
             multiline,
@@ -97,14 +97,14 @@ pub async fn grep_files(
             context: context.into(),
         };
         let stop = look.stop;
-        let results = Search::new(query, look).run()?;
-        stop::check(stop)?;
-        Ok(report(&pattern, &results))
+        let results = ContentSearch::new(query, look).run()?;
+        cancel::check_cancelled(stop)?;
+        Ok(format_results(&pattern, &results))
     })
     .await
 }
 
-fn matcher(
+fn build_matcher(
     pattern: &str,
     case_insensitive: bool,
     multiline: bool,
@@ -120,7 +120,7 @@ fn matcher(
     // show the group.
     let mut parser = regex_syntax::ParserBuilder::new();
     parser.nest_limit(MAX_NESTING).utf8(false);
-    parser.build().parse(pattern).map_err(refused)?;
+    parser.build().parse(pattern).map_err(pattern_error)?;
     let mut builder = RegexMatcherBuilder::new();
     // Patterns come from a model, so the cost of compiling and running them is limited.
     builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(MAX_NESTING);
@@ -130,18 +130,18 @@ fn matcher(
     builder.crlf(pattern.contains('$'));
     builder.dot_matches_new_line(multiline);
     builder.line_terminator(if multiline { None } else { Some(b'\n') });
-    builder.build(pattern).map_err(refused)
+    builder.build(pattern).map_err(pattern_error)
 }
 
 /// Returns the error for an invalid pattern.
-fn refused(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
+fn pattern_error(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
     let message = error.to_string();
-    let hint = way_out(&message);
+    let hint = pattern_hint(&message);
     ToolError::invalid("pattern", message).hint(hint).source(error)
 }
 
 /// Returns the hint for an error of the regex parser.
-fn way_out(message: &str) -> &'static str {
+fn pattern_hint(message: &str) -> &'static str {
     // The lines above the last one may quote the expression.
     let last = message.lines().last().unwrap_or_default();
     let is_about = |words: &[&str]| words.iter().any(|word| last.contains(word));
@@ -156,11 +156,11 @@ fn way_out(message: &str) -> &'static str {
     }
 }
 
-fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
-    let context = if mode == Mode::Content { context as usize } else { 0 };
+fn build_searcher(mode: OutputMode, context: u32, multiline: bool) -> SearcherBuilder {
+    let context = if mode == OutputMode::Content { context as usize } else { 0 };
     let mut builder = SearcherBuilder::new();
     builder
-        .line_number(mode == Mode::Content)
+        .line_number(mode == OutputMode::Content)
         .before_context(context)
         .after_context(context)
         .multi_line(multiline)

@@ -4,13 +4,13 @@ use std::io;
 
 use super::*;
 
-fn read(text: &str, first: u64, limit: u64) -> Result<Page, Fault> {
-    let mut blocks = Blocks::new(text.as_bytes(), || false);
-    page(&mut blocks, first, limit, text.len() as u64, &mut Marks::default())
+fn read(text: &str, first: u64, limit: u64) -> Result<TextPage, PageError> {
+    let mut blocks = BlockReader::new(text.as_bytes(), || false);
+    read_page(&mut blocks, first, limit, text.len() as u64, &mut LineIndex::default())
 }
 
 #[track_caller]
-fn check(text: &str, first: u64, limit: u64, expected: &str, end: End) {
+fn check(text: &str, first: u64, limit: u64, expected: &str, end: PageEnd) {
     let page = read(text, first, limit).unwrap();
     assert_eq!((page.text.as_str(), page.end), (expected, end));
     assert_eq!(page.lines, expected.lines().count() as u64);
@@ -19,7 +19,7 @@ fn check(text: &str, first: u64, limit: u64, expected: &str, end: End) {
 #[track_caller]
 fn check_past_end(text: &str, first: u64, expected: u64) {
     match read(text, first, 1) {
-        Err(Fault::PastEnd { lines }) => assert_eq!(lines, expected),
+        Err(PageError::PastEnd { lines }) => assert_eq!(lines, expected),
         other => panic!("{other:?}"),
     }
 }
@@ -27,24 +27,24 @@ fn check_past_end(text: &str, first: u64, expected: u64) {
 // F141
 #[test]
 fn reads_a_last_line_without_line_ending() {
-    check("a\nb\n", 1, 9, "1: a\n2: b\n", End::Source);
-    check("a\nb", 1, 9, "1: a\n2: b\n", End::Source);
-    check("a\n\n", 1, 9, "1: a\n2: \n", End::Source);
+    check("a\nb\n", 1, 9, "1: a\n2: b\n", PageEnd::Source);
+    check("a\nb", 1, 9, "1: a\n2: b\n", PageEnd::Source);
+    check("a\n\n", 1, 9, "1: a\n2: \n", PageEnd::Source);
 }
 
 // F141
 #[test]
 fn reports_why_a_page_ends() {
-    check("a\nb\nc", 1, 2, "1: a\n2: b\n", End::Lines { total: Some(3) });
-    check("a\nb\nc\n", 2, 1, "2: b\n", End::Lines { total: Some(3) });
-    check("a\nb\n", 1, 2, "1: a\n2: b\n", End::Source);
-    check("a\nb\n", 2, 2, "2: b\n", End::Source);
+    check("a\nb\nc", 1, 2, "1: a\n2: b\n", PageEnd::Lines { total: Some(3) });
+    check("a\nb\nc\n", 2, 1, "2: b\n", PageEnd::Lines { total: Some(3) });
+    check("a\nb\n", 1, 2, "1: a\n2: b\n", PageEnd::Source);
+    check("a\nb\n", 2, 2, "2: b\n", PageEnd::Source);
 }
 
 // F141
 #[test]
 fn an_empty_source_is_an_empty_page() {
-    check("", 1, 5, "", End::Source);
+    check("", 1, 5, "", PageEnd::Source);
 }
 
 // F141
@@ -60,19 +60,19 @@ fn an_offset_past_the_end_reports_the_line_count() {
 // F141
 #[test]
 fn strips_line_endings_and_byte_order_mark() {
-    check("\u{feff}a\r\nb\r\n", 1, 5, "1: a\n2: b\n", End::Source);
-    check("a\rb\n", 1, 5, "1: a\rb\n", End::Source);
-    check("a\u{feff}\n", 1, 5, "1: a\u{feff}\n", End::Source);
+    check("\u{feff}a\r\nb\r\n", 1, 5, "1: a\n2: b\n", PageEnd::Source);
+    check("a\rb\n", 1, 5, "1: a\rb\n", PageEnd::Source);
+    check("a\u{feff}\n", 1, 5, "1: a\u{feff}\n", PageEnd::Source);
 }
 
 // F141
 #[test]
 fn truncates_long_lines_between_characters() {
     let fits = "ä".repeat(2000);
-    check(&format!("{fits}\r\n"), 1, 1, &format!("1: {fits}\n"), End::Source);
+    check(&format!("{fits}\r\n"), 1, 1, &format!("1: {fits}\n"), PageEnd::Source);
     for chars in [2001, 300_000] {
         let expected = format!("1: {fits}… (line cut at 2000 characters, {chars} in all)\n2: b\n");
-        check(&format!("{}\r\nb", "ä".repeat(chars)), 1, 5, &expected, End::Source);
+        check(&format!("{}\r\nb", "ä".repeat(chars)), 1, 5, &expected, PageEnd::Source);
     }
 }
 
@@ -81,7 +81,7 @@ fn truncates_long_lines_between_characters() {
 fn truncates_a_page_at_max_bytes() {
     let text = format!("{}\n", "x".repeat(999)).repeat(100);
     let page = read(&text, 1, 1000).unwrap();
-    assert_eq!(page.end, End::Bytes);
+    assert_eq!(page.end, PageEnd::Bytes);
     assert!(page.text.len() <= MAX_BYTES && page.text.len() > MAX_BYTES - 1010);
     assert!(page.text.ends_with("x\n"));
     let next = read(&text, page.lines + 1, 1000).unwrap();
@@ -104,8 +104,8 @@ fn block_boundaries_do_not_matter() {
     let text = "first\r\n\r\nthird ä\nfourth";
     for step in 1..text.len() {
         for first in 1..=4 {
-            let mut blocks = Blocks::new(Slow(text.as_bytes(), step), || false);
-            let page = page(&mut blocks, first, 2, 0, &mut Marks::default()).unwrap();
+            let mut blocks = BlockReader::new(Slow(text.as_bytes(), step), || false);
+            let page = read_page(&mut blocks, first, 2, 0, &mut LineIndex::default()).unwrap();
             assert_eq!(page.text, read(text, first, 2).unwrap().text, "{step} {first}");
         }
     }
@@ -114,9 +114,9 @@ fn block_boundaries_do_not_matter() {
 // F141
 #[test]
 fn does_not_read_past_the_page() {
-    let mut endless = Blocks::new(io::repeat(b'\n'), || false);
-    let page = page(&mut endless, 1_000_000, 10, u64::MAX, &mut Marks::default()).unwrap();
-    assert_eq!((page.lines, page.end), (10, End::Lines { total: None }));
+    let mut endless = BlockReader::new(io::repeat(b'\n'), || false);
+    let page = read_page(&mut endless, 1_000_000, 10, u64::MAX, &mut LineIndex::default()).unwrap();
+    assert_eq!((page.lines, page.end), (10, PageEnd::Lines { total: None }));
     assert!(endless.position < 1_000_000 + 2 * BLOCK as u64);
 }
 
@@ -124,29 +124,30 @@ fn does_not_read_past_the_page() {
 #[test]
 fn a_page_is_the_same_from_every_checkpoint() {
     let text: String = (1..=60_000).map(|n| format!("line {n:>60}\n")).collect();
-    let mut marks = Marks::default();
+    let mut marks = LineIndex::default();
     let len = text.len() as u64;
     let mut from_start = |first| {
-        let mut blocks = Blocks::new(text.as_bytes(), || false);
-        page(&mut blocks, first, 3, len, &mut marks).unwrap()
+        let mut blocks = BlockReader::new(text.as_bytes(), || false);
+        read_page(&mut blocks, first, 3, len, &mut marks).unwrap()
     };
     let wanted = [59_999, 60_000, 1, 2, 5_000, 30_000];
     let expected = wanted.map(&mut from_start);
     for (first, expected) in wanted.into_iter().zip(expected) {
-        let Some(mark) = marks.before(first) else {
+        let Some(mark) = marks.checkpoint_before(first) else {
             assert!(first <= 5_000);
             continue;
         };
         assert!(mark.offset > 0 && len - mark.offset < len);
         let rest = &text.as_bytes()[mark.offset as usize..];
-        let mut blocks = Blocks::at(rest, || false, mark);
-        let found = page(&mut blocks, first, 3, len, &mut Marks::default()).unwrap();
+        let mut blocks = BlockReader::from_checkpoint(rest, || false, mark);
+        let found = read_page(&mut blocks, first, 3, len, &mut LineIndex::default()).unwrap();
         assert_eq!(found, expected, "{first}");
     }
-    let mark = marks.before(u64::MAX).unwrap();
-    let mut blocks = Blocks::at(&text.as_bytes()[mark.offset as usize..], || false, mark);
-    match page(&mut blocks, 70_000, 3, len, &mut Marks::default()) {
-        Err(Fault::PastEnd { lines }) => assert_eq!(lines, 60_000),
+    let mark = marks.checkpoint_before(u64::MAX).unwrap();
+    let mut blocks =
+        BlockReader::from_checkpoint(&text.as_bytes()[mark.offset as usize..], || false, mark);
+    match read_page(&mut blocks, 70_000, 3, len, &mut LineIndex::default()) {
+        Err(PageError::PastEnd { lines }) => assert_eq!(lines, 60_000),
         other => panic!("{other:?}"),
     }
 }
@@ -154,14 +155,17 @@ fn a_page_is_the_same_from_every_checkpoint() {
 // F141
 #[test]
 fn tolerates_a_wrong_length_hint() {
-    let mut endless = Blocks::new(io::repeat(b'\n'), || false);
-    let page = page(&mut endless, 1, 10, 0, &mut Marks::default()).unwrap();
-    assert_eq!(page.end, End::Lines { total: None });
+    let mut endless = BlockReader::new(io::repeat(b'\n'), || false);
+    let page = read_page(&mut endless, 1, 10, 0, &mut LineIndex::default()).unwrap();
+    assert_eq!(page.end, PageEnd::Lines { total: None });
 }
 
 // F141
 #[test]
 fn reading_stops_on_cancellation() {
-    let mut blocks = Blocks::new(io::repeat(b'x'), || true);
-    assert!(matches!(page(&mut blocks, 2, 1, 0, &mut Marks::default()), Err(Fault::Stopped)));
+    let mut blocks = BlockReader::new(io::repeat(b'x'), || true);
+    assert!(matches!(
+        read_page(&mut blocks, 2, 1, 0, &mut LineIndex::default()),
+        Err(PageError::Cancelled)
+    ));
 }

@@ -3,10 +3,10 @@
 use super::*;
 
 /// Returns the text and the hint for the model after `hook` ran.
-async fn read_after(event: Event, hook: Value) -> (String, Option<String>) {
-    let seen = Seen::new();
+async fn read_after(event: HookEvent, hook: Value) -> (String, Option<String>) {
+    let seen = TestCall::new();
     let mut result = match event {
-        Event::PostToolUse => Ok(Output::json(&json!({ "secret": 1 })).unwrap().title("note")),
+        HookEvent::PostToolUse => Ok(Output::json(&json!({ "secret": 1 })).unwrap().title("note")),
         _ => Err(ToolError::failed("no room").hint("delete a note")),
     };
     seen.after(&config(&[(event, hook)]), &mut result).await;
@@ -20,7 +20,7 @@ async fn read_after(event: Event, hook: Value) -> (String, Option<String>) {
 // F66
 #[tokio::test]
 async fn results_and_failures_can_be_commented_on() {
-    use Event::{PostToolUse as Post, PostToolUseFailure as Failed};
+    use HookEvent::{PostToolUse as Post, PostToolUseFailure as Failed};
 
     let specific = |key: &str, value: Value| says(&json!({ "hookSpecificOutput": { key: value } }));
     let objects = json!({ "command": "echo 'too bold' >&2; exit 2" });
@@ -61,7 +61,7 @@ async fn results_and_failures_can_be_commented_on() {
 #[tokio::test]
 async fn a_turn_can_be_ended_after_success_and_after_failure() {
     let stop = says(&json!({ "continue": false, "stopReason": "enough", "reason": "it is late" }));
-    for event in [Event::PostToolUse, Event::PostToolUseFailure] {
+    for event in [HookEvent::PostToolUse, HookEvent::PostToolUseFailure] {
         let (text, halted) = read_after(event, stop.clone()).await;
         assert_eq!(halted.as_deref(), Some("enough"));
         assert!(text.contains("ends the turn: it is late"), "{text}");
@@ -72,7 +72,7 @@ async fn a_turn_can_be_ended_after_success_and_after_failure() {
 #[tokio::test]
 async fn a_result_can_be_withheld_until_it_was_seen() {
     let hook = json!({ "command": "exit 1", "on_error": "deny" });
-    let (text, _) = read_after(Event::PostToolUse, hook).await;
+    let (text, _) = read_after(HookEvent::PostToolUse, hook).await;
     assert!(text.contains("the result is not shown") && !text.contains("secret"), "{text}");
 }
 
@@ -84,9 +84,9 @@ async fn a_withheld_result_is_not_replaced() {
     let objects = json!({ "command": "echo 'the secret is 1' >&2; exit 2" });
     for other in [told("updatedToolOutput"), told("additionalContext"), objects] {
         for hooks in [[broken.clone(), other.clone()], [other, broken.clone()]] {
-            let hooks = hooks.map(|hook| (Event::PostToolUse, hook));
+            let hooks = hooks.map(|hook| (HookEvent::PostToolUse, hook));
             let mut result = Ok(Output::text("secret"));
-            Seen::new().after(&config(&hooks), &mut result).await;
+            TestCall::new().after(&config(&hooks), &mut result).await;
             let text = result.unwrap_err().to_string();
             assert!(text.contains("the result is not shown"), "{text}");
             assert!(!text.contains("secret"), "{text}");
@@ -102,7 +102,7 @@ async fn a_replaced_result_keeps_nothing_of_the_old_value() {
         .structured(json!("secret"))
         .metadata("first", "secret")
         .display(json!("secret")));
-    Seen::new().after(&config(&[(Event::PostToolUse, hook)]), &mut result).await;
+    TestCall::new().after(&config(&[(HookEvent::PostToolUse, hook)]), &mut result).await;
     assert_eq!(result.unwrap(), Output::text("hidden"));
 }
 
@@ -113,9 +113,11 @@ async fn long_context_goes_to_a_file_and_the_file_is_named() {
     let long = "x".repeat(20 << 10);
     let specific = json!({ "hookSpecificOutput": { "additionalContext": long } });
     for kept in [None, Some(folder.path().join("kept.txt"))] {
-        let seen = Seen { kept: kept.clone(), ..Seen::new() };
-        let hooks =
-            config(&[(Event::PreToolUse, says(&specific)), (Event::PostToolUse, says(&specific))]);
+        let seen = TestCall { kept: kept.clone(), ..TestCall::new() };
+        let hooks = config(&[
+            (HookEvent::PreToolUse, says(&specific)),
+            (HookEvent::PostToolUse, says(&specific)),
+        ]);
         let context = seen.before(&hooks).await.spoken().unwrap().context.remove(0);
         let mut result = Ok(Output::text("done"));
         seen.after(&hooks, &mut result).await;

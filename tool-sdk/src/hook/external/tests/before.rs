@@ -8,8 +8,8 @@ use crate::hook::{Spoken, Verdict};
 
 /// Returns the decision of commands before a call.
 async fn before(hooks: &[Value]) -> Opinion {
-    let hooks: Vec<_> = hooks.iter().map(|hook| (Event::PreToolUse, hook.clone())).collect();
-    unnamed(Seen::new().before(&config(&hooks)).await)
+    let hooks: Vec<_> = hooks.iter().map(|hook| (HookEvent::PreToolUse, hook.clone())).collect();
+    unnamed(TestCall::new().before(&config(&hooks)).await)
 }
 
 /// Removes the sentence that names the hooks.
@@ -31,8 +31,8 @@ async fn every_denial_names_its_command() {
     let no = json!({ "command": "./guard.sh 2>&1; echo 'not on Fridays' >&2; exit 2" });
     let quiet = json!({ "command": "KEY=hunter2 scripts/quiet; exit 2" });
     let broken = json!({ "args": ["/opt/broken"] });
-    let hooks = [no, quiet, broken].map(|hook| (Event::PreToolUse, hook));
-    let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
+    let hooks = [no, quiet, broken].map(|hook| (HookEvent::PreToolUse, hook));
+    let spoken = TestCall::new().before(&config(&hooks)).await.spoken().unwrap();
     let expected = "the hook `guard.sh` says: not on Fridays\n\
         the hook `quiet` says: sh: 1: scripts/quiet: not found\n\
         the hook `broken` could not be run, so the call is denied";
@@ -61,7 +61,7 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
         let hooks = json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] });
         let (hooks, errors) = ExternalHooks::from_value(&hooks);
         assert_eq!(errors, []);
-        let mut seen = Seen::new();
+        let mut seen = TestCall::new();
         seen.definition.also = vec![ToolName::from_static("note_plain")];
         let spoken = seen.before(&hooks).await.spoken();
         let verdict = spoken.map(|spoken| spoken.verdict).unwrap_or_default();
@@ -73,26 +73,27 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
 #[tokio::test]
 async fn warns_of_request_hooks_without_an_approver() {
     let warned = async |hooks: &ExternalHooks, has_approver: bool| {
-        let seen = Seen { has_approver, ..Seen::new() };
+        let seen = TestCall { has_approver, ..TestCall::new() };
         let _ = seen.before(hooks).await;
         seen.warned.into_inner().unwrap()
     };
-    let hooks = config(&[(Event::PermissionRequest, json!({ "command": "true" }))]);
+    let hooks = config(&[(HookEvent::PermissionRequest, json!({ "command": "true" }))]);
     let expected = "the hook true (PermissionRequest[0].hooks[0]) never runs: there is no approver, \
         so there are no permission requests";
     assert_eq!(warned(&hooks, true).await, [""; 0]);
     assert_eq!(warned(&hooks, false).await, [expected]);
     assert_eq!(warned(&hooks, false).await, [""; 0]);
 
-    let others = config(&[(Event::PreToolUse, json!({ "command": "true" }))]);
+    let others = config(&[(HookEvent::PreToolUse, json!({ "command": "true" }))]);
     assert_eq!(warned(&others, false).await, [""; 0]);
 }
 
 // F67, F168: an observer is notified when each command starts and ends.
 #[tokio::test]
 async fn every_command_is_told_when_it_begins() {
-    let seen = Seen::new();
-    let both = [Event::PreToolUse, Event::PostToolUse].map(|event| (event, says(&json!({}))));
+    let seen = TestCall::new();
+    let both =
+        [HookEvent::PreToolUse, HookEvent::PostToolUse].map(|event| (event, says(&json!({}))));
     let hooks = config(&both);
     let _ = seen.before(&hooks).await;
     seen.after(&hooks, &mut Ok(Output::text("done"))).await;
@@ -194,9 +195,9 @@ async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
 // HK1: the details of a failure are for the host.
 #[tokio::test]
 async fn the_model_does_not_read_what_a_broken_command_printed() {
-    let seen = Seen::new();
+    let seen = TestCall::new();
     let hook = json!({ "command": "echo 'key=hunter2' >&2; exit 3" });
-    let opinion = seen.before(&config(&[(Event::PreToolUse, hook)])).await.spoken().unwrap();
+    let opinion = seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await.spoken().unwrap();
     assert!(!opinion.reason.contains("hunter2"));
     let runs = seen.runs.into_inner().unwrap();
     assert_eq!(runs[0].hook, "echo (PreToolUse[0].hooks[0])");
@@ -272,8 +273,8 @@ async fn every_allow_names_its_command() {
         (json!({ "decision": "approve" }), "the hook `cat` allows it"),
         (json!({ "decision": "approve", "reason": "fine" }), "the hook `cat` says: fine"),
     ] {
-        let hooks = config(&[(Event::PreToolUse, trusted(says(&answer)))]);
-        let spoken = Seen::new().before(&hooks).await.spoken().unwrap();
+        let hooks = config(&[(HookEvent::PreToolUse, trusted(says(&answer)))]);
+        let spoken = TestCall::new().before(&hooks).await.spoken().unwrap();
         assert_eq!(spoken.sentence.as_deref(), Some(expected));
     }
 }
@@ -287,8 +288,8 @@ async fn every_change_names_its_command() {
     let named = |name: &str| json!({ "command": format!("NAME={name} echo '{change}'") });
     let quiet = json!({ "command": "true" });
     let hooks = [named("a"), quiet, json!({ "command": format!("printf '%s' '{change}'") })];
-    let hooks = hooks.map(|hook| (Event::PreToolUse, hook));
-    let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
+    let hooks = hooks.map(|hook| (HookEvent::PreToolUse, hook));
+    let spoken = TestCall::new().before(&config(&hooks)).await.spoken().unwrap();
     assert_eq!(spoken.changed_by.as_deref(), Some("echo` and `printf"));
     let places = ["echo (PreToolUse[0].hooks[0])", "printf (PreToolUse[2].hooks[0])"];
     assert_eq!(spoken.changers, places);
@@ -299,8 +300,8 @@ async fn every_change_names_its_command() {
 async fn every_command_reads_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let copies = json!({ "command": "cat >> input; pwd >> folders; echo $CLAUDE_PROJECT_DIR" });
-    let hooks = config(&[(Event::PreToolUse, copies.clone()), (Event::PreToolUse, copies)]);
-    let seen = Seen::new();
+    let hooks = config(&[(HookEvent::PreToolUse, copies.clone()), (HookEvent::PreToolUse, copies)]);
+    let seen = TestCall::new();
     assert_eq!(seen.before(&hooks.in_folder(folder.path())).await, Opinion::none());
 
     let runs: Vec<_> = seen.runs.into_inner().unwrap();
@@ -326,9 +327,9 @@ async fn every_command_reads_the_call() {
 
 #[tokio::test]
 async fn a_command_in_the_background_is_not_waited_for_and_has_no_say() {
-    let seen = Seen::new();
+    let seen = TestCall::new();
     let hook = json!({ "command": "sleep 300; exit 2", "async": true });
-    assert_eq!(seen.before(&config(&[(Event::PreToolUse, hook)])).await, Opinion::none());
+    assert_eq!(seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await, Opinion::none());
     assert_eq!(seen.runs.into_inner().unwrap()[0].outcome, "not waited for");
 }
 
@@ -338,7 +339,7 @@ async fn other_tools_and_events_start_nothing() {
         "PreToolUse": [{ "matcher": "read_note", "hooks": [{ "type": "command", "command": "exit 2" }] }],
         "PostToolUse": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],
     }));
-    let seen = Seen::new();
+    let seen = TestCall::new();
     assert_eq!(seen.before(&hooks).await, Opinion::none());
     let mut failed = Err(ToolError::failed("no room"));
     seen.after(&hooks, &mut failed).await;
@@ -361,7 +362,7 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
         let config = json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] });
         let (hooks, errors) = ExternalHooks::from_value(&config);
         assert_eq!(errors, []);
-        let opinion = Seen::new().before(&hooks).await;
+        let opinion = TestCall::new().before(&hooks).await;
         assert_eq!(opinion != Opinion::none(), expected, "{matcher}");
     }
 }
@@ -371,14 +372,14 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
 async fn the_end_waits_for_what_runs_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let hook = json!({ "command": "sleep 2; touch done", "async": true });
-    let hooks = config(&[(Event::PreToolUse, hook)]).in_folder(folder.path());
-    assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
+    let hooks = config(&[(HookEvent::PreToolUse, hook)]).in_folder(folder.path());
+    assert_eq!(TestCall::new().before(&hooks).await, Opinion::none());
     assert!(!folder.path().join("done").exists());
     Hook::finish(&hooks).await;
     assert!(folder.path().join("done").exists());
     // A command that hangs is ended by its timeout.
     let hangs = json!({ "command": "sleep 300", "async": true, "timeout": 0.1 });
-    let hooks = config(&[(Event::PreToolUse, hangs)]);
-    assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
+    let hooks = config(&[(HookEvent::PreToolUse, hangs)]);
+    assert_eq!(TestCall::new().before(&hooks).await, Opinion::none());
     Hook::finish(&hooks).await;
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::*;
-use crate::audit::{Audit, AuditRecord};
+use crate::audit::{AuditRecord, AuditSink};
 use crate::batch::Batch;
 use crate::call::{Call, Outcome};
 use crate::context::Context;
@@ -25,8 +25,8 @@ fn makes(input: &Value) -> Value {
 }
 
 /// A pipeline with these hooks and a tool that writes a note and needs approval.
-fn pipeline(hooks: &[(Event, Value)]) -> Pipeline {
-    let mut definition = Seen::new().definition;
+fn pipeline(hooks: &[(HookEvent, Value)]) -> Pipeline {
+    let mut definition = TestCall::new().definition;
     definition.risk = Risk::new(RiskClass::Write);
     definition.display = Arc::new(Display { sensitive: vec!["key".into()], ..Display::default() });
     definition.parameters = Schema::from_value(json!({
@@ -50,8 +50,8 @@ fn call() -> Call<'static> {
     Call::new("write_note", r#"{"title":"a","key":"secret"}"#)
 }
 
-fn requests(hooks: &[Value]) -> Vec<(Event, Value)> {
-    hooks.iter().map(|hook| (Event::PermissionRequest, hook.clone())).collect()
+fn requests(hooks: &[Value]) -> Vec<(HookEvent, Value)> {
+    hooks.iter().map(|hook| (HookEvent::PermissionRequest, hook.clone())).collect()
 }
 
 /// Writes a note with the title `a`; returns the outcome and the arguments that the approver saw,
@@ -111,11 +111,11 @@ async fn a_change_is_judged_like_any_call() {
     }
     // Its allow does not override another hook's ask.
     let wary = says(&json!({ "hookSpecificOutput": { "permissionDecision": "ask" } }));
-    let makes = (Event::PermissionRequest, trusted(makes(&json!({ "title": "b" }))));
+    let makes = (HookEvent::PermissionRequest, trusted(makes(&json!({ "title": "b" }))));
     let rule = Rule::new(Action::Ask, "write_note", "*");
     for (pipeline, asked) in [
         (pipeline(std::slice::from_ref(&makes)).rules([rule]), 0),
-        (pipeline(&[makes, (Event::PreToolUse, wary)]), 1),
+        (pipeline(&[makes, (HookEvent::PreToolUse, wary)]), 1),
     ] {
         let (outcome, shown) = write(pipeline).await;
         assert_eq!((outcome.result.is_ok(), shown.len()), (true, asked));
@@ -128,7 +128,7 @@ async fn a_change_is_judged_like_any_call() {
 async fn a_change_is_looked_at_by_hooks_before_calls() {
     let made = || trusted(makes(&json!({ "title": "b" })));
     let guard = json!({ "command": r#"if grep -q '"title":"b"'; then echo no b >&2; exit 2; fi"# });
-    let hooks = [(Event::PermissionRequest, made()), (Event::PreToolUse, guard)];
+    let hooks = [(HookEvent::PermissionRequest, made()), (HookEvent::PreToolUse, guard)];
     let (outcome, shown) = write(pipeline(&hooks)).await;
     let text = outcome.text();
     assert!(text.contains("no b") && shown.is_empty(), "{text}");
@@ -155,7 +155,7 @@ async fn a_call_is_changed_once() {
 // A permission request of a running tool has no arguments to change.
 #[tokio::test]
 async fn what_a_tool_asks_for_is_not_changed() {
-    let mut definition = Seen::new().definition;
+    let mut definition = TestCall::new().definition;
     definition.risk = Risk::new(RiskClass::Read);
     let tool = DynamicTool::new(definition, |_: Value, cx: Context| async move {
         if cx.ask("other", "x").await { "yes" } else { "no" }
@@ -163,7 +163,7 @@ async fn what_a_tool_asks_for_is_not_changed() {
     let somebody = Arc::new(Scripted::default());
     let hook = trusted(makes(&json!({ "title": "b" })));
     let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap())
-        .hook("*", Priority::DEFAULT, config(&[(Event::PermissionRequest, hook)]))
+        .hook("*", Priority::DEFAULT, config(&[(HookEvent::PermissionRequest, hook)]))
         .shared_approver(Arc::clone(&somebody) as _);
     let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
     assert_eq!((outcome.text().as_ref(), somebody.asked().len()), ("no", 1));
@@ -186,17 +186,17 @@ async fn what_repeats_is_what_runs() {
 }
 
 /// A hook whose approver passes on a copy of each request.
-struct Copies;
+struct CopyingHook;
 
-impl Hook for Copies {
+impl Hook for CopyingHook {
     fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
-        Arc::new(Copying(inner))
+        Arc::new(CopyingApprover(inner))
     }
 }
 
-struct Copying(Arc<dyn Approver>);
+struct CopyingApprover(Arc<dyn Approver>);
 
-impl Approver for Copying {
+impl Approver for CopyingApprover {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         self.0.ask(Arc::new((*ask).clone()))
     }
@@ -206,7 +206,7 @@ impl Approver for Copying {
 #[tokio::test]
 async fn a_change_is_never_taken_for_a_yes() {
     let hooks = requests(&[makes(&json!({ "title": "b" }))]);
-    let (outcome, shown) = write(pipeline(&hooks).hook("*", Priority::SECURITY, Copies)).await;
+    let (outcome, shown) = write(pipeline(&hooks).hook("*", Priority::SECURITY, CopyingHook)).await;
     assert_eq!((ran_with(&outcome)["title"].as_str(), shown.len()), (Some("b"), 1));
     assert_eq!(shown[0]["title"], "b");
 }
@@ -242,9 +242,9 @@ async fn an_answer_goes_before_a_change() {
 
 /// An audit log that collects who changed each call.
 #[derive(Clone, Default)]
-struct Changers(Arc<Mutex<Vec<Value>>>);
+struct RecordedChangers(Arc<Mutex<Vec<Value>>>);
 
-impl Audit for Changers {
+impl AuditSink for RecordedChangers {
     fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
         self.0.lock().unwrap().push(serde_json::to_value(record)?["changed_by"].clone());
         Ok(())
@@ -259,8 +259,8 @@ async fn the_record_names_the_commands_that_changed_a_call() {
             "hookEventName": "PreToolUse", "updatedInput": { "title": title },
         } }))
     };
-    let before = |hook: Value| (Event::PreToolUse, hook);
-    let asked = |title: &str| (Event::PermissionRequest, makes(&json!({ "title": title })));
+    let before = |hook: Value| (HookEvent::PreToolUse, hook);
+    let asked = |title: &str| (HookEvent::PermissionRequest, makes(&json!({ "title": title })));
     let (first, second) = ("cat (PreToolUse[0].hooks[0])", "cat (PreToolUse[1].hooks[0])");
     let request = "cat (PermissionRequest[0].hooks[0])";
     for (hooks, expected) in [
@@ -272,7 +272,7 @@ async fn the_record_names_the_commands_that_changed_a_call() {
         // Each hook runs again after the other one changed the call.
         (vec![before(input("b")), asked("c")], json!([first, request, first])),
     ] {
-        let changers = Changers::default();
+        let changers = RecordedChangers::default();
         let (outcome, _) = write(pipeline(&hooks).audit(changers.clone())).await;
         outcome.result.unwrap();
         let changers = changers.0.lock().unwrap().clone();

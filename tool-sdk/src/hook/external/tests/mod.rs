@@ -26,12 +26,12 @@ fn cases(key: &str) -> Vec<Value> {
 }
 
 /// One entry with these keys.
-fn entry(event: Event, keys: Value) -> Entry {
+fn entry(event: HookEvent, keys: Value) -> HookEntry {
     config(&[(event, keys)]).entries.remove(0)
 }
 
 /// Hooks for every tool, one for each pair.
-fn config(hooks: &[(Event, Value)]) -> ExternalHooks {
+fn config(hooks: &[(HookEvent, Value)]) -> ExternalHooks {
     let mut events = json!({});
     for (event, keys) in hooks {
         let mut hook = keys.clone();
@@ -45,7 +45,7 @@ fn config(hooks: &[(Event, Value)]) -> ExternalHooks {
 }
 
 /// A call for hooks, which records their notifications.
-struct Seen {
+struct TestCall {
     session: Session,
     definition: Definition,
     id: CallId,
@@ -59,7 +59,7 @@ struct Seen {
     kept: Option<PathBuf>,
 }
 
-impl Seen {
+impl TestCall {
     fn new() -> Self {
         let name = ToolName::from_static("write_note");
         let mut definition = Definition::new(name, "Writes a note.", Schema::default());
@@ -86,7 +86,7 @@ impl Seen {
     }
 }
 
-impl Hooked for Seen {
+impl Hooked for TestCall {
     fn session(&self) -> &Session {
         &self.session
     }

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::super::matcher::Matcher;
+use super::super::matcher::ToolMatcher;
 use super::*;
 use crate::hook::OnError;
 use crate::process::{CapturedOutput, CommandOutput, ExitOutcome};
 
-const INPUTS: [(Event, &str); 3] = [
+const INPUTS: [(HookEvent, &str); 3] = [
     (
-        Event::PreToolUse,
+        HookEvent::PreToolUse,
         include_str!(
             "../../../../tests/fixtures/codex-hooks/schema/pre-tool-use.command.input.schema.json"
         ),
     ),
     (
-        Event::PostToolUse,
+        HookEvent::PostToolUse,
         include_str!(
             "../../../../tests/fixtures/codex-hooks/schema/post-tool-use.command.input.schema.json"
         ),
     ),
     (
-        Event::PermissionRequest,
+        HookEvent::PermissionRequest,
         include_str!(
             "../../../../tests/fixtures/codex-hooks/schema/permission-request.command.input.schema.json"
         ),
@@ -30,7 +30,7 @@ const INPUTS: [(Event, &str); 3] = [
 
 /// The result of a recorded case here: verdict, reason, contexts, changes.
 #[derive(Debug, PartialEq)]
-struct Came {
+struct RecordedResult {
     verdict: Verdict,
     words: Option<String>,
     contexts: Vec<String>,
@@ -43,7 +43,12 @@ fn captured(text: &str) -> CapturedOutput {
     captured
 }
 
-fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, Failure> {
+fn meaning(
+    event: HookEvent,
+    code: i32,
+    stdout: &str,
+    stderr: &str,
+) -> Result<HookOutput, HookFailure> {
     let finished = CommandOutput {
         exit: ExitOutcome::Code(code),
         stdout: captured(stdout),
@@ -53,7 +58,7 @@ fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, 
         sandbox: None,
         new_protected_files: Vec::new(),
     };
-    protocol::meaning(event, "x", Duration::from_secs(10), Ok(&finished))
+    protocol::interpret_exit(event, "x", Duration::from_secs(10), Ok(&finished))
 }
 
 // F67
@@ -61,17 +66,17 @@ fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, 
 fn matchers_are_read_as_recorded() {
     for case in cases("matcher") {
         let pattern = case["matcher"].as_str().unwrap_or_default();
-        let matcher = Matcher::parse(pattern);
+        let matcher = ToolMatcher::parse(pattern);
         assert_eq!(matcher.is_err(), case["config_error"] == true, "{case}");
-        let matches =
-            matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
+        let matches = matcher
+            .is_ok_and(|it| it.matched_name(case["tool_name"].as_str().into_iter()).is_some());
         assert_eq!(matches, case["matches"] == true, "{case}");
     }
 }
 
 /// The cases with another result here. In the recorded ones a failure lets the call run.
-fn differences() -> BTreeMap<&'static str, Came> {
-    let came = |verdict, words: Option<&str>, contexts: &[&str]| Came {
+fn differences() -> BTreeMap<&'static str, RecordedResult> {
+    let came = |verdict, words: Option<&str>, contexts: &[&str]| RecordedResult {
         verdict,
         words: words.map(str::to_owned),
         contexts: contexts.iter().map(|&context| context.to_owned()).collect(),
@@ -89,7 +94,7 @@ fn differences() -> BTreeMap<&'static str, Came> {
         // An allow together with a change is an allow, too.
         (
             "allow_updates_input",
-            Came {
+            RecordedResult {
                 changes: json!({ "command": "echo rewritten" }),
                 ..came(Verdict::Allow, None, &[])
             },
@@ -106,8 +111,8 @@ fn answers_are_read_as_recorded() {
         let name = case["name"].as_str().unwrap();
         let text = |key: &str| case[key].as_str().unwrap();
         let event = match text("event") {
-            "PreToolUse" => Event::PreToolUse,
-            _ => Event::PostToolUse,
+            "PreToolUse" => HookEvent::PreToolUse,
+            _ => HookEvent::PostToolUse,
         };
         let code = i32::try_from(case["exit_code"].as_i64().unwrap()).unwrap();
         let answer = meaning(event, code, text("stdout"), text("stderr"));
@@ -117,8 +122,8 @@ fn answers_are_read_as_recorded() {
         }
         let mut entry = entry(event, json!({ "command": "x" }));
         entry.may_allow = true;
-        let said = compose::weighed(&entry, answer);
-        let found = Came {
+        let said = compose::apply_entry_policy(&entry, answer);
+        let found = RecordedResult {
             verdict: said.verdict,
             words: said.reason,
             contexts: said.context.into_iter().collect(),
@@ -127,7 +132,7 @@ fn answers_are_read_as_recorded() {
                 false => Value::Object(said.patch),
             },
         };
-        let recorded = Came {
+        let recorded = RecordedResult {
             verdict: match case["run_status"].as_str().unwrap() {
                 "blocked" => Verdict::Deny,
                 "stopped" => Verdict::Halt,
@@ -166,10 +171,10 @@ fn an_invalid_output_is_a_failure() {
         r#"{"hookSpecificOutput": {"hookEventName": "Stop", "permissionDecision": "deny"}}"#,
     ];
     for stdout in broken {
-        assert!(meaning(Event::PreToolUse, 0, stdout, "").is_err(), "{stdout}");
+        assert!(meaning(HookEvent::PreToolUse, 0, stdout, "").is_err(), "{stdout}");
     }
     let late = format!("{}{}", " ".repeat(200_000), r#"{"decision": "block"}"#);
-    assert!(meaning(Event::PreToolUse, 0, &late, "").is_ok(), "it is whole");
+    assert!(meaning(HookEvent::PreToolUse, 0, &late, "").is_ok(), "it is whole");
     for decision in [
         r#"{"behavior":"allow","updatedPermissions":[]}"#,
         r#"{"behavior":"allow","updatedInput":[]}"#,
@@ -177,14 +182,14 @@ fn an_invalid_output_is_a_failure() {
         r#"{"updatedInput":{}}"#,
     ] {
         let stdout = format!(r#"{{"hookSpecificOutput":{{"decision":{decision}}}}}"#);
-        assert!(meaning(Event::PermissionRequest, 0, &stdout, "").is_err(), "{decision}");
+        assert!(meaning(HookEvent::PermissionRequest, 0, &stdout, "").is_err(), "{decision}");
     }
     let change = r#""decision":{"behavior":"allow","updatedInput":{"a":1}}"#;
     let twice = format!(r#"{{"hookSpecificOutput":{{{change},"updatedInput":{{"a":2}}}}}}"#);
-    assert!(meaning(Event::PermissionRequest, 0, &twice, "").is_err());
+    assert!(meaning(HookEvent::PermissionRequest, 0, &twice, "").is_err());
     let change = format!(r#"{{"hookSpecificOutput":{{{change}}}}}"#);
-    assert!(meaning(Event::PermissionRequest, 0, &change, "").is_ok());
-    for event in [Event::PreToolUse, Event::PostToolUse] {
+    assert!(meaning(HookEvent::PermissionRequest, 0, &change, "").is_ok());
+    for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
         assert!(meaning(event, 0, &change, "").is_err(), "{event:?}");
     }
 }
@@ -195,31 +200,34 @@ fn plain_text_is_no_decision() {
     for stdout in
         ["all good", "[guard] fine", "[1] x", "the decision: continue", "\"decision\"", ""]
     {
-        let said = meaning(Event::PreToolUse, 0, stdout, "");
-        assert_eq!(said.unwrap(), Said::default(), "{stdout}");
+        let said = meaning(HookEvent::PreToolUse, 0, stdout, "");
+        assert_eq!(said.unwrap(), HookOutput::default(), "{stdout}");
     }
     let marked = "\u{feff}{\"decision\": \"block\"}\n";
-    assert_eq!(meaning(Event::PreToolUse, 0, marked, "").unwrap().verdict, Verdict::Deny);
+    assert_eq!(meaning(HookEvent::PreToolUse, 0, marked, "").unwrap().verdict, Verdict::Deny);
 }
 
 // User complaint: exit code 2 denies, with any output.
 #[test]
 fn exit_two_blocks_also_beside_json() {
     for stdout in ["", "{", r#"{"decision":"approve"}"#, r#"{"continue":true}"#] {
-        let said = meaning(Event::PreToolUse, 2, stdout, "no\n").unwrap();
+        let said = meaning(HookEvent::PreToolUse, 2, stdout, "no\n").unwrap();
         assert_eq!((said.verdict, said.reason.as_deref()), (Verdict::Deny, Some("no")));
     }
-    let silent = meaning(Event::PreToolUse, 2, "", "");
-    let said = compose::weighed(&entry(Event::PreToolUse, json!({ "command": "x" })), silent);
+    let silent = meaning(HookEvent::PreToolUse, 2, "", "");
+    let said = compose::apply_entry_policy(
+        &entry(HookEvent::PreToolUse, json!({ "command": "x" })),
+        silent,
+    );
     assert_eq!(said.reason.as_deref(), Some("the hook `x` denies it"));
 }
 
 #[test]
 fn long_words_are_cut_with_a_note() {
-    let said = meaning(Event::PreToolUse, 2, "", &"ä".repeat(8 << 10)).unwrap();
+    let said = meaning(HookEvent::PreToolUse, 2, "", &"ä".repeat(8 << 10)).unwrap();
     let reason = said.reason.unwrap();
     assert!(reason.ends_with("\n[6144 more bytes left out]"), "{:.40}", reason);
-    assert_eq!(meaning(Event::PreToolUse, 0, "{}", "").unwrap(), Said::default());
+    assert_eq!(meaning(HookEvent::PreToolUse, 0, "{}", "").unwrap(), HookOutput::default());
 }
 
 // The input has exactly the fields of the recorded schemas.
@@ -229,8 +237,8 @@ fn the_input_is_that_of_the_recorded_schemas() {
     for (event, schema) in INPUTS {
         let schema: Value = serde_json::from_str(schema).unwrap();
         let session = Session::default();
-        let mut payload = hooks.payload(event, &session, Mode::default());
-        payload.tool_response = (event == Event::PostToolUse).then_some(&Value::Null);
+        let mut payload = hooks.session_payload(event, &session, Mode::default());
+        payload.tool_response = (event == HookEvent::PostToolUse).then_some(&Value::Null);
         let input = serde_json::to_value(payload).unwrap();
         for required in schema["required"].as_array().unwrap() {
             let required = required.as_str().unwrap();
@@ -244,7 +252,7 @@ fn the_input_is_that_of_the_recorded_schemas() {
         }
         let modes = &schema["properties"]["permission_mode"]["enum"];
         for mode in Mode::ALL {
-            assert!(modes.as_array().unwrap().contains(&json!(mode_name(mode))));
+            assert!(modes.as_array().unwrap().contains(&json!(permission_mode_name(mode))));
         }
     }
 }
@@ -253,17 +261,18 @@ fn the_input_is_that_of_the_recorded_schemas() {
 #[test]
 fn a_failure_only_tightens() {
     let hooks = [OnError::Deny, OnError::Ignore].map(|on_error| {
-        let mut entry = entry(Event::PreToolUse, json!({ "command": "x" }));
+        let mut entry = entry(HookEvent::PreToolUse, json!({ "command": "x" }));
         entry.on_error = on_error;
         entry
     });
     let verdicts = [Verdict::None, Verdict::Allow, Verdict::Ask, Verdict::Deny, Verdict::Halt];
     for verdict in verdicts {
         for entry in &hooks {
-            let said = Said { verdict, ..Said::default() };
-            let failure = Failure { what: "broke".to_owned(), detail: String::new() };
-            let both = vec![(entry, said), (entry, compose::weighed(entry, Err(failure)))];
-            let spoken = compose::opinion(both, &json!({})).spoken().unwrap_or_default();
+            let said = HookOutput { verdict, ..HookOutput::default() };
+            let failure = HookFailure { message: "broke".to_owned(), detail: String::new() };
+            let both =
+                vec![(entry, said), (entry, compose::apply_entry_policy(entry, Err(failure)))];
+            let spoken = compose::combine_outputs(both, &json!({})).spoken().unwrap_or_default();
             assert!(spoken.verdict >= verdict);
         }
     }

@@ -15,9 +15,9 @@ use crate::registry::Registry;
 use crate::tool::{Display, DynamicTool, Source, Subject};
 
 /// An approver whose answer shows that it was asked.
-struct Somebody;
+struct AskedApprover;
 
-impl Approver for Somebody {
+impl Approver for AskedApprover {
     fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         Box::pin(ready(Some(Reply::Reject)))
     }
@@ -52,9 +52,9 @@ fn ask() -> Arc<Ask> {
 }
 
 async fn reply(hooks: &[Value]) -> Option<Reply> {
-    let request = |hook: &Value| (Event::PermissionRequest, hook.clone());
+    let request = |hook: &Value| (HookEvent::PermissionRequest, hook.clone());
     let hooks = config(&hooks.iter().map(request).collect::<Vec<_>>());
-    Arc::new(hooks).approver(Arc::new(Somebody)).ask(ask()).await
+    Arc::new(hooks).approver(Arc::new(AskedApprover)).ask(ask()).await
 }
 
 fn answers(behavior: &str) -> Value {
@@ -112,9 +112,9 @@ async fn a_hook_reads_what_is_asked_for() {
 
 /// Records the notifications about hooks.
 #[derive(Default)]
-struct Notes(Mutex<Vec<String>>, Session);
+struct RecordingWitness(Mutex<Vec<String>>, Session);
 
-impl crate::permission::Witness for Notes {
+impl crate::permission::Witness for RecordingWitness {
     fn began(&self, hook: &str) {
         self.0.lock().unwrap().push(format!("began {hook}"));
     }
@@ -143,12 +143,12 @@ impl crate::permission::Witness for Notes {
 // F71: the run is reported, and the record names the hook.
 #[tokio::test]
 async fn a_hook_that_answers_is_told_and_named() {
-    let hooks = config(&[(Event::PermissionRequest, trusted(answers("allow")))]);
-    let notes = Arc::new(Notes::default());
+    let hooks = config(&[(HookEvent::PermissionRequest, trusted(answers("allow")))]);
+    let notes = Arc::new(RecordingWitness::default());
     let mut ask = Arc::unwrap_or_clone(ask());
     ask.backstage = Backstage::new(&[], Arc::clone(&notes) as _).liftable(true);
     let ask = Arc::new(ask);
-    let reply = Arc::new(hooks).approver(Arc::new(Somebody)).ask(Arc::clone(&ask)).await;
+    let reply = Arc::new(hooks).approver(Arc::new(AskedApprover)).ask(Arc::clone(&ask)).await;
     assert_eq!(reply, Some(Reply::Once));
     let name = "cat (PermissionRequest[0].hooks[0])";
     assert_eq!(ask.who_answered(), Some(format!("hook {name}").as_str()));
@@ -157,8 +157,8 @@ async fn a_hook_that_answers_is_told_and_named() {
 }
 
 /// A pipeline with one tool of this risk class, and these hooks.
-fn guarded(class: RiskClass, hooks: &[(Event, Value)]) -> Pipeline {
-    let mut definition = Seen::new().definition;
+fn guarded(class: RiskClass, hooks: &[(HookEvent, Value)]) -> Pipeline {
+    let mut definition = TestCall::new().definition;
     definition.risk = Risk::new(class);
     let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "written" });
     Pipeline::new(Registry::builder().add(tool).build().unwrap()).hook(
@@ -170,7 +170,7 @@ fn guarded(class: RiskClass, hooks: &[(Event, Value)]) -> Pipeline {
 
 /// A pipeline with one `PermissionRequest` hook and an approver that approves.
 fn asking(hook: Value) -> Pipeline {
-    guarded(RiskClass::Read, &[(Event::PermissionRequest, hook)])
+    guarded(RiskClass::Read, &[(HookEvent::PermissionRequest, hook)])
         .rules([Rule::new(Action::Ask, "write_note", "*")])
         .approver(Scripted::always(Reply::Once))
 }
@@ -182,7 +182,7 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
         for (line, expected) in
             [("exit 2", (false, 0)), ("exit 1", (false, 0)), ("true", (true, 1))]
         {
-            let hook = (Event::PermissionRequest, json!({ "command": line }));
+            let hook = (HookEvent::PermissionRequest, json!({ "command": line }));
             let mut pipeline = guarded(RiskClass::Write, &[hook]);
             if own {
                 pipeline = pipeline.approver(Scripted::default());
@@ -196,9 +196,9 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
 }
 
 /// A hook that asks for approval.
-struct Wary;
+struct AskingHook;
 
-impl Hook for Wary {
+impl Hook for AskingHook {
     async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
         Ok(Opinion::ask("it is Friday"))
     }
@@ -207,13 +207,13 @@ impl Hook for Wary {
 // F67: an allow overrides no more than it would before the call.
 #[tokio::test]
 async fn an_allow_lifts_no_more_than_before_the_call() {
-    let yes = (Event::PermissionRequest, trusted(answers("allow")));
+    let yes = (HookEvent::PermissionRequest, trusted(answers("allow")));
     let own = Rule::new(Action::Ask, "write_note", "*");
     let of = |class| guarded(class, std::slice::from_ref(&yes));
     for (what, pipeline, is_asked) in [
         ("the mode", of(RiskClass::Write), false),
         ("a rule", of(RiskClass::Read).rules([own]), false),
-        ("another hook", of(RiskClass::Read).hook("*", Priority::LOGGING, Wary), true),
+        ("another hook", of(RiskClass::Read).hook("*", Priority::LOGGING, AskingHook), true),
         ("folders", of(RiskClass::Execute).writable_roots(["/nowhere"]), true),
         (
             "a denial that nobody can judge",
@@ -253,7 +253,7 @@ async fn a_command_that_answers_may_end_the_turn() {
 #[tokio::test]
 async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
     let other = |name: &'static str, aliases: &[&'static str]| {
-        let schema = Seen::new().definition.parameters;
+        let schema = TestCall::new().definition.parameters;
         let mut definition = Definition::new(ToolName::from_static(name), "Runs.", schema);
         definition.permission = Some("run_line".into());
         definition.aliases = aliases.iter().map(|&name| ToolName::from_static(name)).collect();

@@ -31,7 +31,7 @@ use super::super::program::CommandSpec;
 use super::wires::{ChildStdio, open_stdio};
 use super::{SpawnedChild, StdioMode};
 
-/// The search path for a child without `PATH`.
+/// The search path for a child without `MCP_PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
 /// The interpreter of a script without `#!`.

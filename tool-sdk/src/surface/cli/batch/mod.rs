@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::exit::{Failure, Result};
-use super::mcp::{Foreign, Need};
-use super::stage::Stage;
+use super::exit::{CommandError, Result};
+use super::mcp::{ConfiguredServers, ServerScope};
+use super::stage::CallEnvironment;
 use super::{App, Io, drive, exit, grammar, input, outcome, show};
 use crate::batch::Batch;
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// The limit of the whole input in bytes, against endless input.
 const MAX_BYTES: u64 = 64 << 20;
@@ -33,18 +33,18 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
-    let foreign = Foreign::load(&[top, matches], io)?;
-    let mut stage = Stage::set(app, &[top, matches], io)?;
-    foreign.join(&mut stage, Need::All, io);
-    let view = stage.view();
-    let entries: Vec<Entry> = read(matches, io)?
+    let foreign = ConfiguredServers::load(&[top, matches], io)?;
+    let mut stage = CallEnvironment::build(app, &[top, matches], io)?;
+    foreign.connect_into(&mut stage, ServerScope::All, io);
+    let view = stage.toolset_view();
+    let entries: Vec<BatchEntry> = read_input(matches, io)?
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
-        .map(|line| Entry::read(line, program, &view))
+        .map(|line| BatchEntry::parse(line, program, &view))
         .collect();
 
-    let results = results(entries, stage, matches.get_flag(grammar::EVENTS), io)?;
-    let code = code(&results);
+    let results = run_entries(entries, stage, matches.get_flag(grammar::EVENTS), io)?;
+    let code = worst_exit_code(&results);
     let documents: Vec<Value> = results.into_iter().map(|(document, _)| document).collect();
     if matches.get_flag(grammar::JSON) {
         writeln!(io.stdout, "{}", Value::from(documents))?;
@@ -58,62 +58,63 @@ pub(super) fn run(
 
 /// Returns the exit code of the batch. A denial takes precedence, because the abort of other
 /// calls may be its consequence.
-fn code(results: &[(Value, u8)]) -> u8 {
+fn worst_exit_code(results: &[(Value, u8)]) -> u8 {
     let order = [exit::DENIED, exit::USAGE, exit::ENDED_EARLY, exit::FAILED];
     let ended = |wanted: &u8| results.iter().any(|(_, code)| code == wanted);
     order.into_iter().find(ended).unwrap_or(0)
 }
 
-fn read(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
+fn read_input(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
     match matches.get_one::<OsString>(grammar::FILE).filter(|file| *file != "-") {
-        None => input::bytes(&mut *io.stdin, "standard input", MAX_BYTES),
+        None => input::read_bytes(&mut *io.stdin, "standard input", MAX_BYTES),
         Some(file) => {
             let name = file.display();
-            let mut file = File::open(io.path(file))
-                .map_err(|error| Failure::usage(format_args!("cannot open `{name}`: {error}")))?;
-            input::bytes(&mut file, &format!("`{name}`"), MAX_BYTES)
+            let mut file = File::open(io.resolve_path(file)).map_err(|error| {
+                CommandError::usage(format_args!("cannot open `{name}`: {error}"))
+            })?;
+            input::read_bytes(&mut file, &format!("`{name}`"), MAX_BYTES)
         }
     }
 }
 
 /// Runs the valid calls, and returns a result document and an exit code for every entry.
-fn results(
-    entries: Vec<Entry>,
-    stage: Stage,
+fn run_entries(
+    entries: Vec<BatchEntry>,
+    stage: CallEnvironment,
     events: bool,
     io: &mut Io<'_>,
 ) -> Result<Vec<(Value, u8)>> {
-    let calls: Vec<Call<'static>> = entries.iter().filter_map(Entry::call).collect();
-    let watch = stage.watch(events, io);
-    let Stage { pipeline, session, stop, .. } = stage;
+    let calls: Vec<Call<'static>> = entries.iter().filter_map(BatchEntry::to_call).collect();
+    let watch = stage.event_printer(events, io);
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
-    let mut outcomes = drive::run(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
+    let mut outcomes = drive::run_calls(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
 
     let results = entries.into_iter().map(|entry| {
-        let (document, code) = match entry.what {
-            Ok(Wanted { tool, .. }) => match outcomes.next() {
-                Some(outcome) => outcome::document(&tool, &outcome),
+        let (document, code) = match entry.call_or_error {
+            Ok(BatchCall { tool, .. }) => match outcomes.next() {
+                Some(outcome) => outcome::outcome_document(&tool, &outcome),
                 None => {
                     let error = ToolError::internal("the call has no outcome");
-                    (outcome::failure(&tool, &entry.call, &error), exit::FAILED)
+                    (outcome::failure_document(&tool, &entry.call, &error), exit::FAILED)
                 }
             },
-            Err(Refused { tool, code, error, is_unknown }) => {
+            Err(RejectedLine { tool, code, error, is_unknown }) => {
                 if is_unknown {
                     // The call only exists to emit its events; the error here has better hints.
                     drop(outcomes.next());
                 }
-                (outcome::failure(&tool, &entry.call, &error), code)
+                (outcome::failure_document(&tool, &entry.call, &error), code)
             }
         };
-        (with_id(entry.id, document), code)
+        (prepend_id(entry.id, document), code)
     });
     Ok(results.collect())
 }
 
 /// Adds the id as the first member of a document.
-fn with_id(id: Value, document: Value) -> Value {
+fn prepend_id(id: Value, document: Value) -> Value {
     let mut all = Map::from_iter([("id".to_owned(), id)]);
     if let Value::Object(members) = document {
         all.extend(members);
@@ -122,22 +123,22 @@ fn with_id(id: Value, document: Value) -> Value {
 }
 
 /// One line of the input.
-struct Entry {
+struct BatchEntry {
     /// The id as it was sent.
     id: Value,
     call: CallId,
-    what: std::result::Result<Wanted, Refused>,
+    call_or_error: std::result::Result<BatchCall, RejectedLine>,
 }
 
 /// A valid call.
-struct Wanted {
+struct BatchCall {
     /// The canonical name of the tool; the line may have used an alias.
     tool: String,
     arguments: String,
 }
 
 /// Why a line is not a valid call.
-struct Refused {
+struct RejectedLine {
     tool: String,
     code: u8,
     error: ToolError,
@@ -148,7 +149,7 @@ struct Refused {
 /// The JSON form of a call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
+struct BatchLine<'a> {
     #[serde(default)]
     id: Value,
     #[serde(borrow)]
@@ -157,30 +158,31 @@ struct Line<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-impl Entry {
-    fn read(line: &[u8], program: &str, view: &View) -> Self {
-        let (id, what) = match parse(line) {
+impl BatchEntry {
+    fn parse(line: &[u8], program: &str, view: &ToolsetView) -> Self {
+        let (id, call_or_error) = match parse_line(line) {
             Ok(line) => {
-                let what = wanted(&line, program, view);
+                let what = resolve_call(&line, program, view);
                 let is_unknown = view.definition(&line.name).is_none();
-                let refused = |failure| Refused::new(line.name.into_owned(), is_unknown, failure);
+                let refused =
+                    |failure| RejectedLine::new(line.name.into_owned(), is_unknown, failure);
                 (line.id, what.map_err(refused))
             }
-            Err(failure) => (id_of(line), Err(Refused::new(String::new(), false, failure))),
+            Err(failure) => (find_id(line), Err(RejectedLine::new(String::new(), false, failure))),
         };
         let call = match &id {
             Value::String(id) => CallId::given(id),
             Value::Number(id) => CallId::given(&id.to_string()),
             _ => CallId::next(),
         };
-        Self { id, call, what }
+        Self { id, call, call_or_error }
     }
 
-    fn call(&self) -> Option<Call<'static>> {
-        let (tool, arguments) = match &self.what {
-            Ok(Wanted { tool, arguments }) => (tool, &**arguments),
+    fn to_call(&self) -> Option<Call<'static>> {
+        let (tool, arguments) = match &self.call_or_error {
+            Ok(BatchCall { tool, arguments }) => (tool, &**arguments),
             // Made anyway, so that event subscribers see it fail.
-            Err(Refused { tool, is_unknown: true, .. }) => (tool, "{}"),
+            Err(RejectedLine { tool, is_unknown: true, .. }) => (tool, "{}"),
             Err(_) => return None,
         };
         let mut call = Call::new(tool.clone(), arguments.to_owned()).message("batch");
@@ -189,52 +191,53 @@ impl Entry {
     }
 }
 
-impl Refused {
-    fn new(tool: String, is_unknown: bool, failure: Failure) -> Self {
-        let (code, error) = failure.into_error().unwrap_or_else(|_| {
+impl RejectedLine {
+    fn new(tool: String, is_unknown: bool, failure: CommandError) -> Self {
+        let (code, error) = failure.into_tool_error().unwrap_or_else(|_| {
             (exit::FAILED, ToolError::internal("cannot report why this line is not a valid call"))
         });
         Self { tool, code, error, is_unknown }
     }
 }
 
-fn parse(line: &[u8]) -> Result<Line<'_>> {
+fn parse_line(line: &[u8]) -> Result<BatchLine<'_>> {
     if line.len() > MAX_LINE {
         let limit = MAX_LINE >> 20;
-        return Err(Failure::usage(format_args!("the line is longer than {limit} MiB")));
+        return Err(CommandError::usage(format_args!("the line is longer than {limit} MiB")));
     }
-    let text = std::str::from_utf8(line).map_err(|_| Failure::usage("the line is not UTF-8"))?;
+    let text =
+        std::str::from_utf8(line).map_err(|_| CommandError::usage("the line is not UTF-8"))?;
     let no_call = |why: &dyn Display| {
-        Failure::usage(format_args!("the line is not a valid call: {why}"))
+        CommandError::usage(format_args!("the line is not a valid call: {why}"))
             .hint(r#"write {"id": "1", "name": "…", "arguments": {…}} on one line"#)
     };
     // serde would also accept an array of the values in field order.
     if text.trim_ascii_start().starts_with('[') {
         return Err(no_call(&"expected an object, found an array"));
     }
-    let line: Line<'_> = serde_json::from_str(text).map_err(|error| no_call(&error))?;
+    let line: BatchLine<'_> = serde_json::from_str(text).map_err(|error| no_call(&error))?;
     match line.id {
         Value::Null | Value::String(_) | Value::Number(_) => Ok(line),
-        _ => Err(Failure::usage("`id` must be a string or a number")),
+        _ => Err(CommandError::usage("`id` must be a string or a number")),
     }
 }
 
-fn wanted(line: &Line<'_>, program: &str, view: &View) -> Result<Wanted> {
-    let tool = show::find(program, view, &line.name)?.name.into();
+fn resolve_call(line: &BatchLine<'_>, program: &str, view: &ToolsetView) -> Result<BatchCall> {
+    let tool = show::find_tool(program, view, &line.name)?.name.into();
     let arguments = match line.arguments.map(RawValue::get) {
         None => "{}".to_owned(),
         // Model providers send the arguments as a JSON string that holds an object.
         Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(|error| {
-            Failure::usage(format_args!("`arguments` is not valid JSON: {error}"))
+            CommandError::usage(format_args!("`arguments` is not valid JSON: {error}"))
         })?,
         // Kept as text, so that the pipeline still finds duplicate keys.
         Some(text) => text.to_owned(),
     };
-    Ok(Wanted { tool, arguments })
+    Ok(BatchCall { tool, arguments })
 }
 
 /// Returns the id of a line that is not a valid call, if it has one.
-fn id_of(line: &[u8]) -> Value {
+fn find_id(line: &[u8]) -> Value {
     let line: Value = serde_json::from_slice(&line[..line.len().min(MAX_LINE)]).unwrap_or_default();
     let id = line.get("id").filter(|id| id.is_string() || id.is_number());
     id.cloned().unwrap_or_default()

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::toy::{Ran, Setting};
+use super::super::toy::{CliOutput, TestCli};
 use super::MAX_LINE;
 
-fn run(lines: impl AsRef<[u8]>, args: &[&str]) -> Ran {
-    let setting = Setting { stdin: lines.as_ref().to_vec(), ..Setting::default() };
+fn run(lines: impl AsRef<[u8]>, args: &[&str]) -> CliOutput {
+    let setting = TestCli { stdin: lines.as_ref().to_vec(), ..TestCli::default() };
     setting.run(&[&["batch"], args].concat())
 }
 
-fn results(ran: &Ran) -> Vec<Value> {
+fn results(ran: &CliOutput) -> Vec<Value> {
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -23,11 +23,11 @@ fn results_come_in_the_order_of_the_calls() {
         {"id": 2, "name": "say", "arguments": "{\"text\": \"hi\"}"}
         {"name": "echo", "arguments": {"text": "ho"}}
     "#;
-    let mut setting = Setting { stdin: lines.into(), ..Setting::default() };
-    setting.types(&["y"]);
+    let mut setting = TestCli { stdin: lines.into(), ..TestCli::default() };
+    setting.type_lines(&["y"]);
     let ran = setting.run(&["batch"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert_eq!(setting.shown().matches("[y] once").count(), 1);
+    assert_eq!(setting.shown_text().matches("[y] once").count(), 1);
 
     let results = results(&ran);
     let ids: Vec<&Value> = results.iter().map(|result| &result["id"]).collect();
@@ -115,8 +115,8 @@ fn the_exit_code_is_the_worst_of_all_calls() {
 
 #[test]
 fn calls_come_from_a_file() {
-    let setting = Setting::default();
-    setting.file("calls.jsonl", r#"{"name": "echo", "arguments": {"text": "x"}}"#);
+    let setting = TestCli::default();
+    setting.write_file("calls.jsonl", r#"{"name": "echo", "arguments": {"text": "x"}}"#);
     assert_eq!(setting.run(&["batch", "calls.jsonl"]).code, 0);
     assert_eq!(setting.run(&["batch", "-"]).out, "");
     let missing = setting.run(&["batch", "missing.jsonl"]);

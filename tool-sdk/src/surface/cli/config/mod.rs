@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 #[cfg(all(test, feature = "mcp"))]
-pub(super) use self::part::Mistakes;
-pub(super) use self::part::Part;
-use super::exit::{Failure, Result};
+pub(super) use self::part::ConfigErrors;
+pub(super) use self::part::TomlValue;
+use super::exit::{CommandError, Result};
 use super::{Io, grammar, input, mcp, serve};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Mode, Rule};
@@ -43,15 +43,15 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The `[hooks]` table: commands that run before and after calls.
 #[derive(Debug)]
-pub(super) struct Hooks {
+pub(super) struct HooksConfig {
     pub(super) commands: ExternalHooks,
     /// Mistakes in the table that do not disable a deciding hook.
-    pub(super) remarks: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// The parsed configuration file.
 #[derive(Debug, Default)]
-pub(super) struct Config {
+pub(super) struct ConfigFile {
     /// The rules in the order of the file.
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Option<Mode>,
@@ -63,15 +63,15 @@ pub(super) struct Config {
     pub(super) experimental: Vec<String>,
     /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
-    pub(super) hooks: Option<Hooks>,
+    pub(super) hooks: Option<HooksConfig>,
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
     /// The configured MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
-    pub(super) servers: mcp::Servers,
+    pub(super) servers: mcp::ServerEntries,
     /// The settings of `serve`.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
-    pub(super) principals: serve::Principals,
+    pub(super) serve: serve::ServeConfig,
     /// Whether changed files are synced to disk before their call ends.
     pub(super) durable: Option<Durability>,
     /// Whether directory walks stay on one file system.
@@ -86,27 +86,28 @@ pub(super) struct Config {
 ///
 /// The workspace is never searched for a configuration: a tool that can write there must not be
 /// able to change what is allowed.
-pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
-    let named = named(levels, io);
-    let Some(path) = named.clone().or_else(|| users_config(io)) else {
-        return Ok(Config::default());
+pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<ConfigFile> {
+    let named = named_path(levels, io);
+    let Some(path) = named.clone().or_else(|| default_config_path(io)) else {
+        return Ok(ConfigFile::default());
     };
     match File::open(&path) {
-        Err(error) if named.is_none() && is_missing(&error) => Ok(Config::default()),
+        Err(error) if named.is_none() && is_missing(&error) => Ok(ConfigFile::default()),
         Err(error) => {
-            Err(Failure::config(format_args!("cannot open `{}`: {error}", path.display())))
+            Err(CommandError::config(format_args!("cannot open `{}`: {error}", path.display())))
         }
         Ok(mut file) => {
             let name = path.display().to_string();
-            let text = input::text(&mut file, &format!("`{name}`"), MAX_BYTES)?;
-            read::config(&text, &name).map_err(|mistakes| Failure::config(mistakes.told(&name)))
+            let text = input::read_text(&mut file, &format!("`{name}`"), MAX_BYTES)?;
+            read::parse_config(&text, &name)
+                .map_err(|mistakes| CommandError::config(mistakes.format_errors(&name)))
         }
     }
 }
 
 /// Returns the path of the configuration file, whether or not it exists.
-pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    named(levels, io).or_else(|| users_config(io))
+pub(super) fn config_path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+    named_path(levels, io).or_else(|| default_config_path(io))
 }
 
 /// Returns the path if it can be meant literally.
@@ -115,7 +116,7 @@ pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
 ///
 /// Fails for an empty path, which would be the current folder, and for a path that starts with
 /// `~`, which only a shell expands.
-pub(super) fn written_out(path: PathBuf) -> std::result::Result<PathBuf, &'static str> {
+pub(super) fn check_path(path: PathBuf) -> std::result::Result<PathBuf, &'static str> {
     match path.components().next() {
         None => Err("it is empty; write `.` for the folder that the program runs in"),
         Some(first) if first.as_os_str() == "~" => {
@@ -125,21 +126,21 @@ pub(super) fn written_out(path: PathBuf) -> std::result::Result<PathBuf, &'stati
     }
 }
 
-fn named(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+fn named_path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     levels
         .iter()
         .rev()
         .find_map(|matches| matches.get_one::<PathBuf>(grammar::CONFIG).cloned())
-        .or_else(|| io.var("TOOL_SDK_CONFIG").map(PathBuf::from))
-        .map(|path| io.path(path))
+        .or_else(|| io.env_var("TOOL_SDK_CONFIG").map(PathBuf::from))
+        .map(|path| io.resolve_path(path))
 }
 
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn users_config(io: &Io<'_>) -> Option<PathBuf> {
-    let absolute = |name| io.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+fn default_config_path(io: &Io<'_>) -> Option<PathBuf> {
+    let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     absolute("XDG_CONFIG_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".config")))
         .or_else(|| absolute("APPDATA"))

@@ -5,13 +5,13 @@
 use serde_json::Value;
 
 use super::super::{mcp, serve};
-use super::part::{Keys, Mistakes, Part};
-use super::{Config, Hooks, written_out};
+use super::part::{ConfigErrors, TomlTable, TomlValue};
+use super::{ConfigFile, HooksConfig, check_path};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule, Scope, WrittenRule};
 use crate::toolset::AgentProfile;
 
-const KEYS: &[&str] = &[
+const ROOT_KEYS: &[&str] = &[
     "agents",
     "allow",
     "ask",
@@ -36,85 +36,87 @@ const KEYS: &[&str] = &[
 const RULE_KEYS: &[&str] = &["action", "argument", "locked", "pattern", "permission"];
 
 /// Parses `text`, the content of the file `name`.
-pub(super) fn config<'t>(text: &'t str, name: &str) -> Result<Config, Mistakes<'t>> {
-    let mistakes = Mistakes::of(text);
-    let read =
-        mistakes.whole().and_then(|it| it.keys(KEYS)).map(|keys| read(keys, name, &mistakes));
+pub(super) fn parse_config<'t>(text: &'t str, name: &str) -> Result<ConfigFile, ConfigErrors<'t>> {
+    let mistakes = ConfigErrors::new(text);
+    let read = mistakes
+        .parse_root()
+        .and_then(|it| it.into_table_with(ROOT_KEYS))
+        .map(|keys| read_root(keys, name, &mistakes));
     match read {
         Some(config) if mistakes.is_empty() => Ok(config),
         _ => Err(mistakes),
     }
 }
 
-fn read(mut keys: Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Config {
-    Config {
-        rules: rules(&mut keys, name, mistakes),
-        mode: keys.word("mode"),
-        safe_commands: keys.read("safe_commands"),
-        agents: keys.named("agents").into_iter().filter_map(agent).collect(),
-        variants: keys.named("variants").into_iter().filter_map(variant).collect(),
-        experimental: keys.list("experimental").unwrap_or_default(),
-        writable: keys.take("writable").map(|part| part.items_as(written_out)),
-        hooks: keys.take("hooks").and_then(hooks),
-        audit: keys.take("audit").and_then(|part| part.read_as(written_out)),
-        servers: keys.take("mcp").map(mcp::servers).unwrap_or_default(),
-        principals: keys.take("serve").map(serve::principals).unwrap_or_default(),
-        durable: keys.word("durable"),
-        one_device: keys.read("one_device"),
-        sandbox: keys.word("sandbox"),
-        sandbox_level: keys.word("sandbox_level"),
-        sandbox_network: keys.read("sandbox_network"),
+fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_>) -> ConfigFile {
+    ConfigFile {
+        rules: read_rules(&mut keys, name, mistakes),
+        mode: keys.parse_word("mode"),
+        safe_commands: keys.read_value("safe_commands"),
+        agents: keys.take_named_values("agents").into_iter().filter_map(read_agent).collect(),
+        variants: keys.take_named_values("variants").into_iter().filter_map(read_variant).collect(),
+        experimental: keys.read_list("experimental").unwrap_or_default(),
+        writable: keys.take_value("writable").map(|part| part.map_items(check_path)),
+        hooks: keys.take_value("hooks").and_then(read_hooks),
+        audit: keys.take_value("audit").and_then(|part| part.read_with(check_path)),
+        servers: keys.take_value("mcp").map(mcp::parse_servers).unwrap_or_default(),
+        serve: keys.take_value("serve").map(serve::parse_serve_config).unwrap_or_default(),
+        durable: keys.parse_word("durable"),
+        one_device: keys.read_value("one_device"),
+        sandbox: keys.parse_word("sandbox"),
+        sandbox_level: keys.parse_word("sandbox_level"),
+        sandbox_network: keys.read_value("sandbox_network"),
     }
 }
 
-/// Reads rules of both forms (lists by action, `[[rules]]`) in file order.
-fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Rule> {
+/// Reads rules of both forms (lists by action, `[[read_rules]]`) in file order.
+fn read_rules(keys: &mut TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for action in [Action::Allow, Action::Ask, Action::Deny] {
-        rules.extend(keys.items(action.as_str()).into_iter().filter_map(|part| {
+        rules.extend(keys.take_items(action.as_str()).into_iter().filter_map(|part| {
             let parse = |text: String| Rule::parse(action, &text);
-            Some((part.start(), part.read_as(parse)?))
+            Some((part.start_byte(), part.read_with(parse)?))
         }));
     }
-    rules.extend(keys.items("rules").into_iter().filter_map(|part| {
-        let start = part.start();
-        Some((start, part.with_keys(RULE_KEYS)?.read_as(WrittenRule::read)?))
+    rules.extend(keys.take_items("rules").into_iter().filter_map(|part| {
+        let start = part.start_byte();
+        Some((start, part.check_keys(RULE_KEYS)?.read_with(WrittenRule::read)?))
     }));
     rules.sort_by_key(|(start, _)| *start);
     let placed = |(start, rule): (usize, Rule)| {
-        rule.scope(Scope::User).origin(format!("{name}:{}", mistakes.line(start)))
+        rule.scope(Scope::User).origin(format!("{name}:{}", mistakes.line_number(start)))
     };
     rules.into_iter().map(placed).collect()
 }
 
 /// Reads `[agents.TAG_VARIABLE]`, the profile of one agent.
-fn agent((name, part): (String, Part<'_, '_>)) -> Option<AgentProfile> {
-    part.with_only("name", &name)?.read()
+fn read_agent((name, part): (String, TomlValue<'_, '_>)) -> Option<AgentProfile> {
+    part.insert_name("name", &name)?.read_value()
 }
 
 /// Reads one entry of `[variants]`, the selected variant of a group of tools.
-fn variant((group, part): (String, Part<'_, '_>)) -> Option<(String, String)> {
-    Some((group, part.read()?))
+fn read_variant((group, part): (String, TomlValue<'_, '_>)) -> Option<(String, String)> {
+    Some((group, part.read_value()?))
 }
 
-/// Reads `[hooks]`, in the format that Claude Code uses.
+/// Reads `[read_hooks]`, in the format that Claude Code uses.
 ///
 /// A mistake that disables a deciding hook is an error; any other one is a warning.
-fn hooks(part: Part<'_, '_>) -> Option<Hooks> {
-    let value: Value = part.clone().read()?;
+fn read_hooks(part: TomlValue<'_, '_>) -> Option<HooksConfig> {
+    let value: Value = part.clone().read_value()?;
     let (commands, mistakes) = ExternalHooks::from_value(&value);
     if !mistakes.iter().any(|mistake| mistake.fatal) {
-        return Some(Hooks {
+        return Some(HooksConfig {
             commands,
-            remarks: mistakes.iter().map(ToString::to_string).collect(),
+            warnings: mistakes.iter().map(ToString::to_string).collect(),
         });
     }
     // A Claude Code settings file has its events one level further down.
     let within = if value.get("hooks").is_some() { "hooks." } else { "" };
     for mistake in &mistakes {
         match mistake.path.as_str() {
-            "hooks" => part.wrong(&mistake.message),
-            path => part.wrong_at(&format!("{within}{path}"), &mistake.message),
+            "hooks" => part.report_error(&mistake.message),
+            path => part.report_error_at(&format!("{within}{path}"), &mistake.message),
         }
     }
     None
@@ -128,14 +130,14 @@ mod tests {
 
     #[track_caller]
     fn check_mistake(text: &str, line: usize, words: &str) {
-        let told = config(text, "f").unwrap_err().told("f");
+        let told = parse_config(text, "f").unwrap_err().format_errors("f");
         assert!(told.starts_with(&format!("f:{line}: ")), "{text}: {told}");
         assert!(told.contains(words) && !told.contains('\n'), "{text}: {told}");
     }
 
     #[test]
     fn reads_every_kind_of_setting() {
-        let config = config(
+        let config = parse_config(
             r#"
 mode = "strict"
 durable = "never"
@@ -178,7 +180,7 @@ locked = true
         assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
         assert_eq!((config.durable, config.one_device), (Some(Durability::Never), Some(true)));
-        assert!(super::config("", "f").unwrap().rules.is_empty());
+        assert!(parse_config("", "f").unwrap().rules.is_empty());
     }
 
     #[test]
@@ -228,12 +230,12 @@ locked = true
             check_mistake(&text, 1, "`argument` is empty");
         }
         let text = format!("[[rules]]\n{rule}\nargument = \" path \"");
-        assert_eq!(config(&text, "f").unwrap().rules[0].to_string(), "deny a(path: b)");
+        assert_eq!(parse_config(&text, "f").unwrap().rules[0].to_string(), "deny a(path: b)");
     }
 
     #[track_caller]
     fn check_mistakes(text: &str, expected: &[&str]) {
-        let told = config(text, "f").unwrap_err().told("f");
+        let told = parse_config(text, "f").unwrap_err().format_errors("f");
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines.len(), expected.len(), "{told}");
         for (line, expected) in lines.iter().zip(expected) {

@@ -3,32 +3,32 @@
 use serde_json::{Map, Value};
 
 use super::super::style;
-use super::kind::Kind;
-use super::{Flag, flags};
+use super::kind::ValueKind;
+use super::{ParamFlag, tool_flags};
 use crate::tool::Definition;
 
 /// Returns the examples of a tool as commands that can be pasted into a shell.
-pub(in super::super) fn examples(program: &str, definition: &Definition) -> Vec<String> {
-    let flags = flags(definition);
+pub(in super::super) fn example_commands(program: &str, definition: &Definition) -> Vec<String> {
+    let flags = tool_flags(definition);
     let command = |example: &str| {
-        let words = as_flags(&flags, example);
+        let words = to_flag_words(&flags, example);
         let words = words.unwrap_or_else(|| vec![format!(" {}", style::shell_quote(example))]);
-        folded(format!("{program} call {}", definition.name), &words)
+        wrap_command(format!("{program} call {}", definition.name), &words)
     };
     definition.examples.iter().map(|example| command(example)).collect()
 }
 
 /// Converts JSON arguments into flags; `None` when they can only be passed as JSON.
-fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<Vec<String>> {
+fn to_flag_words(flags: &[ParamFlag<'_>], example: &str) -> Option<Vec<String>> {
     let arguments: Map<String, Value> = serde_json::from_str(example).ok()?;
     let words = |(name, value): (&String, &Value)| {
-        flags.iter().find(|flag| flag.name == name)?.write(value)
+        flags.iter().find(|flag| flag.name == name)?.value_words(value)
     };
     arguments.iter().map(words).collect()
 }
 
 /// Joins a command and its words, wrapped with backslashes at 76 columns.
-fn folded(mut command: String, words: &[String]) -> String {
+fn wrap_command(mut command: String, words: &[String]) -> String {
     const WIDTH: usize = 76;
     let mut width = command.len();
     for word in words {
@@ -42,29 +42,29 @@ fn folded(mut command: String, words: &[String]) -> String {
     command
 }
 
-impl Flag<'_> {
+impl ParamFlag<'_> {
     /// Returns the words that pass `value`; `None` when it can only be passed as JSON.
-    fn write(&self, value: &Value) -> Option<String> {
+    fn value_words(&self, value: &Value) -> Option<String> {
         match (&self.kind, value) {
-            (Kind::List(_), Value::Array(items)) if items.is_empty() => None,
-            (Kind::List(kind), Value::Array(items)) => {
-                items.iter().map(|item| self.write_one(kind, item)).collect()
+            (ValueKind::List(_), Value::Array(items)) if items.is_empty() => None,
+            (ValueKind::List(kind), Value::Array(items)) => {
+                items.iter().map(|item| self.item_words(kind, item)).collect()
             }
-            (kind, value) => self.write_one(kind, value),
+            (kind, value) => self.item_words(kind, value),
         }
     }
 
-    fn write_one(&self, kind: &Kind, value: &Value) -> Option<String> {
+    fn item_words(&self, kind: &ValueKind, value: &Value) -> Option<String> {
         let long = &self.long;
         match (kind, value) {
-            (Kind::Boolean, Value::Bool(true)) if self.kind == Kind::Boolean => {
+            (ValueKind::Boolean, Value::Bool(true)) if self.kind == ValueKind::Boolean => {
                 Some(format!(" --{long}"))
             }
-            (Kind::Boolean, Value::Bool(value)) => Some(format!(" --{long}={value}")),
-            (Kind::Integer | Kind::Number, Value::Number(number)) => {
+            (ValueKind::Boolean, Value::Bool(value)) => Some(format!(" --{long}={value}")),
+            (ValueKind::Integer | ValueKind::Number, Value::Number(number)) => {
                 Some(format!(" --{long} {number}"))
             }
-            (Kind::Text, Value::String(text)) if !text.contains(char::is_control) => {
+            (ValueKind::Text, Value::String(text)) if !text.contains(char::is_control) => {
                 let between = if text.starts_with('-') { '=' } else { ' ' };
                 Some(format!(" --{long}{between}{}", style::shell_quote(text)))
             }
@@ -80,9 +80,9 @@ mod tests {
 
     #[track_caller]
     fn check_example(example: &str, expected: &str) {
-        let mut definition = toy::kinds();
+        let mut definition = toy::kinds_tool();
         definition.examples = vec![example.to_owned().into()];
-        assert_eq!(examples("toy", &definition), [format!("toy call kinds{expected}")]);
+        assert_eq!(example_commands("toy", &definition), [format!("toy call kinds{expected}")]);
     }
 
     #[test]

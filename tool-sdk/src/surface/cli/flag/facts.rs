@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::super::style;
-use crate::schema::type_words;
+use crate::schema::describe_type;
 
 /// Returns the type, limits, pattern and default of a value; "required" if it has no default.
-pub(in super::super) fn facts(schema: &Value, required: bool) -> Vec<String> {
-    let mut facts = vec![type_words(schema)];
+pub(in super::super) fn describe_constraints(schema: &Value, required: bool) -> Vec<String> {
+    let mut facts = vec![describe_type(schema)];
     facts.retain(|words| !words.is_empty());
     for (min, max, of) in [
         ("minLength", "maxLength", "characters"),
         ("minItems", "maxItems", "items"),
         ("minProperties", "maxProperties", "entries"),
     ] {
-        facts.extend(bounds(schema.get(min), schema.get(max), of));
+        facts.extend(describe_bounds(schema.get(min), schema.get(max), of));
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
         facts.push(format!("matches `{pattern}`"));
@@ -27,7 +27,7 @@ pub(in super::super) fn facts(schema: &Value, required: bool) -> Vec<String> {
     facts
 }
 
-fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> {
+fn describe_bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> {
     let count = |bound: Option<&Value>| bound.and_then(Value::as_u64);
     match (count(min).filter(|min| *min > 0), count(max)) {
         (None, None) => None,
@@ -39,11 +39,12 @@ fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> 
 }
 
 /// Returns the values of an `enum` as `a|b|c`, if that is at most 40 bytes long.
-pub(super) fn choices(schema: &Value) -> Option<String> {
+pub(super) fn short_choices(schema: &Value) -> Option<String> {
     const MAX: usize = 40;
     let values = schema.get("enum")?.as_array()?;
     let choices = values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|");
-    Some(style::plain(&choices).into_owned()).filter(|text| text.len() <= MAX && !text.is_empty())
+    Some(style::sanitize_text(&choices).into_owned())
+        .filter(|text| text.len() <= MAX && !text.is_empty())
 }
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
 
     #[track_caller]
     fn check_facts(schema: Value, required: bool, expected: &str) {
-        assert_eq!(facts(&schema, required)[1..].join("; "), expected);
+        assert_eq!(describe_constraints(&schema, required)[1..].join("; "), expected);
     }
 
     #[test]

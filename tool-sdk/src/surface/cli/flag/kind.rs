@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The JSON type to which the text of a flag is converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Boolean,
     Integer,
     Number,
@@ -12,12 +12,12 @@ pub(super) enum Kind {
     /// An object, or one of several types.
     Json,
     /// One item per occurrence.
-    List(Box<Kind>),
+    List(Box<ValueKind>),
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the kind for a schema. `root` holds the `$defs` for its references.
-    pub(super) fn of(schema: &Value, root: &Map<String, Value>, depth: usize) -> Self {
+    pub(super) fn from_schema(schema: &Value, root: &Map<String, Value>, depth: usize) -> Self {
         const MAX_DEPTH: usize = 8;
         if depth > MAX_DEPTH {
             return Self::Json;
@@ -26,16 +26,18 @@ impl Kind {
             let found = target
                 .strip_prefix("#/$defs/")
                 .and_then(|name| root.get("$defs")?.get(name))
-                .map(|target| Self::of(target, root, depth + 1));
+                .map(|target| Self::from_schema(target, root, depth + 1));
             return found.unwrap_or(Self::Json);
         }
-        match the_type(schema) {
+        match single_type(schema) {
             Some("boolean") => Self::Boolean,
             Some("integer") => Self::Integer,
             Some("number") => Self::Number,
             Some("string") => Self::Text,
             Some("array") => {
-                let item = schema.get("items").map_or(Self::Json, |i| Self::of(i, root, depth + 1));
+                let item = schema
+                    .get("items")
+                    .map_or(Self::Json, |i| Self::from_schema(i, root, depth + 1));
                 Self::List(Box::new(match item {
                     // A list of lists takes one JSON list per occurrence.
                     Self::List(_) => Self::Json,
@@ -59,7 +61,7 @@ impl Kind {
 
     /// Returns the JSON text of a value. Text of another type is encoded as a string, so that
     /// the argument check of the tool reports it.
-    pub(super) fn encode(&self, text: &str) -> String {
+    pub(super) fn encode_json(&self, text: &str) -> String {
         let is_json = match self {
             Self::Boolean => matches!(text, "true" | "false"),
             Self::Integer | Self::Number => {
@@ -76,7 +78,7 @@ impl Kind {
 }
 
 /// Returns the only type that a schema allows besides null.
-fn the_type(schema: &Value) -> Option<&str> {
+fn single_type(schema: &Value) -> Option<&str> {
     match schema.get("type") {
         Some(Value::String(one)) => Some(one),
         Some(Value::Array(several)) => {
@@ -101,36 +103,40 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_kind(schema: Value, expected: Kind) {
+    fn check_kind(schema: Value, expected: ValueKind) {
         let root = json!({"$defs": {
             "Mode": {"type": "string"},
             "Loop": {"$ref": "#/$defs/Loop"},
         }});
-        assert_eq!(Kind::of(&schema, root.as_object().unwrap(), 0), expected, "{schema}");
+        assert_eq!(
+            ValueKind::from_schema(&schema, root.as_object().unwrap(), 0),
+            expected,
+            "{schema}"
+        );
     }
 
     #[test]
     fn the_kind_follows_from_the_schema() {
-        check_kind(json!({"type": "boolean"}), Kind::Boolean);
-        check_kind(json!({"type": ["integer", "null"]}), Kind::Integer);
-        check_kind(json!({"type": "number"}), Kind::Number);
-        check_kind(json!({"enum": ["a", "b"]}), Kind::Text);
-        check_kind(json!({"const": "a"}), Kind::Text);
-        check_kind(json!({"enum": [1, 2]}), Kind::Json);
-        check_kind(json!({"type": ["string", "integer"]}), Kind::Json);
-        check_kind(json!({"type": "object"}), Kind::Json);
-        check_kind(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), Kind::Json);
-        check_kind(json!(true), Kind::Json);
-        check_kind(json!({"$ref": "#/$defs/Mode"}), Kind::Text);
-        check_kind(json!({"$ref": "#/$defs/Loop"}), Kind::Json);
-        check_kind(json!({"$ref": "#/$defs/none"}), Kind::Json);
+        check_kind(json!({"type": "boolean"}), ValueKind::Boolean);
+        check_kind(json!({"type": ["integer", "null"]}), ValueKind::Integer);
+        check_kind(json!({"type": "number"}), ValueKind::Number);
+        check_kind(json!({"enum": ["a", "b"]}), ValueKind::Text);
+        check_kind(json!({"const": "a"}), ValueKind::Text);
+        check_kind(json!({"enum": [1, 2]}), ValueKind::Json);
+        check_kind(json!({"type": ["string", "integer"]}), ValueKind::Json);
+        check_kind(json!({"type": "object"}), ValueKind::Json);
+        check_kind(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), ValueKind::Json);
+        check_kind(json!(true), ValueKind::Json);
+        check_kind(json!({"$ref": "#/$defs/Mode"}), ValueKind::Text);
+        check_kind(json!({"$ref": "#/$defs/Loop"}), ValueKind::Json);
+        check_kind(json!({"$ref": "#/$defs/none"}), ValueKind::Json);
         check_kind(
             json!({"type": "array", "items": {"type": "integer"}}),
-            Kind::List(Box::new(Kind::Integer)),
+            ValueKind::List(Box::new(ValueKind::Integer)),
         );
         check_kind(
             json!({"type": "array", "items": {"type": "array"}}),
-            Kind::List(Box::new(Kind::Json)),
+            ValueKind::List(Box::new(ValueKind::Json)),
         );
     }
 }

@@ -11,17 +11,17 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction};
 use serde_json::Value;
 
-pub(super) use self::examples::examples;
-use self::facts::choices;
-pub(super) use self::facts::facts;
-use self::kind::Kind;
+pub(super) use self::examples::example_commands;
+pub(super) use self::facts::describe_constraints;
+use self::facts::short_choices;
+use self::kind::ValueKind;
 use super::{grammar, style};
 use crate::schema::{Schema, walk};
 use crate::tool::Definition;
 
 /// A parameter that can be given as a flag.
 #[derive(Debug)]
-pub(super) struct Flag<'a> {
+pub(super) struct ParamFlag<'a> {
     /// The clap id, distinct from those of the program options.
     pub(super) id: String,
     /// The name of the parameter.
@@ -30,7 +30,7 @@ pub(super) struct Flag<'a> {
     long: String,
     /// The spelling of the parameter, if it differs from the flag.
     alias: Option<String>,
-    kind: Kind,
+    kind: ValueKind,
     schema: &'a Value,
     required: bool,
     sensitive: bool,
@@ -39,20 +39,21 @@ pub(super) struct Flag<'a> {
 /// Returns the flags of a tool, in the order of its parameters.
 ///
 /// A parameter whose name cannot be a flag is skipped; it can only be passed as JSON.
-pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
+pub(super) fn tool_flags(definition: &Definition) -> Vec<ParamFlag<'_>> {
     let schema = &definition.parameters;
-    let mut flags: Vec<Flag<'_>> = Vec::new();
-    let named = schema.properties().chain(of_forms(schema));
-    for (name, property) in named.filter(|(name, _)| can_be_a_flag(name)) {
-        let kind = Kind::of(property, schema.as_map(), 0);
+    let mut flags: Vec<ParamFlag<'_>> = Vec::new();
+    let named = schema.properties().chain(variant_properties(schema));
+    for (name, property) in named.filter(|(name, _)| is_flag_name(name)) {
+        let kind = ValueKind::from_schema(property, schema.as_map(), 0);
         if let Some(known) = flags.iter_mut().find(|flag| flag.name == name) {
             if known.kind != kind {
-                known.kind = Kind::Json;
+                known.kind = ValueKind::Json;
             }
             continue;
         }
         let long = long_name(schema, name);
-        let alias = Some(prefixed(name.to_owned(), &long)).filter(|alias| *alias != long);
+        let alias =
+            Some(add_reserved_prefix(name.to_owned(), &long)).filter(|alias| *alias != long);
         let taken = |wanted: &str| {
             flags.iter().any(|flag| flag.long == wanted || flag.alias.as_deref() == Some(wanted))
         };
@@ -62,7 +63,7 @@ pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
             (true, true) => (name.to_owned(), None),
             (true, false) => continue,
         };
-        flags.push(Flag {
+        flags.push(ParamFlag {
             id: format!("parameter {name}"),
             name,
             alias: alias.filter(|alias| !taken(alias)),
@@ -77,7 +78,7 @@ pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
 }
 
 /// Returns the properties of the top-level `oneOf` and `anyOf` branches.
-fn of_forms(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
+fn variant_properties(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
     let root = schema.as_map();
     let forms = ["oneOf", "anyOf"].into_iter().filter_map(|keyword| root.get(keyword)?.as_array());
     let target = |form: &'_ Value| -> Option<String> {
@@ -86,7 +87,7 @@ fn of_forms(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
     forms
         .flatten()
         .filter_map(move |form| match target(form) {
-            Some(pointer) => walk::at(root, &pointer),
+            Some(pointer) => walk::resolve_pointer(root, &pointer),
             None => Some(form),
         })
         .filter_map(|form| form.get("properties")?.as_object())
@@ -94,7 +95,7 @@ fn of_forms(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
         .map(|(name, property)| (name.as_str(), property))
 }
 
-fn can_be_a_flag(name: &str) -> bool {
+fn is_flag_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
@@ -111,32 +112,32 @@ fn long_name(schema: &Schema, name: &str) -> String {
 }
 
 /// Adds the prefix `arg-` to `name` if `long` has it because of a reserved name.
-fn prefixed(name: String, long: &str) -> String {
+fn add_reserved_prefix(name: String, long: &str) -> String {
     let reserved = long.strip_prefix("arg-").is_some_and(|rest| grammar::RESERVED.contains(&rest));
     if reserved { format!("arg-{name}") } else { name }
 }
 
-impl Flag<'_> {
+impl ParamFlag<'_> {
     /// Returns the clap argument.
-    pub(super) fn arg(&self) -> Arg {
+    pub(super) fn to_arg(&self) -> Arg {
         let arg = Arg::new(self.id.clone())
             .long(self.long.clone())
-            .help(self.help())
+            .help(self.help_text())
             .help_heading("Parameters")
-            .value_name(self.placeholder());
+            .value_name(self.value_placeholder());
         let arg = match &self.alias {
             Some(alias) => arg.alias(alias.clone()),
             None => arg,
         };
         match self.kind {
-            Kind::Boolean => arg.num_args(0..=1).default_missing_value("true"),
-            Kind::List(_) => arg.action(ArgAction::Append).allow_hyphen_values(true),
+            ValueKind::Boolean => arg.num_args(0..=1).default_missing_value("true"),
+            ValueKind::List(_) => arg.action(ArgAction::Append).allow_hyphen_values(true),
             _ => arg.allow_hyphen_values(true),
         }
     }
 
     /// Whether `name`, without `--`, is the flag or its alias.
-    pub(super) fn is_called(&self, name: &str) -> bool {
+    pub(super) fn matches_name(&self, name: &str) -> bool {
         self.long == name || self.alias.as_deref() == Some(name)
     }
 
@@ -152,24 +153,24 @@ impl Flag<'_> {
 
     /// Whether the flag may be given without a value.
     pub(super) fn is_switch(&self) -> bool {
-        self.kind == Kind::Boolean
+        self.kind == ValueKind::Boolean
     }
 
     /// Whether the flag may be repeated.
     pub(super) fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::List(_))
+        matches!(self.kind, ValueKind::List(_))
     }
 
     /// Returns the JSON text of one value.
-    pub(super) fn encode(&self, text: &str) -> String {
+    pub(super) fn encode_value(&self, text: &str) -> String {
         match &self.kind {
-            Kind::List(item) => item.encode(text),
-            kind => kind.encode(text),
+            ValueKind::List(item) => item.encode_json(text),
+            kind => kind.encode_json(text),
         }
     }
 
     /// Joins the JSON texts of the values to one argument; `None` if there are none.
-    pub(super) fn join(&self, values: &[String]) -> Option<String> {
+    pub(super) fn join_values(&self, values: &[String]) -> Option<String> {
         match values {
             [] => None,
             values if self.is_list() => Some(format!("[{}]", values.join(","))),
@@ -177,9 +178,9 @@ impl Flag<'_> {
         }
     }
 
-    fn help(&self) -> String {
-        let mut facts = facts(self.schema, self.required);
-        if matches!(self.kind, Kind::List(_)) {
+    fn help_text(&self) -> String {
+        let mut facts = describe_constraints(self.schema, self.required);
+        if matches!(self.kind, ValueKind::List(_)) {
             facts.push("repeatable".to_owned());
         }
         if self.sensitive {
@@ -188,13 +189,13 @@ impl Flag<'_> {
             );
         }
         let text = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        let text = style::unbroken(text);
-        style::plain(format!("{text} [{}]", facts.join("; ")).trim()).into_owned()
+        let text = style::join_paragraphs(text);
+        style::sanitize_text(format!("{text} [{}]", facts.join("; ")).trim()).into_owned()
     }
 
-    fn placeholder(&self) -> String {
-        match choices(self.schema) {
-            Some(choices) if self.kind == Kind::Text => choices,
+    fn value_placeholder(&self) -> String {
+        match short_choices(self.schema) {
+            Some(choices) if self.kind == ValueKind::Text => choices,
             _ => self.kind.placeholder().to_owned(),
         }
     }
@@ -202,14 +203,17 @@ impl Flag<'_> {
 
 /// Adds a suggestion to a clap error when the invalid value was meant for the tool's parameter of
 /// the same name as a program option.
-pub(super) fn explain(mut error: clap::Error, flags: &[Flag<'_>]) -> clap::Error {
+pub(super) fn explain_reserved_flag(
+    mut error: clap::Error,
+    flags: &[ParamFlag<'_>],
+) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
     let given = given.trim_start_matches('-').split(' ').next().unwrap_or_default();
     let meant = format!("arg-{given}");
     if error.kind() == ErrorKind::InvalidValue
-        && let Some(flag) = flags.iter().find(|flag| flag.is_called(&meant))
+        && let Some(flag) = flags.iter().find(|flag| flag.matches_name(&meant))
     {
         let tip = format!("the tool's own parameter is '--{}'", flag.long);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -226,11 +230,11 @@ mod tests {
 
     #[track_caller]
     fn check_flags(parameters: Value, expected: &[&str]) {
-        let definition = toy::definition("t", parameters);
-        let flags = flags(&definition);
+        let definition = toy::make_definition("t", parameters);
+        let flags = tool_flags(&definition);
         let longs: Vec<&str> = flags.iter().map(|flag| flag.long.as_str()).collect();
         assert_eq!(longs, expected);
-        grammar::tool("toy", grammar::Verb::Call, &definition, &flags).debug_assert();
+        grammar::tool_command("toy", grammar::ToolVerb::Call, &definition, &flags).debug_assert();
     }
 
     #[test]
@@ -257,16 +261,19 @@ mod tests {
     #[test]
     fn each_form_of_the_arguments_has_its_flags() {
         let form = |kind: &str, field: &str, of: &str| json!({"type": "object", "properties": {"kind": {"const": kind}, field: {"type": of}}});
-        let mut definition = toy::definition("t", json!({}));
+        let mut definition = toy::make_definition("t", json!({}));
         definition.parameters = Schema::from_value(json!({
             "type": "object",
             "oneOf": [form("A", "x", "integer"), form("B", "x", "string"), {"$ref": "#/$defs/C"}],
             "$defs": {"C": form("C", "y", "boolean")},
         }))
         .unwrap();
-        let flags = flags(&definition);
+        let flags = tool_flags(&definition);
         let kinds: Vec<_> = flags.iter().map(|flag| (flag.name, flag.kind.clone())).collect();
-        assert_eq!(kinds, [("kind", Kind::Text), ("x", Kind::Json), ("y", Kind::Boolean)]);
+        assert_eq!(
+            kinds,
+            [("kind", ValueKind::Text), ("x", ValueKind::Json), ("y", ValueKind::Boolean)]
+        );
     }
 
     #[test]

@@ -2,35 +2,35 @@
 
 use serde_json::Value;
 
-use super::super::toy::{Ran, Setting, run};
+use super::super::toy::{CliOutput, TestCli, run};
 
 /// Returns the decision for a call of the tool `kinds`, which may write.
-fn decision(setting: &Setting, options: &[&str]) -> Value {
+fn decision(setting: &TestCli, options: &[&str]) -> Value {
     let ran = setting.run(&[options, &["check", "kinds", "--json"]].concat());
     assert_eq!(ran.code, 0, "{options:?} {} {}", ran.out, ran.err);
     serde_json::from_str(&ran.out).unwrap()
 }
 
 #[track_caller]
-fn check(setting: &Setting, options: &[&str], expected: &str) {
+fn check(setting: &TestCli, options: &[&str], expected: &str) {
     let decision = decision(setting, options);
     assert_eq!(decision["decision"], expected, "{options:?} {decision}");
 }
 
-fn with_env(env: &[(&'static str, &str)]) -> Setting {
+fn with_env(env: &[(&'static str, &str)]) -> TestCli {
     let env = env.iter().map(|&(name, value)| (name, value.to_owned())).collect();
-    Setting { env, ..Setting::default() }
+    TestCli { env, ..TestCli::default() }
 }
 
-fn with_file(text: &str) -> Setting {
-    let mut setting = Setting::default();
-    let path = setting.file("rules.toml", text);
+fn with_file(text: &str) -> TestCli {
+    let mut setting = TestCli::default();
+    let path = setting.write_file("rules.toml", text);
     setting.env.push(("TOOL_SDK_CONFIG", path));
     setting
 }
 
 #[track_caller]
-fn check_refused(ran: &Ran, words: &str) {
+fn check_refused(ran: &CliOutput, words: &str) {
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
     assert!(ran.err.contains(words), "{words}: {}", ran.err);
 }
@@ -38,7 +38,7 @@ fn check_refused(ran: &Ran, words: &str) {
 // F75: the last rule that matches decides, across the three options.
 #[test]
 fn the_order_on_the_command_line_is_kept() {
-    let here = Setting::default();
+    let here = TestCli::default();
     check(&here, &["--allow", "kinds", "--deny", "kinds"], "deny");
     check(&here, &["--deny", "kinds", "--allow", "kinds"], "allow");
     check(&here, &["--deny=kinds", "--allow=kinds", "--ask=kinds"], "ask");
@@ -61,13 +61,13 @@ fn options_work_at_every_position() {
 
 #[test]
 fn a_rule_has_its_origin_and_scope() {
-    let origin = |setting: &Setting, options: &[&str]| {
+    let origin = |setting: &TestCli, options: &[&str]| {
         let rule = decision(setting, options)["rules"][0].clone();
         let text = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
         (text("origin"), text("scope"))
     };
     let said = |origin: &str, scope: &str| (origin.to_owned(), scope.to_owned());
-    assert_eq!(origin(&Setting::default(), &["--deny", "kinds"]), said("--deny", "session"));
+    assert_eq!(origin(&TestCli::default(), &["--deny", "kinds"]), said("--deny", "session"));
     assert_eq!(
         origin(&with_env(&[("TOOL_SDK_DENY", "kinds")]), &[]),
         said("TOOL_SDK_DENY", "user")
@@ -111,12 +111,12 @@ fn a_locked_rule_of_the_file_holds_against_the_command_line() {
 #[test]
 fn the_file_is_the_one_that_is_named() {
     let mut setting = with_file("deny = [\"kinds\"]");
-    let other = setting.file("other.toml", "allow = [\"kinds\"]");
+    let other = setting.write_file("other.toml", "allow = [\"kinds\"]");
     check(&setting, &["--config", &other], "allow");
     check(&setting, &["--config", "other.toml"], "allow");
 
     setting.env.clear();
-    setting.file("config/tool-sdk/config.toml", "deny = [\"kinds\"]");
+    setting.write_file("config/tool-sdk/config.toml", "deny = [\"kinds\"]");
     let config = setting.folder.path().join("config").to_str().unwrap().to_owned();
     setting.env.push(("XDG_CONFIG_HOME", config));
     check(&setting, &[], "deny");
@@ -126,10 +126,10 @@ fn the_file_is_the_one_that_is_named() {
 
 #[test]
 fn a_config_in_the_workspace_is_ignored() {
-    let setting = Setting::default();
-    setting.file(".tool-sdk.toml", "allow = [\"kinds\"]");
-    setting.file("tool-sdk/config.toml", "allow = [\"kinds\"]");
-    setting.file("config.toml", "allow = [\"kinds\"]");
+    let setting = TestCli::default();
+    setting.write_file(".tool-sdk.toml", "allow = [\"kinds\"]");
+    setting.write_file("tool-sdk/config.toml", "allow = [\"kinds\"]");
+    setting.write_file("config.toml", "allow = [\"kinds\"]");
     check(&setting, &[], "ask");
 }
 
@@ -260,7 +260,7 @@ fn warns_of_unmatched_hook_matchers() {
 }
 
 /// Returns the configured sandbox mode, level and network access.
-fn sandbox(setting: &Setting, options: &[&str]) -> String {
+fn sandbox(setting: &TestCli, options: &[&str]) -> String {
     let ran = setting.run(&[options, &["doctor", "--json"]].concat());
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     let word = |key: &str| report["sandbox"]["configured"][key].clone();
@@ -272,9 +272,9 @@ fn sandbox(setting: &Setting, options: &[&str]) -> String {
 #[test]
 fn sandbox_settings_follow_the_precedence() {
     let file = "sandbox = \"required\"\nsandbox_level = \"read_only\"\nsandbox_network = true";
-    let mut setting = Setting::default();
+    let mut setting = TestCli::default();
     assert_eq!(sandbox(&setting, &[]), "off workspace_write none");
-    let path = setting.file("rules.toml", file);
+    let path = setting.write_file("rules.toml", file);
     setting.env.push(("TOOL_SDK_CONFIG", path));
     assert_eq!(sandbox(&setting, &[]), "required read_only network");
 
@@ -307,7 +307,7 @@ fn an_invalid_sandbox_setting_ends_the_command() {
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX_NETWORK", "no")]).run(&["list"]), "`no`");
     check_refused(&with_file("sandbox = true").run(&["list"]), "rules.toml:1");
     check_refused(&with_file("sandbox = \"on\"").run(&["list"]), "off best_effort");
-    check_refused(&Setting::default().run(&["list", "--sandbox", "on"]), "'on'");
+    check_refused(&TestCli::default().run(&["list", "--sandbox", "on"]), "'on'");
 }
 
 #[test]

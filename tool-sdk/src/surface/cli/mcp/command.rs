@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
-use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE, with_cause};
-use super::super::guard::{Answers, Guard};
+use super::super::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
+use super::super::guard::{PromptMode, ResolvedSettings};
 use super::super::{App, Io, config, grammar, place, style};
-use super::entry::Entry;
-use super::file::{Document, there_already};
-use super::{Foreign, Need, pins};
+use super::entry::ServerEntry;
+use super::file::{ConfigDocument, duplicate_server};
+use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::error::ToolError;
 use crate::permission::spelt;
 use crate::registry::Registry;
@@ -27,8 +27,8 @@ const BEARER: &str = "bearer-env";
 const ENV: &str = "env";
 const NETWORK: &str = "sandbox-network";
 
-/// Builds the clap command `mcp list | add | remove | inspect`.
-pub(in super::super) fn command(program: &str) -> Option<Command> {
+/// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
+pub(in super::super) fn build_command(program: &str) -> Option<Command> {
     let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
         let json = Arg::new(grammar::JSON).long(grammar::JSON).action(ArgAction::SetTrue);
@@ -70,12 +70,12 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommands([list, inspect, remove].map(grammar::with_globals))
-            .subcommand(confining(grammar::with_globals(add))),
+            .subcommand(describe_sandbox_args(grammar::with_globals(add))),
     )
 }
 
 /// Changes the help of the sandbox options: here they apply to the server process.
-fn confining(add: Command) -> Command {
+fn describe_sandbox_args(add: Command) -> Command {
     let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
     add.mut_arg(grammar::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
         .mut_arg(grammar::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
@@ -88,30 +88,30 @@ pub(in super::super) fn run(
     io: &mut Io<'_>,
 ) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
-        return Err(Failure::usage("`list`, `add`, `remove` or `inspect` is missing"));
+        return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
     let levels = [top, matches];
-    place::heed(&levels, io)?;
+    place::load_checked_settings(&levels, io)?;
     match command {
-        "add" => add(app, &levels, io),
-        "remove" => remove(&levels, io),
-        "inspect" => inspect(app, &levels, io),
-        _ => list(&levels, io),
+        "add" => add_server(app, &levels, io),
+        "remove" => remove_server(&levels, io),
+        "inspect" => inspect_server(app, &levels, io),
+        _ => list_servers(&levels, io),
     }
 }
 
-fn name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
+fn server_name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
     levels[1].get_one::<String>(grammar::NAME).map_or("", String::as_str)
 }
 
-fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let foreign = Foreign::load(levels, io)?;
-    foreign.beside(Toolset::new(Registry::default()), Need::All, io);
-    let statuses = foreign.upstreams().statuses();
+fn list_servers(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let foreign = ConfiguredServers::load(levels, io)?;
+    foreign.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
+    let statuses = foreign.manager().statuses();
     if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!(statuses))?;
     } else if statuses.is_empty() {
-        io.say("no servers are configured");
+        io.print_stderr("no servers are configured");
     }
     for status in statuses.iter().filter(|_| !levels[1].get_flag(grammar::JSON)) {
         let state = match (&status.last_error, status.connected) {
@@ -120,14 +120,14 @@ fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
         };
-        let line = format!("{}  {state}  {}", status.name, reached(status));
-        writeln!(io.stdout, "{}", style::plain(&line).replace('\n', " "))?;
+        let line = format!("{}  {state}  {}", status.name, transport_text(status));
+        writeln!(io.stdout, "{}", style::sanitize_text(&line).replace('\n', " "))?;
     }
     Ok(0)
 }
 
 /// Returns the URL or the command of a server.
-fn reached(status: &ServerStatus) -> String {
+fn transport_text(status: &ServerStatus) -> String {
     let reach = &status.transport;
     match reach.get("url").and_then(Value::as_str) {
         Some(url) => url.to_owned(),
@@ -135,7 +135,7 @@ fn reached(status: &ServerStatus) -> String {
             let words = reach["args"].as_array().into_iter().flatten();
             let words = std::iter::once(&reach["command"]).chain(words);
             let words = words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
-            match confined(&reach["sandbox"]) {
+            match sandbox_text(&reach["sandbox"]) {
                 Some(how) => format!("{words}  (sandbox: {how})"),
                 None => words,
             }
@@ -144,7 +144,7 @@ fn reached(status: &ServerStatus) -> String {
 }
 
 /// Describes the sandbox of a server; `None` without one.
-fn confined(sandbox: &Value) -> Option<String> {
+fn sandbox_text(sandbox: &Value) -> Option<String> {
     let word = |key: &str| sandbox.get(key)?.as_str();
     let network = if sandbox["network"] == true { ", with networks" } else { "" };
     Some(format!("{}, {}{network}", word("mode")?, word("level")?))
@@ -154,49 +154,57 @@ fn confined(sandbox: &Value) -> Option<String> {
 ///
 /// The other servers are connected, too, so that the status can warn of descriptions that mention
 /// their tools.
-fn look(
+fn connect_and_list(
     app: &App,
-    foreign: &Foreign,
+    foreign: &ConfiguredServers,
     server: &str,
     io: &mut Io<'_>,
 ) -> Result<(ServerStatus, Vec<Definition>)> {
     let start = name_prefix(server);
-    let tools = foreign.beside(app.shaped(), Need::Tool(&format!("{start}*")), io);
-    if foreign.upstreams().status(server).is_some_and(|status| status.connected) {
-        foreign.meet_others(io);
+    let tools =
+        foreign.merge_tools(app.base_toolset(), ServerScope::Tool(&format!("{start}*")), io);
+    if foreign.manager().status(server).is_some_and(|status| status.connected) {
+        foreign.connect_others(io);
     }
-    let status = foreign.upstreams().status(server).ok_or_else(|| {
+    let status = foreign.manager().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
-        Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
+        CommandError::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
     })?;
     if !status.enabled {
         let words = format_args!("the server `{server}` is switched off");
-        return Err(Failure::new(FAILED, ToolError::unavailable(words))
+        return Err(CommandError::new(FAILED, ToolError::unavailable(words))
             .hint("the configuration says `enabled = false`"));
     }
     if !status.connected {
-        return Err(Failure::new(FAILED, ToolError::unavailable("the server does not answer")));
+        return Err(CommandError::new(
+            FAILED,
+            ToolError::unavailable("the server does not answer"),
+        ));
     }
     let view = tools.view();
     let own = view.definitions().filter(|tool| tool.name.as_str().starts_with(&start));
     Ok((status, own.cloned().collect()))
 }
 
-fn inspect(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let foreign = Foreign::load(levels, io)?;
-    let (status, tools) = look(app, &foreign, name(levels), io)?;
+fn inspect_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let foreign = ConfiguredServers::load(levels, io)?;
+    let (status, tools) = connect_and_list(app, &foreign, server_name(levels), io)?;
     if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
-        let page = page(&status, &tools, &foreign.upstreams().pin_texts(&status.name));
+        let page = render_page(&status, &tools, &foreign.manager().pin_texts(&status.name));
         io.stdout.write_all(page.as_bytes())?;
     }
     Ok(0)
 }
 
 /// Renders everything that a server says about its tools, since exactly this is trusted.
-fn page(status: &ServerStatus, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
-    let mut lines = vec![format!("{}: {}", status.name, reached(status))];
+fn render_page(
+    status: &ServerStatus,
+    tools: &[Definition],
+    shown: &BTreeMap<String, String>,
+) -> String {
+    let mut lines = vec![format!("{}: {}", status.name, transport_text(status))];
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
         let text = shown.get(tool.name.as_str()).map_or("", String::as_str);
@@ -207,48 +215,51 @@ fn page(status: &ServerStatus, tools: &[Definition], shown: &BTreeMap<String, St
     page.join("\n") + "\n"
 }
 
-fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let server = name(levels);
-    let path = config::path(levels, io)
-        .ok_or_else(|| Failure::config("no configuration file is known; set `--config` or HOME"))?;
+fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let server = server_name(levels);
+    let path = config::config_path(levels, io).ok_or_else(|| {
+        CommandError::config("no configuration file is known; set `--config` or HOME")
+    })?;
     // Checks that the file can be edited before the server is started.
-    Document::read(&path)?;
-    let entry = entry(server, levels)?;
+    ConfigDocument::read(&path)?;
+    let entry = entry_from_args(server, levels)?;
     let others = config::load(levels, io)?.servers;
     if others.iter().any(|other| other.name == server) {
-        return Err(there_already(server));
+        return Err(duplicate_server(server));
     }
-    let table = entry.table();
+    let table = entry.to_toml();
     // Loads it with the others, so that name conflicts are found now.
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
-    let foreign = Foreign::of(&all, levels, io)?;
-    let (status, tools) = look(app, &foreign, server, io)?;
-    let shown = foreign.upstreams().pin_texts(server);
-    io.say(page(&status, &tools, &shown));
-    if !agreed(levels, server, io)? {
+    let foreign = ConfiguredServers::from_entries(&all, levels, io)?;
+    let (status, tools) = connect_and_list(app, &foreign, server, io)?;
+    let shown = foreign.manager().pin_texts(server);
+    io.print_stderr(render_page(&status, &tools, &shown));
+    if !confirm_add(levels, server, io)? {
         let words = format_args!("`{server}` was not added");
-        return Err(
-            Failure::new(DENIED, ToolError::denied(words)).hint("`--yes` adds it without asking")
-        );
+        return Err(CommandError::new(DENIED, ToolError::denied(words))
+            .hint("`--yes` adds it without asking"));
     }
     // The server may have changed its tools since they were shown.
-    if !foreign.upstreams().trust_reviewed(server, &shown).map_err(Failure::config)? {
+    if !foreign.manager().trust_reviewed(server, &shown).map_err(CommandError::config)? {
         let words = format_args!("the tools of `{server}` changed after they were shown");
-        return Err(
-            Failure::new(FAILED, ToolError::conflict(words)).hint("add it again to review them")
-        );
+        return Err(CommandError::new(FAILED, ToolError::conflict(words))
+            .hint("add it again to review them"));
     }
-    Document::to_change(&path)?.add(server, &table)?;
-    io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
+    ConfigDocument::lock_for_edit(&path)?.add_server(server, &table)?;
+    io.print_stderr(format_args!(
+        "added {server} with {} tools to {}",
+        tools.len(),
+        path.display()
+    ));
     Ok(0)
 }
 
 /// Asks the user whether the server may be added.
-fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
+fn confirm_add(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
     let question = format!("add the server {server} and trust what is shown? [y/N] ");
-    match (Guard::load(levels, io)?.answers, &io.console) {
-        (Answers::Yes, _) => Ok(true),
-        (Answers::Terminal, Some(console)) => {
+    match (ResolvedSettings::load(levels, io)?.prompt_mode, &io.console) {
+        (PromptMode::AssumeYes, _) => Ok(true),
+        (PromptMode::Terminal, Some(console)) => {
             let answer = console.prompt(&question, &|| true)?;
             Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
         }
@@ -257,14 +268,14 @@ fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> 
 }
 
 /// Builds a server entry from the options.
-fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
+fn entry_from_args(server: &str, levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
     let matches = levels[1];
     let words = |id: &str| -> Vec<String> {
         matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
     };
     let mut command = words(COMMAND).into_iter();
     let one = |id: &str| matches.get_one::<String>(id).cloned();
-    let mut described = Entry::default();
+    let mut described = ServerEntry::default();
     described.command = command.next();
     described.args = command.collect();
     described.env_from = words(ENV);
@@ -272,33 +283,34 @@ fn entry(server: &str, levels: &[&ArgMatches; 2]) -> Result<Entry> {
     described.bearer_env = one(BEARER);
     // Sandbox options before the command are about commands, and no error for a URL.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
-    described.sandbox = last(confining, grammar::SANDBOX);
-    described.sandbox_level = last(confining, grammar::SANDBOX_LEVEL);
+    described.sandbox = last_option(confining, grammar::SANDBOX);
+    described.sandbox_level = last_option(confining, grammar::SANDBOX_LEVEL);
     described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
-    described.named(server).map_err(Failure::usage)
+    described.validate_as(server).map_err(CommandError::usage)
 }
 
 /// Returns the last value of an option. Environment and configuration are not read, because their
 /// sandbox settings are about commands.
-fn last<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
+fn last_option<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
     levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).copied()
 }
 
-fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let server = name(levels);
-    let path = config::path(levels, io)
-        .ok_or_else(|| Failure::config("no configuration file is known; set `--config` or HOME"))?;
-    if !Document::to_change(&path)?.remove(server)? {
+fn remove_server(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let server = server_name(levels);
+    let path = config::config_path(levels, io).ok_or_else(|| {
+        CommandError::config("no configuration file is known; set `--config` or HOME")
+    })?;
+    if !ConfigDocument::lock_for_edit(&path)?.remove_server(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
-        return Err(Failure::new(USAGE, ToolError::not_found(words))
+        return Err(CommandError::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));
     }
     // Without its pins, the server must be trusted again when it is added again.
-    pins(levels, io).forget_server(server).map_err(|error| {
+    open_pins(levels, io).forget_server(server).map_err(|error| {
         let error = ToolError::unavailable(with_cause(&error));
-        Failure::new(FAILED, error)
+        CommandError::new(FAILED, error)
             .hint("removed from the configuration, but its stored pins could not be deleted")
     })?;
-    io.say(format_args!("removed {server}"));
+    io.print_stderr(format_args!("removed {server}"));
     Ok(0)
 }

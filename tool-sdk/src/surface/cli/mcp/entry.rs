@@ -1,4 +1,4 @@
-//! Parses `[mcp.servers.TAG_VARIABLE]`, the configuration of an MCP server.
+//! Parses `[mcp.parse_servers.TAG_VARIABLE]`, the configuration of an MCP server.
 //!
 //! ```toml
 //! [mcp.servers.time]
@@ -24,9 +24,9 @@ use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
 
 use super::super::Io;
-use super::super::config::Part;
-use super::super::exit::{Failure, Result};
-use super::folders::Folders;
+use super::super::config::TomlValue;
+use super::super::exit::{CommandError, Result};
+use super::folders::ServerFolders;
 use crate::process::sandbox::{SandboxLevel, SandboxMode};
 use crate::surface::mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
@@ -34,12 +34,12 @@ use crate::surface::mcp::{
 };
 
 /// All servers of a configuration.
-pub(in super::super) type Servers = Vec<Entry>;
+pub(in super::super) type ServerEntries = Vec<ServerEntry>;
 
 /// One server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(in super::super) struct Entry {
+pub(in super::super) struct ServerEntry {
     #[serde(skip)]
     pub(super) name: String,
     pub(super) command: Option<String>,
@@ -62,32 +62,33 @@ pub(in super::super) struct Entry {
     enabled_tools: Option<Vec<String>>,
     disabled_tools: Vec<String>,
     /// The requests that the server may make while one of its tools runs.
-    questions: Vec<Question>,
+    questions: Vec<AllowedQuestion>,
 }
 
 /// A kind of server request that the command line answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Question {
+enum AllowedQuestion {
     Forms,
     Roots,
 }
 
 /// Parses the servers of the `[mcp]` table.
-pub(in super::super) fn servers(mcp: Part<'_, '_>) -> Servers {
-    let Some(mut mcp) = mcp.keys(&["servers"]) else { return Servers::new() };
-    let read =
-        |(name, part): (String, Part<'_, '_>)| part.read_as(|entry: Entry| entry.named(name));
-    mcp.named("servers").into_iter().filter_map(read).collect()
+pub(in super::super) fn parse_servers(mcp: TomlValue<'_, '_>) -> ServerEntries {
+    let Some(mut mcp) = mcp.into_table_with(&["servers"]) else { return ServerEntries::new() };
+    let read = |(name, part): (String, TomlValue<'_, '_>)| {
+        part.read_with(|entry: ServerEntry| entry.validate_as(name))
+    };
+    mcp.take_named_values("servers").into_iter().filter_map(read).collect()
 }
 
-fn seconds(time: f64) -> Option<Duration> {
+fn parse_seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
 }
 
 /// Returns a transport that fails because an environment variable is not set. The error is only
 /// reported when the server is needed, so that other servers still work.
-fn unready(variable: &str) -> TransportConfig {
+fn missing_variable_transport(variable: &str) -> TransportConfig {
     let why = format!(
         "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
         variable.escape_debug()
@@ -98,15 +99,15 @@ fn unready(variable: &str) -> TransportConfig {
     })
 }
 
-impl Entry {
+impl ServerEntry {
     /// Sets the name, and checks that the keys are valid together.
-    pub(super) fn named(self, name: impl Into<String>) -> std::result::Result<Self, String> {
+    pub(super) fn validate_as(self, name: impl Into<String>) -> std::result::Result<Self, String> {
         match (&self.command, &self.url) {
             (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
             (None, None) => return Err("`command` or `url` is missing".to_owned()),
             _ => {}
         }
-        if let Some(key) = self.idle() {
+        if let Some(key) = self.unused_key() {
             let other = if self.url.is_some() { "url" } else { "command" };
             return Err(format!("`{key}` does nothing beside `{other}`"));
         }
@@ -117,22 +118,22 @@ impl Entry {
             return Err("`sandbox_network` does nothing without `sandbox`".to_owned());
         }
         for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
-            seconds(time).ok_or("a timeout is a number of seconds above 0")?;
+            parse_seconds(time).ok_or("a timeout is a number of seconds above 0")?;
         }
         let named = Self { name: name.into(), ..self };
         // Validates names and addresses before a server is started.
-        let nowhere = Folders::default();
-        named.described(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
+        let nowhere = ServerFolders::default();
+        named.build_config(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
         Ok(named)
     }
 
     /// Whether the server process is sandboxed.
-    pub(super) fn is_confined(&self) -> bool {
+    pub(super) fn is_sandboxed(&self) -> bool {
         self.sandbox.is_some_and(|mode| mode != SandboxMode::Off)
     }
 
     /// Returns a key that has no effect with this kind of transport.
-    fn idle(&self) -> Option<&'static str> {
+    fn unused_key(&self) -> Option<&'static str> {
         let keys = match self.url {
             Some(_) => vec![
                 ("args", self.args.is_empty()),
@@ -153,43 +154,51 @@ impl Entry {
 
     /// Builds the server configuration. `folders` are the roots that the server may ask for, and
     /// the limits of its sandbox.
-    pub(super) fn upstream(&self, folders: &Folders, io: &Io<'_>) -> Result<ServerConfig> {
+    pub(super) fn to_server_config(
+        &self,
+        folders: &ServerFolders,
+        io: &Io<'_>,
+    ) -> Result<ServerConfig> {
         if self.enabled == Some(false) {
             // A disabled server needs none of its variables.
-            let upstream =
-                self.described(folders, |_| Some(String::new())).map_err(Failure::config)?;
+            let upstream = self
+                .build_config(folders, |_| Some(String::new()))
+                .map_err(CommandError::config)?;
             return Ok(upstream.enabled(false));
         }
-        let var = |name: &str| io.var(name)?.into_string().ok();
+        let var = |name: &str| io.env_var(name)?.into_string().ok();
         let mut needed = self.env_from.iter().chain(&self.bearer_env);
         if let Some(missing) = needed.find(|name| var(name).is_none()) {
-            return ServerConfig::new(self.name.clone(), unready(missing)).map_err(Failure::config);
+            return ServerConfig::new(self.name.clone(), missing_variable_transport(missing))
+                .map_err(CommandError::config);
         }
-        let upstream = self.described(folders, var).map_err(Failure::config)?;
-        Ok(upstream.client_features(self.answered(&folders.roots)))
+        let upstream = self.build_config(folders, var).map_err(CommandError::config)?;
+        Ok(upstream.client_features(self.question_policy(&folders.roots)))
     }
 
-    fn answered(&self, roots: &[PathBuf]) -> ClientFeatures {
+    fn question_policy(&self, roots: &[PathBuf]) -> ClientFeatures {
         self.questions.iter().fold(ClientFeatures::none(), |answered, question| match question {
-            Question::Forms => answered.elicitation(),
-            Question::Roots => answered.roots(roots),
+            AllowedQuestion::Forms => answered.elicitation(),
+            AllowedQuestion::Roots => answered.roots(roots),
         })
     }
 
-    fn described(
+    fn build_config(
         &self,
-        folders: &Folders,
+        folders: &ServerFolders,
         var: impl Fn(&str) -> Option<String>,
     ) -> std::result::Result<ServerConfig, InvalidServerConfig> {
         let reach = match (&self.url, &self.command) {
-            (Some(url), _) => self.address(url, &var)?.into(),
-            (None, command) => self.launch(command.as_deref().unwrap_or_default(), folders, &var),
+            (Some(url), _) => self.http_transport(url, &var)?.into(),
+            (None, command) => {
+                self.stdio_transport(command.as_deref().unwrap_or_default(), folders, &var)
+            }
         };
         let mut upstream = ServerConfig::new(self.name.clone(), reach)?;
-        if let Some(time) = self.startup_timeout.and_then(seconds) {
+        if let Some(time) = self.startup_timeout.and_then(parse_seconds) {
             upstream = upstream.startup_timeout(time);
         }
-        if let Some(time) = self.call_timeout.and_then(seconds) {
+        if let Some(time) = self.call_timeout.and_then(parse_seconds) {
             upstream = upstream.call_timeout(time);
         }
         if let Some(only) = &self.enabled_tools {
@@ -198,7 +207,7 @@ impl Entry {
         Ok(upstream.without_tools(&self.disabled_tools))
     }
 
-    fn address(
+    fn http_transport(
         &self,
         url: &str,
         var: &impl Fn(&str) -> Option<String>,
@@ -213,15 +222,15 @@ impl Entry {
         })
     }
 
-    fn launch(
+    fn stdio_transport(
         &self,
         command: &str,
-        folders: &Folders,
+        folders: &ServerFolders,
         var: &impl Fn(&str) -> Option<String>,
     ) -> TransportConfig {
         let mut launch = ServerCommand::new(command, &self.args);
         if let Some(mode) = self.sandbox {
-            let policy = folders.policy(mode, self.sandbox_level.unwrap_or_default());
+            let policy = folders.sandbox_policy(mode, self.sandbox_level.unwrap_or_default());
             launch = launch.sandbox(policy.with_network(self.sandbox_network.unwrap_or_default()));
         }
         for name in &self.env_from {
@@ -237,7 +246,7 @@ impl Entry {
     }
 
     /// Returns the entry as a TOML table.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn to_toml(&self) -> Table {
         let list = |items: &[String]| items.iter().collect::<Array>();
         let mut table = Table::new();
         if let Some(command) = &self.command {
@@ -278,14 +287,17 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::config::Mistakes;
+    use super::super::super::config::ConfigErrors;
     use super::*;
 
     /// Parses servers; fails with the formatted errors.
-    fn read(text: &str) -> std::result::Result<Servers, String> {
-        let mistakes = Mistakes::of(text);
-        let servers = mistakes.whole().and_then(|it| it.keys(&["mcp"])?.take("mcp")).map(servers);
-        match mistakes.told("f") {
+    fn read(text: &str) -> std::result::Result<ServerEntries, String> {
+        let mistakes = ConfigErrors::new(text);
+        let servers = mistakes
+            .parse_root()
+            .and_then(|it| it.into_table_with(&["mcp"])?.take_value("mcp"))
+            .map(parse_servers);
+        match mistakes.format_errors("f") {
             told if told.is_empty() => Ok(servers.unwrap_or_default()),
             told => Err(told),
         }
@@ -322,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_written_table_is_parsed_back() {
-        let entry = Entry {
+        let entry = ServerEntry {
             command: Some("run \"it\"".to_owned()),
             args: vec!["a\\b".to_owned(), "ü\n".to_owned()],
             env: BTreeMap::from([("A B".to_owned(), "1".to_owned())]),
@@ -331,11 +343,11 @@ mod tests {
             sandbox: Some(SandboxMode::BestEffort),
             sandbox_level: Some(SandboxLevel::ReadOnly),
             sandbox_network: Some(true),
-            ..Entry::default()
+            ..ServerEntry::default()
         };
-        let written = entry.named("s").unwrap();
+        let written = entry.validate_as("s").unwrap();
         let mut document = toml_edit::DocumentMut::new();
-        document["mcp"]["servers"]["s"] = toml_edit::Item::Table(written.table());
+        document["mcp"]["servers"]["s"] = toml_edit::Item::Table(written.to_toml());
         let again = read(&document.to_string()).unwrap();
         assert_eq!(format!("{written:?}"), format!("{:?}", again[0]));
     }

@@ -12,83 +12,85 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::super::exit::{FAILED, Failure, Result, with_cause};
+use super::super::exit::{CommandError, FAILED, Result, with_cause};
 use super::splice;
 use crate::error::ToolError;
-use crate::store::{self, Lock, PATIENCE};
+use crate::store::{self, FileLock, LOCK_TIMEOUT};
 
 /// The path of the table that holds the servers.
 const SERVERS: [&str; 2] = ["mcp", "servers"];
 
 /// A parsed configuration file.
-pub(super) struct Document {
+pub(super) struct ConfigDocument {
     path: PathBuf,
     text: String,
-    before: toml::Table,
-    now: DocumentMut,
+    original: toml::Table,
+    edited: DocumentMut,
 }
 
 /// A configuration file that is locked for one edit.
-pub(super) struct Change {
-    document: Document,
-    _lock: Option<Lock>,
+pub(super) struct ConfigEdit {
+    document: ConfigDocument,
+    _lock: Option<FileLock>,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Reads and parses the file; a missing one is empty.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(|error| cannot("read", path, error))?,
+            read => read.map_err(|error| file_error("read", path, error))?,
         };
         let now: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-            wrong(path, &text, error.span(), error.message())
+            syntax_error(path, &text, error.span(), error.message())
         })?;
         let before = toml::from_str(&text)
-            .map_err(|error| wrong(path, &text, error.span(), error.message()))?;
-        Ok(Self { path: path.to_owned(), text, before, now })
+            .map_err(|error| syntax_error(path, &text, error.span(), error.message()))?;
+        Ok(Self { path: path.to_owned(), text, original: before, edited: now })
     }
 
     /// Waits for the lock on the file, and reads it.
-    pub(super) fn to_change(path: &Path) -> Result<Change> {
+    pub(super) fn lock_for_edit(path: &Path) -> Result<ConfigEdit> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| cannot("write", path, error))?;
+            fs::create_dir_all(folder).map_err(|error| file_error("write", path, error))?;
         }
-        let lock = store::lock_folder_of(&real(path), PATIENCE)
-            .map_err(|error| Failure::new(FAILED, ToolError::unavailable(with_cause(&error))))?;
-        Ok(Change { document: Self::read(path)?, _lock: lock })
+        let lock =
+            store::lock_parent_folder(&resolve_links(path), LOCK_TIMEOUT).map_err(|error| {
+                CommandError::new(FAILED, ToolError::unavailable(with_cause(&error)))
+            })?;
+        Ok(ConfigEdit { document: Self::read(path)?, _lock: lock })
     }
 }
 
-impl Change {
+impl ConfigEdit {
     /// Adds a server and writes the file.
-    pub(super) fn add(self, server: &str, table: &Table) -> Result<()> {
-        self.document.add(server, table)
+    pub(super) fn add_server(self, server: &str, table: &Table) -> Result<()> {
+        self.document.insert_server(server, table)
     }
 
     /// Removes a server, in whichever TOML syntax it is written; returns whether it existed.
-    pub(super) fn remove(self, server: &str) -> Result<bool> {
-        self.document.remove(server)
+    pub(super) fn remove_server(self, server: &str) -> Result<bool> {
+        self.document.delete_server(server)
     }
 }
 
-impl Document {
-    fn add(mut self, server: &str, table: &Table) -> Result<()> {
-        let mut expected = self.before.clone();
+impl ConfigDocument {
+    fn insert_server(mut self, server: &str, table: &Table) -> Result<()> {
+        let mut expected = self.original.clone();
         let described: toml::Table = toml::from_str(&table.to_string())
-            .map_err(|error| cannot("change", &self.path, error))?;
-        if let Some(servers) = deep(&mut expected)
+            .map_err(|error| file_error("change", &self.path, error))?;
+        if let Some(servers) = servers_table(&mut expected)
             && servers.insert(server.to_owned(), described.into()).is_some()
         {
-            return Err(there_already(server));
+            return Err(duplicate_server(server));
         }
         // Prefer to append the table, which leaves the rest of the text unchanged.
         let block = format!("[{}.{server}]\n{table}", SERVERS.join("."));
-        let appended = splice::appended(&self.text, &block);
-        if says(&appended, &expected) {
-            return self.replace(&appended);
+        let appended = splice::append_block(&self.text, &block);
+        if parses_to(&appended, &expected) {
+            return self.write_text(&appended);
         }
-        let mut within: &mut dyn TableLike = self.now.as_table_mut();
+        let mut within: &mut dyn TableLike = self.edited.as_table_mut();
         for name in SERVERS {
             let implicit = || {
                 let mut table = Table::new();
@@ -97,70 +99,70 @@ impl Document {
             };
             let item = within.entry(name).or_insert_with(implicit);
             within = item.as_table_like_mut().ok_or_else(|| {
-                Failure::config(format_args!(
+                CommandError::config(format_args!(
                     "`{name}` in `{}` is not a table",
                     self.path.display()
                 ))
             })?;
         }
         within.insert(server, Item::Table(table.clone()));
-        self.write(&expected)
+        self.write_checked(&expected)
     }
 
-    fn remove(mut self, server: &str) -> Result<bool> {
-        let mut expected = self.before.clone();
-        if deep(&mut expected).and_then(|servers| servers.remove(server)).is_none() {
+    fn delete_server(mut self, server: &str) -> Result<bool> {
+        let mut expected = self.original.clone();
+        if servers_table(&mut expected).and_then(|servers| servers.remove(server)).is_none() {
             return Ok(false);
         }
-        let mut within: Option<&mut dyn TableLike> = Some(self.now.as_table_mut());
+        let mut within: Option<&mut dyn TableLike> = Some(self.edited.as_table_mut());
         for name in SERVERS {
             within = within.and_then(|table| table.get_mut(name)?.as_table_like_mut());
         }
         if let Some(Item::Table(gone)) = within.and_then(|servers| servers.remove(server)) {
-            keep_what_came_before(&mut self.now, &gone);
+            keep_leading_comment(&mut self.edited, &gone);
         }
-        self.write(&expected)?;
+        self.write_checked(&expected)?;
         Ok(true)
     }
 
     /// Writes the edited document, if it parses to exactly the expected data.
-    fn write(&self, expected: &toml::Table) -> Result<()> {
-        let text = splice::kept(&self.text, &self.now.to_string());
-        if !says(&text, expected) {
-            return Err(Failure::config(format_args!(
+    fn write_checked(&self, expected: &toml::Table) -> Result<()> {
+        let text = splice::preserve_lines(&self.text, &self.edited.to_string());
+        if !parses_to(&text, expected) {
+            return Err(CommandError::config(format_args!(
                 "cannot edit `{}` without changing other entries; edit it by hand",
                 self.path.display()
             )));
         }
-        self.replace(&text)
+        self.write_text(&text)
     }
 
-    fn replace(&self, text: &str) -> Result<()> {
-        replace(&self.path, text).map_err(|error| cannot("write", &self.path, error))
+    fn write_text(&self, text: &str) -> Result<()> {
+        replace_file(&self.path, text).map_err(|error| file_error("write", &self.path, error))
     }
 }
 
 /// Returns the error for a server that exists already.
-pub(super) fn there_already(server: &str) -> Failure {
-    Failure::usage(format_args!("there is a server `{server}` already"))
+pub(super) fn duplicate_server(server: &str) -> CommandError {
+    CommandError::usage(format_args!("there is a server `{server}` already"))
         .hint(format_args!("`mcp remove {server}` removes it"))
 }
 
 /// Whether the text parses to exactly the expected data.
-fn says(text: &str, expected: &toml::Table) -> bool {
+fn parses_to(text: &str, expected: &toml::Table) -> bool {
     let said: Option<toml::Table> = toml::from_str(text).ok();
-    said.map(pruned) == Some(pruned(expected.clone()))
+    said.map(without_empty_tables) == Some(without_empty_tables(expected.clone()))
 }
 
 /// Returns the table of the servers, created if it is missing.
-fn deep(config: &mut toml::Table) -> Option<&mut toml::Table> {
+fn servers_table(config: &mut toml::Table) -> Option<&mut toml::Table> {
     SERVERS.iter().try_fold(config, |table, name| {
         table.entry(*name).or_insert_with(|| toml::Table::new().into()).as_table_mut()
     })
 }
 
 /// Removes an empty `mcp.servers` and `mcp` for comparison, since empty and missing are equal.
-fn pruned(mut config: toml::Table) -> toml::Table {
+fn without_empty_tables(mut config: toml::Table) -> toml::Table {
     let is_empty = |value: &toml::Value| value.as_table().is_some_and(toml::Table::is_empty);
     if let Some(mcp) = config.get_mut(SERVERS[0]).and_then(toml::Value::as_table_mut) {
         mcp.retain(|name, value| name != SERVERS[1] || !is_empty(value));
@@ -171,14 +173,14 @@ fn pruned(mut config: toml::Table) -> toml::Table {
 
 /// Keeps the comments above a removed table that a blank line separates from it: they move to the
 /// next table. A comment directly above the table is removed with it.
-fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
+fn keep_leading_comment(document: &mut DocumentMut, gone: &Table) {
     let prefix = gone.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
     let kept = before_last_blank_line(prefix);
     if !kept.contains('#') {
         return;
     }
     let after = gone.position();
-    match next(document.as_table_mut(), after) {
+    match next_table(document.as_table_mut(), after) {
         Some(table) => {
             let own = table.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
             let both = format!("{kept}{own}");
@@ -205,35 +207,40 @@ fn before_last_blank_line(text: &str) -> &str {
 }
 
 /// Returns the first table after a position.
-fn next(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
+fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     let below = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
     let found = below.filter_map(|table| {
         let is_later = !table.is_implicit() && !table.is_dotted() && table.position() > after;
-        if is_later { Some(table) } else { next(table, after) }
+        if is_later { Some(table) } else { next_table(table, after) }
     });
     found.min_by_key(|table| table.position())
 }
 
 /// Returns a syntax error with line and column.
-fn wrong(path: &Path, text: &str, place: Option<Range<usize>>, message: &str) -> Failure {
+fn syntax_error(
+    path: &Path,
+    text: &str,
+    place: Option<Range<usize>>,
+    message: &str,
+) -> CommandError {
     let before = text.get(..place.map_or(0, |place| place.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     let message = message.trim().replace('\n', ", ");
-    Failure::config(format_args!("{}:{line}:{column}: {message}", path.display()))
+    CommandError::config(format_args!("{}:{line}:{column}: {message}", path.display()))
         .hint("nothing was changed")
 }
 
-fn cannot(doing: &str, path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::config(format_args!("cannot {doing} `{}`: {error}", path.display()))
+fn file_error(doing: &str, path: &Path, error: impl std::fmt::Display) -> CommandError {
+    CommandError::config(format_args!("cannot {doing} `{}`: {error}", path.display()))
 }
 
 /// Replaces the file atomically and keeps its permissions.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = real(path);
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+    let path = resolve_links(path);
     let old = fs::metadata(&path);
-    store::replace(&path, |file| {
-        store::place::put(file, text.as_bytes())?;
+    store::replace_file(&path, |file| {
+        store::place::append_to(file, text.as_bytes())?;
         match old {
             Ok(old) => file.set_permissions(old.permissions()),
             Err(_) => Ok(()),
@@ -242,7 +249,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Returns the target of a link, so that the link itself is kept.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
@@ -267,9 +274,12 @@ mod tests {
     #[track_caller]
     fn check_remove(before: &str, after: &str) {
         let (_folder, path) = written(before);
-        assert!(Document::to_change(&path).unwrap().remove("a").unwrap(), "{before}");
+        assert!(
+            ConfigDocument::lock_for_edit(&path).unwrap().remove_server("a").unwrap(),
+            "{before}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), after);
-        assert!(!Document::to_change(&path).unwrap().remove("a").unwrap());
+        assert!(!ConfigDocument::lock_for_edit(&path).unwrap().remove_server("a").unwrap());
     }
 
     #[test]
@@ -319,8 +329,8 @@ mod tests {
     fn removing_an_added_server_restores_the_bytes() {
         for before in ["mode = 'auto'\r\n# mine\r\n", "mode = 'auto'\n# mine\n", "# mine\n"] {
             let (_folder, path) = written(before);
-            Document::to_change(&path).unwrap().add("a", &command("x")).unwrap();
-            assert!(Document::to_change(&path).unwrap().remove("a").unwrap());
+            ConfigDocument::lock_for_edit(&path).unwrap().add_server("a", &command("x")).unwrap();
+            assert!(ConfigDocument::lock_for_edit(&path).unwrap().remove_server("a").unwrap());
             assert_eq!(fs::read_to_string(&path).unwrap(), before);
         }
     }
@@ -346,7 +356,7 @@ mod tests {
             ),
         ] {
             let (_folder, path) = written(before);
-            Document::to_change(&path).unwrap().add("n", &command("z")).unwrap();
+            ConfigDocument::lock_for_edit(&path).unwrap().add_server("n", &command("z")).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), after);
         }
     }
@@ -358,7 +368,7 @@ mod tests {
         let rest = "# to b\r\n[b]\r\nc = 1";
         check_remove(&format!("{mine}{old}{rest}"), &format!("{mine}{rest}"));
         let (_folder, path) = written("# only");
-        Document::to_change(&path).unwrap().add("n", &command("z")).unwrap();
+        ConfigDocument::lock_for_edit(&path).unwrap().add_server("n", &command("z")).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text, "# only\n\n[mcp.servers.n]\ncommand = \"z\"\n");
     }
@@ -371,15 +381,15 @@ mod tests {
             for server in 0..8 {
                 let path = &path;
                 scope.spawn(move || {
-                    let change = Document::to_change(path).unwrap();
-                    change.add(&format!("s{server}"), &command("z")).unwrap();
+                    let change = ConfigDocument::lock_for_edit(path).unwrap();
+                    change.add_server(&format!("s{server}"), &command("z")).unwrap();
                 });
             }
         });
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.matches("[mcp.servers.s").count(), 8, "{text}");
-        let again = Document::to_change(&path).unwrap().add("s0", &command("y"));
-        let (_, error) = again.unwrap_err().into_error().ok().unwrap();
+        let again = ConfigDocument::lock_for_edit(&path).unwrap().add_server("s0", &command("y"));
+        let (_, error) = again.unwrap_err().into_tool_error().ok().unwrap();
         assert!(error.message().contains("already"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
@@ -389,13 +399,15 @@ mod tests {
         for (text, place) in [("mode = \"auto\"\n  oops\n", ":2:7: "), ("a = 1\na = 2\n", ":2:1: ")]
         {
             let (_folder, path) = written(text);
-            let failure = Document::read(&path).err().unwrap();
-            let (_, error) = failure.into_error().ok().unwrap();
+            let failure = ConfigDocument::read(&path).err().unwrap();
+            let (_, error) = failure.into_tool_error().ok().unwrap();
             assert!(error.message().contains(place), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         let (_folder, path) = written("mcp = 3\n");
-        assert!(Document::to_change(&path).unwrap().add("n", &command("z")).is_err());
+        assert!(
+            ConfigDocument::lock_for_edit(&path).unwrap().add_server("n", &command("z")).is_err()
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "mcp = 3\n");
     }
 
@@ -407,7 +419,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let new = folder.path().join("deep/config.toml");
-        Document::to_change(&new).unwrap().add("n", &command("z")).unwrap();
+        ConfigDocument::lock_for_edit(&new).unwrap().add_server("n", &command("z")).unwrap();
         assert_eq!(mode(&new), 0o600);
         assert_eq!(fs::read_dir(new.parent().unwrap()).unwrap().count(), 1);
 
@@ -415,7 +427,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let link = folder.path().join("link.toml");
         symlink(&path, &link).unwrap();
-        Document::to_change(&link).unwrap().add("n", &command("z")).unwrap();
+        ConfigDocument::lock_for_edit(&link).unwrap().add_server("n", &command("z")).unwrap();
         assert_eq!(mode(&path), 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(fs::read_to_string(&path).unwrap().contains("[mcp.servers.n]"));

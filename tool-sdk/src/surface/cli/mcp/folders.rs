@@ -6,52 +6,60 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 
 use super::super::exit::Result;
-use super::super::guard::Guard;
+use super::super::guard::ResolvedSettings;
 use super::super::{Io, config, place};
-use super::entry::{Entry, Servers};
+use super::entry::{ServerEntries, ServerEntry};
 use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The folders for servers.
 #[derive(Debug, Default)]
-pub(super) struct Folders {
+pub(super) struct ServerFolders {
     pub(super) roots: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     protected: Vec<PathBuf>,
 }
 
-impl Folders {
+impl ServerFolders {
     /// Resolves the folders for `servers`. `levels` are the parsed options from left to right.
-    pub(super) fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let roots = place::roots(levels, io);
-        if !servers.iter().any(Entry::is_confined) {
+    pub(super) fn resolve(
+        servers: &ServerEntries,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let roots = place::workspace_roots(levels, io);
+        if !servers.iter().any(ServerEntry::is_sandboxed) {
             return Ok(Self { roots, ..Self::default() });
         }
-        let guard = Guard::load(levels, io)?;
+        let guard = ResolvedSettings::load(levels, io)?;
         let hooks = guard.hooks.map(|hooks| {
             let folder = roots.first().cloned().unwrap_or_else(|| io.current_dir.clone());
-            hooks.commands.in_folder(folder).files()
+            hooks.commands.in_folder(folder).command_files()
         });
-        let own = config::path(levels, io).into_iter().chain(hooks.into_iter().flatten());
+        let own = config::config_path(levels, io).into_iter().chain(hooks.into_iter().flatten());
         // A missing file cannot be protected while a process runs.
         let own = own.filter(|path| path.exists());
         let kept = place::state_dir(levels, io).into_iter().chain(guard.audit);
         let protected = own.chain(kept).collect();
         let writable = match &guard.writable {
-            Some(folders) => in_both(&real(&roots), &real(folders)),
-            None => real(&roots),
+            Some(folders) => intersect_folders(&resolve_links(&roots), &resolve_links(folders)),
+            None => resolve_links(&roots),
         };
         Ok(Self { roots, writable, protected })
     }
 
     /// Like [`resolve`](Self::resolve), but with no writable folders after an error, which the
     /// caller reports later.
-    pub(super) fn or_none(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Self {
-        let roots = || Self { roots: place::roots(levels, io), ..Self::default() };
-        Self::of(servers, levels, io).unwrap_or_else(|_| roots())
+    pub(super) fn resolve_or_empty(
+        servers: &ServerEntries,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> Self {
+        let roots = || Self { roots: place::workspace_roots(levels, io), ..Self::default() };
+        Self::resolve(servers, levels, io).unwrap_or_else(|_| roots())
     }
 
     /// Returns the sandbox policy for a server.
-    pub(super) fn policy(&self, mode: SandboxMode, level: SandboxLevel) -> SandboxPolicy {
+    pub(super) fn sandbox_policy(&self, mode: SandboxMode, level: SandboxLevel) -> SandboxPolicy {
         let policy = self
             .writable
             .iter()
@@ -61,13 +69,13 @@ impl Folders {
 }
 
 /// Canonicalizes the folders, because mounts need paths without links.
-fn real(folders: &[PathBuf]) -> Vec<PathBuf> {
+fn resolve_links(folders: &[PathBuf]) -> Vec<PathBuf> {
     let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
     folders.iter().map(real).collect()
 }
 
 /// Returns the folders that lie in both lists.
-fn in_both(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
+fn intersect_folders(some: &[PathBuf], others: &[PathBuf]) -> Vec<PathBuf> {
     let within = |inner: &[PathBuf], outer: &[PathBuf]| -> Vec<PathBuf> {
         let is_within = |folder: &&PathBuf| outer.iter().any(|outer| folder.starts_with(outer));
         inner.iter().filter(is_within).cloned().collect()
@@ -88,7 +96,7 @@ mod tests {
             (&["/a"], &["/b"], &[]),
             (&["/a"], &[], &[]),
         ] {
-            assert_eq!(in_both(&paths(roots), &paths(writable)), paths(expected));
+            assert_eq!(intersect_folders(&paths(roots), &paths(writable)), paths(expected));
         }
     }
 }

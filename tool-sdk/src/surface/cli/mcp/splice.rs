@@ -4,13 +4,13 @@
 //! functions undo that for all unchanged lines.
 
 /// The byte order mark at the start of some files.
-const MARK: &str = "\u{feff}";
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Appends a block to `before`, separated by a blank line, with its line ends.
-pub(super) fn appended(before: &str, block: &str) -> String {
+pub(super) fn append_block(before: &str, block: &str) -> String {
     let end = line_end(before);
     let mut text = before.to_owned();
-    if !text.trim_start_matches(MARK).is_empty() {
+    if !text.trim_start_matches(BYTE_ORDER_MARK).is_empty() {
         if !text.ends_with('\n') {
             text.push_str(end);
         }
@@ -21,12 +21,13 @@ pub(super) fn appended(before: &str, block: &str) -> String {
 }
 
 /// Returns `after` with the common leading and trailing lines taken from `before` byte for byte.
-pub(super) fn kept(before: &str, after: &str) -> String {
-    let (mark, own) = before.strip_prefix(MARK).map_or(("", before), |rest| (MARK, rest));
+pub(super) fn preserve_lines(before: &str, after: &str) -> String {
+    let (mark, own) =
+        before.strip_prefix(BYTE_ORDER_MARK).map_or(("", before), |rest| (BYTE_ORDER_MARK, rest));
     let end = line_end(own);
     let old: Vec<&str> = own.split_inclusive('\n').collect();
-    let new: Vec<&str> = after.trim_start_matches(MARK).split_inclusive('\n').collect();
-    let same = |(one, other): &(&&str, &&str)| bare(one) == bare(other);
+    let new: Vec<&str> = after.trim_start_matches(BYTE_ORDER_MARK).split_inclusive('\n').collect();
+    let same = |(one, other): &(&&str, &&str)| without_line_end(one) == without_line_end(other);
     let first = old.iter().zip(&new).take_while(same).count();
     let (old_rest, new_rest) = (&old[first..], &new[first..]);
     let last = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
@@ -36,7 +37,7 @@ pub(super) fn kept(before: &str, after: &str) -> String {
         if text.len() > mark.len() && !text.ends_with('\n') {
             text.push_str(end);
         }
-        text.push_str(bare(line));
+        text.push_str(without_line_end(line));
         text.push_str(end);
     }
     text.extend(old_rest[old_rest.len() - last..].iter().copied());
@@ -44,7 +45,7 @@ pub(super) fn kept(before: &str, after: &str) -> String {
 }
 
 /// Returns a line without its line end.
-fn bare(line: &str) -> &str {
+fn without_line_end(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
@@ -73,7 +74,7 @@ mod tests {
             ("a\n", "", ""),
             ("", "a\n", "a\n"),
         ] {
-            assert_eq!(kept(before, after), expected, "{before:?}");
+            assert_eq!(preserve_lines(before, after), expected, "{before:?}");
         }
     }
 
@@ -85,7 +86,7 @@ mod tests {
             ("# only\n", "# only\n\nx\ny\n"),
             ("a\r\nb", "a\r\nb\r\n\r\nx\r\ny\r\n"),
         ] {
-            assert_eq!(appended(before, "x\ny\n"), expected);
+            assert_eq!(append_block(before, "x\ny\n"), expected);
         }
     }
 }

@@ -4,47 +4,51 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::super::guard::Answers;
-use super::super::terminal::{AtTerminal, Floor, FormsAtTerminal};
+use super::super::guard::PromptMode;
+use super::super::terminal::{TerminalApprover, TerminalForms, TerminalLock};
 use super::super::{Io, config, style};
 use crate::context::Session;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Approver, Ask, Reply};
 
 /// Returns the configured hooks, to run in `folder`, and prints their warnings.
-pub(super) fn hooks(
-    configured: Option<config::Hooks>,
+pub(super) fn build_hooks(
+    configured: Option<config::HooksConfig>,
     folder: PathBuf,
     io: &mut Io<'_>,
 ) -> Option<Arc<ExternalHooks>> {
-    let config::Hooks { commands, remarks } = configured?;
+    let config::HooksConfig { commands, warnings: remarks } = configured?;
     for remark in remarks {
-        io.say(style::plain(&format!("warning: hooks.{remark}")));
+        io.print_stderr(style::sanitize_text(&format!("warning: hooks.{remark}")));
     }
     (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder)))
 }
 
 /// Returns the approver for the prompt mode; `None` denies every call that needs approval.
-pub(super) fn approver(answers: Answers, floor: &Floor, io: &Io<'_>) -> Option<Arc<dyn Approver>> {
+pub(super) fn build_approver(
+    answers: PromptMode,
+    floor: &TerminalLock,
+    io: &Io<'_>,
+) -> Option<Arc<dyn Approver>> {
     match (answers, &io.console) {
-        (Answers::Yes, _) => Some(Arc::new(Yes)),
-        (Answers::Terminal, Some(console)) => {
-            Some(Arc::new(AtTerminal::new(Arc::clone(console), floor.clone())))
+        (PromptMode::AssumeYes, _) => Some(Arc::new(ApproveAll)),
+        (PromptMode::Terminal, Some(console)) => {
+            Some(Arc::new(TerminalApprover::new(Arc::clone(console), floor.clone())))
         }
-        (Answers::Terminal, None) | (Answers::Nobody, _) => None,
+        (PromptMode::Terminal, None) | (PromptMode::NoInput, _) => None,
     }
 }
 
 /// Lets the user fill in forms of tools at the terminal.
-pub(super) fn with_forms(
+pub(super) fn with_terminal_forms(
     session: Session,
-    answers: Answers,
-    floor: &Floor,
+    answers: PromptMode,
+    floor: &TerminalLock,
     io: &Io<'_>,
 ) -> Session {
     match (answers, &io.console) {
-        (Answers::Terminal, Some(console)) => {
-            let forms = FormsAtTerminal::new(Arc::clone(console), floor.clone());
+        (PromptMode::Terminal, Some(console)) => {
+            let forms = TerminalForms::new(Arc::clone(console), floor.clone());
             session.with_inquiries(Arc::new(forms))
         }
         _ => session,
@@ -52,9 +56,9 @@ pub(super) fn with_forms(
 }
 
 /// Approves every call once.
-struct Yes;
+struct ApproveAll;
 
-impl Approver for Yes {
+impl Approver for ApproveAll {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         ask.answered_by("--yes");
         Box::pin(std::future::ready(Some(Reply::Once)))

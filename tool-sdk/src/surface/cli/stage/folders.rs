@@ -10,17 +10,17 @@ use clap::ArgMatches;
 use super::super::{Io, config, place};
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
-use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
+use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
 use crate::workspace::Workspace;
 
 /// The workspace and the sandbox policy, with the same protected paths.
-pub(super) struct Folders {
+pub(super) struct ProtectedWorkspace {
     workspace: Workspace,
     sandbox: SandboxPolicy,
-    outputs: Option<PathBuf>,
+    output_dir: Option<PathBuf>,
 }
 
-impl Folders {
+impl ProtectedWorkspace {
     /// Protects the configuration file and the state folder. `levels` are the parsed options from
     /// left to right.
     pub(super) fn new(
@@ -29,14 +29,14 @@ impl Folders {
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Self {
-        let mut folders = Self { workspace, sandbox, outputs: None };
-        if let Some(path) = config::path(levels, io) {
-            folders = folders.protect_when_there(&path);
+        let mut folders = Self { workspace, sandbox, output_dir: None };
+        if let Some(path) = config::config_path(levels, io) {
+            folders = folders.protect_if_present(&path);
         }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
-            sweep_now_and_then(&outputs);
-            folders.outputs = Some(outputs);
+            sweep_if_due(&outputs);
+            folders.output_dir = Some(outputs);
             folders = folders.protect(&dir);
         }
         folders
@@ -51,7 +51,7 @@ impl Folders {
 
     /// Protects a file that may be missing. A missing file is only protected from tools, because
     /// the sandbox cannot protect it while a command runs.
-    pub(super) fn protect_when_there(self, path: &Path) -> Self {
+    pub(super) fn protect_if_present(self, path: &Path) -> Self {
         if path.exists() {
             return self.protect(path);
         }
@@ -59,29 +59,30 @@ impl Folders {
     }
 
     /// Returns the folder for outputs that were truncated.
-    pub(super) fn outputs(&self) -> Option<&Path> {
-        self.outputs.as_deref()
+    pub(super) fn output_dir(&self) -> Option<&Path> {
+        self.output_dir.as_deref()
     }
 
     /// Splits into the workspace for sessions and the sandbox policy.
-    pub(super) fn split(self) -> (Readable, SandboxPolicy) {
-        (Readable { workspace: self.workspace, outputs: self.outputs }, self.sandbox)
+    pub(super) fn into_parts(self) -> (SessionWorkspace, SandboxPolicy) {
+        (SessionWorkspace { workspace: self.workspace, output_dir: self.output_dir }, self.sandbox)
     }
 }
 
 /// The workspace, to which each session adds its stored outputs as readable.
-pub(in super::super) struct Readable {
+pub(in super::super) struct SessionWorkspace {
     workspace: Workspace,
-    outputs: Option<PathBuf>,
+    output_dir: Option<PathBuf>,
 }
 
-impl Readable {
+impl SessionWorkspace {
     /// Adds the workspace to a session. Outputs that earlier calls of the session stored can be
     /// read without approval.
-    pub(in super::super) fn lend(&self, session: Session) -> Session {
+    pub(in super::super) fn attach_to(&self, session: Session) -> Session {
         let workspace = self.workspace.clone();
-        let kept = self.outputs.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
-        match kept.and_then(|dir| workspace.clone().readable(dir).ok()) {
+        let kept =
+            self.output_dir.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
+        match kept.and_then(|dir| workspace.clone().with_read_only(dir).ok()) {
             Some(readable) => session.lend(readable),
             None => session.lend(workspace),
         }
@@ -90,9 +91,9 @@ impl Readable {
 
 /// Removes old stored outputs on a background thread, at most once an hour. If the program ends
 /// earlier, the next one continues.
-fn sweep_now_and_then(folder: &Path) {
-    if is_due(folder) {
+fn sweep_if_due(folder: &Path) {
+    if is_sweep_due(folder) {
         let folder = folder.to_owned();
-        drop(std::thread::spawn(move || sweep(&folder, RETENTION)));
+        drop(std::thread::spawn(move || sweep_outputs(&folder, RETENTION)));
     }
 }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use tokio_util::sync::CancellationToken;
 
-use self::folders::{Folders, Readable};
-pub(super) use self::spoken::Spoken;
-use super::exit::{Failure, Result};
-use super::guard::{Answers, Guard};
-use super::terminal::Floor;
-use super::watch::Watch;
+use self::folders::{ProtectedWorkspace, SessionWorkspace};
+pub(super) use self::spoken::UnmatchedPatterns;
+use super::exit::{CommandError, Result};
+use super::guard::{PromptMode, ResolvedSettings};
+use super::terminal::TerminalLock;
+use super::watch::EventPrinter;
 use super::{App, Io, place, style};
 use crate::audit::AuditLog;
 use crate::context::{Client, Session};
@@ -26,65 +26,66 @@ use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
-use crate::toolset::View;
+use crate::toolset::ToolsetView;
 
 /// Everything that a command needs to make calls.
-pub(super) struct Stage {
+pub(super) struct CallEnvironment {
     pub(super) pipeline: Pipeline,
     pub(super) session: Session,
     /// Cancels every call.
-    pub(super) stop: CancellationToken,
+    pub(super) cancel_token: CancellationToken,
     /// How calls that need approval are answered.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only a server needs it"))]
-    pub(super) answers: Answers,
+    pub(super) prompt_mode: PromptMode,
     /// The workspace for further sessions.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have sessions"))]
-    pub(super) readable: Readable,
-    floor: Floor,
+    pub(super) session_workspace: SessionWorkspace,
+    terminal_lock: TerminalLock,
     /// The configured hook commands.
     hooks: Option<Arc<ExternalHooks>>,
     /// The tool patterns of the settings, each with its key.
     patterns: Vec<(String, String)>,
 }
 
-impl Stage {
+impl CallEnvironment {
     /// Builds the environment. `levels` are the parsed options from left to right.
-    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
-        let guard = Guard::load(levels, io)?;
-        let mut pipeline = Pipeline::new(app.toolset(&guard)?)
+    pub(super) fn build(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
+        let guard = ResolvedSettings::load(levels, io)?;
+        let mut pipeline = Pipeline::new(app.build_toolset(&guard)?)
             .budget(guard.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
-        let patterns = guard.patterns();
+        let patterns = guard.tool_patterns();
         if let Some(writable) = &guard.writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {
                 let warning = format!("warning: `{}` (writable) does not exist", folder.display());
-                io.say(style::plain(&warning));
+                io.print_stderr(style::sanitize_text(&warning));
             }
             pipeline = pipeline.writable_roots(writable);
         }
-        let workspace =
-            place::workspace(levels, io)?.durability(guard.durability).one_device(guard.one_device);
-        let mut folders = Folders::new(workspace, guard.sandbox, levels, io);
-        if let Some(outputs) = folders.outputs() {
+        let workspace = place::open_workspace(levels, io)?
+            .durability(guard.durability)
+            .same_file_system(guard.one_device);
+        let mut folders = ProtectedWorkspace::new(workspace, guard.sandbox, levels, io);
+        if let Some(outputs) = folders.output_dir() {
             pipeline = pipeline.output_dir(outputs);
         }
-        if let Some(store) = place::approvals(levels, io) {
+        if let Some(store) = place::open_approvals(levels, io) {
             let writable = guard.writable.as_deref().unwrap_or_default();
             pipeline = pipeline.approvals(store.not_inside(writable));
         }
         if let Some(path) = &guard.audit {
-            pipeline = pipeline.audit(audit_log(path)?);
+            pipeline = pipeline.audit(open_audit_log(path)?);
             folders = folders.protect(path);
         }
-        let floor = Floor::default();
-        let approver = asked::approver(guard.answers, &floor, io);
+        let floor = TerminalLock::default();
+        let approver = asked::build_approver(guard.prompt_mode, &floor, io);
         // Relative paths in arguments start at the first root, so hooks run there.
-        let folder = place::roots(levels, io).into_iter().next();
+        let folder = place::workspace_roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
-        let hooks = asked::hooks(guard.hooks, folder, io);
-        for file in hooks.iter().flat_map(|hooks| hooks.files()) {
-            folders = folders.protect_when_there(&file);
+        let hooks = asked::build_hooks(guard.hooks, folder, io);
+        for file in hooks.iter().flat_map(|hooks| hooks.command_files()) {
+            folders = folders.protect_if_present(&file);
         }
         if let Some(hooks) = &hooks {
             pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks));
@@ -94,47 +95,52 @@ impl Stage {
         }
 
         let stop = CancellationToken::new();
-        let (readable, sandbox) = folders.split();
-        let session = place::session(levels, io).with_client(Client::Cli).lend(guard.settings);
-        let session = asked::with_forms(session, guard.answers, &floor, io);
-        let session = readable.lend(session).lend(sandbox);
-        let session = app.equip(session).with_cancel(stop.clone());
+        let (readable, sandbox) = folders.into_parts();
+        let session =
+            place::new_session(levels, io).with_client(Client::Cli).lend(guard.session_settings);
+        let session = asked::with_terminal_forms(session, guard.prompt_mode, &floor, io);
+        let session = readable.attach_to(session).lend(sandbox);
+        let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,
             session,
-            stop,
-            answers: guard.answers,
-            readable,
-            floor,
+            cancel_token: stop,
+            prompt_mode: guard.prompt_mode,
+            session_workspace: readable,
+            terminal_lock: floor,
             hooks,
             patterns,
         })
     }
 
     /// Returns the tools that the session can use.
-    pub(super) fn view(&self) -> Arc<View> {
+    pub(super) fn toolset_view(&self) -> Arc<ToolsetView> {
         self.pipeline.toolset().view_for(&self.session)
     }
 
     /// Returns the check for rules, matchers and patterns that match no tool.
-    pub(super) fn spoken(&self) -> Spoken {
+    pub(super) fn unmatched_patterns(&self) -> UnmatchedPatterns {
         let (pipeline, hooks) = (self.pipeline.clone(), self.hooks.clone());
-        Spoken { pipeline, hooks, patterns: self.patterns.clone() }
+        UnmatchedPatterns { pipeline, hooks, patterns: self.patterns.clone() }
     }
 
     /// Subscribes to events: JSON lines with `events`, progress on a terminal, else warnings only.
-    pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
-        match (events, io.live && !style::is_dumb(io)) {
-            (true, _) => Watch::lines(self.pipeline.subscribe()),
-            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone(), io.columns),
-            (false, false) => Watch::quiet(self.pipeline.subscribe()),
+    pub(super) fn event_printer(&self, events: bool, io: &Io<'_>) -> EventPrinter {
+        match (events, io.stderr_is_terminal && !style::is_dumb_terminal(io)) {
+            (true, _) => EventPrinter::json_lines(self.pipeline.subscribe()),
+            (false, true) => EventPrinter::progress_line(
+                self.pipeline.subscribe(),
+                self.terminal_lock.clone(),
+                io.columns,
+            ),
+            (false, false) => EventPrinter::warnings_only(self.pipeline.subscribe()),
         }
     }
 }
 
 /// Opens the audit log.
-fn audit_log(path: &Path) -> Result<AuditLog> {
+fn open_audit_log(path: &Path) -> Result<AuditLog> {
     AuditLog::open(path, Redactor::from_env()).map_err(|error| {
-        Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))
+        CommandError::config(format_args!("cannot write to `{}`: {error}", path.display()))
     })
 }

@@ -9,72 +9,83 @@ use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
 use crate::tool::Tool;
-use crate::toolset::{View, any_forbids, nearly_names, passed_over};
+use crate::toolset::{
+    ToolsetView, any_forbids_tool, nearly_names_argument, tools_without_argument,
+};
 
 /// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
-pub(in super::super) struct Spoken {
+pub(in super::super) struct UnmatchedPatterns {
     pub(super) pipeline: Pipeline,
     pub(super) hooks: Option<Arc<ExternalHooks>>,
     /// The tool patterns of the settings, each with its key.
     pub(super) patterns: Vec<(String, String)>,
 }
 
-impl Spoken {
+impl UnmatchedPatterns {
     /// Warns of rules, matchers and patterns that match no tool, and none that `may_come`.
     ///
     /// They stay in force, because a tool may be added later.
-    pub(in super::super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
-        let tools = self.pipeline.toolset().everything();
+    pub(in super::super) fn warn_unmatched(
+        &self,
+        may_come: impl Fn(&Rule) -> bool,
+        io: &mut Io<'_>,
+    ) {
+        let tools = self.pipeline.toolset().all_tools();
         let mut told: Vec<Rule> = Vec::new();
-        for (agent, view) in self.pipeline.toolset().views() {
+        for (agent, view) in self.pipeline.toolset().agent_views() {
             for rule in view.unmatched_rules() {
                 // Global rules are part of the view of each agent, too.
                 if told.contains(rule) {
                     continue;
                 }
                 told.push(rule.clone());
-                let Some(why) = nothing_said(rule, &tools, &view, &may_come) else { continue };
+                let Some(why) = unmatched_reason(rule, &tools, &view, &may_come) else { continue };
                 let origin = match (rule.origin.as_str(), &agent) {
                     ("", None) => String::new(),
                     ("", Some(agent)) => format!(" (agents.{agent})"),
                     (origin, _) => format!(" ({origin})"),
                 };
-                io.say(style::plain(&format!("warning: the rule `{rule}`{origin} {why}")));
+                io.print_stderr(style::sanitize_text(&format!(
+                    "warning: the rule `{rule}`{origin} {why}"
+                )));
             }
         }
         let definitions = || tools.iter().map(|tool| tool.definition());
-        let matchers = self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions()));
+        let matchers = self.hooks.iter().flat_map(|hooks| hooks.unmatched_matchers(definitions()));
         let matchers =
             matchers.map(|(place, name)| (format!("the matcher `{name}` (hooks.{place})"), name));
-        let speaks =
-            |pattern: &String| definitions().any(|it| any_forbids(slice::from_ref(pattern), it));
+        let speaks = |pattern: &String| {
+            definitions().any(|it| any_forbids_tool(slice::from_ref(pattern), it))
+        };
         let patterns = self.patterns.iter().filter(|(_, pattern)| !speaks(pattern));
         let patterns = patterns
             .map(|(place, pattern)| (format!("the pattern `{pattern}` ({place})"), &**pattern));
         for (what, name) in matchers.chain(patterns) {
             // A regular expression may match any tool of a server.
-            let permission = if name.contains(|c| !is_of_name(c)) { "*" } else { name };
+            let permission = if name.contains(|c| !is_name_char(c)) { "*" } else { name };
             if !may_come(&Rule::new(Action::Deny, permission, "*")) {
                 let warning = format!("warning: {what} matches no tool");
-                io.say(style::plain(&warning));
+                io.print_stderr(style::sanitize_text(&warning));
             }
         }
     }
 }
 
 /// Returns why a rule matches nothing; `None` for a rule about a tool that may still come.
-fn nothing_said(
+fn unmatched_reason(
     rule: &Rule,
     tools: &[Arc<dyn Tool>],
-    view: &View,
+    view: &ToolsetView,
     may_come: impl Fn(&Rule) -> bool,
 ) -> Option<String> {
     let nearly = rule.nearly_names();
-    if let Some(name) = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool))) {
+    if let Some(name) =
+        nearly.filter(|_| tools.iter().any(|tool| nearly_names_argument(rule, &**tool)))
+    {
         let how = rule.well_named(name);
         return Some(format!("does not match the argument `{name}`: write it {how}"));
     }
-    let passed = passed_over(rule, view.tools());
+    let passed = tools_without_argument(rule, view.tools());
     if !passed.is_empty() {
         let passed = passed.join("`, `");
         return Some(format!("does not apply to `{passed}`: there is no such argument"));
@@ -88,6 +99,6 @@ fn nothing_said(
     })
 }
 
-fn is_of_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }

@@ -9,40 +9,41 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Console, Floor};
+use super::{Console, TerminalLock};
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
 use crate::error::ToolError;
 use crate::permission::framed;
 
 /// How many invalid answers a field may get.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 /// Shows forms at a terminal.
-pub(in super::super) struct FormsAtTerminal {
+pub(in super::super) struct TerminalForms {
     console: Arc<dyn Console>,
-    floor: Floor,
+    lock: TerminalLock,
 }
 
-impl FormsAtTerminal {
-    pub(in super::super) fn new(console: Arc<dyn Console>, floor: Floor) -> Self {
-        Self { console, floor }
+impl TerminalForms {
+    pub(in super::super) fn new(console: Arc<dyn Console>, lock: TerminalLock) -> Self {
+        Self { console, lock }
     }
 
-    async fn fill_in(&self, inquiry: Inquiry) -> Value {
-        let (console, floor) = (Arc::clone(&self.console), self.floor.turn().await);
+    async fn fill_form(&self, inquiry: Inquiry) -> Value {
+        let (console, floor) = (Arc::clone(&self.console), self.lock.acquire().await);
         // Cancelled when this future is dropped.
         let settled = CancellationToken::new();
         let _asking = settled.clone().drop_guard();
         let answer = tokio::task::spawn_blocking(move || {
             let _floor = floor;
             let wanted = || !settled.is_cancelled();
-            Sheet { console: &*console, wanted: &wanted, form: inquiry.params() }.answer()
+            FormDialog { console: &*console, is_wanted: &wanted, form: inquiry.params() }
+                .run_dialog()
         });
         answer.await.unwrap_or_else(|_| json!({ "action": "cancel" }))
     }
 }
 
-impl Inquiries for FormsAtTerminal {
+impl Inquiries for TerminalForms {
     fn can(&self, kind: InquiryKind) -> bool {
         kind == InquiryKind::Form
     }
@@ -54,7 +55,7 @@ impl Inquiries for FormsAtTerminal {
                 if inquiry.kind() != InquiryKind::Form {
                     return Err(ToolError::unavailable("the terminal only supports forms"));
                 }
-                answers.push(self.fill_in(inquiry).await);
+                answers.push(self.fill_form(inquiry).await);
             }
             Ok(answers)
         };
@@ -63,18 +64,18 @@ impl Inquiries for FormsAtTerminal {
 }
 
 /// The dialog for one form.
-struct Sheet<'a> {
+struct FormDialog<'a> {
     console: &'a dyn Console,
-    wanted: &'a dyn Fn() -> bool,
+    is_wanted: &'a dyn Fn() -> bool,
     form: &'a Value,
 }
 
-impl Sheet<'_> {
-    fn answer(&self) -> Value {
+impl FormDialog<'_> {
+    fn run_dialog(&self) -> Value {
         let message = framed(self.form["message"].as_str().unwrap_or_default());
         let offered = "[y] fill it in  [n] no";
-        match self.line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
-            Some("y" | "yes") => match self.content() {
+        match self.read_line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
+            Some("y" | "yes") => match self.read_fields() {
                 Some(content) => json!({ "action": "accept", "content": content }),
                 None => json!({ "action": "cancel" }),
             },
@@ -84,13 +85,13 @@ impl Sheet<'_> {
     }
 
     /// Reads all fields; `None` when the user gave up.
-    fn content(&self) -> Option<Map<String, Value>> {
+    fn read_fields(&self) -> Option<Map<String, Value>> {
         let schema = &self.form["requestedSchema"];
         let mut content = Map::new();
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             let required =
                 schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
-            if let Some(value) = self.field(name, field, required)? {
+            if let Some(value) = self.read_field(name, field, required)? {
                 content.insert(name.clone(), value);
             }
         }
@@ -98,16 +99,16 @@ impl Sheet<'_> {
     }
 
     /// Reads the optional value of a field; `None` when the user gave up.
-    fn field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
-        let mut words = framed(&described(name, field, required));
-        for _ in 0..TRIES {
-            let line = self.line(&format!("{words}> "))?;
+    fn read_field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
+        let mut words = framed(&describe_field(name, field, required));
+        for _ in 0..MAX_TRIES {
+            let line = self.read_line(&format!("{words}> "))?;
             match (line.is_empty(), field.get("default")) {
                 (true, Some(default)) => return Some(Some(default.clone())),
                 (true, None) if !required => return Some(None),
                 _ => {}
             }
-            match value(&line, field) {
+            match parse_value(&line, field) {
                 Some(value) => return Some(Some(value)),
                 None => "invalid value; try again\n".clone_into(&mut words),
             }
@@ -115,17 +116,17 @@ impl Sheet<'_> {
         None
     }
 
-    fn line(&self, text: &str) -> Option<String> {
-        let line = self.console.prompt(text, self.wanted).ok()??;
+    fn read_line(&self, text: &str) -> Option<String> {
+        let line = self.console.prompt(text, self.is_wanted).ok()??;
         Some(line.trim().to_owned())
     }
 }
 
 /// Describes a field: title, description, type or choices, default.
-fn described(name: &str, field: &Value, required: bool) -> String {
+fn describe_field(name: &str, field: &Value, required: bool) -> String {
     let text = |key: &str| field[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
     let kind = field["type"].as_str().unwrap_or("string");
-    let choices = choices(field);
+    let choices = field_choices(field);
     let kind = if choices.is_empty() { kind.to_owned() } else { choices.join(" | ") };
     let need = if required { ", required" } else { "" };
     let default = field.get("default").map(|value| format!(" [{value}]")).unwrap_or_default();
@@ -133,7 +134,7 @@ fn described(name: &str, field: &Value, required: bool) -> String {
 }
 
 /// Returns the values to choose from; empty for free input.
-fn choices(field: &Value) -> Vec<String> {
+fn field_choices(field: &Value) -> Vec<String> {
     let of = |field: &Value| -> Vec<String> {
         let named = |key: &str| field[key].as_array().into_iter().flatten();
         let options = named("oneOf").chain(named("anyOf")).map(|option| &option["const"]);
@@ -146,8 +147,8 @@ fn choices(field: &Value) -> Vec<String> {
 }
 
 /// Parses the line as a value of the field; `None` if it is invalid.
-fn value(line: &str, field: &Value) -> Option<Value> {
-    let choices = choices(field);
+fn parse_value(line: &str, field: &Value) -> Option<Value> {
+    let choices = field_choices(field);
     let chosen = |word: &str| {
         let word = word.trim();
         (choices.is_empty() || choices.iter().any(|choice| choice == word)).then(|| json!(word))
@@ -167,11 +168,11 @@ fn value(line: &str, field: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::toy::Person;
+    use super::super::super::toy::ScriptedConsole;
     use super::*;
 
     fn filled(lines: &[&str]) -> (Value, String) {
-        let person = Person::typing(lines);
+        let person = ScriptedConsole::with_lines(lines);
         let form = json!({
             "message": "Who\u{202e}?",
             "requestedSchema": {
@@ -186,7 +187,8 @@ mod tests {
                 "required": ["name"],
             },
         });
-        let answer = Sheet { console: &*person, wanted: &|| true, form: &form }.answer();
+        let answer =
+            FormDialog { console: &*person, is_wanted: &|| true, form: &form }.run_dialog();
         (answer, person.shown())
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::form::FormsAtTerminal;
+pub(super) use self::form::TerminalForms;
 use crate::permission::{Approver, Ask, Reply};
 
 /// An interactive terminal that can prompt the user.
@@ -47,14 +47,14 @@ pub trait Console: Send + Sync + 'static {
 /// The lock on the terminal: a prompt holds it until it is answered, so that progress output and
 /// other prompts do not overwrite it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Floor(Arc<Mutex<()>>);
+pub(super) struct TerminalLock(Arc<Mutex<()>>);
 
-impl Floor {
+impl TerminalLock {
     /// Waits for the lock, in the order of the requests.
-    async fn turn(&self) -> OwnedMutexGuard<()> {
+    async fn acquire(&self) -> OwnedMutexGuard<()> {
         /// The previous answer may settle the next prompt too, which is then cancelled.
         const MOMENT: Duration = Duration::from_millis(50);
-        if let Some(free) = self.try_take() {
+        if let Some(free) = self.try_acquire() {
             return free;
         }
         let floor = Arc::clone(&self.0).lock_owned().await;
@@ -63,36 +63,40 @@ impl Floor {
     }
 
     /// Takes the lock if it is free.
-    pub(super) fn try_take(&self) -> Option<OwnedMutexGuard<()>> {
+    pub(super) fn try_acquire(&self) -> Option<OwnedMutexGuard<()>> {
         Arc::clone(&self.0).try_lock_owned().ok()
     }
 }
 
 /// An approver that prompts at the terminal.
-pub(super) struct AtTerminal {
+pub(super) struct TerminalApprover {
     console: Arc<dyn Console>,
-    floor: Floor,
+    lock: TerminalLock,
 }
 
-impl AtTerminal {
-    pub(super) fn new(console: Arc<dyn Console>, floor: Floor) -> Self {
-        Self { console, floor }
+impl TerminalApprover {
+    pub(super) fn new(console: Arc<dyn Console>, lock: TerminalLock) -> Self {
+        Self { console, lock }
     }
 }
 
-impl Approver for AtTerminal {
+impl Approver for TerminalApprover {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        let (console, floor) = (Arc::clone(&self.console), self.floor.clone());
+        let (console, floor) = (Arc::clone(&self.console), self.lock.clone());
         Box::pin(async move {
-            let floor = floor.turn().await;
+            let floor = floor.acquire().await;
             // Cancelled when this future is dropped because the request ended otherwise.
             let settled = CancellationToken::new();
             let _asking = settled.clone().drop_guard();
             let answer = tokio::task::spawn_blocking(move || {
                 // Held until the last line is read, so that prompts do not mix.
                 let _floor = floor;
-                Conversation { console: &*console, ask: &ask, wanted: &|| !settled.is_cancelled() }
-                    .answer()
+                ApprovalDialog {
+                    console: &*console,
+                    ask: &ask,
+                    is_wanted: &|| !settled.is_cancelled(),
+                }
+                .run_dialog()
             });
             Some(answer.await.unwrap_or(Reply::Reject))
         })
@@ -100,36 +104,36 @@ impl Approver for AtTerminal {
 }
 
 /// The dialog about one approval request.
-struct Conversation<'a> {
+struct ApprovalDialog<'a> {
     console: &'a dyn Console,
     ask: &'a Ask,
-    wanted: &'a dyn Fn() -> bool,
+    is_wanted: &'a dyn Fn() -> bool,
 }
 
-impl Conversation<'_> {
-    fn answer(&self) -> Reply {
-        let reply = self.reply().unwrap_or(Reply::Reject);
+impl ApprovalDialog<'_> {
+    fn run_dialog(&self) -> Reply {
+        let reply = self.read_reply().unwrap_or(Reply::Reject);
         self.ask.answered_by("terminal");
         reply
     }
 
     /// Reads the answer; `None` is a denial.
-    fn reply(&self) -> Option<Reply> {
+    fn read_reply(&self) -> Option<Reply> {
         let reaches_far = self.ask.offers_always();
         let offered = if reaches_far {
             "[y] once  [s] session  [a] always  [e] edit patterns  [n] no  [f] no, with feedback"
         } else {
             "[y] once  [n] no  [f] no, with feedback"
         };
-        let line = self.line(&format!("{}{offered}\n> ", self.ask.prompt().text))?;
+        let line = self.read_line(&format!("{}{offered}\n> ", self.ask.prompt().text))?;
         let patterns = || self.ask.suggestions.clone();
         match line.as_str() {
             "y" | "yes" | "once" => Some(Reply::Once),
             "s" | "session" if reaches_far => Some(Reply::Session { patterns: patterns() }),
             "a" | "always" if reaches_far => Some(Reply::Always { patterns: patterns() }),
-            "e" | "edit" if reaches_far => self.edited(),
+            "e" | "edit" if reaches_far => self.edit_patterns(),
             "f" | "feedback" => {
-                let feedback = self.line("what to do instead\n> ")?;
+                let feedback = self.read_line("what to do instead\n> ")?;
                 (!feedback.is_empty()).then_some(Reply::RejectWith { feedback })
             }
             _ => None,
@@ -137,12 +141,12 @@ impl Conversation<'_> {
     }
 
     /// Reads patterns of the user, and the scope of the grant.
-    fn edited(&self) -> Option<Reply> {
+    fn edit_patterns(&self) -> Option<Reply> {
         const MOST: usize = 32;
         let mut patterns = Vec::new();
         let mut words = "patterns to allow from now on, one a line, then an empty line\n> ";
         while patterns.len() < MOST {
-            let pattern = self.line(words)?;
+            let pattern = self.read_line(words)?;
             if pattern.is_empty() {
                 break;
             }
@@ -152,15 +156,15 @@ impl Conversation<'_> {
         if patterns.is_empty() {
             return None;
         }
-        match self.line("[s] for this session  [a] always  [n] no\n> ")?.as_str() {
+        match self.read_line("[s] for this session  [a] always  [n] no\n> ")?.as_str() {
             "s" | "session" => Some(Reply::Session { patterns }),
             "a" | "always" => Some(Reply::Always { patterns }),
             _ => None,
         }
     }
 
-    fn line(&self, text: &str) -> Option<String> {
-        let line = self.console.prompt(text, self.wanted).ok()??;
+    fn read_line(&self, text: &str) -> Option<String> {
+        let line = self.console.prompt(text, self.is_wanted).ok()??;
         Some(line.trim().to_owned())
     }
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::super::toy::{self, Ran, Setting};
-use super::{AtTerminal, Console, Floor};
+use super::super::toy::{self, CliOutput, TestCli};
+use super::{Console, TerminalApprover, TerminalLock};
 use crate::call::Call;
 use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
 
-fn answer(lines: &[&str], args: &[&str]) -> (Ran, String) {
-    let mut setting = Setting::default();
-    setting.types(lines);
+fn answer(lines: &[&str], args: &[&str]) -> (CliOutput, String) {
+    let mut setting = TestCli::default();
+    setting.type_lines(lines);
     let ran = setting.run(args);
-    (ran, setting.shown())
+    (ran, setting.shown_text())
 }
 
 #[track_caller]
@@ -88,9 +88,9 @@ fn calls(count: usize) -> Vec<u8> {
 #[test]
 fn approving_for_the_session_answers_later_prompts() {
     for (yes, code) in [("y", 3), ("s", 0), ("a", 0)] {
-        let mut setting = Setting { stdin: calls(40), ..Setting::default() };
+        let mut setting = TestCli { stdin: calls(40), ..TestCli::default() };
         // One answer short; this many because a grant takes a moment to reach pending prompts.
-        setting.types(&[yes; 39]);
+        setting.type_lines(&[yes; 39]);
         let ran = setting.run(&["batch"]);
         assert_eq!(ran.code, code, "{yes} {}", ran.out);
     }
@@ -100,8 +100,8 @@ fn approving_for_the_session_answers_later_prompts() {
 #[test]
 fn a_plain_denial_stops_the_batch() {
     for (lines, went_on) in [(&["n"][..], 0), (&["f", "not this", "y", "y"], 2)] {
-        let mut setting = Setting { stdin: calls(3), ..Setting::default() };
-        setting.types(lines);
+        let mut setting = TestCli { stdin: calls(3), ..TestCli::default() };
+        setting.type_lines(lines);
         let ran = setting.run(&["batch"]);
         let ran_in_spite = ran.out.matches(r#""ok":true"#).count();
         assert_eq!((ran.code, ran_in_spite), (3, went_on), "{lines:?} {}", ran.out);
@@ -113,16 +113,16 @@ fn a_plain_denial_stops_the_batch() {
 fn an_always_grant_is_stored() {
     let state = tempfile::tempdir().unwrap();
     let call = ["call", "kinds", "--state-dir", state.path().to_str().unwrap()];
-    let mut setting = Setting::default();
+    let mut setting = TestCli::default();
     assert_eq!(setting.run(&call).code, 3);
-    setting.types(&["s"]);
+    setting.type_lines(&["s"]);
     assert_eq!(setting.run(&call).code, 0);
-    setting.types(&[]);
+    setting.type_lines(&[]);
     assert_eq!(setting.run(&call).code, 3);
-    setting.types(&["a"]);
+    setting.type_lines(&["a"]);
     assert_eq!(setting.run(&call).code, 0);
-    setting.types(&[]);
-    assert_eq!((setting.run(&call).code, setting.shown().as_str()), (0, ""));
+    setting.type_lines(&[]);
+    assert_eq!((setting.run(&call).code, setting.shown_text().as_str()), (0, ""));
     // AP3: the source of the approval is stored.
     let list = ["approvals", "list", "--json", "--state-dir", state.path().to_str().unwrap()];
     let list = setting.run(&list).out;
@@ -134,16 +134,16 @@ fn an_always_grant_is_stored() {
     assert!(told.contains("tools may write to it"), "{told}");
     setting.env.pop();
     // It does not hold in another workspace, nor against a rule.
-    assert_eq!(Setting::default().run(&call).code, 3);
+    assert_eq!(TestCli::default().run(&call).code, 3);
     assert_eq!(setting.run(&[&call[..], &["--deny", "kinds"]].concat()).code, 3);
 }
 
 /// A console whose user cancels the call instead of answering.
-struct Leaving {
+struct AbortingConsole {
     stop: CancellationToken,
 }
 
-impl Console for Leaving {
+impl Console for AbortingConsole {
     fn prompt(&self, _: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         self.stop.cancel();
         while wanted() {
@@ -156,15 +156,16 @@ impl Console for Leaving {
 #[test]
 fn aborting_a_call_cancels_its_prompt() {
     let stop = CancellationToken::new();
-    let floor = Floor::default();
-    let console = Arc::new(Leaving { stop: stop.clone() });
-    let pipeline = Pipeline::new(toy::registry()).approver(AtTerminal::new(console, floor.clone()));
+    let floor = TerminalLock::default();
+    let console = Arc::new(AbortingConsole { stop: stop.clone() });
+    let pipeline =
+        Pipeline::new(toy::test_registry()).approver(TerminalApprover::new(console, floor.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let session = Session::new("s").with_cancel(stop);
         let outcome = pipeline.call(&session, Call::new("kinds", "{}")).await;
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
         // The prompt ended, so the terminal is free for the next one.
-        let _free = floor.turn().await;
+        let _free = floor.acquire().await;
     });
 }

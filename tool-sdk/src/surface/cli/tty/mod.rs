@@ -14,42 +14,42 @@ use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use super::Console;
 
 /// A console on a terminal: input and output.
-pub(super) struct Tty<I, O> {
+pub(super) struct TtyConsole<I, O> {
     input: I,
     output: Mutex<O>,
     /// The escape sequence that clears a progress line before a prompt.
-    room: &'static str,
+    line_reset: &'static str,
 }
 
 /// Opens the terminal of this process, if standard input and standard error are one. With
 /// `is_dumb`, no escape sequences are written.
-pub(super) fn of_process(is_dumb: bool) -> Option<Tty<io::Stdin, io::Stderr>> {
+pub(super) fn open_process_tty(is_dumb: bool) -> Option<TtyConsole<io::Stdin, io::Stderr>> {
     let (input, output) = (io::stdin(), io::stderr());
-    (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output, is_dumb))
+    (input.is_terminal() && output.is_terminal()).then(|| TtyConsole::new(input, output, is_dumb))
 }
 
 /// Returns the width of the terminal that standard output or standard error is.
-pub(super) fn columns_of_process() -> Option<u16> {
+pub(super) fn process_columns() -> Option<u16> {
     let of = |terminal: BorrowedFd<'_>| Some(tcgetwinsize(terminal).ok()?.ws_col);
     let known = of(io::stdout().as_fd()).or_else(|| of(io::stderr().as_fd()));
     // Some terminals report 0.
     known.filter(|columns| *columns > 0)
 }
 
-impl<I: AsFd, O: Write> Tty<I, O> {
+impl<I: AsFd, O: Write> TtyConsole<I, O> {
     fn new(input: I, output: O, is_dumb: bool) -> Self {
-        let room = if is_dumb { "" } else { "\r\x1b[2K" };
-        Self { input, output: Mutex::new(output), room }
+        let line_reset = if is_dumb { "" } else { "\r\x1b[2K" };
+        Self { input, output: Mutex::new(output), line_reset }
     }
 
-    fn show(&self, text: &str) -> io::Result<()> {
+    fn write_text(&self, text: &str) -> io::Result<()> {
         let mut output = self.output.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         output.write_all(text.as_bytes())?;
         output.flush()
     }
 
     /// Waits a short time for input; returns whether there is any.
-    fn is_ready(&self) -> io::Result<bool> {
+    fn has_input(&self) -> io::Result<bool> {
         /// How often `wanted` is checked.
         const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&TICK)) {
@@ -60,12 +60,12 @@ impl<I: AsFd, O: Write> Tty<I, O> {
     }
 
     /// Reads one line; a terminal delivers input line by line.
-    fn line(&self, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+    fn read_line(&self, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         const MAX: usize = 64 << 10;
         let mut line = Vec::new();
         let mut part = [0; 4096];
         while wanted() && line.len() < MAX {
-            if !self.is_ready()? {
+            if !self.has_input()? {
                 continue;
             }
             match rustix::io::read(&self.input, &mut part) {
@@ -82,15 +82,15 @@ impl<I: AsFd, O: Write> Tty<I, O> {
     }
 }
 
-impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty<I, O> {
+impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for TtyConsole<I, O> {
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
-        self.show(self.room)?;
-        self.show(text)?;
+        self.write_text(self.line_reset)?;
+        self.write_text(text)?;
         // Typed-ahead input must not answer the prompt.
         tcflush(&self.input, QueueSelector::IFlush)?;
-        let line = self.line(wanted)?;
+        let line = self.read_line(wanted)?;
         if line.is_none() {
-            self.show("\n")?;
+            self.write_text("\n")?;
         }
         Ok(line)
     }

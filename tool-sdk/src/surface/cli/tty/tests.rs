@@ -30,7 +30,7 @@ fn type_in(mut person: &File, text: &str) {
 fn ask(ahead: &str, behind: Option<&str>) -> Option<String> {
     let (person, program) = pair();
     type_in(&person, ahead);
-    let tty = Tty::new(program, Vec::new(), false);
+    let tty = TtyConsole::new(program, Vec::new(), false);
     let looked = Cell::new(false);
     let answer = tty.prompt("sure? ", &|| {
         // `wanted` is only called after the prompt was shown.
@@ -58,7 +58,7 @@ fn typed_ahead_input_does_not_answer_the_prompt() {
 fn returns_no_line_at_the_end_or_when_cancelled() {
     assert_eq!(ask("y\n", None), None);
     let (person, program) = pair();
-    let tty = Tty::new(program, Vec::new(), false);
+    let tty = TtyConsole::new(program, Vec::new(), false);
     let looked = Cell::new(false);
     let answer = tty.prompt("sure? ", &|| {
         if !looked.replace(true) {
@@ -73,7 +73,7 @@ fn returns_no_line_at_the_end_or_when_cancelled() {
 #[test]
 fn a_dumb_terminal_gets_no_escape_sequences() {
     let (_person, program) = pair();
-    let tty = Tty::new(program, Vec::new(), true);
+    let tty = TtyConsole::new(program, Vec::new(), true);
     assert_eq!(tty.prompt("sure? ", &|| false).unwrap(), None);
     assert_eq!(tty.output.into_inner().unwrap(), b"sure? \n");
 }

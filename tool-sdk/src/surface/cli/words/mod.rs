@@ -10,40 +10,44 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{ArgMatches, Command};
 
-use super::exit::{Failure, Result};
-use super::flag::{self, Flag};
+use super::exit::{CommandError, Result};
+use super::flag::{self, ParamFlag};
 use super::{Io, input, style};
 use crate::tool::{Fault, FaultKind, closest};
 
 /// The parsed words, by kind.
-pub(super) struct Words<'w> {
-    flags: &'w [Flag<'w>],
+pub(super) struct ToolArgs<'w> {
+    flags: &'w [ParamFlag<'w>],
     /// The JSON texts of the values of each flag.
     given: Vec<Vec<String>>,
     /// The words of each program option: its name, and its value.
     options: Vec<Vec<&'w OsString>>,
-    /// JSON, `-` or `@FILE`.
+    /// JSON, `-` or `@FILE_FLAGS`.
     json: Option<&'w OsString>,
     faults: Vec<Fault>,
 }
 
-impl<'w> Words<'w> {
+impl<'w> ToolArgs<'w> {
     /// Sorts the words. `command` has the program options.
-    pub(super) fn read(words: &'w [OsString], flags: &'w [Flag<'w>], command: &Command) -> Self {
+    pub(super) fn parse(
+        words: &'w [OsString],
+        flags: &'w [ParamFlag<'w>],
+        command: &Command,
+    ) -> Self {
         let given = flags.iter().map(|_| Vec::new()).collect();
         let mut read = Self { flags, given, options: Vec::new(), json: None, faults: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match &*word.to_string_lossy() {
-                "--" => words.by_ref().for_each(|word| read.positional(word)),
+                "--" => words.by_ref().for_each(|word| read.add_positional(word)),
                 "-h" => read.options.push(vec![word]),
-                text if text.starts_with("--") => read.option(word, text, &mut words, command),
+                text if text.starts_with("--") => read.add_option(word, text, &mut words, command),
                 text if text.starts_with('-') && text != "-" => {
                     // Skips its value, which is not the JSON arguments.
-                    next_value(&mut words, true);
-                    read.unknown(text, command);
+                    take_value(&mut words, true);
+                    read.add_unknown(text, command);
                 }
-                _ => read.positional(word),
+                _ => read.add_positional(word),
             }
         }
         read
@@ -54,8 +58,8 @@ impl<'w> Words<'w> {
         let understood = self.faults.len();
         for option in &self.options {
             if let Err(error) = command.clone().try_get_matches_from(option) {
-                let failure = Failure::from(flag::explain(error, self.flags));
-                self.faults.push(fault(failure.into_error()?.1.message()));
+                let failure = CommandError::from(flag::explain_reserved_flag(error, self.flags));
+                self.faults.push(fault(failure.into_tool_error()?.1.message()));
             }
         }
         if self.faults.len() > understood {
@@ -64,7 +68,7 @@ impl<'w> Words<'w> {
         match command.try_get_matches_from(self.options.iter().flatten()) {
             Ok(matches) => Ok(Some(matches)),
             Err(error) => {
-                self.faults.push(fault(Failure::from(error).into_error()?.1.message()));
+                self.faults.push(fault(CommandError::from(error).into_tool_error()?.1.message()));
                 Ok(None)
             }
         }
@@ -72,12 +76,15 @@ impl<'w> Words<'w> {
 
     /// Returns the arguments as JSON text, `{}` by default, and the faults. There is no text if it
     /// is unclear what the arguments are.
-    pub(super) fn finish(mut self, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
+    pub(super) fn into_arguments(
+        mut self,
+        io: &mut Io<'_>,
+    ) -> Result<(Option<String>, Vec<Fault>)> {
         let Some(word) = self.json else {
-            return Ok((Some(self.object()), self.faults));
+            return Ok((Some(self.to_json_object()), self.faults));
         };
         let is_flagged = self.given.iter().any(|values| !values.is_empty());
-        match (is_flagged, is_bare(word)) {
+        match (is_flagged, is_bare_word(word)) {
             (true, true) => self.faults.push(fault(&format!(
                 "unexpected word `{}`; a value with blanks needs quotes",
                 shown(word)
@@ -86,28 +93,28 @@ impl<'w> Words<'w> {
                 self.faults.push(fault("the arguments come either as JSON or as flags, not both"));
             }
             (false, true) => {
-                self.faults.push(self.bare(word));
+                self.faults.push(self.bare_word_fault(word));
                 return Ok((None, self.faults));
             }
-            (false, false) => return self.document(word, io),
+            (false, false) => return self.read_json(word, io),
         }
-        Ok((Some(self.object()), self.faults))
+        Ok((Some(self.to_json_object()), self.faults))
     }
 
     /// Reads the arguments that are JSON.
-    fn document(mut self, word: &OsStr, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
-        match input::arguments(word, io) {
+    fn read_json(mut self, word: &OsStr, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
+        match input::read_arguments(word, io) {
             Ok(text) => Ok((Some(text), self.faults)),
             Err(failure) if self.faults.is_empty() => Err(failure),
             Err(failure) => {
-                self.faults.push(fault(failure.into_error()?.1.message()));
+                self.faults.push(fault(failure.into_tool_error()?.1.message()));
                 Ok((None, self.faults))
             }
         }
     }
 
     /// Returns the fault for a word in place of JSON, most likely the value of a flag.
-    fn bare(&self, word: &OsStr) -> Fault {
+    fn bare_word_fault(&self, word: &OsStr) -> Fault {
         let flag = self.flags.iter().find(|flag| flag.is_required()).or(self.flags.first());
         let shown = shown(word);
         match flag {
@@ -120,7 +127,7 @@ impl<'w> Words<'w> {
         }
     }
 
-    fn positional(&mut self, word: &'w OsString) {
+    fn add_positional(&mut self, word: &'w OsString) {
         if self.json.is_none() {
             self.json = Some(word);
             return;
@@ -129,7 +136,7 @@ impl<'w> Words<'w> {
     }
 
     /// Handles `--name`, `--name=value` or `--name value`.
-    fn option(
+    fn add_option(
         &mut self,
         word: &'w OsString,
         text: &str,
@@ -140,13 +147,13 @@ impl<'w> Words<'w> {
             Some((name, value)) => (name, Some(value)),
             None => (&text[2..], None),
         };
-        if let Some(at) = self.flags.iter().position(|flag| flag.is_called(name)) {
+        if let Some(at) = self.flags.iter().position(|flag| flag.matches_name(name)) {
             let value = match inline {
                 Some(_) if word.to_str().is_none() => Some(word.as_os_str()),
                 Some(value) => Some(OsStr::new(value)),
-                None => match self.flag_behind(at, rest, command) {
+                None => match self.missing_value_fault(at, rest, command) {
                     Some(fault) => return self.faults.push(fault),
-                    None => next_value(rest, self.flags[at].is_switch()),
+                    None => take_value(rest, self.flags[at].is_switch()),
                 },
             };
             return self.flag(at, value);
@@ -154,9 +161,9 @@ impl<'w> Words<'w> {
         match takes_value(command, name) {
             None => {
                 if inline.is_none() {
-                    next_value(rest, true);
+                    take_value(rest, true);
                 }
-                self.unknown(text, command);
+                self.add_unknown(text, command);
             }
             Some(true) if inline.is_none() => {
                 self.options.push(std::iter::once(word).chain(rest.next()).collect());
@@ -167,7 +174,7 @@ impl<'w> Words<'w> {
 
     /// Returns a fault if a flag that needs a value is followed by another flag, because the value
     /// was most likely forgotten.
-    fn flag_behind(
+    fn missing_value_fault(
         &self,
         at: usize,
         rest: &std::slice::Iter<'_, OsString>,
@@ -176,7 +183,7 @@ impl<'w> Words<'w> {
         let flag = &self.flags[at];
         let next = rest.as_slice().first()?.to_str()?;
         let name = next.strip_prefix("--")?.split('=').next().unwrap_or_default();
-        let is_known = self.flags.iter().any(|flag| flag.is_called(name))
+        let is_known = self.flags.iter().any(|flag| flag.matches_name(name))
             || takes_value(command, name).is_some();
         (is_known && !flag.is_switch()).then(|| {
             let message = format!(
@@ -191,7 +198,7 @@ impl<'w> Words<'w> {
 
     /// Explains in the faults of unknown flags that a tool with free argument names takes them as
     /// JSON.
-    pub(super) fn tell_of_free_names(&mut self) {
+    pub(super) fn explain_free_names(&mut self) {
         let unknown = self.faults.iter_mut().filter(|it| it.kind == FaultKind::Unknown);
         for fault in unknown {
             let name = fault.pointer.trim_start_matches('/');
@@ -202,20 +209,24 @@ impl<'w> Words<'w> {
     }
 
     fn flag(&mut self, at: usize, value: Option<&OsStr>) {
-        let flag = &self.flags[at];
+        let add_flag_value = &self.flags[at];
         let wrong = match value.map(OsStr::to_str) {
-            _ if !self.given[at].is_empty() && !flag.is_list() => "comes twice",
-            Some(Some(value)) => return self.given[at].push(flag.encode(value)),
-            None if flag.is_switch() => return self.given[at].push("true".to_owned()),
+            _ if !self.given[at].is_empty() && !add_flag_value.is_list() => "comes twice",
+            Some(Some(value)) => return self.given[at].push(add_flag_value.encode_value(value)),
+            None if add_flag_value.is_switch() => return self.given[at].push("true".to_owned()),
             Some(None) => "is not UTF-8",
             None => "has no value",
         };
-        let message = format!("`{}` {wrong}", flag.name);
-        self.faults.push(Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message));
+        let message = format!("`{}` {wrong}", add_flag_value.name);
+        self.faults.push(Fault::new(
+            FaultKind::Malformed,
+            format!("/{}", add_flag_value.name),
+            message,
+        ));
     }
 
     /// Records a flag that neither the tool nor the program has.
-    fn unknown(&mut self, text: &str, command: &Command) {
+    fn add_unknown(&mut self, text: &str, command: &Command) {
         let name = text.trim_start_matches('-').split('=').next().unwrap_or_default();
         let names: Vec<&str> = self.flags.iter().map(|flag| flag.name).collect();
         let mut fault = Fault::unknown_argument(name, &names);
@@ -233,10 +244,10 @@ impl<'w> Words<'w> {
     }
 
     /// Returns the values of the flags as a JSON object, in the order of the parameters.
-    fn object(&self) -> String {
+    fn to_json_object(&self) -> String {
         let pairs = self.flags.iter().zip(&self.given);
         let members: Vec<String> = pairs
-            .filter_map(|(flag, values)| Some((flag.name, flag.join(values)?)))
+            .filter_map(|(flag, values)| Some((flag.name, flag.join_values(values)?)))
             .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name)))
             .collect();
         format!("{{{}}}", members.join(","))
@@ -244,15 +255,15 @@ impl<'w> Words<'w> {
 }
 
 /// How many characters of a word are repeated in a message.
-const MAX_SHOWN: usize = 64;
+const MAX_EXCERPT: usize = 64;
 
 fn shown(word: &OsStr) -> String {
-    let start: String = word.to_string_lossy().chars().take(MAX_SHOWN).collect();
+    let start: String = word.to_string_lossy().chars().take(MAX_EXCERPT).collect();
     start.escape_debug().to_string()
 }
 
-/// Whether a word is neither JSON, nor `-`, nor `@FILE`.
-fn is_bare(word: &OsStr) -> bool {
+/// Whether a word is neither JSON, nor `-`, nor `@FILE_FLAGS`.
+fn is_bare_word(word: &OsStr) -> bool {
     let text = word.to_str().unwrap_or_default().trim_start();
     let begins = |c: char| c.is_ascii_digit() || "{[\"-@".contains(c);
     !text.is_empty() && !text.starts_with(begins) && !["true", "false", "null"].contains(&text)
@@ -265,7 +276,7 @@ fn fault(message: &str) -> Fault {
 
 /// Takes the next word as the value of a flag. With `alone`, which is for flags that need no value,
 /// a word that looks like an option or JSON is not taken.
-fn next_value<'w>(rest: &mut std::slice::Iter<'w, OsString>, alone: bool) -> Option<&'w OsStr> {
+fn take_value<'w>(rest: &mut std::slice::Iter<'w, OsString>, alone: bool) -> Option<&'w OsStr> {
     let next = rest.as_slice().first()?;
     let is_other = next.to_string_lossy().starts_with(['-', '{', '@']);
     if alone && is_other {

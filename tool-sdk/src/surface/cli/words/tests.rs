@@ -7,16 +7,16 @@ use super::*;
 
 /// Parses words; returns the JSON text and the faults, one a line.
 fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(String, String)> {
-    let definition = toy::kinds();
-    let flags = flag::flags(&definition);
-    let command = grammar::tool("toy", grammar::Verb::Call, &definition, &flags);
+    let definition = toy::kinds_tool();
+    let flags = flag::tool_flags(&definition);
+    let command = grammar::tool_command("toy", grammar::ToolVerb::Call, &definition, &flags);
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let (mut stdin, mut out, mut err) = (stdin, Vec::new(), Vec::new());
     let mut io = Io::new(&mut stdin, &mut out, &mut err);
     io.current_dir = dir.to_owned();
-    let mut words = Words::read(&args, &flags, &command);
+    let mut words = ToolArgs::parse(&args, &flags, &command);
     words.options(command)?;
-    let (text, faults) = words.finish(&mut io)?;
+    let (text, faults) = words.into_arguments(&mut io)?;
     let text = text.unwrap_or_default();
     let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
     Ok((text, faults.join("\n")))
@@ -44,7 +44,7 @@ fn check_faults(args: &[&str], expected: &[&str]) {
 
 #[track_caller]
 fn check_refused(args: &[&str], stdin: &[u8], expected: &str) {
-    let (code, error) = read(args, stdin).unwrap_err().into_error().unwrap();
+    let (code, error) = read(args, stdin).unwrap_err().into_tool_error().unwrap();
     assert_eq!(code, 2);
     assert!(error.message().contains(expected), "{error}");
 }
@@ -138,7 +138,7 @@ fn a_file_is_found_from_the_current_folder() {
         let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         io.current_dir = dir.path().to_owned();
-        assert_eq!(input::arguments(word, &mut io).unwrap(), "{}");
+        assert_eq!(input::read_arguments(word, &mut io).unwrap(), "{}");
     }
     check_refused(&["@no-such-file"], b"", "cannot open `no-such-file`");
 }
@@ -197,5 +197,5 @@ fn errors_of_program_options_keep_claps_message() {
     ] {
         assert!(faults.contains(words), "{words}: {faults}");
     }
-    assert!(read(&["--txt", "--help"], b"").unwrap_err().into_error().is_err());
+    assert!(read(&["--txt", "--help"], b"").unwrap_err().into_tool_error().is_err());
 }

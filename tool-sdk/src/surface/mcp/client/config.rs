@@ -210,8 +210,8 @@ impl TransportConfig {
     /// secrets.
     pub(super) fn build_redactor(&self) -> Redactor {
         match self {
-            Self::Stdio(launch) => Redactor::from_env_and(launch.env.values()),
-            Self::Http(address) => Redactor::from_env_and(address.secret_values()),
+            Self::Stdio(launch) => Redactor::from_env_with(launch.env.values()),
+            Self::Http(address) => Redactor::from_env_with(address.secret_values()),
             Self::Custom(_) => Redactor::from_env(),
         }
     }

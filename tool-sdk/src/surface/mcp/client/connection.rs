@@ -304,7 +304,7 @@ impl ServerConnection {
         drop(state);
         if let Some(toolset) = self.toolset() {
             // Removing tools never conflicts.
-            let _ = toolset.exchange(&added, Vec::new());
+            let _ = toolset.replace_added(&added, Vec::new());
         }
     }
 
@@ -422,7 +422,7 @@ impl ServerConnection {
         (state.tools[at], state.published[at]) = (renewed, Arc::clone(&added));
         drop(state);
         // The name is the same, so there is no conflict.
-        let _ = toolset.exchange(&[before], vec![added]);
+        let _ = toolset.replace_added(&[before], vec![added]);
     }
 
     /// Publishes the tools in another toolset from now on.
@@ -430,7 +430,7 @@ impl ServerConnection {
     pub(super) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
         *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
         let added = self.lock_state().published.clone();
-        if let Err(conflict) = toolset.exchange(&[], added) {
+        if let Err(conflict) = toolset.replace_added(&[], added) {
             self.lock_state().warnings.push(format!("its tools are left out: {conflict}"));
         }
     }
@@ -512,7 +512,7 @@ impl ServerConnection {
         for tool in &tools {
             added.push(Arc::new(tool.clone()));
         }
-        match toolset.exchange(&before, added.clone()) {
+        match toolset.replace_added(&before, added.clone()) {
             Ok(()) => {
                 let names = tools.iter().map(|tool| tool.remote_name().to_owned()).collect();
                 self.tool_index.set_tools(self.name(), names);

@@ -204,7 +204,7 @@ fn collect_property_names(schema: &Value, names: &mut BTreeSet<String>) {
     if let Some(Value::Object(properties)) = schema.get("properties") {
         names.extend(properties.keys().map(|name| name.to_lowercase()));
     }
-    walk::each_in_any_draft(schema, &mut |inner| collect_property_names(inner, names));
+    walk::for_each_in_any_draft(schema, &mut |inner| collect_property_names(inner, names));
 }
 
 /// Collects the texts in a schema that are values, alone or in a list.

@@ -220,7 +220,7 @@ fn parse_attachment(block: &Value) -> Option<Attachment> {
             let mime = kind_at("/resource/mimeType").or(said).unwrap_or(UNKNOWN_MIME);
             let copy = Attachment::bytes(mime, bytes);
             Some(match field("/resource/uri") {
-                Some(uri) => copy.copied_from(uri).named(clean_text(uri)),
+                Some(uri) => copy.with_origin(uri).with_name(clean_text(uri)),
                 None => copy,
             })
         }
@@ -291,7 +291,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::content::Data;
+    use crate::content::AttachmentData;
 
     fn read(result: Value) -> Output {
         convert_result(serde_json::from_value(result).unwrap(), false)
@@ -322,9 +322,12 @@ mod tests {
         );
         assert_eq!(output.to_structured(), Some(json!({ "n": 1 })));
         assert_eq!(output.metadata_map().unwrap()["_meta"]["cost"], 2);
-        let data: Vec<&Data> = output.attachments().iter().map(|one| &one.data).collect();
-        let [a, b] = ["https://a/", "https://b/"].map(|uri| Data::Uri(uri.to_owned()));
-        assert_eq!(data, [&Data::Bytes(vec![1]), &a, &b, &Data::Bytes(vec![2])]);
+        let data: Vec<&AttachmentData> = output.attachments().iter().map(|one| &one.data).collect();
+        let [a, b] = ["https://a/", "https://b/"].map(|uri| AttachmentData::Uri(uri.to_owned()));
+        assert_eq!(
+            data,
+            [&AttachmentData::Bytes(vec![1]), &a, &b, &AttachmentData::Bytes(vec![2])]
+        );
         let origins: Vec<_> =
             output.attachments().iter().map(|one| one.origin.as_deref()).collect();
         assert_eq!(origins, [None, None, None, Some("file:///b")]);
@@ -369,7 +372,9 @@ mod tests {
         {
             let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
             let output = read(json!({ "content": [image] }));
-            let Data::Bytes(bytes) = &output.attachments()[0].data else { panic!("{data}") };
+            let AttachmentData::Bytes(bytes) = &output.attachments()[0].data else {
+                panic!("{data}")
+            };
             assert_eq!(bytes.len(), expected, "{data}");
         }
     }
@@ -392,7 +397,7 @@ mod tests {
         ] {
             let output = read(json!({ "content": [block] }));
             let [one] = output.attachments() else { panic!("{block}") };
-            assert!(matches!(&one.data, Data::Bytes(_)), "{block}");
+            assert!(matches!(&one.data, AttachmentData::Bytes(_)), "{block}");
             assert_eq!((one.mime.as_str(), output.as_text()), (expected, ""), "{block}");
             assert_eq!(one.origin, None);
         }

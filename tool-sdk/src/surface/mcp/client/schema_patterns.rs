@@ -57,7 +57,7 @@ fn collect_patterns<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
     if let Some(Value::Object(named)) = schema.get("patternProperties") {
         found.extend(named.keys().map(|pattern| (pattern.as_str(), ())));
     }
-    walk::each_in_any_draft(schema, &mut |inner| collect_patterns(inner, found));
+    walk::for_each_in_any_draft(schema, &mut |inner| collect_patterns(inner, found));
 }
 
 /// The patterns to remove, sorted.
@@ -86,7 +86,7 @@ impl SkippedPatterns {
                 schema.remove("additionalProperties");
             }
         }
-        walk::each_in_any_draft_mut(schema, &mut |inner| {
+        walk::for_each_in_any_draft_mut(schema, &mut |inner| {
             if let Value::Object(inner) = inner {
                 self.remove_from(inner);
             }

@@ -8,8 +8,8 @@
 use serde_json::{Map, Value, json};
 
 use super::schema_patterns::{NEGATING_KEYWORDS, without_negations};
-use crate::schema::walk::{self, Holds};
-use crate::schema::{expected, followed_draft, redirect};
+use crate::schema::walk::{self, SubschemaKind};
+use crate::schema::{expected, is_followed_draft, redirect_refs};
 
 /// Returns the schema without malformed keywords, and their JSON pointers; `None` where it has
 /// none.
@@ -17,12 +17,12 @@ pub(super) fn repair_schema(schema: &Value) -> Option<(Value, Vec<String>)> {
     let mut rest = schema.clone();
     let Value::Object(root) = &mut rest else { return None };
     let mut left = Vec::new();
-    if root.get("$schema").is_some_and(|draft| !followed_draft(draft)) {
+    if root.get("$schema").is_some_and(|draft| !is_followed_draft(draft)) {
         remove_keyword(root, "$schema", "", &mut left);
     }
     let is_newest = !root.contains_key("$schema");
     if is_newest {
-        redirect(root, false);
+        redirect_refs(root, false);
     }
     repair_object(root, is_newest, "", &mut left);
     if !left.is_empty() {
@@ -42,8 +42,9 @@ fn repair_object(
     let keywords: Vec<String> = schema.keys().cloned().collect();
     for keyword in &keywords {
         if let Some(value) = schema.get_mut(keyword) {
-            let holds = walk::holds(keyword);
-            if matches!(holds, Some(Holds::One | Holds::Map)) && *value == json!([]) {
+            let holds = walk::subschema_kind(keyword);
+            if matches!(holds, Some(SubschemaKind::One | SubschemaKind::Map)) && *value == json!([])
+            {
                 *value = json!({});
             }
             if !is_valid_keyword(keyword, value) {
@@ -77,12 +78,12 @@ fn repair_object(
     }
     for (keyword, value) in schema {
         let path = format!("{path}/{keyword}");
-        match (walk::holds(keyword), value) {
-            (Some(Holds::One), one) => repair_subschema(one, is_newest, &path, left),
-            (Some(Holds::List), Value::Array(all)) => {
+        match (walk::subschema_kind(keyword), value) {
+            (Some(SubschemaKind::One), one) => repair_subschema(one, is_newest, &path, left),
+            (Some(SubschemaKind::List), Value::Array(all)) => {
                 all.iter_mut().for_each(|one| repair_subschema(one, is_newest, &path, left));
             }
-            (Some(Holds::Map), Value::Object(named)) => {
+            (Some(SubschemaKind::Map), Value::Object(named)) => {
                 for (name, one) in named {
                     repair_subschema(one, is_newest, &format!("{path}/{name}"), left);
                 }
@@ -110,11 +111,11 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
         let is_one = |it: &str| it.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
         value.as_str().is_some_and(|it| is_one(it.trim_end_matches('#')))
     };
-    match (keyword, walk::holds(keyword)) {
+    match (keyword, walk::subschema_kind(keyword)) {
         ("$id", _) => is_address(value),
         ("items", _) => value.is_object() || value.is_boolean() || value.is_array(),
-        (_, Some(Holds::One)) => value.is_object() || value.is_boolean(),
-        (_, Some(Holds::Map)) => value.is_object(),
+        (_, Some(SubschemaKind::One)) => value.is_object() || value.is_boolean(),
+        (_, Some(SubschemaKind::Map)) => value.is_object(),
         _ => expected(keyword, value).is_none(),
     }
 }

@@ -30,7 +30,7 @@ use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::schema::Schema;
-use crate::store::StoreError;
+use crate::store::PrivateFileError;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
@@ -228,7 +228,7 @@ impl ForeignTool {
     }
 }
 
-fn pin_write_error(error: StoreError) -> ToolError {
+fn pin_write_error(error: PrivateFileError) -> ToolError {
     ToolError::config("cannot store the pinned tool definition, so the tool did not run")
         .hint("the state folder must be private, writable, and outside of the roots that tools may write")
         .source(error)
@@ -428,14 +428,14 @@ async fn run_call(
         if !output.as_text().is_empty() {
             told.append(output.as_text());
         }
-        return Err(told.giving(output));
+        return Err(told.with_output(output));
     }
     if !failed {
         return Ok(output);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
     let failed = ToolError::failed(words.unwrap_or("the tool failed without an error message"));
-    Err(failed.giving(output))
+    Err(failed.with_output(output))
 }
 
 /// The hint for a tool that certainly did not run.

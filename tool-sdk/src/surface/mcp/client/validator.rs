@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::schema_cost::{self, PatternBudget};
 use super::{description_lint, schema_patterns};
-use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, localized, walk};
+use crate::schema::{
+    Schema, SchemaError, is_meta_schema_ref, walk, with_encoded_refs, with_local_refs,
+    without_remote_refs,
+};
 
 /// The longest schema, in bytes.
 pub(super) const MAX_BYTES: usize = 256 << 10;
@@ -73,9 +76,10 @@ impl SchemaValidator {
         let (told, counted) = match read(readable.clone()) {
             Ok(told) => (told, None),
             Err(error) => {
-                let counted =
-                    followable(schema_cost::mark_meta_schema_refs(&readable)).and_then(&read);
-                let told = followable(readable).and_then(&read).map_err(|_| wrong(&error))?;
+                let counted = without_remote_refs(schema_cost::mark_meta_schema_refs(&readable))
+                    .and_then(&read);
+                let told =
+                    without_remote_refs(readable).and_then(&read).map_err(|_| wrong(&error))?;
                 (told, counted.ok())
             }
         };
@@ -93,7 +97,7 @@ impl SchemaValidator {
             true
         };
         let mut judging = merge_resources(schema)?;
-        if let Some(encoded) = encoded(&judging) {
+        if let Some(encoded) = with_encoded_refs(&judging) {
             judging = Cow::Owned(encoded);
         }
         let left = schema_patterns::without_patterns(&judging, has_no_room);
@@ -170,7 +174,7 @@ fn merge_resources(schema: &Value) -> Result<Cow<'_, Value>, String> {
     if count_resources(root) <= MAX_RESOURCES {
         return Ok(Cow::Borrowed(schema));
     }
-    let whole = localized(root).into_owned();
+    let whole = with_local_refs(root).into_owned();
     match count_resources(&whole) > 1 || has_dynamic_refs(&whole) {
         true => Err("too many of its schemas have their own `$id`".to_owned()),
         false => Ok(Cow::Owned(Value::Object(whole))),
@@ -178,16 +182,16 @@ fn merge_resources(schema: &Value) -> Result<Cow<'_, Value>, String> {
 }
 
 fn count_resources(schema: &Map<String, Value>) -> usize {
-    let mut count = usize::from(walk::has(schema, &["$id", "id"]));
-    walk::each_in_any_draft(schema, &mut |inner| {
+    let mut count = usize::from(walk::has_any_keyword(schema, &["$id", "id"]));
+    walk::for_each_in_any_draft(schema, &mut |inner| {
         count += inner.as_object().map_or(0, count_resources);
     });
     count
 }
 
 fn has_dynamic_refs(schema: &Map<String, Value>) -> bool {
-    let mut depends = walk::has(schema, &["$dynamicRef", "$recursiveRef"]);
-    walk::each_in_any_draft(schema, &mut |inner| {
+    let mut depends = walk::has_any_keyword(schema, &["$dynamicRef", "$recursiveRef"]);
+    walk::for_each_in_any_draft(schema, &mut |inner| {
         depends |= inner.as_object().is_some_and(has_dynamic_refs);
     });
     depends
@@ -220,11 +224,11 @@ fn without_other_drafts(schema: &Value) -> Value {
 }
 
 fn replace_meta_schema_refs(schema: &mut Map<String, Value>) {
-    if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
+    if schema.get("$ref").and_then(Value::as_str).is_some_and(is_meta_schema_ref) {
         schema.clear();
         schema.insert("type".to_owned(), json!(["object", "boolean"]));
     }
-    walk::each_in_any_draft_mut(schema, &mut |inner| {
+    walk::for_each_in_any_draft_mut(schema, &mut |inner| {
         if let Value::Object(inner) = inner {
             replace_meta_schema_refs(inner);
         }

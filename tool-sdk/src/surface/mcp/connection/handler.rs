@@ -18,14 +18,14 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 
 use super::super::call;
-use super::super::changes::Changes;
-use super::super::library::Watched;
-use super::super::listing::{Era, FRESH_MS};
+use super::super::event_relay::log_severity;
+use super::super::listing::{LIST_TTL_MS, ProtocolEra};
 use super::super::message;
-use super::super::page::Shows;
-use super::super::relay::severity;
-use super::super::result::Blocks;
-use super::{Connection, Result, next, shows};
+use super::super::resource_adapter::ResourceSubscriptions;
+use super::super::result::ContentSupport;
+use super::super::tool_list_changes::ToolListChanges;
+use super::super::ui::UiSupport;
+use super::{Connection, Result, detect_ui_support, next_update};
 
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
 /// nothing of what is not here. It makes one future of all of this, and moves it several times
@@ -36,30 +36,35 @@ impl ServerHandler for Connection {
         params: InitializeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult> {
-        if self.owner.get().is_some() {
+        if self.principal.get().is_some() {
             let words = "the session is open already; begin another one to say who you are anew";
             return Err(ErrorData::invalid_request(words, None));
         }
-        self.owned(&cx)?;
+        self.principal_session(&cx)?;
         cx.peer.set_peer_info(params.clone());
         let mut result = self.negotiate_initialize(&params)?;
-        let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
-        result.capabilities = self.capabilities(shows);
+        let shows =
+            detect_ui_support(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
+        result.capabilities = self.server_capabilities(shows);
         // Who begins like this is a legacy peer. What it says next may come at once.
-        self.open(&params, Blocks::of(Some(&result.protocol_version)), &cx);
+        self.open_fast_path(
+            &params,
+            ContentSupport::from_version(Some(&result.protocol_version)),
+            &cx,
+        );
         Ok(result)
     }
 
     async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult> {
         let mut info = self.get_info();
-        info.capabilities = self.capabilities(self.shows(&cx));
+        info.capabilities = self.server_capabilities(self.ui_support(&cx));
         let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, info).with_ttl_ms(FRESH_MS))
+        Ok(DiscoverResult::from_server_info(versions, info).with_ttl_ms(LIST_TTL_MS))
     }
 
     fn get_info(&self) -> ServerConfig {
-        let mut config = ServerConfig::new(self.capabilities(Shows::Text));
-        config.server_info = self.identity();
+        let mut config = ServerConfig::new(self.server_capabilities(UiSupport::TextOnly));
+        config.server_info = self.server_info();
         config.instructions = self.server.instructions.clone();
         config
     }
@@ -69,9 +74,13 @@ impl ServerHandler for Connection {
         from: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        let page = self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from);
-        page.map(|page| self.signed(era, page))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        let page = self.server.listing.list_page(
+            &self.toolset_view(&cx)?,
+            (era, self.ui_support(&cx)),
+            from,
+        );
+        page.map(|page| self.with_server_info(era, page))
     }
 
     async fn call_tool(
@@ -79,14 +88,14 @@ impl ServerHandler for Connection {
         params: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        let told = Box::pin(call::call(self, params, cx)).await;
-        told.map(|told| self.signed(era, told))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        let told = Box::pin(call::call_tool(self, params, cx)).await;
+        told.map(|told| self.with_server_info(era, told))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let view = self.server.pipeline.toolset().view();
-        self.server.listing.tool(&view, Era::Modern, name)
+        self.server.listing.find_tool(&view, ProtocolEra::Modern, name)
     }
 
     async fn set_level(
@@ -94,21 +103,21 @@ impl ServerHandler for Connection {
         params: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        self.level.set(severity(params.level));
+        self.level.set(log_severity(params.level));
         Ok(())
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
         // Once, however often the peer says that it is ready.
-        if self.listening.swap(true, Ordering::Relaxed) {
+        if self.is_initialized.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.tell_of_updates(&cx);
-        self.open_door(&cx);
-        let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
+        self.forward_resource_updates(&cx);
+        self.open_http_fast_path(&cx);
+        let (mut changes, gone) = (ToolListChanges::watch(&self.server), self.closed.clone());
         // The task is moved several times before it stands where it stays.
         let telling = Box::pin(async move {
-            while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
+            while changes.next_change().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
         });
         tokio::spawn(gone.run_until_cancelled_owned(telling));
     }
@@ -118,15 +127,18 @@ impl ServerHandler for Connection {
         wanted: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::builder().tools_list_changed().build();
-        if self.tells_of_updates() {
+        if self.has_resource_updates() {
             accepted.resource_subscriptions = wanted.resource_subscriptions.clone();
-            accepted.resource_subscriptions.iter_mut().for_each(|it| it.truncate(Watched::ROOM));
+            accepted
+                .resource_subscriptions
+                .iter_mut()
+                .for_each(|it| it.truncate(ResourceSubscriptions::MAX_SUBSCRIPTIONS));
         }
         Some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<()> {
-        Box::pin(self.tell(&subscription)).await;
+        Box::pin(self.send_changes(&subscription)).await;
         Ok(())
     }
 
@@ -135,8 +147,8 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        self.server.list_prompts().map(|listed| self.signed(era, listed))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        self.server.list_prompts().map(|listed| self.with_server_info(era, listed))
     }
 
     async fn get_prompt(
@@ -144,13 +156,13 @@ impl ServerHandler for Connection {
         params: GetPromptRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse> {
-        let era = Era::of(cx.protocol_version().as_ref());
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
         let (session, modern) = match era {
-            Era::Legacy => (self.legacy_session(&cx)?, None),
-            Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
+            ProtocolEra::Legacy => (self.legacy_session(&cx)?, None),
+            ProtocolEra::Modern => (self.request_session(&cx)?, Some(self.input_capabilities(&cx))),
         };
         let told = self.server.get_prompt(params, session, modern).await;
-        told.map(|told| self.signed(era, told))
+        told.map(|told| self.with_server_info(era, told))
     }
 
     async fn list_resources(
@@ -158,8 +170,10 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        self.server.list_resources(self.shows(&cx)).map(|listed| self.signed(era, listed))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        self.server
+            .list_resources(self.ui_support(&cx))
+            .map(|listed| self.with_server_info(era, listed))
     }
 
     async fn list_resource_templates(
@@ -167,8 +181,8 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        self.server.list_templates().map(|listed| self.signed(era, listed))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        self.server.list_templates().map(|listed| self.with_server_info(era, listed))
     }
 
     async fn read_resource(
@@ -176,9 +190,10 @@ impl ServerHandler for Connection {
         params: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse> {
-        let (era, shows) = (Era::of(cx.protocol_version().as_ref()), self.shows(&cx));
+        let (era, shows) =
+            (ProtocolEra::from_version(cx.protocol_version().as_ref()), self.ui_support(&cx));
         let read = self.server.read_resource(params.uri, shows).await?;
-        Ok(self.signed(era, read).into())
+        Ok(self.with_server_info(era, read).into())
     }
 
     async fn subscribe(
@@ -186,8 +201,8 @@ impl ServerHandler for Connection {
         params: SubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        match self.tells_of_updates() {
-            true => self.watched.add(params.uri),
+        match self.has_resource_updates() {
+            true => self.subscriptions.subscribe(params.uri),
             false => Err(ErrorData::method_not_found::<SubscribeRequestMethod>()),
         }
     }
@@ -197,10 +212,10 @@ impl ServerHandler for Connection {
         params: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        if !self.tells_of_updates() {
+        if !self.has_resource_updates() {
             return Err(ErrorData::method_not_found::<UnsubscribeRequestMethod>());
         }
-        self.watched.remove(&params.uri);
+        self.subscriptions.unsubscribe(&params.uri);
         Ok(())
     }
 
@@ -209,14 +224,14 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         cx: RequestContext<RoleServer>,
     ) -> Result<CustomResult> {
-        let can = self.capabilities(self.shows(&cx));
+        let can = self.server_capabilities(self.ui_support(&cx));
         let is_there = match &*request.method {
             "completion/complete" => can.completions.is_some(),
             "prompts/get" => can.prompts.is_some(),
             "resources/read" => can.resources.is_some(),
-            _ => self.tells_of_updates(),
+            _ => self.has_resource_updates(),
         };
-        Err(message::of_offered(&request.method, is_there))
+        Err(message::custom_request_error(&request.method, is_there))
     }
 
     async fn complete(
@@ -224,24 +239,24 @@ impl ServerHandler for Connection {
         params: CompleteRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CompleteResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        self.server.complete(&params).map(|found| self.signed(era, found))
+        let era = ProtocolEra::from_version(cx.protocol_version().as_ref());
+        self.server.complete_argument(&params).map(|found| self.with_server_info(era, found))
     }
 }
 
 impl Connection {
     /// Tells a modern peer of changes, for as long as it listens.
-    async fn tell(&self, subscription: &SubscriptionContext) {
-        let (sink, mut changes) = (subscription.sink(), Changes::of(&self.server));
+    async fn send_changes(&self, subscription: &SubscriptionContext) {
+        let (sink, mut changes) = (subscription.sink(), ToolListChanges::watch(&self.server));
         let tools = async {
-            while changes.next().await && sink.notify_tool_list_changed().await.is_ok() {}
+            while changes.next_change().await && sink.notify_tool_list_changed().await.is_ok() {}
         };
         let watched = subscription.accepted().resource_subscriptions.as_deref().unwrap_or_default();
         let updates = self.server.resources.as_ref().filter(|_| !watched.is_empty());
-        let updates = updates.and_then(|resources| resources.updates());
+        let updates = updates.and_then(|resources| resources.subscribe_updates());
         let resources = async {
             let Some(mut updates) = updates else { return };
-            while let Some(uri) = next(&mut updates).await {
+            while let Some(uri) = next_update(&mut updates).await {
                 if watched.contains(&uri) && sink.notify_resource_updated(uri).await.is_err() {
                     return;
                 }
@@ -249,7 +264,7 @@ impl Connection {
         };
         tokio::select! {
             () = subscription.cancelled() => {}
-            () = self.hung_up.cancelled() => {}
+            () = self.disconnected.cancelled() => {}
             ((), ()) = async { tokio::join!(tools, resources) } => {}
         }
     }

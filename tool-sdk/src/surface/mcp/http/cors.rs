@@ -11,15 +11,15 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, StatusCode};
 
-use super::reply::{Answer, said};
+use super::responses::{HttpResponse, text_response};
 
 /// How a browser says that the site is further out than the server.
 const PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 /// What a client sends; what begins with `mcp-` is of the protocol.
-const SENT: &[&str] = &["accept", "authorization", "content-type", "last-event-id"];
+const REQUEST_HEADERS: &[&str] = &["accept", "authorization", "content-type", "last-event-id"];
 /// What a client reads, beside what every script may.
-const READ: HeaderValue =
+const EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("mcp-protocol-version, mcp-session-id, www-authenticate");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// How long a browser need not ask again, in seconds.
@@ -27,7 +27,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// An answer is for one peer at one time. A browser that keeps one, such as a stream of events that
 /// was given up, may also send the next request for that address twice; the end of a session was.
-const KEPT_NOWHERE: HeaderValue = HeaderValue::from_static("no-store");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Whether a browser asks if a script may send something. That a site on the net may reach into
 /// a private network is never said.
@@ -38,33 +38,33 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// What a script may send.
-pub(super) fn preflight(asked: &HeaderMap) -> Answer {
-    let mut answer = said(StatusCode::NO_CONTENT, "");
+pub(super) fn preflight_response(asked: &HeaderMap) -> HttpResponse {
+    let mut answer = text_response(StatusCode::NO_CONTENT, "");
     let headers = answer.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-    if let Some(names) = sent(asked) {
+    if let Some(names) = allowed_headers(asked) {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names);
     }
     answer
 }
 
 /// Of the headers that are asked about, those that a client sends.
-fn sent(asked: &HeaderMap) -> Option<HeaderValue> {
+fn allowed_headers(asked: &HeaderMap) -> Option<HeaderValue> {
     let names = asked.get(ACCESS_CONTROL_REQUEST_HEADERS)?.to_str().ok()?;
     let names: Vec<_> = names
         .split(',')
         .map(|name| name.trim().to_ascii_lowercase())
-        .filter(|name| SENT.contains(&&**name) || name.starts_with("mcp-"))
+        .filter(|name| REQUEST_HEADERS.contains(&&**name) || name.starts_with("mcp-"))
         .collect();
     HeaderValue::try_from(names.join(", ")).ok()
 }
 
 /// Lets the script of a site that was let in read the answer.
-pub(super) fn let_read(answer: &mut Answer, site: HeaderValue) {
+pub(super) fn allow_origin(answer: &mut HttpResponse, site: HeaderValue) {
     let headers = answer.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, site);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READ);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
     headers.append(VARY, HeaderValue::from_static("origin"));
-    headers.insert(CACHE_CONTROL, KEPT_NOWHERE);
+    headers.insert(CACHE_CONTROL, NO_STORE);
 }

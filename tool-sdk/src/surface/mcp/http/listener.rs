@@ -8,10 +8,10 @@ use std::io;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::either::Either;
 
-use super::socket::{self, Socket};
+use super::socket::{self, UnixSocket};
 
 /// A connection.
-pub(super) type Stream = Either<TcpStream, socket::Stream>;
+pub(super) type HttpStream = Either<TcpStream, socket::SocketStream>;
 
 /// Where a server over HTTP listens.
 ///
@@ -28,51 +28,51 @@ pub(super) type Stream = Either<TcpStream, socket::Stream>;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Listener(Kind);
+pub struct HttpListener(ListenerKind);
 
 #[derive(Debug)]
-enum Kind {
+enum ListenerKind {
     Address(TcpListener),
-    Socket(Socket),
+    Socket(UnixSocket),
 }
 
-impl From<TcpListener> for Listener {
+impl From<TcpListener> for HttpListener {
     fn from(listener: TcpListener) -> Self {
-        Self(Kind::Address(listener))
+        Self(ListenerKind::Address(listener))
     }
 }
 
-impl From<Socket> for Listener {
-    fn from(socket: Socket) -> Self {
-        Self(Kind::Socket(socket))
+impl From<UnixSocket> for HttpListener {
+    fn from(socket: UnixSocket) -> Self {
+        Self(ListenerKind::Socket(socket))
     }
 }
 
-impl Listener {
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
+impl HttpListener {
+    pub(super) async fn accept(&self) -> io::Result<HttpStream> {
         match &self.0 {
-            Kind::Address(listener) => {
+            ListenerKind::Address(listener) => {
                 let (stream, _) = listener.accept().await?;
                 // Events are small, and each is wanted at once. Where that cannot be set, they
                 // come late.
                 let _ = stream.set_nodelay(true);
                 Ok(Either::Left(stream))
             }
-            Kind::Socket(socket) => socket.accept().await.map(Either::Right),
+            ListenerKind::Socket(socket) => socket.accept().await.map(Either::Right),
         }
     }
 
     /// The names under which this machine reaches it. At a socket there is no port, and clients
     /// take one of the names that they would take for this machine.
-    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+    pub(super) fn local_hosts(&self) -> io::Result<Vec<String>> {
         let local = ["127.0.0.1", "localhost", "[::1]"];
         Ok(match &self.0 {
-            Kind::Address(listener) => {
+            ListenerKind::Address(listener) => {
                 let address = listener.local_addr()?;
                 let local = local.map(|name| format!("{name}:{}", address.port()));
                 local.into_iter().chain([address.to_string()]).collect()
             }
-            Kind::Socket(_) => local.map(str::to_owned).to_vec(),
+            ListenerKind::Socket(_) => local.map(str::to_owned).to_vec(),
         })
     }
 }

@@ -5,25 +5,25 @@
 //! is no message does not come in. What an open session asks for that needs no stream of
 //! events is answered at the door, and who lost such a stream takes it up again there.
 
-mod again;
+mod auth;
+mod batch;
+mod connection_limiter;
 mod cors;
-mod guard;
-mod head;
-mod lasting;
+mod event_log;
+mod event_logs;
+mod keep_alive;
 mod listener;
 mod principal;
-mod reply;
-mod room;
+mod request_head;
+mod responses;
+mod resume;
 mod sessions;
-mod silence;
 #[cfg(unix)]
 mod socket;
 #[cfg(not(unix))]
 #[path = "socket_nothing.rs"]
 mod socket;
-mod tape;
-mod tapes;
-mod together;
+mod stateless_sessions;
 mod token;
 
 use std::borrow::Cow;
@@ -46,44 +46,48 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use self::guard::{Guard, Refused};
-use self::head::{Head, SESSION};
-pub(super) use self::lasting::Lasting;
-pub use self::listener::Listener;
-use self::listener::Stream;
+use self::auth::{Authenticator, HttpRejection};
+use self::connection_limiter::{ConnectionLimiter, ConnectionSlot};
+use self::event_logs::EventLogs;
+pub use self::listener::HttpListener;
+use self::listener::HttpStream;
 pub use self::principal::Principal;
-use self::reply::{Answer, JSON, is_stream, refuse, said, told, until_its_end, wrong};
-use self::room::{Room, Seat};
-pub(super) use self::sessions::{Owner, Sessions};
-pub use self::socket::Socket;
-use self::tapes::Tapes;
+use self::request_head::{RequestHead, SESSION_ID};
+use self::responses::{
+    HttpResponse, JSON, error_response, full_response, hold_until_end, is_event_stream,
+    rejection_response, text_response,
+};
+pub(super) use self::sessions::{HttpSessions, PrincipalKey};
+pub use self::socket::UnixSocket;
+pub(super) use self::stateless_sessions::StatelessSessions;
 pub use self::token::{InvalidToken, Token};
 use super::Server;
-use super::batch;
 use super::connection::Connection;
-use super::direct::{Ticket, Told, written};
-use super::message::{self, Fault, Kind};
+use super::fast_path::{FastResponse, InFlightGuard, id_json};
+use super::json_rpc_batch;
+use super::message::{self, MessageError, MessageKind};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
 /// Where the protocol is spoken.
-const PATH: &str = "/mcp";
+const MCP_PATH: &str = "/mcp";
 /// The longest body that is read.
-const MAX_BODY: usize = 1024 * 1024;
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// How long a peer may take for the head of a request, and how long it may do nothing.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take for the rest.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much is read of what is too long, and for how long, before it is refused.
-const MOST_OF_REST: usize = 8 * MAX_BODY;
-const REST_TIMEOUT: Duration = Duration::from_secs(2);
+const MAX_DRAINED_BYTES: usize = 8 * MAX_BODY_BYTES;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often is looked for sessions that nobody uses any more.
-const ROUND: Duration = Duration::from_secs(60);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 /// What is said where there is no room for another session.
-const CROWDED: &str = "all your sessions here have calls that run: end one, or come later";
+const TOO_MANY_SESSIONS: &str =
+    "all your sessions here have calls that run: end one, or come later";
 /// How long accepting rests when the system has no room for another connection.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Who may use a server over HTTP.
 ///
@@ -98,14 +102,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Http {
+pub struct HttpOptions {
     token: Token,
     principals: Vec<(Token, Principal)>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Http {
+impl HttpOptions {
     /// Lets in who has the token and reached the server by a name of this machine, with the port
     /// where there is one.
     #[must_use]
@@ -115,7 +119,7 @@ impl Http {
 
     /// Lets in somebody with a token of their own.
     #[must_use]
-    pub fn principal(mut self, token: Token, principal: Principal) -> Self {
+    pub fn with_principal(mut self, token: Token, principal: Principal) -> Self {
         self.principals.push((token, principal));
         self
     }
@@ -141,194 +145,212 @@ impl Http {
 }
 
 /// Serves for as long as connections can be accepted.
-pub(super) async fn serve(server: Arc<Server>, listener: Listener, http: Http) -> io::Result<()> {
-    let lasting = Arc::<Lasting>::default();
-    let guard = Guard::new(&http, listener.names()?);
-    let door = Arc::new(Door::new(server, guard, Arc::clone(&lasting)));
-    let (sessions, tapes) = (Arc::clone(&door.sessions), Arc::clone(&door.tapes));
+pub(super) async fn serve(
+    server: Arc<Server>,
+    listener: HttpListener,
+    http: HttpOptions,
+) -> io::Result<()> {
+    let lasting = Arc::<StatelessSessions>::default();
+    let guard = Authenticator::new(&http, listener.local_hosts()?);
+    let door = Arc::new(HttpHandler::new(server, guard, Arc::clone(&lasting)));
+    let (sessions, tapes) = (Arc::clone(&door.sessions), Arc::clone(&door.event_logs));
     let rounds = async {
         loop {
-            tokio::time::sleep(ROUND).await;
-            lasting.forget(Instant::now());
-            sessions.forget(Instant::now()).await;
-            tapes.forget(Instant::now());
+            tokio::time::sleep(CLEANUP_INTERVAL).await;
+            lasting.remove_idle(Instant::now());
+            sessions.close_expired(Instant::now()).await;
+            tapes.remove_expired(Instant::now());
         }
     };
     tokio::select! {
-        ended = accept(listener, door) => ended,
+        ended = accept_connections(listener, door) => ended,
         () = rounds => Ok(()),
     }
 }
 
-async fn accept(listener: Listener, door: Arc<Door>) -> io::Result<()> {
-    let room = Arc::<Room>::default();
+async fn accept_connections(listener: HttpListener, door: Arc<HttpHandler>) -> io::Result<()> {
+    let room = Arc::<ConnectionLimiter>::default();
     loop {
         let stream = match listener.accept().await {
             Ok(stream) => stream,
-            Err(error) if is_lasting(&error) => return Err(error),
+            Err(error) if is_permanent(&error) => return Err(error),
             Err(_) => {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
                 continue;
             }
         };
-        let (door, seat) = (Arc::clone(&door), room.seat());
+        let (door, seat) = (Arc::clone(&door), room.acquire_slot());
         tokio::spawn(async move {
             tokio::select! {
-                () = hold(stream, door, &seat) => {}
-                () = seat.gone() => {}
+                () = serve_connection(stream, door, &seat) => {}
+                () = seat.wait_for_eviction() => {}
             }
         });
     }
 }
 
 /// Whether accepting will never work again.
-fn is_lasting(error: &io::Error) -> bool {
+fn is_permanent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
 /// Serves one connection until one of the two sides ends it.
-async fn hold(stream: Stream, door: Arc<Door>, seat: &Arc<Seat>) {
+async fn serve_connection(stream: HttpStream, door: Arc<HttpHandler>, seat: &Arc<ConnectionSlot>) {
     let answer = service_fn(|request: Request<Incoming>| {
         let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
-        async move { Ok::<_, Infallible>(door.answer(request, &seat).await) }
+        async move { Ok::<_, Infallible>(door.handle(request, &seat).await) }
     });
     // A connection that breaks concerns nobody else.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), answer)
         .await;
 }
 
 /// What every request comes through.
-struct Door {
-    guard: Guard,
-    sessions: Arc<Sessions>,
-    tapes: Arc<Tapes>,
+struct HttpHandler {
+    authenticator: Authenticator,
+    sessions: Arc<HttpSessions>,
+    event_logs: Arc<EventLogs>,
     service: Service,
 }
 
-impl Door {
-    fn new(server: Arc<Server>, guard: Guard, lasting: Arc<Lasting>) -> Self {
+impl HttpHandler {
+    fn new(
+        server: Arc<Server>,
+        authenticator: Authenticator,
+        lasting: Arc<StatelessSessions>,
+    ) -> Self {
         let config = StreamableHttpServerConfig::default()
             // The guard has looked already, and knows the port.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             // A name that leads back to nothing: the answer to the first message is not kept.
             .with_sse_retry(None)
-            .with_max_request_body_bytes(MAX_BODY);
+            .with_max_request_body_bytes(MAX_BODY_BYTES);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
         // It cannot tell a session that waits for an answer from one that nobody uses.
         manager.session_config.keep_alive = None;
         let manager = Arc::new(manager);
-        let sessions = Arc::new(Sessions::new(Arc::clone(&manager)));
+        let sessions = Arc::new(HttpSessions::new(Arc::clone(&manager)));
         let known = Arc::clone(&sessions);
         let connect = move || {
             let connection = Connection::new(Arc::clone(&server))?;
-            Ok(connection.over_http(Arc::clone(&lasting), Arc::clone(&known)))
+            Ok(connection.with_http_sessions(Arc::clone(&lasting), Arc::clone(&known)))
         };
         let service = StreamableHttpService::new(connect, manager, config);
-        Self { guard, sessions, tapes: Arc::default(), service }
+        Self { authenticator, sessions, event_logs: Arc::default(), service }
     }
 
     /// Whatever keeps a request out is an answer as well, and one that its site may read unless
     /// the site itself is kept out.
-    async fn answer(self: &Arc<Self>, request: Request<Incoming>, seat: &Seat) -> Answer {
+    async fn handle(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        seat: &ConnectionSlot,
+    ) -> HttpResponse {
         let now = Instant::now();
         let (site, admitted) = {
-            let head = Head::of(request.headers());
+            let head = RequestHead::from_headers(request.headers());
             let target = request.uri().authority().map(Authority::as_str);
-            if let Err(refused) = self.guard.knows(&head, target) {
-                return refuse(refused);
+            if let Err(refused) = self.authenticator.check_host_and_origin(&head, target) {
+                return rejection_response(refused);
             }
             let admitted = match cors::is_preflight(request.method(), request.headers()) {
-                true => Err(cors::preflight(request.headers())),
-                false => self.admit(&request, &head, seat, now).map_err(refuse),
+                true => Err(cors::preflight_response(request.headers())),
+                false => self.authorize(&request, &head, seat, now).map_err(rejection_response),
             };
             (head.origin.value().cloned(), admitted)
         };
         let mut answer = match admitted {
-            Ok(owner) => self.enter(request, owner).await.unwrap_or_else(|refused| refused),
+            Ok(owner) => {
+                self.handle_authorized(request, owner).await.unwrap_or_else(|refused| refused)
+            }
             Err(answer) => answer,
         };
         if let Some(site) = site {
-            cors::let_read(&mut answer, site);
+            cors::allow_origin(&mut answer, site);
         }
         answer
     }
 
     /// Says who it is that enters: whoever has a token, and comes for a session of their own.
-    fn admit(
+    fn authorize(
         &self,
         request: &Request<Incoming>,
-        head: &Head<'_>,
-        seat: &Seat,
+        head: &RequestHead<'_>,
+        seat: &ConnectionSlot,
         now: Instant,
-    ) -> Result<Owner, Refused> {
-        let owner = self.guard.admit(head)?;
-        seat.admit(&owner);
-        if request.uri().path() != PATH {
-            return Err(Refused::Path);
+    ) -> Result<PrincipalKey, HttpRejection> {
+        let owner = self.authenticator.authenticate(head)?;
+        seat.mark_authenticated(&owner);
+        if request.uri().path() != MCP_PATH {
+            return Err(HttpRejection::Path);
         }
-        let is_there = |id| self.sessions.enter(id, &owner, now);
-        if head::stands_alone(request.method(), request.headers()) {
+        let is_there = |id| self.sessions.touch(id, &owner, now);
+        if request_head::is_stateless(request.method(), request.headers()) {
             return Ok(owner);
         }
-        if head.session.is_there() && !head.session.text().is_some_and(is_there) {
-            return Err(Refused::Session);
+        if head.session.is_present() && !head.session.as_text().is_some_and(is_there) {
+            return Err(HttpRejection::Session);
         }
         Ok(owner)
     }
 
     /// Answers what somebody sends who was admitted.
-    async fn enter(
+    async fn handle_authorized(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        owner: Owner,
-    ) -> Result<Answer, Answer> {
-        let (mut head, body) = whole(request).await?;
-        if head::stands_alone(&head.method, &head.headers) {
-            head.headers.remove(SESSION);
+        owner: PrincipalKey,
+    ) -> Result<HttpResponse, HttpResponse> {
+        let (mut head, body) = read_request(request).await?;
+        if request_head::is_stateless(&head.method, &head.headers) {
+            head.headers.remove(SESSION_ID);
         }
-        if head.method == Method::POST && batch::is_one(&body) {
-            return Box::pin(self.together(head, body, owner)).await;
+        if head.method == Method::POST && json_rpc_batch::is_batch(&body) {
+            return Box::pin(self.handle_batch(head, body, owner)).await;
         }
-        if head.method == Method::GET && head.headers.contains_key(again::LAST) {
-            return Box::pin(self.again(head, body, owner)).await;
+        if head.method == Method::GET && head.headers.contains_key(resume::LAST_EVENT_ID) {
+            return Box::pin(self.resume_stream(head, body, owner)).await;
         }
-        self.single(head, body, owner, true).await
+        self.handle_message(head, body, owner, true).await
     }
 
     /// Answers one message; `keeps` the answer for whoever loses it.
-    async fn single(
+    async fn handle_message(
         self: &Arc<Self>,
         mut head: Parts,
         body: Bytes,
-        owner: Owner,
+        owner: PrincipalKey,
         keeps: bool,
-    ) -> Result<Answer, Answer> {
-        let ticket = match self.directly(&head, &body).await {
-            Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
-            Told::Begun(call, ticket) => {
+    ) -> Result<HttpResponse, HttpResponse> {
+        let ticket = match self.try_fast_path(&head, &body).await {
+            FastResponse::Complete(answer) => {
+                return Ok(full_response(StatusCode::OK, answer.into(), JSON));
+            }
+            FastResponse::HandedOff(call, ticket) => {
                 head.extensions.insert(call);
                 Some(ticket)
             }
-            Told::Nothing => self.ticket(&head, &body).map_err(|fault| wrong(&fault))?,
+            FastResponse::NotHandled => {
+                self.register_request(&head, &body).map_err(|fault| error_response(&fault))?
+            }
         };
         // Apart, so that requests that need no rmcp have no room for it.
         Box::pin(async move {
             let is_kept = keeps && head.method == Method::POST;
-            let session = head.headers.get(SESSION).filter(|_| is_kept).cloned();
-            let is_older = head::is_older(&head.headers);
-            let answer = self.pass(head, body, owner.clone()).await?;
+            let session = head.headers.get(SESSION_ID).filter(|_| is_kept).cloned();
+            let is_older = request_head::predates_empty_events(&head.headers);
+            let answer = self.forward_to_rmcp(head, body, owner.clone()).await?;
             let answer = match ticket {
-                Some(ticket) => answer.map(|body| until_its_end(body, ticket)),
+                Some(ticket) => answer.map(|body| hold_until_end(body, ticket)),
                 None => answer,
             };
-            Ok(match session.filter(|_| is_stream(&answer)) {
+            Ok(match session.filter(|_| is_event_stream(&answer)) {
                 Some(id) => {
-                    answer.map(|body| self.tapes.keep(id.as_bytes(), owner, is_older, body))
+                    answer.map(|body| self.event_logs.record(id.as_bytes(), owner, is_older, body))
                 }
                 None => answer,
             })
@@ -337,26 +359,28 @@ impl Door {
     }
 
     /// Lets rmcp answer.
-    async fn pass(
+    async fn forward_to_rmcp(
         self: &Arc<Self>,
         head: Parts,
         body: Bytes,
-        owner: Owner,
-    ) -> Result<Answer, Answer> {
+        owner: PrincipalKey,
+    ) -> Result<HttpResponse, HttpResponse> {
         let (is_end, hello) = (head.method == Method::DELETE, body.clone());
-        let id = session(&head.headers).map(str::to_owned);
-        let judged = judged(head, body, owner.clone());
-        let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
+        let id = session_id(&head.headers).map(str::to_owned);
+        let judged = validate_request(head, body, owner.clone());
+        let (request, kind) = judged.map_err(|fault| error_response(&fault))?;
         let mut answer = match kind {
-            Kind::Hello => self.open(request, owner, batch::may_follow(&hello)).await,
-            Kind::Call(_) | Kind::Broken(_) | Kind::Other => {
+            MessageKind::Initialize => {
+                self.open_session(request, owner, json_rpc_batch::allows_batches(&hello)).await
+            }
+            MessageKind::ToolCall(_) | MessageKind::InvalidResponse(_) | MessageKind::Other => {
                 let door = Arc::clone(self);
                 let coming = async move { door.service.handle(request).await };
-                silence::broken(coming).await
+                keep_alive::with_keep_alive(coming).await
             }
         };
         if let Some(id) = id.filter(|_| is_end) {
-            self.sessions.closed(&id);
+            self.sessions.remove(&id);
             // It is over by now; some clients warn of an end that is only accepted.
             if answer.status() == StatusCode::ACCEPTED {
                 *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -366,60 +390,65 @@ impl Door {
     }
 
     /// Answers a request of a session that is open, where nothing has to be waited for.
-    async fn directly(&self, parts: &Parts, body: &[u8]) -> Told {
-        let head = Head::of(&parts.headers);
-        let id = head.session.text().filter(|_| head.is_plain(&parts.method));
-        match id.and_then(|id| self.sessions.single(id)) {
-            Some(single) => single.answer(body).await,
-            None => Told::Nothing,
+    async fn try_fast_path(&self, parts: &Parts, body: &[u8]) -> FastResponse {
+        let head = RequestHead::from_headers(&parts.headers);
+        let id = head.session.as_text().filter(|_| head.is_fast_path(&parts.method));
+        match id.and_then(|id| self.sessions.responder(id)) {
+            Some(single) => single.respond(body).await,
+            None => FastResponse::NotHandled,
         }
     }
 
     /// Takes the id of a request; nothing where there is none to take. rmcp would answer only
     /// the last of several requests of a session that have one id.
-    fn ticket(&self, head: &Parts, body: &[u8]) -> Result<Option<Ticket>, Fault> {
-        let asked = session(&head.headers).and_then(|id| self.sessions.asked(id));
-        let (Some(asked), Some(id)) = (asked, message::request(body)) else { return Ok(None) };
-        match asked.ticket(&written(&id)) {
+    fn register_request(
+        &self,
+        head: &Parts,
+        body: &[u8],
+    ) -> Result<Option<InFlightGuard>, MessageError> {
+        let asked = session_id(&head.headers).and_then(|id| self.sessions.in_flight(id));
+        let (Some(asked), Some(id)) = (asked, message::request_id(body)) else { return Ok(None) };
+        match asked.insert_guarded(&id_json(&id)) {
             Some(ticket) => Ok(Some(ticket)),
-            None => Err(Fault::taken(Some(id))),
+            None => Err(MessageError::duplicate_id(Some(id))),
         }
     }
 
     /// Opens a session, which is written down also when nobody waits for the answer any more.
-    async fn open(
+    async fn open_session(
         self: &Arc<Self>,
         request: Request<Full<Bytes>>,
-        owner: Owner,
+        owner: PrincipalKey,
         with_batches: bool,
-    ) -> Answer {
+    ) -> HttpResponse {
         let door = Arc::clone(self);
         let opening = tokio::spawn(async move {
             let answer = door.service.handle(request).await;
-            if let Some(id) = session(answer.headers()) {
-                if door.sessions.opened(id, owner, Instant::now()).await.is_err() {
-                    return said(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
+            if let Some(id) = session_id(answer.headers()) {
+                if door.sessions.register(id, owner, Instant::now()).await.is_err() {
+                    return text_response(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY_SESSIONS);
                 }
                 if with_batches {
-                    door.sessions.take_batches(id);
+                    door.sessions.allow_batches(id);
                 }
             }
             answer
         });
-        let broken = |_| said(StatusCode::INTERNAL_SERVER_ERROR, "the session did not open");
+        let broken =
+            |_| text_response(StatusCode::INTERNAL_SERVER_ERROR, "the session did not open");
         opening.await.unwrap_or_else(broken)
     }
 }
 
-fn session(headers: &HeaderMap) -> Option<&str> {
-    headers.get(SESSION)?.to_str().ok()
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION_ID)?.to_str().ok()
 }
 
 /// Reads the whole of a request.
-async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
+async fn read_request(request: Request<Incoming>) -> Result<(Parts, Bytes), HttpResponse> {
     let (head, mut body) = request.into_parts();
     let whole = {
-        let mut reading = pin!(pieces(Limited::new(&mut body, MAX_BODY)));
+        let mut reading = pin!(read_body(Limited::new(&mut body, MAX_BODY_BYTES)));
         // Most bodies come with their head, and need no timer.
         match reading.as_mut().now_or_never() {
             Some(whole) => whole,
@@ -427,7 +456,7 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
                 Ok(whole) => whole,
                 Err(_) => {
                     let late = "the message did not come in time";
-                    return Err(said(StatusCode::REQUEST_TIMEOUT, late));
+                    return Err(text_response(StatusCode::REQUEST_TIMEOUT, late));
                 }
             },
         }
@@ -436,15 +465,15 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
         Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
             // A peer that still writes when the connection ends may never read why.
-            let _ = tokio::time::timeout(REST_TIMEOUT, leave(&mut body)).await;
-            Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain_body(&mut body)).await;
+            Err(text_response(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
-        Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
+        Err(_) => Err(text_response(StatusCode::BAD_REQUEST, "the message did not come whole")),
     }
 }
 
 /// All of a body, which mostly comes in one piece.
-async fn pieces(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
+async fn read_body(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
     let (mut first, mut all) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
@@ -461,35 +490,35 @@ async fn pieces(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
 }
 
 /// Reads on, and keeps nothing of it.
-async fn leave(body: &mut Incoming) {
+async fn drain_body(body: &mut Incoming) {
     let mut read = 0;
     while let Some(Ok(frame)) = body.frame().await {
         read += frame.data_ref().map_or(0, Bytes::len);
-        if read > MOST_OF_REST {
+        if read > MAX_DRAINED_BYTES {
             return;
         }
     }
 }
 
 /// A request as rmcp reads it, with whose it is and what was written there.
-fn judged(
+fn validate_request(
     mut head: Parts,
     body: Bytes,
-    owner: Owner,
-) -> Result<(Request<Full<Bytes>>, Kind), Fault> {
+    owner: PrincipalKey,
+) -> Result<(Request<Full<Bytes>>, MessageKind), MessageError> {
     let kind = match head.method {
-        Method::POST => message::judge(&body)?,
-        _ => Kind::Other,
+        Method::POST => message::validate_message(&body)?,
+        _ => MessageKind::Other,
     };
-    let body = match message::readable(&body, &kind) {
+    let body = match message::normalize_for_rmcp(&body, &kind) {
         Cow::Borrowed(_) => body,
         Cow::Owned(body) => body.into(),
     };
     match serde_json::from_slice(&body) {
-        Ok(message) => message::known(&message)?,
-        Err(_) => message::unread(&body).map_or(Ok(()), Err)?,
+        Ok(message) => message::reject_invalid_params(&message)?,
+        Err(_) => message::undecodable_error(&body).map_or(Ok(()), Err)?,
     }
-    if let Kind::Call(written) = &kind {
+    if let MessageKind::ToolCall(written) = &kind {
         head.extensions.insert(written.clone());
     }
     if let Some(principal) = owner {

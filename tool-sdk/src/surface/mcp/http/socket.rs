@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::store::place::{Place, look};
-use crate::store::{self, PATIENCE, StoreError};
+use crate::store::place::{PrivateFolder, metadata_if_exists};
+use crate::store::{self, LOCK_TIMEOUT, PrivateFileError};
 
 /// A connection.
-pub(super) type Stream = UnixStream;
+pub(super) type SocketStream = UnixStream;
 
 /// Everything that somebody else may do with a folder.
-const BY_OTHERS: u32 = 0o077;
+const OTHERS_MODE_BITS: u32 = 0o077;
 
 /// A UNIX socket at which a server listens, for programs of the same user.
 ///
@@ -38,14 +38,14 @@ const BY_OTHERS: u32 = 0o077;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Socket {
+pub struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
     /// What tells it from another one that takes its place.
     id: (u64, u64),
 }
 
-impl Socket {
+impl UnixSocket {
     /// Listens at `path`, for the user alone. The folder is made where it is missing; what a
     /// server left there that did not end well is replaced.
     ///
@@ -64,20 +64,23 @@ impl Socket {
         path: &Path,
         roots: &[PathBuf],
     ) -> io::Result<Self> {
-        let Some(name) = path.file_name() else { return Err(no(path, "it names no file")) };
+        let Some(name) = path.file_name() else { return Err(path_error(path, "it names no file")) };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut place = Place::new(folder.unwrap_or(Path::new(".")).to_owned());
-        place.not_inside(roots);
-        let folder = place.create().map_err(refused)?;
-        if fs::symlink_metadata(&folder)?.mode() & BY_OTHERS != 0 {
-            return Err(no(&folder, "others may enter it; a folder of mode 0700 is for you alone"));
+        let mut place = PrivateFolder::new(folder.unwrap_or(Path::new(".")).to_owned());
+        place.add_writable_roots(roots);
+        let folder = place.create_folder().map_err(store_error)?;
+        if fs::symlink_metadata(&folder)?.mode() & OTHERS_MODE_BITS != 0 {
+            return Err(path_error(
+                &folder,
+                "others may enter it; a folder of mode 0700 is for you alone",
+            ));
         }
         let path = folder.join(name);
         // Of two that begin at once, neither removes what the other one has just made.
-        let _lock = store::lock_folder_of(&path, PATIENCE).map_err(refused)?;
-        make_room(&path).await?;
-        let listener = UnixListener::bind(&path).map_err(|error| no(&path, error))?;
-        let id = id(&fs::symlink_metadata(&path)?);
+        let _lock = store::lock_parent_folder(&path, LOCK_TIMEOUT).map_err(store_error)?;
+        remove_stale_socket(&path).await?;
+        let listener = UnixListener::bind(&path).map_err(|error| path_error(&path, error))?;
+        let id = file_id(&fs::symlink_metadata(&path)?);
         let socket = Self { listener, path, id };
         fs::set_permissions(&socket.path, Permissions::from_mode(0o600))?;
         Ok(socket)
@@ -89,14 +92,14 @@ impl Socket {
         &self.path
     }
 
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
+    pub(super) async fn accept(&self) -> io::Result<SocketStream> {
         Ok(self.listener.accept().await?.0)
     }
 }
 
-impl Drop for Socket {
+impl Drop for UnixSocket {
     fn drop(&mut self) {
-        let is_own = |there: &Metadata| id(there) == self.id;
+        let is_own = |there: &Metadata| file_id(there) == self.id;
         if fs::symlink_metadata(&self.path).is_ok_and(|there| is_own(&there)) {
             // One that stays is replaced by whoever listens there next.
             let _ = fs::remove_file(&self.path);
@@ -105,37 +108,39 @@ impl Drop for Socket {
 }
 
 /// Removes a socket of the user's behind which nobody listens any more.
-async fn make_room(path: &Path) -> io::Result<()> {
-    let Some(there) = look(path).map_err(refused)? else { return Ok(()) };
+async fn remove_stale_socket(path: &Path) -> io::Result<()> {
+    let Some(there) = metadata_if_exists(path).map_err(store_error)? else { return Ok(()) };
     if !there.file_type().is_socket() {
-        return Err(no(path, "there is something else already"));
+        return Err(path_error(path, "there is something else already"));
     }
     if there.uid() != rustix::process::geteuid().as_raw() {
-        return Err(no(path, "it belongs to another user"));
+        return Err(path_error(path, "it belongs to another user"));
     }
     match UnixStream::connect(path).await {
-        Ok(_) => Err(no(path, "a program listens there already")),
+        Ok(_) => Err(path_error(path, "a program listens there already")),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|error| no(path, error))
+            fs::remove_file(path).map_err(|error| path_error(path, error))
         }
-        Err(error) => Err(no(path, format_args!("there may be a program that listens: {error}"))),
+        Err(error) => {
+            Err(path_error(path, format_args!("there may be a program that listens: {error}")))
+        }
     }
 }
 
-fn id(metadata: &Metadata) -> (u64, u64) {
+fn file_id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-fn no(path: &Path, why: impl Display) -> io::Error {
+fn path_error(path: &Path, why: impl Display) -> io::Error {
     io::Error::other(format!("`{}`: {why}", path.display()))
 }
 
 /// Without words about approvals, of which none are kept here.
-fn refused(error: StoreError) -> io::Error {
+fn store_error(error: PrivateFileError) -> io::Error {
     match error {
-        StoreError::Refused { path, why } => no(&path, why),
-        StoreError::Io { doing, path, source } => {
-            no(&path, format_args!("cannot {doing} it: {source}"))
+        PrivateFileError::Untrusted { path, why } => path_error(&path, why),
+        PrivateFileError::Io { doing, path, source } => {
+            path_error(&path, format_args!("cannot {doing} it: {source}"))
         }
         other => io::Error::other(other),
     }
@@ -154,7 +159,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(bound: io::Result<Socket>, words: &str) {
+    fn check(bound: io::Result<UnixSocket>, words: &str) {
         let error = bound.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
@@ -164,23 +169,23 @@ mod tests {
     async fn it_is_for_the_user_alone_and_goes_with_the_server() {
         let outer = tempfile::tempdir().unwrap();
         let path = outer.path().join("new/inner/mcp.sock");
-        let socket = Socket::bind(&path).await.unwrap();
+        let socket = UnixSocket::bind(&path).await.unwrap();
         assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
-        check(Socket::bind(&path).await, "a program listens there already");
+        check(UnixSocket::bind(&path).await, "a program listens there already");
         assert!(path.exists(), "it is not the other one's to remove");
         drop(socket);
         assert!(!path.exists());
     }
 
     /// A child that another test forks holds what was dropped until it runs its program.
-    async fn bound(path: &Path) -> Socket {
+    async fn bound(path: &Path) -> UnixSocket {
         for _ in 0..500 {
-            if let Ok(socket) = Socket::bind(path).await {
+            if let Ok(socket) = UnixSocket::bind(path).await {
                 return socket;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        Socket::bind(path).await.unwrap()
+        UnixSocket::bind(path).await.unwrap()
     }
 
     #[tokio::test]
@@ -198,18 +203,18 @@ mod tests {
         drop(second);
 
         fs::write(&path, "kept").unwrap();
-        check(Socket::bind(&path).await, "something else");
+        check(UnixSocket::bind(&path).await, "something else");
         assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
         fs::remove_file(&path).unwrap();
         let elsewhere = folder.path().join("elsewhere");
         drop(net::UnixListener::bind(&elsewhere).unwrap());
         symlink(&elsewhere, &path).unwrap();
-        check(Socket::bind(&path).await, "something else");
+        check(UnixSocket::bind(&path).await, "something else");
         assert!(elsewhere.exists());
         // Nobody who speaks in another way is taken for nobody.
         let other = folder.path().join("other");
         let _datagrams = net::UnixDatagram::bind(&other).unwrap();
-        check(Socket::bind(&other).await, "there may be a program");
+        check(UnixSocket::bind(&other).await, "there may be a program");
     }
 
     #[tokio::test]
@@ -219,19 +224,19 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         for (mode, words) in [(0o755, "others may enter"), (0o710, "others may enter")] {
             fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
-            check(Socket::bind(folder.join("s")).await, words);
+            check(UnixSocket::bind(folder.join("s")).await, words);
         }
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-        check(Socket::bind(folder.join("s")).await, "others may write");
+        check(UnixSocket::bind(folder.join("s")).await, "others may write");
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
         let link = outer.path().join("link");
         symlink(&folder, &link).unwrap();
-        check(Socket::bind(link.join("s")).await, "it is a link");
-        check(Socket::bind("/").await, "it names no file");
+        check(UnixSocket::bind(link.join("s")).await, "it is a link");
+        check(UnixSocket::bind("/").await, "it names no file");
         let roots = [outer.path().to_owned()];
-        check(Socket::bind_outside(&folder.join("s"), &roots).await, "tools may write to it");
+        check(UnixSocket::bind_outside(&folder.join("s"), &roots).await, "tools may write to it");
         assert!(fs::read_dir(&folder).unwrap().next().is_none());
         let long = folder.join("x".repeat(200));
-        check(Socket::bind(&long).await, &long.display().to_string());
+        check(UnixSocket::bind(&long).await, &long.display().to_string());
     }
 }

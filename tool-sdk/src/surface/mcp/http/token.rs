@@ -24,21 +24,21 @@ pub struct Token(String);
 
 /// What is compared in place of a secret: it is as long for all of them, and how far two are
 /// equal tells nothing about the secrets.
-pub(super) struct Print([u8; 32]);
+pub(super) struct TokenDigest([u8; 32]);
 
-impl Print {
-    pub(super) fn of(secret: &str) -> Self {
+impl TokenDigest {
+    pub(super) fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
     /// Whether both are of one secret; how long the answer takes tells nothing about it.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(super) fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
 /// Never shows anything of the secret.
-impl fmt::Debug for Print {
+impl fmt::Debug for TokenDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Print(..)")
     }
@@ -46,13 +46,13 @@ impl fmt::Debug for Print {
 
 /// A text that is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token has at least {} visible ASCII characters and no spaces", Token::SHORTEST)]
+#[error("a token has at least {} visible ASCII characters and no spaces", Token::MIN_LENGTH)]
 #[non_exhaustive]
 pub struct InvalidToken;
 
 impl Token {
     /// A shorter one could be guessed.
-    const SHORTEST: usize = 32;
+    const MIN_LENGTH: usize = 32;
 
     /// A new one, of 32 random bytes.
     ///
@@ -76,7 +76,7 @@ impl FromStr for Token {
     type Err = InvalidToken;
 
     fn from_str(secret: &str) -> Result<Self, InvalidToken> {
-        let fits = secret.len() >= Self::SHORTEST && secret.bytes().all(|b| b.is_ascii_graphic());
+        let fits = secret.len() >= Self::MIN_LENGTH && secret.bytes().all(|b| b.is_ascii_graphic());
         if fits { Ok(Self(secret.to_owned())) } else { Err(InvalidToken) }
     }
 }

@@ -9,8 +9,8 @@
 // Sampling and roots are on their way out of the protocol; peers of today still have them.
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
-mod desk;
-mod peek;
+mod input_probe;
+mod pending_inputs;
 
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult,
@@ -20,21 +20,23 @@ use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(super) use self::desk::{Desk, Inbox, Wanted, desk};
-pub(super) use self::peek::Peek;
+pub(super) use self::input_probe::InputProbe;
+pub(super) use self::pending_inputs::{
+    PendingInputs, PendingQuestions, QuestionReceiver, question_channel,
+};
 use crate::context::{Inquiry, InquiryKind};
 use crate::error::ToolError;
 
 /// What a peer says that it can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Abilities {
+pub(super) struct InputCapabilities {
     pub(super) form: bool,
     sample: bool,
     roots: bool,
 }
 
-impl Abilities {
-    pub(super) fn of(can: Option<ClientCapabilities>) -> Self {
+impl InputCapabilities {
+    pub(super) fn from_client(can: Option<ClientCapabilities>) -> Self {
         let Some(can) = can else { return Self::default() };
         Self {
             // A peer that names no kind of question means forms.
@@ -44,7 +46,7 @@ impl Abilities {
         }
     }
 
-    pub(super) const fn can(self, kind: InquiryKind) -> bool {
+    pub(super) const fn supports(self, kind: InquiryKind) -> bool {
         match kind {
             InquiryKind::Form => self.form,
             InquiryKind::Sample => self.sample,
@@ -53,14 +55,17 @@ impl Abilities {
     }
 
     /// Whether the peer can answer all of these; gives the first that it cannot.
-    pub(super) fn check(self, inquiries: &[(String, Inquiry)]) -> Result<(), InquiryKind> {
+    pub(super) fn check_supported(
+        self,
+        inquiries: &[(String, Inquiry)],
+    ) -> Result<(), InquiryKind> {
         let mut kinds = inquiries.iter().map(|(_, inquiry)| inquiry.kind());
-        kinds.find(|kind| !self.can(*kind)).map_or(Ok(()), Err)
+        kinds.find(|kind| !self.supports(*kind)).map_or(Ok(()), Err)
     }
 }
 
 /// What a tool is told when its peer cannot answer.
-pub(super) fn cannot(kind: InquiryKind) -> ToolError {
+pub(super) fn unsupported_error(kind: InquiryKind) -> ToolError {
     ToolError::unavailable(format_args!(
         "this client {}",
         match kind {
@@ -73,7 +78,7 @@ pub(super) fn cannot(kind: InquiryKind) -> ToolError {
 }
 
 /// What a modern peer is told when a call needs what it did not declare.
-pub(super) fn lacks(kind: InquiryKind) -> ErrorData {
+pub(super) fn missing_capability_error(kind: InquiryKind) -> ErrorData {
     let lacking = match kind {
         InquiryKind::Form => json!({ "elicitation": {} }),
         InquiryKind::Sample => json!({ "sampling": {} }),
@@ -85,25 +90,25 @@ pub(super) fn lacks(kind: InquiryKind) -> ErrorData {
 }
 
 /// An inquiry as a request to the peer.
-pub(super) fn request(inquiry: &Inquiry) -> Result<InputRequest, ToolError> {
+pub(super) fn to_input_request(inquiry: &Inquiry) -> Result<InputRequest, ToolError> {
     Ok(match inquiry.kind() {
-        InquiryKind::Form => InputRequest::Elicitation(ElicitRequest::new(params(inquiry)?)),
+        InquiryKind::Form => InputRequest::Elicitation(ElicitRequest::new(parse_inquiry(inquiry)?)),
         InquiryKind::Sample => {
-            InputRequest::CreateMessage(CreateMessageRequest::new(params(inquiry)?))
+            InputRequest::CreateMessage(CreateMessageRequest::new(parse_inquiry(inquiry)?))
         }
         InquiryKind::Roots => InputRequest::ListRoots(ListRootsRequest::default()),
     })
 }
 
 /// What is asked, as the protocol has it.
-pub(super) fn params<T: DeserializeOwned>(inquiry: &Inquiry) -> Result<T, ToolError> {
+pub(super) fn parse_inquiry<T: DeserializeOwned>(inquiry: &Inquiry) -> Result<T, ToolError> {
     T::deserialize(inquiry.params()).map_err(|error| {
         ToolError::internal(format_args!("the tool asks what cannot be asked: {error}"))
     })
 }
 
 /// Whether this answers the inquiry.
-fn answers(inquiry: &Inquiry, answer: &Value) -> bool {
+fn is_valid_answer(inquiry: &Inquiry, answer: &Value) -> bool {
     fn is<T: DeserializeOwned>(answer: &Value) -> bool {
         T::deserialize(answer).is_ok()
     }
@@ -114,8 +119,9 @@ fn answers(inquiry: &Inquiry, answer: &Value) -> bool {
     }
 }
 
-fn requests(inquiries: &[(String, Inquiry)]) -> Result<InputRequests, ErrorData> {
-    let named = |(name, inquiry): &(String, Inquiry)| Ok((name.clone(), request(inquiry)?));
+fn to_input_requests(inquiries: &[(String, Inquiry)]) -> Result<InputRequests, ErrorData> {
+    let named =
+        |(name, inquiry): &(String, Inquiry)| Ok((name.clone(), to_input_request(inquiry)?));
     inquiries
         .iter()
         .map(named)
@@ -123,9 +129,9 @@ fn requests(inquiries: &[(String, Inquiry)]) -> Result<InputRequests, ErrorData>
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-fn all(inquiries: &[(String, Inquiry)], given: &InputResponses) -> Option<Vec<Value>> {
+fn collect_answers(inquiries: &[(String, Inquiry)], given: &InputResponses) -> Option<Vec<Value>> {
     let answer = |(name, inquiry): &(String, Inquiry)| {
-        given.get(name).filter(|answer| answers(inquiry, answer)).cloned()
+        given.get(name).filter(|answer| is_valid_answer(inquiry, answer)).cloned()
     };
     inquiries.iter().map(answer).collect()
 }

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** of two equal keys none is chosen.
 
-mod read;
+mod decode;
 
 use std::borrow::Cow;
 
@@ -19,18 +19,18 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub(super) use self::read::read;
+pub(super) use self::decode::decode_message;
 use crate::tool::is_clear;
 
 /// The longest message that a peer may send.
-pub(super) const LONGEST: usize = 4 * 1024 * 1024;
+pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many objects and lists a message may have in each other: more than any that is meant.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The arguments of a call, as the peer wrote them.
 #[derive(Clone, Debug)]
-pub(super) struct Written(pub(super) Box<str>);
+pub(super) struct RawArguments(pub(super) Box<str>);
 
 /// A message with everything that tells what it is.
 #[derive(Deserialize)]
@@ -38,27 +38,29 @@ pub(super) struct Written(pub(super) Box<str>);
 struct Envelope<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 /// What is there, also when it is null.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(value).map(Some)
 }
 
 /// What is called, with what.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct ToolCall<'a> {
+struct CallToolParams<'a> {
     #[serde(borrow, rename = "name")]
     _name: Cow<'a, str>,
     #[serde(borrow)]
@@ -72,159 +74,169 @@ struct ToolCall<'a> {
 /// Which part of a list is wanted.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Page<'a> {
+struct PageParams<'a> {
     #[serde(borrow, rename = "cursor")]
     _cursor: Option<Cow<'a, str>>,
 }
 
 /// Why a message is none.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct MessageError {
     /// The request that it was, where that can be told.
     id: Option<RequestId>,
     code: ErrorCode,
-    words: Cow<'static, str>,
+    message: Cow<'static, str>,
 }
 
-impl Fault {
+impl MessageError {
     fn new(code: ErrorCode, words: impl Into<Cow<'static, str>>) -> Self {
-        Self { id: None, code, words: words.into() }
+        Self { id: None, code, message: words.into() }
     }
 
-    pub(super) fn invalid(words: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn invalid_request(words: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorCode::INVALID_REQUEST, words)
     }
 
     pub(super) fn too_long() -> Self {
-        Self::invalid(format!("a message has at most {LONGEST} bytes"))
+        Self::invalid_request(format!("a message has at most {MAX_MESSAGE_BYTES} bytes"))
     }
 
     /// The request that has this id came before the answer to another one that has it.
-    pub(super) fn taken(id: Option<RequestId>) -> Self {
-        Self::invalid("a request with this `id` is still open").of(id)
+    pub(super) fn duplicate_id(id: Option<RequestId>) -> Self {
+        Self::invalid_request("a request with this `id` is still open").with_id(id)
     }
 
     /// This request came while as many as are kept did wait already.
-    pub(super) fn crowded(id: Option<RequestId>) -> Self {
+    pub(super) fn too_many_requests(id: Option<RequestId>) -> Self {
         let words = "too many requests wait; send this again when some of them are answered";
-        Self::invalid(words).of(id)
+        Self::invalid_request(words).with_id(id)
     }
 
     /// What is no JSON at all.
-    pub(super) fn unreadable() -> Self {
+    pub(super) fn not_json() -> Self {
         Self::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
     }
 
     /// What is wrong with the request that has this id.
-    pub(super) fn of(mut self, id: Option<RequestId>) -> Self {
+    pub(super) fn with_id(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
     }
 
     /// Whether it was a request of which this can be told.
-    pub(super) fn is_of_request(&self) -> bool {
+    pub(super) fn has_request_id(&self) -> bool {
         self.id.is_some()
     }
 
     /// Whether the peer asked for something that there is not.
-    pub(super) fn is_unknown(&self) -> bool {
+    pub(super) fn is_method_not_found(&self) -> bool {
         self.code == ErrorCode::METHOD_NOT_FOUND
     }
 
     /// What is answered: a message of the protocol.
-    pub(super) fn answer(&self) -> Value {
-        let error = json!({ "code": self.code, "message": self.words });
+    pub(super) fn to_response(&self) -> Value {
+        let error = json!({ "code": self.code, "message": self.message });
         json!({ "jsonrpc": "2.0", "id": self.id, "error": error })
     }
 }
 
 /// What a message is, as far as that matters before it is read.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// The first of a session.
-    Hello,
-    Call(Written),
+    Initialize,
+    ToolCall(RawArguments),
     /// An answer to a question of ours, and not in the form of one.
-    Broken(RequestId),
+    InvalidResponse(RequestId),
     Other,
 }
 
 /// Judges a message. Nothing is answered to what is no request, so a broken notification is
 /// none of the faults.
-pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
+pub(super) fn validate_message(text: &[u8]) -> Result<MessageKind, MessageError> {
     let text = str::from_utf8(text)
-        .map_err(|_| Fault::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
+        .map_err(|_| MessageError::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
     if is_too_deep(text) {
-        return Err(Fault::invalid(format!("a message is at most {DEEPEST} levels deep")));
+        return Err(MessageError::invalid_request(format!(
+            "a message is at most {MAX_DEPTH} levels deep"
+        )));
     }
-    let envelope: Envelope<'_> = object(text).map_err(|error| refused(text, &error))?;
+    let envelope: Envelope<'_> =
+        parse_object(text).map_err(|error| envelope_error(text, &error))?;
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let Ok(id) = id.transpose() else {
-        return Err(Fault::invalid("the `id` of a message is a text or a whole number"));
+        return Err(MessageError::invalid_request(
+            "the `id` of a message is a text or a whole number",
+        ));
     };
     if envelope.jsonrpc != "2.0" {
-        return Err(Fault::invalid("`jsonrpc` must be \"2.0\"").of(id));
+        return Err(MessageError::invalid_request("`jsonrpc` must be \"2.0\"").with_id(id));
     }
     match (envelope.method.as_deref(), &id) {
         (Some(_), Some(_)) if envelope.params.is_some_and(|it| !it.get().starts_with('{')) => {
-            Err(Fault::new(ErrorCode::INVALID_PARAMS, "`params` must be an object").of(id))
+            Err(MessageError::new(ErrorCode::INVALID_PARAMS, "`params` must be an object")
+                .with_id(id))
         }
-        (Some(method), Some(_)) if REMOVED.contains(&method) && says_version(envelope.params) => {
+        (Some(method), Some(_))
+            if REMOVED_METHODS.contains(&method) && says_version(envelope.params) =>
+        {
             let words = format!("requests of 2026-07-28 do not know `{method}`");
-            Err(Fault::new(ErrorCode::METHOD_NOT_FOUND, words).of(id))
+            Err(MessageError::new(ErrorCode::METHOD_NOT_FOUND, words).with_id(id))
         }
-        (Some("tools/call"), Some(_)) => match arguments(envelope.params) {
-            Ok(written) => Ok(Kind::Call(written)),
-            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        (Some("tools/call"), Some(_)) => match parse_call_arguments(envelope.params) {
+            Ok(written) => Ok(MessageKind::ToolCall(written)),
+            Err(why) => Err(MessageError::new(ErrorCode::INVALID_PARAMS, why).with_id(id)),
         },
-        (Some("initialize"), Some(_)) => match parameters("initialize", envelope.params) {
-            Ok(()) => Ok(Kind::Hello),
-            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        (Some("initialize"), Some(_)) => match check_params("initialize", envelope.params) {
+            Ok(()) => Ok(MessageKind::Initialize),
+            Err(why) => Err(MessageError::new(ErrorCode::INVALID_PARAMS, why).with_id(id)),
         },
-        (Some(method), Some(_)) => match parameters(method, envelope.params) {
-            Ok(()) => Ok(Kind::Other),
-            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        (Some(method), Some(_)) => match check_params(method, envelope.params) {
+            Ok(()) => Ok(MessageKind::Other),
+            Err(why) => Err(MessageError::new(ErrorCode::INVALID_PARAMS, why).with_id(id)),
         },
-        (Some(_), None) => Ok(Kind::Other),
+        (Some(_), None) => Ok(MessageKind::Other),
         (None, Some(answered)) => match (envelope.result, envelope.error) {
-            (Some(result), None) if is_clear(result.get()).is_ok() => Ok(Kind::Other),
-            (None, Some(error)) if is_error(error) => Ok(Kind::Other),
-            (None, None) => Err(Fault::invalid(FORMLESS).of(id)),
+            (Some(result), None) if is_clear(result.get()).is_ok() => Ok(MessageKind::Other),
+            (None, Some(error)) if is_error_object(error) => Ok(MessageKind::Other),
+            (None, None) => Err(MessageError::invalid_request(MISSING_BODY).with_id(id)),
             // Said to the peer it would be the answer to a request of its own.
-            _ => Ok(Kind::Broken(answered.clone())),
+            _ => Ok(MessageKind::InvalidResponse(answered.clone())),
         },
-        (None, None) => Err(Fault::invalid(FORMLESS)),
+        (None, None) => Err(MessageError::invalid_request(MISSING_BODY)),
     }
 }
 
-const FORMLESS: &str = "a message has a `method`, a `result` or an `error`";
+const MISSING_BODY: &str = "a message has a `method`, a `result` or an `error`";
 
-fn is_error(error: &RawValue) -> bool {
+fn is_error_object(error: &RawValue) -> bool {
     serde_json::from_str::<ErrorData>(error.get()).is_ok()
 }
 
-fn arguments(params: Option<&RawValue>) -> Result<Written, String> {
+fn parse_call_arguments(params: Option<&RawValue>) -> Result<RawArguments, String> {
     let params = params.map_or("{}", RawValue::get);
-    let call: ToolCall<'_> = object(params).map_err(|error| format!("`params`: {error}"))?;
+    let call: CallToolParams<'_> =
+        parse_object(params).map_err(|error| format!("`params`: {error}"))?;
     for part in [call.meta, call.answers].into_iter().flatten() {
-        check(part)?;
+        check_unambiguous(part)?;
     }
-    Ok(Written(call.arguments.map_or("{}", RawValue::get).into()))
+    Ok(RawArguments(call.arguments.map_or("{}", RawValue::get).into()))
 }
 
 /// Looks at what the library would not: of two equal keys it takes the last, and a list of no
 /// known page for the first one.
-fn parameters(method: &str, params: Option<&RawValue>) -> Result<(), String> {
-    let Some(params) = params.filter(|_| METHODS.contains(&method)) else { return Ok(()) };
-    check(params)?;
+fn check_params(method: &str, params: Option<&RawValue>) -> Result<(), String> {
+    let Some(params) = params.filter(|_| KNOWN_METHODS.contains(&method)) else { return Ok(()) };
+    check_unambiguous(params)?;
     if method.ends_with("/list") {
-        let Page { .. } = object(params.get()).map_err(|error| format!("`params`: {error}"))?;
+        let PageParams { .. } =
+            parse_object(params.get()).map_err(|error| format!("`params`: {error}"))?;
     }
     Ok(())
 }
 
 /// Whether every reader makes the same of it.
-fn check(part: &RawValue) -> Result<(), String> {
+fn check_unambiguous(part: &RawValue) -> Result<(), String> {
     is_clear(part.get()).map_err(|error| format!("`params`: {error}"))
 }
 
@@ -252,7 +264,7 @@ pub(in super::super::mcp) fn is_too_deep(text: &str) -> bool {
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth > DEEPEST
+        depth > MAX_DEPTH
     })
 }
 
@@ -268,7 +280,7 @@ fn says_version(params: Option<&RawValue>) -> bool {
 }
 
 /// The requests of the protocol that the library reads.
-const METHODS: &[&str] = &[
+const KNOWN_METHODS: &[&str] = &[
     "completion/complete",
     "initialize",
     "logging/setLevel",
@@ -287,12 +299,12 @@ const METHODS: &[&str] = &[
 ];
 
 /// Those of them that requests of 2026-07-28 do not know any more.
-const REMOVED: &[&str] =
+const REMOVED_METHODS: &[&str] =
     &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Those of them that not every server has: what is wrong with their parameters matters only
 /// where there are any.
-const OFFERED: &[&str] = &[
+const OPTIONAL_METHODS: &[&str] = &[
     "completion/complete",
     "prompts/get",
     "resources/read",
@@ -302,29 +314,33 @@ const OFFERED: &[&str] = &[
 
 /// What is wrong with a request of which the library knows the method or the parameters not: the
 /// latter where a server has the former.
-pub(super) fn of_offered(method: &str, is_there: bool) -> ErrorData {
-    match is_there && OFFERED.contains(&method) {
-        true => ErrorData::invalid_params(misfits(method, ""), None),
+pub(super) fn custom_request_error(method: &str, is_there: bool) -> ErrorData {
+    match is_there && OPTIONAL_METHODS.contains(&method) {
+        true => ErrorData::invalid_params(invalid_params_text(method, ""), None),
         false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None),
     }
 }
 
 /// Refuses a request whose method is known and whose parameters are not: the library takes it
 /// for one that it does not know.
-pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
+pub(super) fn reject_invalid_params(message: &ClientJsonRpcMessage) -> Result<(), MessageError> {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
-        && METHODS.contains(&&*custom.method)
-        && !OFFERED.contains(&&*custom.method)
+        && KNOWN_METHODS.contains(&&*custom.method)
+        && !OPTIONAL_METHODS.contains(&&*custom.method)
     {
-        let odd = custom.params.as_ref().filter(|_| custom.method == "initialize").and_then(odd);
-        return Err(misfit(&custom.method, odd, request.id.clone()));
+        let odd = custom
+            .params
+            .as_ref()
+            .filter(|_| custom.method == "initialize")
+            .and_then(describe_bad_initialize);
+        return Err(invalid_params_error(&custom.method, odd, request.id.clone()));
     }
     Ok(())
 }
 
 /// What is wrong with the parameters of a client that begins, who hears of no other fault.
-fn odd(params: &Value) -> Option<String> {
+fn describe_bad_initialize(params: &Value) -> Option<String> {
     let can = params.get("capabilities").and_then(Value::as_object);
     let one = can.into_iter().flatten().find_map(|(name, value)| {
         let alone = json!({ name: value });
@@ -334,25 +350,26 @@ fn odd(params: &Value) -> Option<String> {
     one.or_else(|| Some(InitializeRequestParams::deserialize(params).err()?.to_string()))
 }
 
-fn misfit(method: &str, odd: Option<String>, id: RequestId) -> Fault {
+fn invalid_params_error(method: &str, odd: Option<String>, id: RequestId) -> MessageError {
     let odd = odd.map(|odd| format!(": {odd}")).unwrap_or_default();
-    Fault::new(ErrorCode::INVALID_PARAMS, misfits(method, &odd)).of(Some(id))
+    MessageError::new(ErrorCode::INVALID_PARAMS, invalid_params_text(method, &odd))
+        .with_id(Some(id))
 }
 
-fn misfits(method: &str, odd: &str) -> String {
+fn invalid_params_text(method: &str, odd: &str) -> String {
     format!("the `params` of `{method}` are not those of the protocol{odd}")
 }
 
 /// The message as the library can read it. It knows no arguments that are no object; those are
 /// for the tool's own reader, which has them as they were written. An answer that is none is
 /// one that says no, so that nobody waits for another.
-pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
+pub(super) fn normalize_for_rmcp<'a>(text: &'a [u8], kind: &MessageKind) -> Cow<'a, [u8]> {
     match kind {
-        Kind::Call(Written(arguments)) if !arguments.starts_with('{') => {}
-        Kind::Broken(id) => {
-            let mut no = Fault::invalid("the answer has not the form of one");
+        MessageKind::ToolCall(RawArguments(arguments)) if !arguments.starts_with('{') => {}
+        MessageKind::InvalidResponse(id) => {
+            let mut no = MessageError::invalid_request("the answer has not the form of one");
             no.id = Some(id.clone());
-            return Cow::Owned(no.answer().to_string().into_bytes());
+            return Cow::Owned(no.to_response().to_string().into_bytes());
         }
         _ => return Cow::Borrowed(text),
     }
@@ -362,24 +379,24 @@ pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
 }
 
 /// The id of a message that wants an answer.
-pub(super) fn request(text: &[u8]) -> Option<RequestId> {
-    asked(text).map(|(id, _)| id)
+pub(super) fn request_id(text: &[u8]) -> Option<RequestId> {
+    request_id_and_method(text).map(|(id, _)| id)
 }
 
 /// The id and the method of a message that wants an answer.
-pub(super) fn asked(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
-    let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
+pub(super) fn request_id_and_method(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
+    let envelope: Envelope<'_> = parse_object(str::from_utf8(text).ok()?).ok()?;
     Some((serde_json::from_str(envelope.id?.get()).ok()?, envelope.method?))
 }
 
 /// What is wrong with a message of which the protocol's library makes nothing; nothing where
 /// that was no request.
-pub(super) fn unread(text: &[u8]) -> Option<Fault> {
-    asked(text).map(|(id, method)| misfit(&method, None, id))
+pub(super) fn undecodable_error(text: &[u8]) -> Option<MessageError> {
+    request_id_and_method(text).map(|(id, method)| invalid_params_error(&method, None, id))
 }
 
 /// Reads an object; a list of its values is not one.
-pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+pub(super) fn parse_object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     if text.trim_start().starts_with('[') {
         let _: Vec<&RawValue> = serde_json::from_str(text)?;
         return Err(serde::de::Error::custom("expected an object, and not a list"));
@@ -388,13 +405,13 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Resul
 }
 
 /// What is not an envelope is either no JSON or no message.
-fn refused(text: &str, error: &serde_json::Error) -> Fault {
+fn envelope_error(text: &str, error: &serde_json::Error) -> MessageError {
     let is_json = error.classify() == Category::Data
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json {
-        Fault::invalid(format!("this is no message: {error}"))
+        MessageError::invalid_request(format!("this is no message: {error}"))
     } else {
-        Fault::unreadable()
+        MessageError::not_json()
     }
 }
 

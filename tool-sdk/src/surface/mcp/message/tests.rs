@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, code: i32, id: Value) {
-    let answer = judge(text.as_bytes()).expect_err(text).answer();
+    let answer = validate_message(text.as_bytes()).expect_err(text).to_response();
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}");
 }
 
@@ -32,14 +32,14 @@ fn what_is_no_message_is_told_from_what_is_no_json() {
     }
     check(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, json!(1));
     check(r#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a"));
-    assert!(judge(b"\xff").is_err());
+    assert!(validate_message(b"\xff").is_err());
 }
 
 // Whoever wrote the message does not know what it is read into.
 #[test]
 fn what_is_no_object_is_told_in_the_protocols_words() {
     for text in ["5", "\"a\"", "true"] {
-        let answer = judge(text.as_bytes()).unwrap_err().answer();
+        let answer = validate_message(text.as_bytes()).unwrap_err().to_response();
         let words = answer["error"]["message"].as_str().unwrap();
         assert!(words.contains("expected an object") && !words.contains("struct"), "{words}");
     }
@@ -70,8 +70,8 @@ fn an_answer_that_is_none_says_no() {
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{"content":{"answer":"reject","answer":"once"}}}"#,
     ] {
-        let kind = judge(text.as_bytes()).expect(text);
-        let readable = readable(text.as_bytes(), &kind);
+        let kind = validate_message(text.as_bytes()).expect(text);
+        let readable = normalize_for_rmcp(text.as_bytes(), &kind);
         let message: ClientJsonRpcMessage = serde_json::from_slice(&readable).expect(text);
         assert!(matches!(message, JsonRpcMessage::Error(_)), "{text}");
     }
@@ -102,12 +102,12 @@ fn a_call_has_one_name_and_one_set_of_arguments() {
 #[test]
 fn what_a_revision_has_removed_it_does_not_know() {
     let meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
-    for method in REMOVED {
+    for method in REMOVED_METHODS {
         let text = |params: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
         };
         check(&text(meta), -32601, json!(7));
-        assert!(judge(text("{}").as_bytes()).is_ok(), "{method}");
+        assert!(validate_message(text("{}").as_bytes()).is_ok(), "{method}");
     }
 }
 
@@ -117,18 +117,21 @@ fn no_message_is_endlessly_deep() {
         let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":{open}{close}}}}}"#)
     };
-    assert!(judge(message(DEEPEST).as_bytes()).is_ok());
-    check(&message(DEEPEST + 1), -32600, Value::Null);
-    let words = "[".repeat(DEEPEST) + r#"\"[\\"#;
+    assert!(validate_message(message(MAX_DEPTH).as_bytes()).is_ok());
+    check(&message(MAX_DEPTH + 1), -32600, Value::Null);
+    let words = "[".repeat(MAX_DEPTH) + r#"\"[\\"#;
     let flat = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{words}"}}}}"#);
-    assert!(judge(flat.as_bytes()).is_ok());
+    assert!(validate_message(flat.as_bytes()).is_ok());
 }
 
 #[test]
 fn arguments_stay_as_they_were_written() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
         {"name":"t","_meta":{"a":1},"arguments":{"a": 1, "a":2},"more":5}}"#;
-    let Ok(Kind::Call(Written(arguments))) = judge(call.as_bytes()) else { panic!("a call") };
+    let Ok(MessageKind::ToolCall(RawArguments(arguments))) = validate_message(call.as_bytes())
+    else {
+        panic!("a call")
+    };
     assert_eq!(&*arguments, r#"{"a": 1, "a":2}"#);
     for text in [
         r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
@@ -136,7 +139,7 @@ fn arguments_stay_as_they_were_written() {
         r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#,
     ] {
-        assert!(matches!(judge(text.as_bytes()), Ok(Kind::Other)), "{text}");
+        assert!(matches!(validate_message(text.as_bytes()), Ok(MessageKind::Other)), "{text}");
     }
 }
 
@@ -153,7 +156,7 @@ fn a_greeting_that_does_not_fit_says_where() {
             "protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": client,
         } });
         let message = serde_json::from_value(hello).unwrap();
-        let answer = known(&message).unwrap_err().answer();
+        let answer = reject_invalid_params(&message).unwrap_err().to_response();
         let told = answer["error"]["message"].as_str().unwrap();
         assert!(told.contains("not those of the protocol: ") && told.contains(words), "{told}");
     }

@@ -5,22 +5,22 @@
 //! a file, is served all the same.
 
 #[cfg(target_os = "linux")]
-mod wide;
+mod wide_pipe;
 
 use std::fs::File;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Both ends of the connection to whoever started this process.
-pub(super) fn streams() -> io::Result<(Reader, Writer)> {
-    Ok(match pipes().or_else(sockets) {
+pub(super) fn open_streams() -> io::Result<(StdioReader, StdioWriter)> {
+    Ok(match open_pipes().or_else(open_sockets) {
         Some(streams) => streams,
         None => {
-            let (input, output) = files()?;
+            let (input, output) = open_files()?;
             let (input, output) =
                 (tokio::fs::File::from_std(input), tokio::fs::File::from_std(output));
             (Box::new(input), Box::new(output))
@@ -31,32 +31,32 @@ pub(super) fn streams() -> io::Result<(Reader, Writer)> {
 /// The pipes, opened once more: what is set on these does not touch those that children
 /// inherit.
 #[cfg(target_os = "linux")]
-fn pipes() -> Option<(Reader, Writer)> {
+fn open_pipes() -> Option<(StdioReader, StdioWriter)> {
     use tokio::net::unix::pipe::OpenOptions;
 
     let input = OpenOptions::new().open_receiver("/proc/self/fd/0").ok()?;
     let output = OpenOptions::new().open_sender("/proc/self/fd/1").ok()?;
-    Some((Box::new(input), Box::new(wide::Wide::new(output))))
+    Some((Box::new(input), Box::new(wide_pipe::WidePipe::new(output))))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pipes() -> Option<(Reader, Writer)> {
+fn pipes() -> Option<(StdioReader, StdioWriter)> {
     None
 }
 
 /// The sockets under further numbers. That they do not block is set for the originals too,
 /// which nobody else reads or writes; the peer has ends of its own.
 #[cfg(unix)]
-fn sockets() -> Option<(Reader, Writer)> {
+fn open_sockets() -> Option<(StdioReader, StdioWriter)> {
     use std::os::fd::AsFd as _;
 
-    let input = socket(io::stdin().as_fd()).ok()?;
-    let output = socket(io::stdout().as_fd()).ok()?;
+    let input = socket_from_fd(io::stdin().as_fd()).ok()?;
+    let output = socket_from_fd(io::stdout().as_fd()).ok()?;
     Some((Box::new(input), Box::new(output)))
 }
 
 #[cfg(unix)]
-fn socket(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
+fn socket_from_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
     let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
     // Fails on whatever is no socket of this kind.
     stream.local_addr()?;
@@ -65,12 +65,12 @@ fn socket(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream>
 }
 
 #[cfg(not(unix))]
-fn sockets() -> Option<(Reader, Writer)> {
+fn sockets() -> Option<(StdioReader, StdioWriter)> {
     None
 }
 
 #[cfg(unix)]
-fn files() -> io::Result<(File, File)> {
+fn open_files() -> io::Result<(File, File)> {
     use std::os::fd::AsFd as _;
 
     let input = io::stdin().as_fd().try_clone_to_owned()?;
@@ -101,9 +101,9 @@ mod tests {
     #[tokio::test]
     async fn sockets_are_served_as_pipes_are() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut served = socket(theirs.as_fd()).unwrap();
+        let mut served = socket_from_fd(theirs.as_fd()).unwrap();
         drop(theirs);
-        let mut peer = socket(ours.as_fd()).unwrap();
+        let mut peer = socket_from_fd(ours.as_fd()).unwrap();
         drop(ours);
         peer.write_all(b"ping").await.unwrap();
         peer.shutdown().await.unwrap();
@@ -120,9 +120,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_else_is_taken_for_a_socket() {
         let (read, _write) = io::pipe().unwrap();
-        assert!(socket(read.as_fd()).is_err());
-        assert!(socket(tempfile::tempfile().unwrap().as_fd()).is_err());
+        assert!(socket_from_fd(read.as_fd()).is_err());
+        assert!(socket_from_fd(tempfile::tempfile().unwrap().as_fd()).is_err());
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        assert!(socket(listener.as_fd()).is_err());
+        assert!(socket_from_fd(listener.as_fd()).is_err());
     }
 }

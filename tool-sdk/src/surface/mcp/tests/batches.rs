@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::crowd::gate;
 use super::http::{ADA, Served, next, status};
+use super::request_limits::gate;
 use super::*;
 use crate::context::Inquiry;
 
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// The two ways of answering.
 fn both(server: &Server) -> [Server; 2] {
-    [server.clone(), server.clone().answering_directly(false)]
+    [server.clone(), server.clone().with_fast_path(false)]
 }
 
 /// A request for a batch.
@@ -102,11 +102,12 @@ fn yes(question: &Value) -> Value {
 #[tokio::test]
 async fn what_comes_in_one_line_is_answered_in_one() {
     for server in both(&server()) {
-        let mut peer = Peer::of(VERSION, &server, json!({})).await;
-        peer.line(&mixed().to_string()).await;
-        assert_eq!(said(&peer.answers().await), expected());
+        let mut peer = Peer::legacy_version(VERSION, &server, json!({})).await;
+        peer.send_line(&mixed().to_string()).await;
+        assert_eq!(said(&peer.receive_batch().await), expected());
         // Nothing is answered to what wants no answer.
-        peer.line(&json!([tells("notifications/roots/list_changed", json!({}))]).to_string()).await;
+        peer.send_line(&json!([tells("notifications/roots/list_changed", json!({}))]).to_string())
+            .await;
         peer.request("ping", json!({})).await;
         assert_eq!(peer.hang_up().await, Vec::<Value>::new());
     }
@@ -166,9 +167,9 @@ async fn other_versions_know_no_batches() {
     for server in both(&server()) {
         let served = Served::start(&server).await;
         for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-            let mut peer = Peer::of(version, &server, json!({})).await;
-            peer.line(&ping.to_string()).await;
-            assert!(is_refused(&peer.refusal().await), "{version}");
+            let mut peer = Peer::legacy_version(version, &server, json!({})).await;
+            peer.send_line(&ping.to_string()).await;
+            assert!(is_refused(&peer.receive_error().await), "{version}");
             peer.request("ping", json!({})).await;
             let id = served.open_as(version, ADA, json!({})).await;
             let answer = served.post(ADA, Some(&id), &ping).await;
@@ -182,13 +183,13 @@ async fn other_versions_know_no_batches() {
             "clientInfo": { "name": "by-hand", "version": "1" },
         });
         let hello = json!([asks(json!(1), "initialize", hello)]);
-        let mut stranger = Peer::stranger(&server);
-        stranger.line(&hello.to_string()).await;
-        assert!(is_refused(&stranger.refusal().await));
+        let mut stranger = Peer::uninitialized(&server);
+        stranger.send_line(&hello.to_string()).await;
+        assert!(is_refused(&stranger.receive_error().await));
         assert_eq!(status(&served.post(ADA, None, &hello).await), "400");
         let mut modern = Peer::modern(&server, json!({}));
-        modern.line(&ping.to_string()).await;
-        assert!(is_refused(&modern.refusal().await));
+        modern.send_line(&ping.to_string()).await;
+        assert!(is_refused(&modern.receive_error().await));
     }
 }
 
@@ -198,16 +199,19 @@ async fn calls_of_a_batch_may_ask() {
     let both_calls = json!([greets(1), asks(json!(3), "ping", json!({})), greets(2)]);
     for server in both(&curious()) {
         let all = async {
-            let mut peer = Peer::of(VERSION, &server, json!({ "elicitation": {} })).await;
-            peer.line(&both_calls.to_string()).await;
-            let questions =
-                [peer.said("elicitation/create").await, peer.said("elicitation/create").await];
+            let mut peer =
+                Peer::legacy_version(VERSION, &server, json!({ "elicitation": {} })).await;
+            peer.send_line(&both_calls.to_string()).await;
+            let questions = [
+                peer.receive_method("elicitation/create").await,
+                peer.receive_method("elicitation/create").await,
+            ];
             for _ in 0..2 {
-                peer.said("notifications/progress").await;
+                peer.receive_method("notifications/progress").await;
             }
             // Answers may come together as well.
-            peer.line(&json!(questions.each_ref().map(yes)).to_string()).await;
-            let answers = peer.answers().await;
+            peer.send_line(&json!(questions.each_ref().map(yes)).to_string()).await;
+            let answers = peer.receive_batch().await;
             let ids = ["1", "2", "3"].map(|id| (id.to_owned(), None));
             assert_eq!(said(&answers), ids);
             assert_eq!(answers.iter().filter(|it| !it["result"]["content"].is_null()).count(), 2);
@@ -256,15 +260,15 @@ async fn a_call_of_a_batch_can_be_taken_back() {
         asks(json!(3), "tools/call", json!({ "name": "wait", "_meta": {} })),
     ]);
     for server in both(&server()) {
-        let mut peer = Peer::of(VERSION, &server, json!({})).await;
-        peer.line(&batch.to_string()).await;
+        let mut peer = Peer::legacy_version(VERSION, &server, json!({})).await;
+        peer.send_line(&batch.to_string()).await;
         peer.request("ping", json!({})).await;
         let back = |id: u64| tells("notifications/cancelled", json!({ "requestId": id }));
-        peer.line(&json!([back(2), back(3)]).to_string()).await;
-        let answers = timeout(LIMIT, peer.answers()).await.expect("the others are answered");
+        peer.send_line(&json!([back(2), back(3)]).to_string()).await;
+        let answers = timeout(LIMIT, peer.receive_batch()).await.expect("the others are answered");
         assert_eq!(said(&answers), [("1".to_owned(), None)]);
         // Also in the batch itself.
-        peer.line(&json!([calls(json!(4), "wait", json!({})), back(4)]).to_string()).await;
+        peer.send_line(&json!([calls(json!(4), "wait", json!({})), back(4)]).to_string()).await;
         peer.request("ping", json!({})).await;
     }
 }
@@ -291,15 +295,15 @@ async fn a_crowd_of_batches_is_answered() {
     const EACH: u64 = 100;
     let (server, gate, _) = gate();
     for server in both(&server) {
-        let mut peer = Peer::of(VERSION, &server, json!({})).await;
+        let mut peer = Peer::legacy_version(VERSION, &server, json!({})).await;
         for batch in 0..BATCHES {
             let ids = batch * EACH..(batch + 1) * EACH;
             let all: Vec<_> = ids.map(|id| calls(json!(id), "wait", json!({}))).collect();
-            peer.line(&Value::from(all).to_string()).await;
+            peer.send_line(&Value::from(all).to_string()).await;
         }
         gate.add_permits(usize::try_from(BATCHES * EACH).unwrap());
         for _ in 0..BATCHES {
-            let answers = timeout(LIMIT, peer.answers()).await.expect("all are answered");
+            let answers = timeout(LIMIT, peer.receive_batch()).await.expect("all are answered");
             assert_eq!(answers.len(), usize::try_from(EACH).unwrap());
             assert!(answers.iter().all(|answer| text(&answer["result"]) == "it went on"));
         }
@@ -322,9 +326,9 @@ async fn answers_that_are_too_much_together_are_not_made() {
         assert_eq!(answers.len(), 100);
         assert!((80..100).contains(&refused), "{refused} were refused");
     };
-    let mut peer = Peer::of(VERSION, &server, json!({})).await;
-    peer.line(&batch.to_string()).await;
-    count(&timeout(LIMIT, peer.answers()).await.expect("all are answered"));
+    let mut peer = Peer::legacy_version(VERSION, &server, json!({})).await;
+    peer.send_line(&batch.to_string()).await;
+    count(&timeout(LIMIT, peer.receive_batch()).await.expect("all are answered"));
     let served = Served::start(&server).await;
     let id = served.open_as(VERSION, ADA, json!({})).await;
     let answer = served.post(ADA, Some(&id), &batch).await;
@@ -335,9 +339,9 @@ async fn answers_that_are_too_much_together_are_not_made() {
 #[tokio::test(start_paused = true)]
 async fn what_is_answered_leaves_at_the_end() {
     for server in both(&server()) {
-        let mut peer = Peer::of(VERSION, &server, json!({})).await;
+        let mut peer = Peer::legacy_version(VERSION, &server, json!({})).await;
         let batch = json!([asks(json!(1), "ping", json!({})), calls(json!(2), "wait", json!({}))]);
-        peer.line(&batch.to_string()).await;
+        peer.send_line(&batch.to_string()).await;
         peer.request("ping", json!({})).await;
         let rest = peer.hang_up().await;
         assert_eq!(rest.len(), 1, "{rest:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::http::{ADA, Served};
 use super::*;
-use crate::surface::mcp::{Resource, Resources, Work};
+use crate::surface::mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
 use crate::tool::{Display, Icon};
 
 fn names(page: &Value) -> Vec<&str> {
@@ -55,7 +55,7 @@ async fn titles_and_icons_are_those_of_the_display() {
     let server = Server::new(Pipeline::new(tools.build().unwrap()), Session::default());
     for mut peer in [
         Peer::legacy(&server, json!({})).await,
-        Peer::legacy(&server.clone().answering_directly(false), json!({})).await,
+        Peer::legacy(&server.clone().with_fast_path(false), json!({})).await,
         Peer::modern(&server, json!({})),
     ] {
         let tools = peer.request("tools/list", json!({})).await["result"]["tools"].take();
@@ -142,7 +142,7 @@ async fn failures_are_results_and_unknown_tools_are_not() {
 async fn a_peer_that_talks_nonsense_is_served_on() {
     let mut peer = Peer::legacy(&server(), json!({})).await;
     for nonsense in ["nonsense", "{", "", "[]", "{\"jsonrpc\": \"2.0\"}", "\u{0}"] {
-        peer.line(nonsense).await;
+        peer.send_line(nonsense).await;
     }
     let unknown = peer.request("no/such/method", json!({})).await;
     assert_eq!(unknown["error"]["code"], -32601);
@@ -168,7 +168,7 @@ async fn progress_goes_to_those_who_want_it() {
     let answer = peer.request("tools/call", params).await;
     assert_eq!(text(&answer["result"]), "done");
     for step in 1..=3 {
-        let told = peer.said("notifications/progress").await;
+        let told = peer.receive_method("notifications/progress").await;
         let expected = json!({
             "progressToken": "p", "progress": f64::from(step), "total": 3.0,
             "message": format!("step {step}"),
@@ -176,7 +176,7 @@ async fn progress_goes_to_those_who_want_it() {
         assert_eq!(told["params"], expected);
     }
     // What a call writes is one step more, for those who follow it.
-    let told = peer.said("notifications/progress").await;
+    let told = peer.receive_method("notifications/progress").await;
     let expected =
         json!({ "progressToken": "p", "progress": 4.0, "total": 4.0, "message": "a part" });
     assert_eq!(told["params"], expected);
@@ -188,7 +188,7 @@ async fn progress_goes_to_those_who_want_it() {
 async fn log_messages_have_the_wanted_level() {
     let mut peer = Peer::legacy(&server(), json!({})).await;
     peer.call("steps", json!({})).await;
-    let told = peer.said("notifications/message").await;
+    let told = peer.receive_method("notifications/message").await;
     let data = json!({ "kind": "found", "data": { "n": 3 } });
     assert_eq!(told["params"], json!({ "level": "info", "logger": "steps", "data": data }));
     for (level, messages) in [("error", 0), ("debug", 2)] {
@@ -221,13 +221,13 @@ async fn a_cancelled_call_ends_and_is_not_answered() {
 async fn a_call_is_cancelled_under_another_spelling_of_its_id() {
     let seen = Arc::<Seen>::default();
     let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
-    for server in [server.clone(), server.answering_directly(false)] {
+    for server in [server.clone(), server.with_fast_path(false)] {
         let mut peer = Peer::legacy(&server, json!({})).await;
         let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"wait"}}"#;
-        peer.line(call).await;
+        peer.send_line(call).await;
         seen.started.notified().await;
         let back = r#"{"method":"notifications/cancelled","params":{"requestId":"\u0061"}}"#;
-        peer.line(&back.replacen('{', r#"{"jsonrpc":"2.0","#, 1)).await;
+        peer.send_line(&back.replacen('{', r#"{"jsonrpc":"2.0","#, 1)).await;
         let ended = tokio::time::timeout(Duration::from_secs(20), seen.ended.notified());
         ended.await.expect("it is cancelled");
     }
@@ -257,7 +257,7 @@ async fn calls_run_side_by_side() {
         sent.push((peer.send("tools/call", params).await, 2 * n));
     }
     for (id, sum) in sent {
-        let answer = peer.answer(id).await;
+        let answer = peer.receive_response(id).await;
         assert_eq!(answer["result"]["structuredContent"]["sum"], sum);
     }
 }
@@ -270,7 +270,7 @@ async fn peers_hear_of_changes_that_they_would_see() {
     let mut modern = Peer::modern(&server, json!({}));
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     modern.send("subscriptions/listen", listen).await;
-    modern.said("notifications/subscriptions/acknowledged").await;
+    modern.receive_method("notifications/subscriptions/acknowledged").await;
     // Both listen once they have answered something that came later.
     legacy.request("ping", json!({})).await;
     modern.request("tools/list", json!({})).await;
@@ -281,27 +281,27 @@ async fn peers_hear_of_changes_that_they_would_see() {
             "late"
         });
     pipeline.toolset().add(late).unwrap();
-    legacy.said("notifications/tools/list_changed").await;
-    modern.said("notifications/tools/list_changed").await;
+    legacy.receive_method("notifications/tools/list_changed").await;
+    modern.receive_method("notifications/tools/list_changed").await;
     assert_eq!(text(&legacy.call("late", json!({})).await), "late");
     pipeline.toolset().remove("late");
-    legacy.said("notifications/tools/list_changed").await;
+    legacy.receive_method("notifications/tools/list_changed").await;
     assert_eq!(legacy.heard("notifications/tools/list_changed"), 0);
 }
 
 /// Resources of which one changes whenever its name is sent.
 struct Changing(tokio::sync::broadcast::Sender<String>);
 
-impl Resources for Changing {
-    fn list(&self) -> Vec<Resource> {
+impl ResourceProvider for Changing {
+    fn list(&self) -> Vec<ResourceDefinition> {
         Vec::new()
     }
 
-    fn read<'a>(&'a self, _: &'a str) -> Work<'a, Option<Attachment>> {
+    fn read<'a>(&'a self, _: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn updates(&self) -> Option<tokio::sync::broadcast::Receiver<String>> {
+    fn subscribe_updates(&self) -> Option<tokio::sync::broadcast::Receiver<String>> {
         Some(self.0.subscribe())
     }
 }
@@ -316,7 +316,7 @@ async fn peers_hear_of_the_resources_that_they_watch() {
     let mut modern = Peer::modern(&server, json!({}));
     let listen = json!({ "notifications": { "resourceSubscriptions": ["shelf://a"] } });
     modern.send("subscriptions/listen", listen).await;
-    let accepted = modern.said("notifications/subscriptions/acknowledged").await;
+    let accepted = modern.receive_method("notifications/subscriptions/acknowledged").await;
     let accepted = &accepted["params"]["notifications"]["resourceSubscriptions"];
     assert_eq!(*accepted, json!(["shelf://a"]));
     modern.request("tools/list", json!({})).await;
@@ -326,7 +326,7 @@ async fn peers_hear_of_the_resources_that_they_watch() {
         changed.send(uri.to_owned()).unwrap();
     }
     for peer in [&mut legacy, &mut modern] {
-        let told = peer.said("notifications/resources/updated").await;
+        let told = peer.receive_method("notifications/resources/updated").await;
         assert_eq!(told["params"]["uri"], "shelf://a");
     }
 }
@@ -349,7 +349,7 @@ async fn a_last_line_needs_no_end() {
 #[tokio::test]
 async fn older_peers_are_sent_no_block_that_they_do_not_know() {
     let tool = |_: Value, _: Context| async {
-        let link = Attachment::uri("text/html", "https://example.com/").named("home");
+        let link = Attachment::uri("text/html", "https://example.com/").with_name("home");
         Output::default().attach(Attachment::bytes("audio/wav", vec![1])).attach(link)
     };
     let tool = DynamicTool::new(definition("ring", RiskClass::Read), tool);
@@ -360,8 +360,8 @@ async fn older_peers_are_sent_no_block_that_they_do_not_know() {
         ("2025-03-26", ["audio", "text"]),
         ("2025-06-18", ["audio", "resource_link"]),
     ] {
-        for server in [server.clone(), server.clone().answering_directly(false)] {
-            let mut peer = Peer::of(version, &server, json!({})).await;
+        for server in [server.clone(), server.clone().with_fast_path(false)] {
+            let mut peer = Peer::legacy_version(version, &server, json!({})).await;
             let content = peer.call("ring", json!({})).await["content"].take();
             assert_eq!([&content[0]["type"], &content[1]["type"]], expected, "{version}");
             let served = Served::start(&server).await;

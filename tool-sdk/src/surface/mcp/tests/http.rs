@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::error::ErrorKind;
 use crate::event::EventKind;
-use crate::surface::mcp::{Http, Principal, Token};
+use crate::surface::mcp::{HttpOptions, Principal, Token};
 
 pub(super) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
@@ -37,9 +37,12 @@ impl Served {
         let address = listener.local_addr().unwrap().to_string();
         let token = Token::random().unwrap();
         let anybody = token.reveal().to_owned();
-        let http = Http::new(token)
-            .principal(ADA.parse().unwrap(), Principal::new("ada").with_permission("notes:write"))
-            .principal(BOB.parse().unwrap(), Principal::new("bob"))
+        let http = HttpOptions::new(token)
+            .with_principal(
+                ADA.parse().unwrap(),
+                Principal::new("ada").with_permission("notes:write"),
+            )
+            .with_principal(BOB.parse().unwrap(), Principal::new("bob"))
             .allow_origin(SITE);
         Self { address, anybody, serving: tokio::spawn(server.serve_http(listener, http)) }
     }

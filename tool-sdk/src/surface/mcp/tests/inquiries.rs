@@ -8,7 +8,9 @@ use tokio::time::timeout;
 use super::http::{ADA, Served, next};
 use super::*;
 use crate::context::{Inquiry, Message};
-use crate::surface::mcp::{Prompt, Prompts, Resource, Resources, Work};
+use crate::surface::mcp::{
+    PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition, ResourceProvider,
+};
 
 fn name() -> Inquiry {
     let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
@@ -47,9 +49,9 @@ fn rome() -> Value {
 
 struct Greetings;
 
-impl Prompts for Greetings {
-    fn list(&self) -> Vec<Prompt> {
-        vec![Prompt::new("greet", "Say hello.").required("how", "How.")]
+impl PromptProvider for Greetings {
+    fn list(&self) -> Vec<PromptDefinition> {
+        vec![PromptDefinition::new("greet", "Say hello.").with_required_argument("how", "How.")]
     }
 
     fn get<'a>(
@@ -57,7 +59,7 @@ impl Prompts for Greetings {
         _: &'a str,
         arguments: &'a Map<String, Value>,
         session: &'a Session,
-    ) -> Work<'a, Vec<Message>> {
+    ) -> ProviderFuture<'a, Vec<Message>> {
         Box::pin(async move {
             let answers = session.inquire([("name", name())]).await?;
             let name = &answers[0]["content"]["name"];
@@ -65,19 +67,19 @@ impl Prompts for Greetings {
         })
     }
 
-    fn complete(&self, _: &str, _: &str, begun: &str) -> Vec<String> {
+    fn complete_argument(&self, _: &str, _: &str, begun: &str) -> Vec<String> {
         vec![format!("{begun}ly")]
     }
 }
 
 struct Motto;
 
-impl Resources for Motto {
-    fn list(&self) -> Vec<Resource> {
-        vec![Resource::new("shelf://motto", "motto").mime("text/plain")]
+impl ResourceProvider for Motto {
+    fn list(&self) -> Vec<ResourceDefinition> {
+        vec![ResourceDefinition::new("shelf://motto", "motto").with_mime_type("text/plain")]
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> Work<'a, Option<Attachment>> {
+    fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
         let motto = (uri == "shelf://motto")
             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
         Box::pin(async { Ok(motto) })
@@ -87,7 +89,7 @@ impl Resources for Motto {
 // What a tool asks comes where its answer will come, too.
 #[tokio::test]
 async fn over_http_a_tool_asks_on_the_stream_of_its_call() {
-    for server in [curious(), curious().answering_directly(false)] {
+    for server in [curious(), curious().with_fast_path(false)] {
         let served = Served::start(&server).await;
         let id = served.open_with(ADA, able()).await;
         let params = json!({ "name": "greet", "arguments": {} });
@@ -111,15 +113,15 @@ async fn over_http_a_tool_asks_on_the_stream_of_its_call() {
 
 #[tokio::test]
 async fn a_legacy_peer_is_asked_while_the_call_runs() {
-    for server in [curious(), curious().answering_directly(false)] {
+    for server in [curious(), curious().with_fast_path(false)] {
         let mut peer = Peer::legacy(&server, able()).await;
         let call = peer.send("tools/call", json!({ "name": "greet", "arguments": {} })).await;
-        let form = peer.said("elicitation/create").await;
+        let form = peer.receive_method("elicitation/create").await;
         assert_eq!(form["params"]["message"], "your name?");
         peer.reply(&form, ada()).await;
-        let sample = peer.said("sampling/createMessage").await;
+        let sample = peer.receive_method("sampling/createMessage").await;
         peer.reply(&sample, rome()).await;
-        let answer = peer.answer(call).await;
+        let answer = peer.receive_response(call).await;
         assert_eq!(text(&answer["result"]), r#""ada" of "Rome""#);
     }
 }
@@ -163,13 +165,13 @@ async fn a_form_is_filled_in_on_nobodys_time() {
     let mut peer = Peer::legacy(&server, able()).await;
     for params in [json!({ "name": "greet" }), json!({ "name": "greet", "_meta": {} })] {
         let call = peer.send("tools/call", params.clone()).await;
-        let form = peer.said("elicitation/create").await;
+        let form = peer.receive_method("elicitation/create").await;
         minutes(2).await;
         peer.reply(&form, ada()).await;
-        assert_eq!(text(&peer.answer(call).await["result"]), r#""ada" false"#);
+        assert_eq!(text(&peer.receive_response(call).await["result"]), r#""ada" false"#);
         let call = peer.send("tools/call", params).await;
-        peer.said("elicitation/create").await;
-        let failed = peer.answer(call).await;
+        peer.receive_method("elicitation/create").await;
+        let failed = peer.receive_response(call).await;
         assert!(text(&failed["result"]).contains("answered in time"), "{failed}");
     }
 
@@ -225,9 +227,9 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
     assert_eq!(lacking["error"]["code"], -32602);
     let params = json!({ "name": "greet", "arguments": { "how": "warmly" } });
     let get = peer.send("prompts/get", params.clone()).await;
-    let form = peer.said("elicitation/create").await;
+    let form = peer.receive_method("elicitation/create").await;
     peer.reply(&form, ada()).await;
-    let got = peer.answer(get).await;
+    let got = peer.receive_response(get).await;
     let said = &got["result"]["messages"][0]["content"]["text"];
     assert_eq!(said, r#"Greet "ada" "warmly"."#);
 
@@ -259,7 +261,7 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
 // Who hears no greeting is told by each result who it is of.
 #[tokio::test]
 async fn a_modern_result_says_of_which_server_it_is() {
-    let server = curious().named("toys", "7");
+    let server = curious().with_name("toys", "7");
     let begun = json!({
         "ref": { "type": "ref/prompt", "name": "greet" },
         "argument": { "name": "how", "value": "warm" },

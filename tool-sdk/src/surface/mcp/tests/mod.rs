@@ -1,21 +1,21 @@
 //! The server as its peers see it, over a pipe in memory.
 
-mod asking;
+mod approvals;
 mod batches;
 mod calls;
-mod crowd;
-mod direct;
-mod given_up;
+mod cancellation;
+mod fast_path;
 mod http;
+mod http_fast_path;
 mod inquiries;
-mod lost;
-mod messages;
-mod odd;
-mod pages;
+mod notifications;
 mod peer;
-mod single;
+mod protocol_edge_cases;
+mod request_limits;
 #[cfg(unix)]
 mod socket;
+mod stream_resumption;
+mod ui_pages;
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn pipeline() -> Pipeline {
 }
 
 fn server() -> Server {
-    Server::new(pipeline(), Session::default()).named("toys", "7")
+    Server::new(pipeline(), Session::default()).with_name("toys", "7")
 }
 
 fn text(result: &Value) -> &str {

@@ -31,26 +31,34 @@ impl Peer {
     }
 
     /// A peer that has said nothing yet.
-    pub(super) fn stranger(server: &Server) -> Self {
+    pub(super) fn uninitialized(server: &Server) -> Self {
         Self::start(server, None)
     }
 
     /// A peer that begins with the handshake.
     pub(super) async fn legacy(server: &Server, capabilities: Value) -> Self {
-        Self::named("by-hand", server, capabilities).await
+        Self::legacy_named("by-hand", server, capabilities).await
     }
 
     /// The same under another name.
-    pub(super) async fn named(name: &str, server: &Server, capabilities: Value) -> Self {
-        Self::greeting(("2025-11-25", name), server, capabilities).await
+    pub(super) async fn legacy_named(name: &str, server: &Server, capabilities: Value) -> Self {
+        Self::initialize(("2025-11-25", name), server, capabilities).await
     }
 
     /// The same of another version.
-    pub(super) async fn of(version: &str, server: &Server, capabilities: Value) -> Self {
-        Self::greeting((version, "by-hand"), server, capabilities).await
+    pub(super) async fn legacy_version(
+        version: &str,
+        server: &Server,
+        capabilities: Value,
+    ) -> Self {
+        Self::initialize((version, "by-hand"), server, capabilities).await
     }
 
-    async fn greeting((version, name): (&str, &str), server: &Server, capabilities: Value) -> Self {
+    async fn initialize(
+        (version, name): (&str, &str),
+        server: &Server,
+        capabilities: Value,
+    ) -> Self {
         let mut peer = Self::start(server, None);
         let hello = json!({
             "protocolVersion": version,
@@ -77,14 +85,14 @@ impl Peer {
         Self::start(server, Some(meta))
     }
 
-    pub(super) async fn line(&mut self, line: &str) {
+    pub(super) async fn send_line(&mut self, line: &str) {
         self.write.write_all(line.as_bytes()).await.unwrap();
         self.write.write_all(b"\n").await.unwrap();
     }
 
     pub(super) async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.line(&message.to_string()).await;
+        self.send_line(&message.to_string()).await;
     }
 
     /// Sends a request and does not wait; gives its id.
@@ -95,13 +103,13 @@ impl Peer {
             params["_meta"][key] = value.clone();
         }
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.line(&message.to_string()).await;
+        self.send_line(&message.to_string()).await;
         id
     }
 
     pub(super) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
-        self.answer(id).await
+        self.receive_response(id).await
     }
 
     /// The result of a call that is a result.
@@ -112,37 +120,37 @@ impl Peer {
         answer["result"].take()
     }
 
-    pub(super) async fn answer(&mut self, id: u64) -> Value {
-        self.hear(|message| message["id"] == id && message["method"].is_null()).await
+    pub(super) async fn receive_response(&mut self, id: u64) -> Value {
+        self.receive_matching(|message| message["id"] == id && message["method"].is_null()).await
     }
 
     /// The answer to a request that was written by hand.
-    pub(super) async fn said_to(&mut self, id: &str) -> Value {
-        self.hear(|message| message["id"] == id && message["method"].is_null()).await
+    pub(super) async fn receive_response_to(&mut self, id: &str) -> Value {
+        self.receive_matching(|message| message["id"] == id && message["method"].is_null()).await
     }
 
     /// The next error.
-    pub(super) async fn refusal(&mut self) -> Value {
-        self.hear(|message| !message["error"].is_null()).await
+    pub(super) async fn receive_error(&mut self) -> Value {
+        self.receive_matching(|message| !message["error"].is_null()).await
     }
 
     /// The next answers that come together.
-    pub(super) async fn answers(&mut self) -> Vec<Value> {
-        match self.hear(Value::is_array).await {
+    pub(super) async fn receive_batch(&mut self) -> Vec<Value> {
+        match self.receive_matching(Value::is_array).await {
             Value::Array(answers) => answers,
             other => unreachable!("{other}"),
         }
     }
 
     /// The next request or notification that the server sends under this name.
-    pub(super) async fn said(&mut self, method: &str) -> Value {
-        self.hear(|message| message["method"] == method).await
+    pub(super) async fn receive_method(&mut self, method: &str) -> Value {
+        self.receive_matching(|message| message["method"] == method).await
     }
 
     /// Answers a request of the server.
     pub(super) async fn reply(&mut self, request: &Value, result: Value) {
         let message = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-        self.line(&message.to_string()).await;
+        self.send_line(&message.to_string()).await;
     }
 
     /// How often the server has sent this until now.
@@ -150,7 +158,7 @@ impl Peer {
         self.heard.iter().filter(|message| message["method"] == method).count()
     }
 
-    async fn hear(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    async fn receive_matching(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.heard.iter().position(&wanted) {
             return self.heard.remove(at);
         }

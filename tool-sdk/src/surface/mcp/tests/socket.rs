@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use super::*;
-use crate::surface::mcp::{Http, Socket};
+use crate::surface::mcp::{HttpOptions, UnixSocket};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -34,9 +34,9 @@ async fn ask(path: &std::path::Path, head: &str) -> (u16, String) {
 #[tokio::test]
 async fn who_comes_in_at_a_socket_needs_the_token() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = Socket::bind(folder.path().join("run/mcp")).await.unwrap();
+    let socket = UnixSocket::bind(folder.path().join("run/mcp")).await.unwrap();
     let path = socket.path().to_owned();
-    let http = Http::new(TOKEN.parse().unwrap()).allow_host("tools.example.com");
+    let http = HttpOptions::new(TOKEN.parse().unwrap()).allow_host("tools.example.com");
     let server = Server::new(pipeline(), Session::new("test"));
     let serving = tokio::spawn(server.serve_http(socket, http));
 

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::Fitter;
+use super::SchemaRewriter;
 use crate::schema::walk;
 
-impl Fitter<'_> {
-    pub(super) fn reference(
+impl SchemaRewriter<'_> {
+    pub(super) fn rewrite_reference(
         &mut self,
         reference: String,
         mut beside: Map<String, Value>,
@@ -20,7 +20,7 @@ impl Fitter<'_> {
         }
         if self.subset.references {
             if beside.is_empty() {
-                let reference = self.want(reference);
+                let reference = self.keep_reference(reference);
                 return Map::from_iter([("$ref".to_owned(), reference.into())]);
             }
             // A reference stands alone, so it becomes the only branch of a union.
@@ -32,24 +32,24 @@ impl Fitter<'_> {
             {
                 branches.push(only);
             }
-            return self.schema(&beside, path);
+            return self.rewrite(&beside, path);
         }
-        let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
+        let target = walk::resolve_ref(self.root, &reference).map(Cow::into_owned);
         let again = self.open.contains(&reference) || self.budget == 0;
         let Some(mut target) = target.filter(|_| !again) else {
-            return self.cut(&reference, beside, path);
+            return self.cut_recursion(&reference, beside, path);
         };
         for (keyword, value) in beside {
             target.insert(keyword, value);
         }
         self.open.push(reference);
-        let fitted = self.schema(&target, path);
+        let fitted = self.rewrite(&target, path);
         self.open.pop();
         fitted
     }
 
     /// Ends a schema that leads back to itself.
-    fn cut(
+    fn cut_recursion(
         &mut self,
         reference: &str,
         mut beside: Map<String, Value>,
@@ -58,9 +58,9 @@ impl Fitter<'_> {
         let problem = format!("the schema leads back to itself through {reference:?}");
         // The first place is enough: the fix is the same for all.
         if !self.losses.iter().any(|loss| loss.problem == problem) {
-            self.lose(path, problem, "take a flat list whose items name their parent");
+            self.add_loss(path, problem, "take a flat list whose items name their parent");
         }
-        let target = walk::resolve(self.root, reference);
+        let target = walk::resolve_ref(self.root, reference);
         let ty = target.as_deref().and_then(|target| target.get("type")?.as_str());
         beside.insert("type".to_owned(), ty.unwrap_or("object").into());
         let name = reference.rsplit('/').next().unwrap_or_default();
@@ -68,11 +68,11 @@ impl Fitter<'_> {
             Some("object") | None => format!("The same fields as in the `{name}` around it."),
             Some(_) => format!("The same as the `{name}` around it."),
         };
-        self.keywords(beside, path, vec![note])
+        self.rewrite_keywords(beside, path, vec![note])
     }
 
     /// The reference to a definition that is kept.
-    fn want(&mut self, reference: String) -> String {
+    fn keep_reference(&mut self, reference: String) -> String {
         if reference == "#" {
             return reference;
         }
@@ -86,7 +86,7 @@ impl Fitter<'_> {
     }
 
     /// The definitions that are referred to, and those that they refer to.
-    pub(super) fn definitions(&mut self) -> Map<String, Value> {
+    pub(super) fn rewrite_definitions(&mut self) -> Map<String, Value> {
         let mut done = Map::new();
         loop {
             let wanted = self.wanted.clone();
@@ -95,9 +95,9 @@ impl Fitter<'_> {
             else {
                 break;
             };
-            let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
+            let target = walk::resolve_ref(self.root, &reference).map(Cow::into_owned);
             let path = reference.trim_start_matches('#').to_owned();
-            let fitted = self.schema(&target.unwrap_or_default(), &path);
+            let fitted = self.rewrite(&target.unwrap_or_default(), &path);
             done.insert(name, Value::Object(fitted));
         }
         done.sort_keys();

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Fitter;
+use super::SchemaRewriter;
 use super::types::change_type;
 use crate::schema::walk::is_type;
-use crate::schema::{order, type_words};
+use crate::schema::{describe_type, sort_keywords};
 
-impl Fitter<'_> {
+impl SchemaRewriter<'_> {
     /// What strict mode cannot say as a type is sent as JSON text, or as a plain value.
-    pub(super) fn as_text(
+    pub(super) fn replace_untyped(
         &mut self,
         schema: &mut Map<String, Value>,
         path: &str,
@@ -22,13 +22,13 @@ impl Fitter<'_> {
         let closed = schema.get("additionalProperties") == Some(&json!(false));
         if is_type(schema, "object") && !named && !closed && !path.is_empty() {
             let values = schema.get("additionalProperties").filter(|values| values.is_object());
-            let values = values.map(|values| format!(" Each value: {}.", type_words(values)));
+            let values = values.map(|values| format!(" Each value: {}.", describe_type(values)));
             notes.push(format!("A JSON object, sent as text.{}", values.unwrap_or_default()));
             for keyword in ["properties", "required", "additionalProperties"] {
                 schema.shift_remove(keyword);
             }
             change_type(schema, "object", "string");
-            self.lose(
+            self.add_loss(
                 path,
                 "an object with free names cannot be said; it is sent as JSON text",
                 "take a list of structs with a name and a value",
@@ -37,7 +37,7 @@ impl Fitter<'_> {
         let says = ["type", "anyOf", "oneOf", "enum", "const"];
         if !says.iter().any(|keyword| schema.contains_key(*keyword)) {
             schema.insert("type".to_owned(), json!(["string", "number", "boolean"]));
-            self.lose(
+            self.add_loss(
                 path,
                 "a value of any type cannot be said; only text, numbers and booleans can be sent",
                 "take a type that says what is expected",
@@ -47,7 +47,7 @@ impl Fitter<'_> {
 }
 
 /// A closed object that requires all of its properties.
-pub(super) fn close(schema: &mut Map<String, Value>) {
+pub(super) fn close_object(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     let names: Vec<Value> = properties
         .as_object()
@@ -60,7 +60,7 @@ pub(super) fn close(schema: &mut Map<String, Value>) {
 }
 
 /// An optional property where every property is required: `null` stands for its absence.
-pub(super) fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn make_nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
     if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".to_owned(), json!([value]));
     }
@@ -95,6 +95,6 @@ pub(super) fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
             }
         }
     }
-    order(&mut schema);
+    sort_keywords(&mut schema);
     schema
 }

@@ -41,7 +41,7 @@ pub(super) fn split_types(schema: &mut Map<String, Value>) {
         return;
     }
     let description = schema.shift_remove("description");
-    let branches: Vec<Value> = types.iter().filter_map(|ty| branch(schema, ty)).collect();
+    let branches: Vec<Value> = types.iter().filter_map(|ty| type_branch(schema, ty)).collect();
     schema.clear();
     if let Some(description) = description {
         schema.insert("description".to_owned(), description);
@@ -50,7 +50,7 @@ pub(super) fn split_types(schema: &mut Map<String, Value>) {
 }
 
 /// What `schema` says of values of type `ty`; nothing when its `enum` has none.
-fn branch(schema: &Map<String, Value>, ty: &str) -> Option<Value> {
+fn type_branch(schema: &Map<String, Value>, ty: &str) -> Option<Value> {
     let about = |keyword: &str| match keyword {
         "minLength" | "maxLength" | "pattern" | "format" => ty == "string",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::PinnedTools;
-use crate::store::version::Version;
-use crate::store::{self, PATIENCE, StoreError, place};
+use crate::store::version::FileVersion;
+use crate::store::{self, LOCK_TIMEOUT, PrivateFileError, place};
 
 const FILE_NAME: &str = "pins.json";
 const LOCK_NAME: &str = "pins.lock";
@@ -28,32 +28,32 @@ struct PinFileContent {
 #[derive(Default)]
 pub(super) struct LoadedPins {
     pub(super) pinned: PinnedTools,
-    pub(super) version: Option<Version>,
+    pub(super) version: Option<FileVersion>,
 }
 
 /// The folder of the file.
 #[derive(Debug)]
-pub(super) struct PinFile(place::Place);
+pub(super) struct PinFile(place::PrivateFolder);
 
 impl PinFile {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self(place::Place::new(folder))
+        Self(place::PrivateFolder::new(folder))
     }
 
     pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
-        self.0.not_inside(roots);
+        self.0.add_writable_roots(roots);
     }
 
     /// Reads the file, unless it is the version that was read last.
     pub(super) fn read_if_changed(
         &self,
-        last: Option<&Version>,
-    ) -> Result<Option<LoadedPins>, StoreError> {
-        let Some(folder) = self.0.folder()? else {
+        last: Option<&FileVersion>,
+    ) -> Result<Option<LoadedPins>, PrivateFileError> {
+        let Some(folder) = self.0.find_folder()? else {
             return Ok(last.map(|_| LoadedPins::default()));
         };
         let path = folder.join(FILE_NAME);
-        match Version::is_still(last, &path)? {
+        match FileVersion::is_current(last, &path)? {
             true => Ok(None),
             false => read_pins(&path).map(Some),
         }
@@ -63,9 +63,9 @@ impl PinFile {
     pub(super) fn update_locked(
         &self,
         change: impl FnOnce(&mut PinnedTools),
-    ) -> Result<LoadedPins, StoreError> {
-        let folder = self.0.create()?;
-        let _lock = store::lock(&folder.join(LOCK_NAME), PATIENCE)?;
+    ) -> Result<LoadedPins, PrivateFileError> {
+        let folder = self.0.create_folder()?;
+        let _lock = store::acquire_lock(&folder.join(LOCK_NAME), LOCK_TIMEOUT)?;
         let path = folder.join(FILE_NAME);
         let before = read_or_set_aside(&path)?;
         let mut seen = before.pinned.clone();
@@ -76,16 +76,16 @@ impl PinFile {
         write_pins(&path, &seen)?;
         // The lock is held, so no other process has written since.
         let file = place::open_private(&path)?;
-        let version = file.map(|file| Version::of(file, &path)).transpose()?;
+        let version = file.map(|file| FileVersion::from_file(file, &path)).transpose()?;
         Ok(LoadedPins { pinned: seen, version })
     }
 }
 
 /// Reads the file for an update. A file that cannot be parsed is set aside, not overwritten: a
 /// later version of the program may be able to read it.
-fn read_or_set_aside(path: &Path) -> Result<LoadedPins, StoreError> {
+fn read_or_set_aside(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     read_pins(path).or_else(|error| match error {
-        StoreError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+        PrivateFileError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             let aside = store::set_aside(path)?;
             tracing::warn!(%error, aside = %aside.display(), "the file of pinned tool definitions cannot be parsed and was set aside");
             Ok(LoadedPins::default())
@@ -94,14 +94,18 @@ fn read_or_set_aside(path: &Path) -> Result<LoadedPins, StoreError> {
     })
 }
 
-fn read_pins(path: &Path) -> Result<LoadedPins, StoreError> {
+fn read_pins(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     let not_understood = |why: String| {
-        StoreError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
+        PrivateFileError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
     };
     let Some(file) = place::open_private(path)? else { return Ok(LoadedPins::default()) };
-    let version = Version::of(file, path)?;
+    let version = FileVersion::from_file(file, path)?;
     let mut bytes = Vec::new();
-    version.file().take(MAX_BYTES).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
+    version
+        .file()
+        .take(MAX_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(PrivateFileError::io("read", path))?;
     let written: PinFileContent =
         serde_json::from_slice(&bytes).map_err(|error| not_understood(error.to_string()))?;
     match written.version {
@@ -110,10 +114,11 @@ fn read_pins(path: &Path) -> Result<LoadedPins, StoreError> {
     }
 }
 
-fn write_pins(path: &Path, seen: &PinnedTools) -> Result<(), StoreError> {
-    store::sweep(path);
+fn write_pins(path: &Path, seen: &PinnedTools) -> Result<(), PrivateFileError> {
+    store::remove_unfinished(path);
     let written = PinFileContent { version: FORMAT_VERSION, pinned: seen.clone() };
     let bytes = serde_json::to_vec(&written)
-        .map_err(|error| StoreError::io("write", path)(error.into()))?;
-    store::replace(path, |file| file.write_all(&bytes)).map_err(StoreError::io("write", path))
+        .map_err(|error| PrivateFileError::io("write", path)(error.into()))?;
+    store::replace_file(path, |file| file.write_all(&bytes))
+        .map_err(PrivateFileError::io("write", path))
 }

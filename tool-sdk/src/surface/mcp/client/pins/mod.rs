@@ -29,8 +29,8 @@ use self::file::{LoadedPins, PinFile};
 #[cfg(feature = "cli")]
 use super::naming::is_model_name_of;
 use super::remote::RemoteTool;
-use crate::store::StoreError;
-use crate::store::version::Version;
+use crate::store::PrivateFileError;
+use crate::store::version::FileVersion;
 
 /// The most that is shown of a difference, and of a line of it, in bytes. Models see less of a
 /// description.
@@ -70,7 +70,7 @@ struct PinStore {
 #[derive(Debug, Default)]
 struct PinCache {
     pinned: PinnedTools,
-    version: Option<Version>,
+    version: Option<FileVersion>,
     /// The last error of the file; logged once until it changes.
     last_error: Option<String>,
 }
@@ -341,7 +341,7 @@ impl ToolPins {
         asked: Option<Option<&str>>,
         id: ToolId<'_>,
         now: &DefinitionSnapshot,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), PrivateFileError> {
         let (is_seen, has_turned) = self.read_current(|seen| {
             let is_seen =
                 asked.is_none_or(|user| seen.pinned_for(user, id) == Some(&now.description));
@@ -360,7 +360,7 @@ impl ToolPins {
         user: Option<&str>,
         (server, tool): ToolId<'_>,
         now: &DefinitionSnapshot,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), PrivateFileError> {
         self.update(|seen| {
             seen.record_change((server, tool), now);
             let servers = match user {
@@ -378,7 +378,7 @@ impl ToolPins {
     /// # Errors
     ///
     /// Fails when the pins cannot be stored.
-    pub fn forget_server(&self, server: &str) -> Result<(), StoreError> {
+    pub fn forget_server(&self, server: &str) -> Result<(), PrivateFileError> {
         self.update(|seen| {
             let users = seen.users.values_mut();
             let gone = std::iter::once(&mut seen.servers).chain(users);
@@ -391,7 +391,7 @@ impl ToolPins {
         })
     }
 
-    fn update(&self, change: impl FnOnce(&mut PinnedTools)) -> Result<(), StoreError> {
+    fn update(&self, change: impl FnOnce(&mut PinnedTools)) -> Result<(), PrivateFileError> {
         let mut known = self.lock_cache();
         match &self.0.file {
             // Start from the file, to keep the pins of other processes.

@@ -64,11 +64,11 @@ struct SchemaExpansion<'s> {
 impl<'s> SchemaExpansion<'s> {
     /// Visits every subschema.
     fn expand_nested(&mut self, schema: &'s Map<String, Value>) -> Option<()> {
-        if walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
+        if walk::has_any_keyword(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
             self.expand_one(schema)?;
         }
         let mut gone = Some(());
-        walk::each(schema, &mut |_, _, inner| {
+        walk::for_each_subschema(schema, &mut |_, _, inner| {
             if let (Some(()), Value::Object(inner)) = (gone, inner) {
                 gone = self.expand_nested(inner);
             }
@@ -80,14 +80,14 @@ impl<'s> SchemaExpansion<'s> {
         self.remaining = self.remaining.checked_sub(1)?;
         if let Some(Value::String(reference)) = schema.get("$ref")
             && !self.active_refs.contains(&reference.as_str())
-            && let Some(Cow::Borrowed(target)) = walk::resolve(self.root, reference)
+            && let Some(Cow::Borrowed(target)) = walk::resolve_ref(self.root, reference)
         {
             self.active_refs.push(reference);
             self.expand_one(target)?;
             self.active_refs.pop();
         }
         let mut gone = Some(());
-        walk::each(schema, &mut |keyword, _, inner| {
+        walk::for_each_subschema(schema, &mut |keyword, _, inner| {
             if let (Some(()), true, Value::Object(inner)) =
                 (gone, IN_PLACE_APPLICATORS.contains(&keyword), inner)
             {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::pattern_cost::PatternCost;
-use crate::schema::{is_standard, walk};
+use crate::schema::{is_meta_schema_ref, walk};
 
 /// How many names, or how many bytes, are compared at the cost of one evaluation.
 const NAMES_PER_UNIT: f64 = 8.0;
@@ -18,10 +18,10 @@ const META_SCHEMA_COST: f64 = 200.0;
 /// Marks each reference to a meta-schema.
 pub(crate) fn mark_meta_schema_refs(schema: &Value) -> Value {
     fn mark(schema: &mut Map<String, Value>) {
-        if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
+        if schema.get("$ref").and_then(Value::as_str).is_some_and(is_meta_schema_ref) {
             schema.insert(META_SCHEMA_KEY.to_owned(), true.into());
         }
-        walk::each_mut(schema, &mut |_, inner| {
+        walk::for_each_subschema_mut(schema, &mut |_, inner| {
             if let Value::Object(inner) = inner {
                 mark(inner);
             }

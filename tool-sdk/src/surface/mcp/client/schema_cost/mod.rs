@@ -106,8 +106,9 @@ impl<'s> CostCounter<'s> {
         if let Some(known) = self.memo.get(&key) {
             return *known;
         }
-        let leads_on =
-            value.is_object() || value.is_array() || walk::has(schema, IN_PLACE_APPLICATORS);
+        let leads_on = value.is_object()
+            || value.is_array()
+            || walk::has_any_keyword(schema, IN_PLACE_APPLICATORS);
         if leads_on {
             // A cycle on the same value: infinite cost.
             self.memo.insert(key, f64::INFINITY);
@@ -168,7 +169,7 @@ impl<'s> CostCounter<'s> {
             };
         }
         // The validator finds the evaluated parts by validating again.
-        match walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
+        match walk::has_any_keyword(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
             true => 2.0 * meetings,
             false => meetings,
         }
@@ -228,11 +229,15 @@ impl<'s> CostCounter<'s> {
         let Some(pointer) = reference.strip_prefix('#') else { return f64::INFINITY };
         let found = match pointer {
             "" => Some(root),
-            _ => walk::at(root, pointer).and_then(Value::as_object),
+            _ => walk::resolve_pointer(root, pointer).and_then(Value::as_object),
         };
         match (found, pointer) {
             (Some(schema), _) => self.schema_cost(schema, value),
-            (None, pointer) if walk::at(root, pointer).is_some_and(Value::is_boolean) => 1.0,
+            (None, pointer)
+                if walk::resolve_pointer(root, pointer).is_some_and(Value::is_boolean) =>
+            {
+                1.0
+            }
             (None, _) => f64::INFINITY,
         }
     }
@@ -256,7 +261,7 @@ fn collect_anchors<'s>(schema: &'s Map<String, Value>, found: &mut AnchorTargets
     if schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
         found.entry(RECURSIVE_ANCHOR).or_default().push(schema);
     }
-    walk::each(schema, &mut |_, _, inner| {
+    walk::for_each_subschema(schema, &mut |_, _, inner| {
         if let Value::Object(inner) = inner {
             collect_anchors(inner, found);
         }

@@ -387,7 +387,7 @@ async fn list_changed_notification_refreshes_the_tools() {
         _ => echo(message),
     });
     setting.connect().await;
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     changed.store(true, Ordering::Relaxed);
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));

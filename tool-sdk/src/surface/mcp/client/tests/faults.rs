@@ -407,7 +407,7 @@ async fn hanging_listing_times_out() {
         }
     });
     setting.connect().await;
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
     setting.server.say(changed.clone());
@@ -505,7 +505,7 @@ async fn tool_change_does_not_affect_a_running_call() {
     let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
     let setting = TestHost::with_server(Pipeline::new(Registry::default()).rules(rules), script);
     setting.connect().await;
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     let (outcome, ()) = tokio::join!(setting.call("echo", "{}"), async {
         changes.changed().await.unwrap();

@@ -80,7 +80,7 @@ struct Slow {
 impl Approver for Slow {
     fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         let change = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-        let mut changes = self.toolset.get().unwrap().toolset().changes();
+        let mut changes = self.toolset.get().unwrap().toolset().subscribe_changes();
         changes.mark_unchanged();
         self.script.say(change);
         Box::pin(async move {

@@ -52,7 +52,7 @@ fn telling(begin: impl Fn(usize, &Value) -> Vec<ServerAct> + Send + Sync + 'stat
 
 /// Waits until the tools changed.
 async fn until_b(setting: &TestHost) {
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     while setting.tools() != ["mcp__s__b"] {
         changes.changed().await.unwrap();
     }
@@ -84,7 +84,7 @@ async fn ended_subscription_is_renewed() {
         let met = until_b(&setting);
         let met = tokio::time::timeout(Duration::from_secs(60), met).await;
         assert!(met.is_ok(), "{at}: {:?}", setting.server.heard("subscriptions/listen"));
-        let mut changes = setting.pipeline.toolset().changes();
+        let mut changes = setting.pipeline.toolset().subscribe_changes();
         changes.mark_unchanged();
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(setting.server.heard("subscriptions/listen").len(), 4, "{at}");

@@ -50,7 +50,7 @@ async fn first_use_and_every_change_are_shown() {
     assert_eq!(approver.asked().len(), 1, "it was seen");
 
     version.store(2, Ordering::Relaxed);
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
@@ -77,7 +77,7 @@ async fn grant_is_void_after_a_change() {
     assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
 
     version.store(2, Ordering::Relaxed);
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
@@ -119,7 +119,7 @@ async fn change_of_any_part_voids_grants() {
     assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
 
     hint.store(1, Ordering::Relaxed);
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
@@ -183,7 +183,7 @@ async fn each_change_back_and_forth_asks_again() {
     setting.connect().await;
     setting.servers.trust_tools("s").unwrap();
     let ada = Session::new("t").with_user("ada");
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     // The version, and how many times ada was asked after two or three calls.
     for (now, asked) in [(1, 1), (2, 3), (1, 5), (2, 6), (1, 7)] {
         if version.swap(now, Ordering::Relaxed) != now {
@@ -277,7 +277,7 @@ async fn denial_survives_a_changed_model_name() {
     let setting = TestHost::with_server(pipeline, script);
     setting.connect().await;
 
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     changes.mark_unchanged();
     *names.lock().unwrap() = vec!["delete", "Delete", "keep", "Keep"];
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
@@ -423,7 +423,7 @@ async fn denied_change_voids_grants() {
         setting.call("echo", "{}").await.result.unwrap();
     }
     assert_eq!(approver.asked().len(), 1);
-    let mut changes = setting.pipeline.toolset().changes();
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
     for (now, asked) in [(2, 1), (1, 2)] {
         version.store(now, Ordering::Relaxed);
         changes.mark_unchanged();

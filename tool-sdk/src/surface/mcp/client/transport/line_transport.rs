@@ -18,8 +18,8 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead};
 
 use super::{MAX_MESSAGE_BYTES, decode_fallback};
-use crate::surface::mcp::batch::{self, List};
 use crate::surface::mcp::client::remote::RemoteError;
+use crate::surface::mcp::json_rpc_batch::{self, BatchMessages};
 
 /// The limit that a server exceeded first, if any.
 #[derive(Clone, Debug, Default)]
@@ -93,14 +93,17 @@ impl MessageDecoder {
     /// Returns the first message of a line.
     fn decode_line(&mut self, line: &[u8]) -> io::Result<Option<RxJsonRpcMessage<RoleClient>>> {
         let line = decode_fallback::strip_byte_order_mark(line);
-        if !batch::is_one(line) {
+        if !json_rpc_batch::is_batch(line) {
             return Ok(decode_fallback::decode_message(line).ok());
         }
-        let Ok(List { messages, is_longer }) = serde_json::from_slice(line) else {
+        let Ok(BatchMessages { messages, is_longer }) = serde_json::from_slice(line) else {
             return Ok(None);
         };
         if is_longer {
-            self.violation.record(format_args!("more than {} messages at once", batch::MOST));
+            self.violation.record(format_args!(
+                "more than {} messages at once",
+                json_rpc_batch::MAX_BATCH_MESSAGES
+            ));
             return Err(io::ErrorKind::InvalidData.into());
         }
         let messages =

@@ -1,0 +1,81 @@
+//! Who a result is of. Modern peers never heard a greeting, and are told with each.
+//!
+//! **Invariant:** legacy peers, who were told once, are not told again.
+
+use rmcp::model::{
+    CallToolResponse, CallToolResult, CompleteResult, GetPromptResponse, GetPromptResult,
+    Implementation, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, MetaObject, ReadResourceResult,
+};
+use serde_json::json;
+
+use super::super::listing::ProtocolEra;
+use super::Connection;
+
+/// The key under which a result says who it is of.
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A result that has room for it.
+pub(super) trait ResultMeta {
+    fn meta_mut(&mut self) -> Option<&mut Option<MetaObject>>;
+}
+
+macro_rules! impl_result_meta {
+    ($($result:ty),*) => {
+        $(impl ResultMeta for $result {
+            fn meta_mut(&mut self) -> Option<&mut Option<MetaObject>> {
+                Some(&mut self.meta)
+            }
+        })*
+    };
+}
+
+impl_result_meta!(
+    CallToolResult,
+    CompleteResult,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourceTemplatesResult,
+    ListResourcesResult,
+    ListToolsResult,
+    ReadResourceResult
+);
+
+impl ResultMeta for CallToolResponse {
+    fn meta_mut(&mut self) -> Option<&mut Option<MetaObject>> {
+        match self {
+            Self::Complete(result) => result.meta_mut(),
+            Self::InputRequired(more) => more.meta_mut(),
+            _ => None,
+        }
+    }
+}
+
+impl ResultMeta for GetPromptResponse {
+    fn meta_mut(&mut self) -> Option<&mut Option<MetaObject>> {
+        match self {
+            Self::Complete(result) => result.meta_mut(),
+            Self::InputRequired(more) => more.meta_mut(),
+            _ => None,
+        }
+    }
+}
+
+impl Connection {
+    /// What peers are told that they talk to.
+    pub(super) fn server_info(&self) -> Implementation {
+        Implementation::new(self.server.name.clone(), self.server.version.clone())
+    }
+
+    /// The result as one of this server, where the peer does not know that.
+    pub(super) fn with_server_info<T: ResultMeta>(&self, era: ProtocolEra, mut result: T) -> T {
+        if era == ProtocolEra::Modern
+            && let Some(meta) = result.meta_mut()
+        {
+            meta.get_or_insert_default()
+                .insert(SERVER_INFO_KEY.to_owned(), json!(self.server_info()));
+        }
+        result
+    }
+}

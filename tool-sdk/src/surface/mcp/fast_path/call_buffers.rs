@@ -1,0 +1,42 @@
+//! What a call is made of. It is the call's own for as long as that runs, and when the call
+//! has ended where it stood, the next one is made of the same.
+//!
+//! **Invariant:** no call is cancelled by what cancels another.
+
+use super::fast_request::ToolCall;
+use crate::call::{Call, Cancel};
+
+/// How much room is kept for the arguments of later calls.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
+
+/// The words of one call, and what cancels it.
+pub(super) struct CallBuffers {
+    name: String,
+    arguments: String,
+    pub(super) cancel: Cancel,
+}
+
+impl CallBuffers {
+    /// The order for a call as it was read.
+    pub(super) fn from_call(call: &ToolCall<'_>) -> Self {
+        let (name, arguments) = (&*call.name, call.arguments.unwrap_or("{}"));
+        Self { name: name.to_owned(), arguments: arguments.to_owned(), cancel: Cancel::default() }
+    }
+
+    /// The same, made of the order for a call that has ended.
+    pub(super) fn reuse(self, call: &ToolCall<'_>) -> Self {
+        let Self { mut name, mut arguments, cancel } = self;
+        name.clear();
+        name.push_str(&call.name);
+        arguments.clear();
+        arguments.shrink_to(MAX_KEPT_BYTES);
+        arguments.push_str(call.arguments.unwrap_or("{}"));
+        Self { name, arguments, cancel: cancel.anew() }
+    }
+
+    pub(super) fn to_call(&self) -> Call<'_> {
+        let mut call = Call::new(&*self.name, &*self.arguments);
+        call.cancel = Some(self.cancel.clone());
+        call
+    }
+}

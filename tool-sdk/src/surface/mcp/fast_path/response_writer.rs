@@ -1,0 +1,109 @@
+//! Answers as the peer reads them, written without a tree of values in between.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::listing::ProtocolEra;
+use super::super::result::{ContentSupport, has_block_metadata, to_call_result};
+use super::super::ui::UiSupport;
+use crate::call::Outcome;
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::surface::provider;
+use crate::tool::Definition;
+
+/// An answer with a result that is JSON already.
+pub(super) fn write_result(out: &mut Vec<u8>, id: &str, result: &str) {
+    begin_response(out, id);
+    out.extend_from_slice(result.as_bytes());
+    end_response(out);
+}
+
+/// The answer to a call. The bytes are those that rmcp would write.
+pub(super) fn outcome(
+    out: &mut Vec<u8>,
+    id: &str,
+    outcome: Outcome,
+    definition: &Definition,
+    (shows, blocks): (UiSupport, ContentSupport),
+) {
+    let is_bare = shows == UiSupport::TextOnly || definition.display.ui.is_none();
+    begin_response(out, id);
+    match &outcome.result {
+        Err(error) if error.output().is_none() => write_failure(out, error),
+        Ok(output) if is_bare && is_plain_result(output, &outcome, definition) => {
+            write_plain(out, output)
+        }
+        _ => {
+            let mut result =
+                to_call_result(outcome, definition, (ProtocolEra::Legacy, blocks), shows);
+            // Peers of this era do not know it.
+            result.result_type = None;
+            value(out, &result);
+        }
+    }
+    end_response(out);
+}
+
+/// A whole message.
+pub(super) fn message(out: &mut Vec<u8>, write_message: &impl Serialize) {
+    value(out, write_message);
+    out.push(b'\n');
+}
+
+/// A message of our own.
+pub(super) fn write_notification(out: &mut Vec<u8>, method: &str, params: &Value) {
+    message(out, &json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+}
+
+fn begin_response(out: &mut Vec<u8>, id: &str) {
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(br#","result":"#);
+}
+
+fn end_response(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"}\n");
+}
+
+fn value(out: &mut Vec<u8>, value: &impl Serialize) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn write_failure(out: &mut Vec<u8>, error: &ToolError) {
+    text(out, &error.to_string());
+    out.extend_from_slice(br#","isError":true}"#);
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
+    value(out, &text);
+    out.extend_from_slice(b"}]");
+}
+
+/// Whether the result is a text, or an object that goes with its text as it stands there.
+fn is_plain_result(output: &Output, outcome: &Outcome, definition: &Definition) -> bool {
+    if !output.attachments().is_empty() || has_block_metadata(output, &definition.source) {
+        return false;
+    }
+    match output.is_json() {
+        true => {
+            let is_object = output.as_text().starts_with('{');
+            is_object && outcome.truncated().is_none() && !provider::wraps_result(definition)
+        }
+        false => definition.output.is_none() && output.to_structured().is_none(),
+    }
+}
+
+fn write_plain(out: &mut Vec<u8>, output: &Output) {
+    text(out, output.as_text());
+    if output.is_json() {
+        out.extend_from_slice(br#","structuredContent":"#);
+        out.extend_from_slice(output.as_text().as_bytes());
+    }
+    out.extend_from_slice(br#","isError":false}"#);
+}

@@ -1,0 +1,181 @@
+//! Requests that come one by one, over HTTP, answered without rmcp where nothing has to be
+//! waited for.
+//!
+//! A call is polled once where it stands. When it has ended by then, and nothing happened that
+//! the peer is told of, this is its answer. Otherwise it runs on in a task of its own, and
+//! rmcp's handler waits for it with all that was heard since it began, so that questions,
+//! messages and cancellation are what they always are.
+//!
+//! **Invariant:** a call begins once, and never stands still for want of somebody who waits.
+
+use std::future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::super::event_relay::is_logged;
+use super::super::legacy_client::{LegacyClient, OriginatingRequest};
+use super::super::listing::ToolListing;
+use super::super::result::ContentSupport;
+use super::super::ui::UiSupport;
+use super::call_buffers::CallBuffers;
+use super::fast_request::{FastRequest, ToolCall};
+use super::in_flight::{InFlightGuard, InFlightRequests};
+use super::log_forwarder::LogThreshold;
+use super::response_writer;
+use crate::call::{CallId, Outcome};
+use crate::context::Session;
+use crate::event::Events;
+use crate::pipeline::Pipeline;
+use crate::toolset::ToolsetView;
+
+/// How many bytes an answer has that says little.
+const INITIAL_CAPACITY: usize = 256;
+
+/// What answers requests of one legacy session.
+pub(in super::super) struct SessionResponder {
+    pub(in super::super) pipeline: Pipeline,
+    pub(in super::super) listing: Arc<ToolListing>,
+    pub(in super::super) session: Session,
+    /// Who is asked, where anybody is.
+    pub(in super::super) client: Option<LegacyClient>,
+    pub(in super::super) ui: UiSupport,
+    pub(in super::super) content: ContentSupport,
+    pub(in super::super) log_threshold: Arc<LogThreshold>,
+    /// The requests of the session that have no answer yet.
+    pub(in super::super) in_flight: Arc<InFlightRequests>,
+}
+
+/// What became of a request.
+pub(in super::super) enum FastResponse {
+    /// It has its answer.
+    Complete(Vec<u8>),
+    /// It is a call with which rmcp's handler has to go on. Its id is taken until then.
+    HandedOff(HandedOffCall, InFlightGuard),
+    /// Nothing; it is for rmcp.
+    NotHandled,
+}
+
+impl SessionResponder {
+    pub(in super::super) async fn respond(&self, body: &[u8]) -> FastResponse {
+        let mut out = Vec::with_capacity(INITIAL_CAPACITY);
+        let simple = FastRequest::parse_line(body);
+        if simple
+            .as_ref()
+            .and_then(FastRequest::request_id)
+            .is_some_and(|id| self.in_flight.contains(id))
+        {
+            return FastResponse::NotHandled;
+        }
+        match simple {
+            Some(FastRequest::Ping { id }) => response_writer::write_result(&mut out, id, "{}"),
+            Some(FastRequest::List { id, cursor }) => {
+                let view = self.pipeline.toolset().view_for(&self.session);
+                let list = self.listing.page_json(&view, self.ui, cursor.as_deref());
+                let Some(list) = list else { return FastResponse::NotHandled };
+                response_writer::write_result(&mut out, id, &list);
+            }
+            Some(FastRequest::Call { id, call }) => return self.call_tool(id, &call).await,
+            Some(FastRequest::Cancelled { .. }) | None => return FastResponse::NotHandled,
+        }
+        FastResponse::Complete(out)
+    }
+
+    async fn call_tool(&self, id: &str, call: &ToolCall<'_>) -> FastResponse {
+        let view = self.pipeline.toolset().view_for(&self.session);
+        let Some(definition) = view.definition(&call.name) else { return FastResponse::NotHandled };
+        let Some(ticket) = self.in_flight.insert_guarded(id) else {
+            return FastResponse::NotHandled;
+        };
+        let order = CallBuffers::from_call(call);
+        let (call_id, cancel) = (CallId::next(), order.cancel.clone());
+        let events = self.pipeline.subscribe_to(&call_id);
+        let (session, taken) = self.client_session(id);
+        let pipeline = self.pipeline.clone();
+        let known_as = call_id.clone();
+        let mut running: CallFuture = Box::pin(async move {
+            let mut call = order.to_call();
+            call.id = Some(known_as);
+            pipeline.call(&session, call).await
+        });
+        match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
+            Poll::Ready(outcome)
+                if !events.contains(|kind| is_logged(kind, self.log_threshold.get())) =>
+            {
+                let mut out = Vec::with_capacity(INITIAL_CAPACITY);
+                response_writer::outcome(
+                    &mut out,
+                    id,
+                    outcome,
+                    definition,
+                    (self.ui, self.content),
+                );
+                return FastResponse::Complete(out);
+            }
+            Poll::Ready(outcome) => running = Box::pin(future::ready(outcome)),
+            Poll::Pending => {}
+        }
+        let begun = SpawnedCall::spawn(call_id, view, running, cancel.token().clone());
+        FastResponse::HandedOff(
+            HandedOffCall { call: Arc::new(Mutex::new(Some((begun, events)))), taken },
+            ticket,
+        )
+    }
+
+    /// The session in which questions go to the stream of this request, and what they wait for.
+    fn client_session(&self, id: &str) -> (Session, Option<CancellationToken>) {
+        let session = self.session.clone();
+        let Some(user) = &self.client else { return (session, None) };
+        let Ok(request) = serde_json::from_str(id) else { return (session, None) };
+        let taken = CancellationToken::new();
+        let cause = OriginatingRequest { request, registered: Some(taken.clone()) };
+        (user.for_request(cause).attach_to(session), Some(taken))
+    }
+}
+
+type CallFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// A call that runs.
+pub(in super::super) struct SpawnedCall {
+    pub(in super::super) id: CallId,
+    /// The tools as they were when the call came.
+    pub(in super::super) view: Arc<ToolsetView>,
+    pub(in super::super) outcome: JoinHandle<Outcome>,
+    pub(in super::super) cancel: CancellationToken,
+    /// Cancels a call that nobody waits for any more.
+    _guard: DropGuard,
+}
+
+impl SpawnedCall {
+    pub(in super::super) fn spawn(
+        id: CallId,
+        view: Arc<ToolsetView>,
+        running: CallFuture,
+        cancel: CancellationToken,
+    ) -> Self {
+        let outcome = tokio::spawn(running);
+        Self { id, view, outcome, _guard: cancel.clone().drop_guard(), cancel }
+    }
+}
+
+/// A call on its way to rmcp's handler, beside the request that it is of, with what is to be
+/// told of it.
+#[derive(Clone)]
+pub(in super::super) struct HandedOffCall {
+    call: Arc<Mutex<Option<(SpawnedCall, Events)>>>,
+    /// Triggered when somebody has come for it, where anybody waits for that.
+    taken: Option<CancellationToken>,
+}
+
+impl HandedOffCall {
+    /// The call, for whoever comes first.
+    pub(in super::super) fn take(&self) -> Option<(SpawnedCall, Events)> {
+        if let Some(taken) = &self.taken {
+            taken.cancel();
+        }
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

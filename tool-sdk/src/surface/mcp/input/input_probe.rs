@@ -1,0 +1,68 @@
+//! What a prompt asks of a modern peer. It is made again when the answers are there, so that
+//! nothing has to wait.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ErrorData, InputRequests, InputResponses};
+
+use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
+use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::error::ToolError;
+
+/// What a modern request lends a prompt, which is made again when its questions are
+/// answered.
+pub(in super::super) struct InputProbe {
+    can: InputCapabilities,
+    answers: InputResponses,
+    unanswered: Mutex<Option<Unanswered>>,
+}
+
+enum Unanswered {
+    Questions(Vec<(String, Inquiry)>),
+    MissingCapability(InquiryKind),
+}
+
+impl InputProbe {
+    pub(in super::super) fn new(can: InputCapabilities, answers: InputResponses) -> Self {
+        Self { can, answers, unanswered: Mutex::default() }
+    }
+
+    /// What has to be answered first.
+    pub(in super::super) fn required_input(&self) -> Result<Option<InputRequests>, ErrorData> {
+        match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Unanswered::Questions(inquiries)) => to_input_requests(inquiries).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the peer would have to be able to do.
+    pub(in super::super) fn missing_capability(&self) -> Option<InquiryKind> {
+        match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Unanswered::MissingCapability(kind)) => Some(*kind),
+            _ => None,
+        }
+    }
+}
+
+impl Inquiries for InputProbe {
+    fn can(&self, kind: InquiryKind) -> bool {
+        self.can.supports(kind)
+    }
+
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+        Box::pin(async move {
+            if let Some(answers) = collect_answers(&inquiries, &self.answers) {
+                return Ok(answers);
+            }
+            let (asked, error) = match self.can.check_supported(&inquiries) {
+                Err(kind) => (Unanswered::MissingCapability(kind), unsupported_error(kind)),
+                Ok(()) => (
+                    Unanswered::Questions(inquiries),
+                    ToolError::unavailable("the client has not answered yet"),
+                ),
+            };
+            *self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+            Err(error)
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Resources that a result speaks of, fetched while a person still reads the result.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::client::RemoteFuture;
+use super::ResourceCache;
+use crate::content::{AttachmentData, Output};
+use crate::error::ToolError;
+use crate::hook::{Hook, HookedCall, OnError};
+use crate::tool::{Definition, Source};
+
+/// How many resources of one result are fetched.
+const MAX_PREFETCHED: usize = 16;
+
+/// How a resource of a server is read.
+type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> + Send + Sync>;
+
+/// Fetches the resources that results of foreign tools speak of, in the background.
+///
+/// It is a hook that changes nothing and waits for nothing.
+///
+/// # Examples
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tool_sdk::mcp::{Previews, ResourceCache, ServerManager};
+/// use tool_sdk::{Pipeline, Priority, Registry};
+///
+/// let servers = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
+/// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
+/// let previews = Previews::new(Arc::new(cache), move |server, uri| {
+///     let servers = servers.clone();
+///     async move { servers.read(&server, &uri).await }
+/// });
+/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", Priority::DEFAULT, previews);
+/// ```
+#[derive(Clone)]
+pub struct ResourcePrefetcher {
+    cache: Arc<ResourceCache>,
+    read: ReadResource,
+}
+
+impl fmt::Debug for ResourcePrefetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Previews").field(&self.cache).finish()
+    }
+}
+
+impl ResourcePrefetcher {
+    /// Fetches into `cache` what `read` reads, by the name of the server and the address.
+    pub fn new<F>(
+        cache: Arc<ResourceCache>,
+        read: impl Fn(String, String) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Value, super::super::client::RemoteError>> + Send + 'static,
+    {
+        Self { cache, read: Arc::new(move |server, uri| Box::pin(read(server, uri))) }
+    }
+
+    /// Fetches what the result of a tool speaks of; gives at once how much that is.
+    pub fn prefetch_linked(&self, tool: &Definition, output: &Output) -> usize {
+        let Source::Mcp { server } = &tool.source else { return 0 };
+        let uris = linked_resources(output);
+        let count = uris.len();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return 0 };
+        if count > 0 {
+            let (cache, read, server) =
+                (Arc::clone(&self.cache), Arc::clone(&self.read), server.clone());
+            runtime.spawn(async move {
+                cache.prefetch(&server, &uris, |server, uri| read(server, uri)).await;
+            });
+        }
+        count
+    }
+}
+
+/// The resources that a result speaks of and does not carry. What is on the web is nobody's
+/// resource.
+fn linked_resources(output: &Output) -> Vec<String> {
+    let linked = output.attachments().iter().filter_map(|attachment| match &attachment.data {
+        AttachmentData::Uri(uri) => Some(uri.clone()),
+        AttachmentData::Bytes(_) => None,
+    });
+    let shown = output.metadata_map().and_then(|facts| {
+        facts.get("_meta")?.pointer("/ui/resourceUri")?.as_str().map(str::to_owned)
+    });
+    let is_resource = |uri: &String| !uri.starts_with("http://") && !uri.starts_with("https://");
+    let uris: BTreeSet<String> = linked.chain(shown).filter(is_resource).collect();
+    uris.into_iter().take(MAX_PREFETCHED).collect()
+}
+
+impl Hook for ResourcePrefetcher {
+    async fn after(
+        &self,
+        call: &HookedCall<'_>,
+        result: &mut Result<Output, ToolError>,
+    ) -> Result<(), ToolError> {
+        if let Ok(output) = result {
+            self.prefetch_linked(call.definition(), output);
+        }
+        Ok(())
+    }
+
+    fn on_error(&self) -> OnError {
+        OnError::Ignore
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::content::Attachment;
+    use crate::name::ToolName;
+    use crate::schema::Schema;
+
+    // F125
+    #[tokio::test]
+    async fn what_a_result_speaks_of_is_fetched_beside_it() {
+        let cache = ResourceCache::new(NonZeroUsize::new(4).unwrap(), Duration::from_secs(60));
+        let (cache, go) = (Arc::new(cache), Arc::new(Notify::new()));
+        let gate = Arc::clone(&go);
+        let previews = ResourcePrefetcher::new(Arc::clone(&cache), move |server, uri| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.notified().await;
+                gate.notify_one();
+                Ok(json!(format!("{server} {uri}")))
+            }
+        });
+        let name = ToolName::from_static("mcp__s__t");
+        let mut tool = Definition::new(name, "T.", Schema::default());
+        let output = Output::text("see")
+            .attach(Attachment::uri("text/html", "ui://page"))
+            .attach(Attachment::uri("text/html", "https://example.com/"))
+            .attach(Attachment::bytes("image/png", vec![1]))
+            .metadata("_meta", json!({ "ui": { "resourceUri": "ui://more" } }));
+        assert_eq!(previews.prefetch_linked(&tool, &output), 0, "it is no foreign tool");
+
+        tool.source = Source::Mcp { server: "s".to_owned() };
+        assert_eq!(previews.prefetch_linked(&tool, &output), 2);
+        assert_eq!(cache.stats().size, 0, "nobody waited");
+        go.notify_one();
+        while cache.stats().size < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*cache.get("s", "ui://page").unwrap(), "s ui://page");
+    }
+}

@@ -1,0 +1,133 @@
+//! Calls that wait for an answer between two requests.
+//!
+//! A modern peer is not asked but told that input is required, with a handle of 128 random
+//! bits. It repeats the request with the answer and the handle; the call has waited for it,
+//! frozen as it was shown.
+//!
+//! **Invariant:** a handle is good once, and only for the very request that it was given for;
+//! whoever lets many calls wait loses calls of its own, and nobody else's.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{CallToolRequestParams, ErrorData};
+
+use super::Principal;
+use super::call::{AwaitedInput, SuspendableCall};
+
+/// A call and what it waits for.
+pub(super) struct SuspendedCall {
+    pub(super) running: SuspendableCall,
+    pub(super) awaited: AwaitedInput,
+}
+
+/// What a peer wants, without what changes when it asks again.
+#[derive(Clone, PartialEq)]
+pub(super) struct CallRequest {
+    pub(super) name: String,
+    pub(super) arguments: String,
+    /// On whose behalf.
+    principal: Option<String>,
+}
+
+impl CallRequest {
+    pub(super) fn from_params(
+        params: &CallToolRequestParams,
+        principal: Option<&Principal>,
+    ) -> Self {
+        let arguments = params.arguments.as_ref();
+        let arguments = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
+        Self {
+            name: params.name.clone().into_owned(),
+            arguments: arguments.unwrap_or_else(|| "{}".to_owned()),
+            principal: principal.map(|principal| principal.name().to_owned()),
+        }
+    }
+}
+
+/// Calls that wait for an answer, the oldest first.
+pub(super) struct SuspendedCalls<W = SuspendedCall>(Mutex<VecDeque<SuspendedEntry<W>>>);
+
+struct SuspendedEntry<W> {
+    handle: String,
+    request: CallRequest,
+    call: W,
+}
+
+impl<W> Default for SuspendedCalls<W> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<W> SuspendedCalls<W> {
+    /// How many calls may wait on behalf of one. Its oldest one gives way, and its answer is no.
+    const MAX_PER_PRINCIPAL: usize = 64;
+
+    /// Keeps a call; gives its handle.
+    pub(super) fn suspend(&self, request: CallRequest, waiting: W) -> Result<String, ErrorData> {
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(|_| {
+            ErrorData::internal_error("the system has no random numbers to ask safely", None)
+        })?;
+        let handle = format!("{:032x}", u128::from_be_bytes(bits));
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_the_same = |kept: &SuspendedEntry<W>| kept.request.principal == request.principal;
+        if calls.iter().filter(|kept| of_the_same(kept)).count() >= Self::MAX_PER_PRINCIPAL
+            && let Some(oldest) = calls.iter().position(of_the_same)
+        {
+            calls.remove(oldest);
+        }
+        calls.push_back(SuspendedEntry { handle: handle.clone(), request, call: waiting });
+        Ok(handle)
+    }
+
+    /// Gives back the call that was kept for `request`.
+    pub(super) fn resume(&self, handle: &str, request: &CallRequest) -> Result<W, ErrorData> {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = calls
+            .iter()
+            .position(|kept| kept.handle == handle && kept.request == *request)
+            .ok_or_else(|| {
+                ErrorData::invalid_params("`requestState` belongs to no call that waits", None)
+            })?;
+        match calls.remove(at) {
+            Some(kept) => Ok(kept.call),
+            None => Err(ErrorData::internal_error("the call is gone", None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(principal: &str, name: &str) -> CallRequest {
+        let principal = Some(principal.to_owned());
+        CallRequest { name: name.to_owned(), arguments: "{}".to_owned(), principal }
+    }
+
+    #[test]
+    fn whoever_floods_loses_only_its_own() {
+        let parked = SuspendedCalls::default();
+        let ada = parked.suspend(request("ada", "t"), 0).unwrap();
+        let flood: Vec<_> = (1..=SuspendedCalls::<usize>::MAX_PER_PRINCIPAL + 1)
+            .map(|n| parked.suspend(request("eve", "t"), n))
+            .collect();
+        let first = flood[0].as_ref().unwrap();
+        assert!(parked.resume(first, &request("eve", "t")).is_err(), "it gave way");
+        assert_eq!(parked.resume(flood[1].as_ref().unwrap(), &request("eve", "t")), Ok(2));
+        assert_eq!(parked.resume(&ada, &request("ada", "t")), Ok(0));
+    }
+
+    #[test]
+    fn a_handle_is_good_once_and_for_its_request() {
+        let parked = SuspendedCalls::default();
+        let handle = parked.suspend(request("ada", "t"), 1).unwrap();
+        for other in [request("ada", "u"), request("eve", "t")] {
+            assert!(parked.resume(&handle, &other).is_err());
+        }
+        assert_eq!(parked.resume(&handle, &request("ada", "t")), Ok(1));
+        assert!(parked.resume(&handle, &request("ada", "t")).is_err());
+    }
+}
