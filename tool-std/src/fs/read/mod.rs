@@ -96,7 +96,7 @@ struct PageRequest {
 }
 
 fn read_requested_page(look: &ReadTask<'_>, wanted: &PageRequest) -> Result<Output, ToolError> {
-    let &PageRequest { offset, limit, numbering, has_trailing_separator: has_trailing_separator } = wanted;
+    let &PageRequest { offset, limit, numbering, has_trailing_separator } = wanted;
     let place = &look.place;
     let file = &place.open_file().map_err(|error| open_error(error, look))?;
     if has_trailing_separator {
