@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 pub struct Output {
     text: String,
     format: TextFormat,
-    beside: Option<Box<OutputExtras>>,
+    extras: Option<Box<OutputExtras>>,
 }
 
 /// Whether the text is plain text or a structured value as JSON.
@@ -79,7 +79,7 @@ impl Output {
     /// Fails when `value` cannot be serialized.
     #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
-        Ok(Self { text: serde_json::to_string(value)?, format: TextFormat::Json, beside: None })
+        Ok(Self { text: serde_json::to_string(value)?, format: TextFormat::Json, extras: None })
     }
 
     /// Sets a short title for the user interface.
@@ -142,7 +142,7 @@ impl Output {
     /// [dropped output](Self::report_dropped). The marker does not count as output.
     #[must_use]
     pub fn dropped_marker(mut self, mark: impl Into<String>) -> Self {
-        let dropped = self.beside.as_mut().and_then(|beside| beside.dropped.as_mut());
+        let dropped = self.extras.as_mut().and_then(|extras| extras.dropped.as_mut());
         if let Some(dropped) = dropped {
             dropped.marker = mark.into();
         }
@@ -202,19 +202,19 @@ impl Output {
     /// Returns whether the output has only text.
     #[inline]
     pub(crate) fn is_text_only(&self) -> bool {
-        self.beside.is_none()
+        self.extras.is_none()
     }
 
     /// Splits the text into the heading and the rest.
     pub(crate) fn split_heading(&self) -> (&str, &str) {
-        let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
+        let heading = self.extras.as_ref().map_or(0, |extras| extras.heading);
         self.text.split_at_checked(heading).unwrap_or(("", &self.text))
     }
 
     /// Splits the text into heading, body and footing. Only the body is counted and truncated.
     pub(crate) fn sections(&self) -> (&str, &str, &str) {
         let (heading, rest) = self.split_heading();
-        let footing = self.beside.as_ref().map_or(0, |beside| beside.footing);
+        let footing = self.extras.as_ref().map_or(0, |extras| extras.footing);
         let end = rest.len().checked_sub(footing);
         match end.and_then(|end| rest.split_at_checked(end)) {
             Some((body, footing)) => (heading, body, footing),
@@ -224,17 +224,17 @@ impl Output {
 
     /// Returns the size of the original data, if the text differs from it.
     pub(crate) fn original_byte_count(&self) -> Option<usize> {
-        self.beside.as_ref()?.original_bytes
+        self.extras.as_ref()?.original_bytes
     }
 
     /// Returns the limit that the tool requested for the text after the heading.
     pub(crate) fn requested_limit(&self) -> Option<usize> {
-        self.beside.as_ref()?.limit
+        self.extras.as_ref()?.limit
     }
 
     /// Returns the dropped output that the tool reported.
     pub(crate) fn dropped_counts(&self) -> Option<DroppedOutput> {
-        self.beside.as_ref()?.dropped.clone()
+        self.extras.as_ref()?.dropped.clone()
     }
 
     /// Returns the text that the model reads.
@@ -254,7 +254,7 @@ impl Output {
     pub fn to_structured(&self) -> Option<Value> {
         match self.format {
             TextFormat::Json => serde_json::from_str(&self.text).ok(),
-            TextFormat::Text => self.beside.as_ref()?.structured.clone(),
+            TextFormat::Text => self.extras.as_ref()?.structured.clone(),
         }
     }
 
@@ -271,7 +271,7 @@ impl Output {
         if self.format == TextFormat::Json {
             return self.text;
         }
-        match self.beside.take().and_then(|beside| beside.structured) {
+        match self.extras.take().and_then(|extras| extras.structured) {
             Some(structured) => structured.to_string(),
             // `Display` of a JSON string writes a long text in small pieces.
             None => serde_json::to_string(&self.text).unwrap_or_default(),
@@ -281,25 +281,25 @@ impl Output {
     /// Returns the title.
     #[must_use]
     pub fn title_text(&self) -> Option<&str> {
-        self.beside.as_ref()?.title.as_deref()
+        self.extras.as_ref()?.title.as_deref()
     }
 
     /// Returns the metadata for programs.
     #[must_use]
     pub fn metadata_map(&self) -> Option<&Map<String, Value>> {
-        self.beside.as_ref().map(|beside| &beside.metadata).filter(|map| !map.is_empty())
+        self.extras.as_ref().map(|extras| &extras.metadata).filter(|map| !map.is_empty())
     }
 
     /// Returns the attachments.
     #[must_use]
     pub fn attachments(&self) -> &[Attachment] {
-        self.beside.as_ref().map_or(&[], |beside| &beside.attachments)
+        self.extras.as_ref().map_or(&[], |extras| &extras.attachments)
     }
 
     /// Returns the data for rendering.
     #[must_use]
     pub fn display_data(&self) -> Option<&Value> {
-        self.beside.as_ref()?.display.as_ref()
+        self.extras.as_ref()?.display.as_ref()
     }
 
     /// Replaces the text, for instance by a shorter one.
@@ -314,17 +314,17 @@ impl Output {
         }
         let (heading, _, footing) = self.sections();
         let keeps = (text.starts_with(heading), text.ends_with(footing));
-        if let Some(beside) = &mut self.beside {
-            beside.heading *= usize::from(keeps.0);
-            beside.footing *= usize::from(keeps.1);
+        if let Some(extras) = &mut self.extras {
+            extras.heading *= usize::from(keeps.0);
+            extras.footing *= usize::from(keeps.1);
             // The size belongs to the replaced text.
-            beside.original_bytes = None;
+            extras.original_bytes = None;
         }
         self.text = text;
     }
 
     fn extras_mut(&mut self) -> &mut OutputExtras {
-        self.beside.get_or_insert_default()
+        self.extras.get_or_insert_default()
     }
 }
 
@@ -332,17 +332,17 @@ impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Output");
         out.field("text", &self.text);
-        if let Some(beside) = &self.beside {
-            out.field("title", &beside.title)
-                .field("structured", &beside.structured)
-                .field("metadata", &beside.metadata)
-                .field("attachments", &beside.attachments)
-                .field("display", &beside.display)
-                .field("dropped", &beside.dropped)
-                .field("made_of", &beside.original_bytes)
-                .field("heading", &beside.heading)
-                .field("footing", &beside.footing)
-                .field("limit", &beside.limit);
+        if let Some(extras) = &self.extras {
+            out.field("title", &extras.title)
+                .field("structured", &extras.structured)
+                .field("metadata", &extras.metadata)
+                .field("attachments", &extras.attachments)
+                .field("display", &extras.display)
+                .field("dropped", &extras.dropped)
+                .field("original_bytes", &extras.original_bytes)
+                .field("heading", &extras.heading)
+                .field("footing", &extras.footing)
+                .field("limit", &extras.limit);
         }
         out.finish()
     }

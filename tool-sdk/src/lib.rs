@@ -59,7 +59,6 @@ mod batch;
 mod call;
 mod content;
 mod context;
-mod effect;
 mod error;
 mod event;
 mod hook;
@@ -71,10 +70,11 @@ mod pipeline;
 pub mod process;
 mod redact;
 mod registry;
+mod risk;
 mod scheduler;
 mod schema;
 
-mod store;
+mod private_file;
 mod surface;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -131,7 +131,6 @@ pub use self::context::{
     InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
     ToolFacts, Visibility,
 };
-pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
 #[cfg(feature = "hooks")]
@@ -146,14 +145,15 @@ pub use self::permission::{
     WrittenRule, WrittenRules, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
+pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;
 pub use self::registry::{
     Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
 };
+pub use self::risk::{Risk, RiskClass};
 pub use self::schema::{Schema, SchemaError};
-pub use self::store::PrivateFileError;
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
 #[cfg(feature = "mcp")]

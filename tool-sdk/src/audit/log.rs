@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::{AuditEvent, AuditRecord, AuditSink};
+use crate::private_file::location;
 use crate::redact::{DetectedSecrets, Redactor};
-use crate::store::place;
 use crate::tool::Subject;
 
 /// Writes records as JSON lines to a file with mode `0o600`.
@@ -43,7 +43,7 @@ impl AuditLog {
     /// or not a regular file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
         let path = path.as_ref();
-        let mut file = place::open_options().read(true).append(true).create(true).open(path)?;
+        let mut file = location::open_options().read(true).append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -52,7 +52,12 @@ impl AuditLog {
         }
         make_private(&file)?;
         let cut = AtomicBool::new(!is_at_line_start(&mut file)?);
-        Ok(Self { file, has_partial_line: cut, path: place::canonicalize_existing(path), redactor })
+        Ok(Self {
+            file,
+            has_partial_line: cut,
+            path: location::canonicalize_existing(path),
+            redactor,
+        })
     }
 }
 
@@ -76,7 +81,7 @@ impl AuditSink for AuditLog {
             // End the incomplete line, so that this record starts on its own line.
             line.insert(0, '\n');
         }
-        let written = place::append_to(&self.file, line.as_bytes());
+        let written = location::append_to(&self.file, line.as_bytes());
         if written.is_err() {
             self.has_partial_line.store(true, Ordering::Relaxed);
         }
@@ -108,6 +113,6 @@ fn make_private(file: &File) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn close_to_others(_: &File) -> io::Result<()> {
+fn make_private(_: &File) -> io::Result<()> {
     Ok(())
 }

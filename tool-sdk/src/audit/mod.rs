@@ -6,7 +6,7 @@
 //! **Invariant:** this module makes no decisions, and writes nothing unredacted.
 
 mod log;
-mod time;
+mod rfc3339;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::name::ToolName;
 use crate::permission::{Action, By, Decision, Fingerprint, Reply, Rule, Scope};
-use crate::store::place;
+use crate::private_file::location;
 use crate::tool::{Definition, Source, Subject};
 
 /// Receives the audit records of calls.
@@ -61,7 +61,7 @@ pub trait AuditSink: Send + Sync {
 
 /// Returns whether the canonical `path` is the log file of `audit`.
 pub(crate) fn is_audit_file(audit: &dyn AuditSink, path: &Path) -> bool {
-    audit.file_path().is_some_and(|file| place::is_at_or_below(path, file))
+    audit.file_path().is_some_and(|file| location::is_at_or_below(path, file))
 }
 
 /// Writes `record`; a panic of the sink is an error.
@@ -77,7 +77,7 @@ pub(crate) fn write_record(audit: &dyn AuditSink, record: &AuditRecord<'_>) -> i
 #[non_exhaustive]
 pub struct AuditRecord<'a> {
     /// The time; serialized in UTC as RFC 3339.
-    #[serde(serialize_with = "time::serialize")]
+    #[serde(serialize_with = "rfc3339::serialize")]
     pub time: SystemTime,
     /// The session's id.
     pub session: &'a str,

@@ -11,13 +11,13 @@ use super::*;
 use crate::call::RawArgs;
 use crate::content::Output;
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
 use crate::hook::{Hook, HookedCall, Opinion, Priority};
 use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{
     Approved, Definition, DynamicTool, InvalidArgs, Parallel, Prepared, Running, Tool,

@@ -9,9 +9,9 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::json;
 
 use super::*;
-use crate::effect::{Risk, RiskClass};
 use crate::permission::{Action, Backstage, By};
 use crate::redact::Redactor;
+use crate::risk::{Risk, RiskClass};
 
 fn pending() -> EventKind {
     let arguments = Arguments::new(r#"{"key": "hunter2hunter2"}"#, &Display::default());

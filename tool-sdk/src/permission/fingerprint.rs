@@ -213,8 +213,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::effect::{Risk, RiskClass};
     use crate::name::ToolName;
+    use crate::risk::{Risk, RiskClass};
     use crate::schema::Schema;
     use crate::tool::Source;
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::Action;
-use crate::effect::RiskClass;
+use crate::risk::RiskClass;
 
 /// How much is done without asking.
 ///

@@ -20,12 +20,12 @@ use super::invocation::{Invocation, ParsedCall};
 use super::rule_arguments::RuleArguments;
 use super::suggestions::suggested_patterns;
 use crate::context::{Context, Session, Settings};
-use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::permission::{
     Action, Arguments, By, Case, Decision, Floor, Grant, Grantee, Modes, Rule, Ruleset,
     definition_hash,
 };
+use crate::risk::RiskClass;
 use crate::tool::{Definition, Prepared, Source, Subject, Tool};
 use crate::toolset::ToolsetView;
 

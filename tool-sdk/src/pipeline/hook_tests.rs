@@ -14,7 +14,6 @@ use crate::audit::{AuditRecord, AuditSink};
 use crate::call::Call;
 use crate::content::Output;
 use crate::context::{Context, Session};
-use crate::effect::{Risk, RiskClass};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::EventKind;
 use crate::hook::{Hook, HookedCall, OnError, Opinion, Priority};
@@ -22,6 +21,7 @@ use crate::name::ToolName;
 use crate::permission::{Action, Rule, Ruleset};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 

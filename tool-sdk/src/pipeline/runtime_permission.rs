@@ -15,10 +15,10 @@ use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
 use crate::audit::{self, AuditEvent, AuditRecord};
 use crate::context::{Context, Inquiring};
-use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{Action, Ask, Backstage, Decision, Fingerprint, Floor, Pattern, Settled};
+use crate::risk::RiskClass;
 use crate::tool::{Subject, Tool};
 
 /// Returns whether the running call may do `what` under `permission`.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::inner::PipelineInner;
 use super::session_files;
 use crate::context::{Context, Session, Sight, Visibility};
-use crate::effect::RiskClass;
 use crate::permission::{Action, Arguments, Grantee, Modes, Names, Rule, Ruleset};
+use crate::risk::RiskClass;
 use crate::tool::{Definition, Subject, Tool};
 use crate::toolset::{ToolsetView, is_about_files};
 

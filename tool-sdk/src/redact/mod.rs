@@ -5,7 +5,7 @@
 //! of a leak, it does not prevent every leak. Text that was truncated or escaped before redaction
 //! is handled in [`fragments`].
 
-mod pieces;
+mod fragments;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -17,8 +17,8 @@ use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-pub(crate) use self::pieces::DetectedSecrets;
-use self::pieces::escaped_forms;
+pub(crate) use self::fragments::DetectedSecrets;
+use self::fragments::escaped_forms;
 
 /// The placeholder for a secret.
 const REDACTED: &str = "[redacted]";
@@ -71,9 +71,9 @@ impl Redactor {
             .flat_map(|secret| escaped_forms(&secret))
             .collect();
         let Some(longest) = secrets.iter().map(String::len).max() else { return Self::default() };
-        let in_pieces = secrets.iter().filter(|secret| pieces::has_searchable_fragments(secret));
+        let in_pieces = secrets.iter().filter(|secret| fragments::has_searchable_fragments(secret));
         let in_pieces: Vec<String> = in_pieces.cloned().collect();
-        let ends = in_pieces.iter().flat_map(|secret| pieces::end_fragments(secret));
+        let ends = in_pieces.iter().flat_map(|secret| fragments::end_fragments(secret));
         let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
         let few = "the secrets of a host are less than a gigabyte";
         let (ends, finder) = (ends.expect(few), finder.expect(few));

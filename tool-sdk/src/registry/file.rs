@@ -9,7 +9,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
+use crate::risk::{Risk, RiskClass};
 use crate::schema::{Schema, find_contradictions, find_misspelt};
 use crate::tool::args::{is_clear, unkept, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};

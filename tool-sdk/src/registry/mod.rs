@@ -17,7 +17,7 @@ pub use self::builder::{RegistryBuilder, RegistryConflict, RegistryError};
 pub use self::file::{ToolsFile, ToolsFileError};
 #[cfg(feature = "linked")]
 pub use self::linked::Registration;
-use crate::effect::RiskClass;
+use crate::risk::RiskClass;
 use crate::tool::{Definition, Tool};
 
 /// All tools of a program.

@@ -198,9 +198,9 @@ mod tests {
 
     use super::*;
     use crate::context::{Context, FromContext as _, State};
-    use crate::effect::{Risk, RiskClass};
     use crate::error::ToolError;
     use crate::name::ToolName;
+    use crate::risk::{Risk, RiskClass};
     use crate::schema::Schema;
     use crate::tool::DynamicTool;
 

@@ -9,9 +9,9 @@ use super::harness::Harness;
 use super::place::ExampleFolder;
 use crate::call::RawArgs;
 use crate::context::Session;
-use crate::effect::RiskClass;
 use crate::error::ErrorKind;
 use crate::registry::Registry;
+use crate::risk::RiskClass;
 use crate::tool::Definition;
 
 /// The session of the examples, and which of them run.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Display;
-use crate::effect::Risk;
 use crate::name::ToolName;
+use crate::risk::Risk;
 use crate::schema::Schema;
 
 /// What the model, the host and people are told about a tool.

@@ -7,7 +7,7 @@ use super::{ArgsSpec, ParamSpec, Subject, Table};
 use crate::context::Context;
 #[cfg(feature = "hooks")]
 use crate::context::Session;
-use crate::effect::RiskClass;
+use crate::risk::RiskClass;
 #[cfg(feature = "hooks")]
 use crate::workspace::Workspace;
 

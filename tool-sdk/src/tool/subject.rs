@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::effect::RiskClass;
 use crate::error::{ErrorKind, ToolError};
 use crate::redact::Redactor;
+use crate::risk::RiskClass;
 
 /// One thing that a call touches: a path, a command, an address.
 ///

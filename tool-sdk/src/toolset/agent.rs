@@ -157,8 +157,8 @@ const fn mode_strictness(mode: Mode) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effect::RiskClass;
     use crate::permission::{Case, Ruleset};
+    use crate::risk::RiskClass;
 
     /// Returns the action for a tool of this class without a matching rule.
     fn settled_action(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {

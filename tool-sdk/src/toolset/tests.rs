@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::effect::{Risk, RiskClass};
 use crate::name::ToolName;
 use crate::permission::{Action, Scope};
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 

@@ -14,10 +14,10 @@ use super::filter::AudienceFilter;
 use super::model_profile::ModelProfile;
 use super::rules::{PermissionSynonyms, find_unmatched_rules, tools_without_argument};
 use super::search;
-use crate::effect::RiskClass;
 use crate::name::ToolName;
 use crate::permission::{Mode, Names, Rule, Ruleset};
 use crate::registry::NameIndex;
+use crate::risk::RiskClass;
 use crate::tool::{Definition, Flags, Label, Tool};
 
 /// An immutable snapshot of the tools that an audience has.

@@ -6,17 +6,17 @@
 //! **Invariant:** nothing here depends on which tool wrote the text.
 
 mod env;
-mod keep;
-mod sweep;
+mod output_file;
+mod retention;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
 pub use self::env::InvalidBudget;
-pub(crate) use self::keep::save_output;
-pub use self::keep::{outputs_folder, prepare_outputs};
-pub(crate) use self::sweep::{RETENTION, is_sweep_due, sweep_outputs};
+pub(crate) use self::output_file::save_output;
+pub use self::output_file::{outputs_folder, prepare_outputs};
+pub(crate) use self::retention::{RETENTION, is_sweep_due, sweep_outputs};
 use crate::tool::Truncate;
 
 /// The number of bytes that count as one token.

@@ -9,32 +9,32 @@
 //!
 //! **Invariant:** no file is opened by its absolute path.
 
-mod attributes;
-mod changes;
-mod drafts;
+mod atomic_rename;
+mod cache;
+mod dir_lock;
+mod display_escape;
 mod durability;
-mod each;
-mod expected;
-mod fill;
-mod folder;
-mod form;
-mod in_memory;
-mod located;
-mod locks;
-mod memo;
-mod named;
-mod one_line;
+mod expected_file;
+mod file_locks;
+mod open;
+mod openat2;
 mod outside;
+mod page_cache;
+mod parallel;
+mod path_syntax;
+mod permissions;
 mod protected;
-mod real;
-mod rename;
-mod rights;
+mod read_to_vec;
+mod realpath;
+mod resolve;
+mod shutdown_latch;
 mod snapshot;
-mod staged;
-mod straight;
-mod temporary;
-mod turns;
-mod underway;
+mod staged_file;
+mod staged_writes;
+mod temp_file;
+mod transaction;
+mod walk;
+mod xattrs;
 
 use std::fmt;
 use std::io;
@@ -44,23 +44,23 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-pub use self::changes::FileTransaction;
-pub use self::drafts::{StagedWrite, StagedWrites};
+pub use self::display_escape::escape_for_display;
 pub use self::durability::Durability;
-pub use self::in_memory::PageCacheReader;
-pub use self::located::{DirEntry, FileKind, FileMetadata, ResolvedPath};
-use self::locks::FileLockTable;
-pub use self::locks::FileLocks;
-pub use self::one_line::escape_for_display;
+use self::file_locks::FileLockTable;
+pub use self::file_locks::FileLocks;
+pub use self::page_cache::PageCacheReader;
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 pub(crate) use self::protected::is_protected;
-pub use self::snapshot::Snapshot;
+pub use self::resolve::{DirEntry, FileKind, FileMetadata, ResolvedPath};
 #[cfg(feature = "cli")]
-pub(crate) use self::underway::shut_down_writes;
+pub(crate) use self::shutdown_latch::shut_down_writes;
+pub use self::snapshot::Snapshot;
+pub use self::staged_writes::{StagedWrite, StagedWrites};
+pub use self::transaction::FileTransaction;
 
-pub use self::folder::{FolderEntry, OpenFolder};
-use self::memo::RootCache;
-use self::real::canonicalize_existing;
+use self::cache::RootCache;
+use self::realpath::canonicalize_existing;
+pub use self::walk::{FolderEntry, OpenFolder};
 use crate::error::ToolError;
 
 /// The folders that tools may read and write.
@@ -282,14 +282,14 @@ impl Workspace {
 
     /// Like [`resolve`](Self::resolve), but returns `None` for a path outside of every root.
     pub(crate) fn try_resolve(&self, path: &str) -> Result<Option<ResolvedPath>, ToolError> {
-        form::validate_path(path)?;
+        path_syntax::validate_path(path)?;
         let requested = Path::new(path);
-        let located = if form::is_absolute(requested) {
+        let located = if path_syntax::is_absolute(requested) {
             self.resolve_absolute(requested)
         } else {
             self.resolve_relative(requested)
         };
-        Ok(located.filter(|located| !form::escapes_root(&located.relative)))
+        Ok(located.filter(|located| !path_syntax::escapes_root(&located.relative)))
     }
 
     /// Resolves an absolute path below the innermost root that contains it.
@@ -369,7 +369,7 @@ impl Root {
     }
 
     #[cfg(not(unix))]
-    fn is_gone(&self) -> bool {
+    fn is_removed(&self) -> bool {
         false
     }
 }
@@ -387,7 +387,7 @@ fn is_same_dir(dir: &Dir, path: &Path) -> io::Result<bool> {
 
 /// Without inode numbers the check is skipped.
 #[cfg(not(unix))]
-fn is_at(_: &Dir, _: &Path) -> io::Result<bool> {
+fn is_same_dir(_: &Dir, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 

@@ -7,8 +7,8 @@
 use std::io;
 use std::path::Path;
 
-use super::real::canonicalize_existing;
-use super::{Component, ResolvedPath, Root, RootAccess, Workspace, form};
+use super::realpath::canonicalize_existing;
+use super::{Component, ResolvedPath, Root, RootAccess, Workspace, path_syntax};
 use crate::error::ToolError;
 
 impl Workspace {
@@ -16,7 +16,7 @@ impl Workspace {
     ///
     /// A relative path starts at the first root.
     pub(crate) fn resolve_outside(&self, path: &str) -> Result<ResolvedPath, ToolError> {
-        form::validate_path(path)?;
+        path_syntax::validate_path(path)?;
         let asked = self.0.roots[0].canonical.join(path);
         let failed = |error: io::Error| {
             ToolError::failed(format_args!("cannot find `{}`: {error}", asked.display()))

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use cap_std::fs::{Dir, Metadata, Permissions};
 
 use super::ResolvedPath;
-use super::attributes::ExtendedAttributes;
-use super::fill::read_to_spare_capacity;
+use super::read_to_vec::read_to_spare_capacity;
+use super::xattrs::ExtendedAttributes;
 use crate::error::{ErrorKind, ToolError};
 
 /// The smallest buffer growth for a file that is larger than its metadata says.

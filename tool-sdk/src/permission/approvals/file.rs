@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::format::{self, MOST_BYTES};
 use super::{PrivateFileError, StoredApproval};
-use crate::store::version::FileVersion;
-use crate::store::{self, FileLock, place};
+use crate::private_file::version::FileVersion;
+use crate::private_file::{self, FileLock, location};
 
 const NAME: &str = "approvals.json";
 const LOCK: &str = "approvals.lock";
@@ -67,7 +67,7 @@ pub(super) fn read_or_set_aside(
 
 fn read(folder: &Path) -> Result<Found, PrivateFileError> {
     let path = path(folder);
-    let Some(file) = place::open_private(&path)? else { return Ok(Found::Nothing) };
+    let Some(file) = location::open_private(&path)? else { return Ok(Found::Nothing) };
     let version = FileVersion::from_file(file, &path)?;
     let mut bytes = Vec::new();
     // One byte more tells a file that is too long from one that just fits.
@@ -96,7 +96,7 @@ pub(super) struct Writer<'f> {
 impl<'f> Writer<'f> {
     /// Waits for the others for as long as `patience` lasts.
     pub(super) fn lock(folder: &'f Path, patience: Duration) -> Result<Self, PrivateFileError> {
-        Ok(Self { folder, _lock: store::acquire_lock(&folder.join(LOCK), patience)? })
+        Ok(Self { folder, _lock: private_file::acquire_lock(&folder.join(LOCK), patience)? })
     }
 
     /// The approvals as they are now.
@@ -107,7 +107,7 @@ impl<'f> Writer<'f> {
             Found::Nothing => Ok(Newest::default()),
             Found::Approvals(approvals, _) => Ok(Newest { approvals, corrupt: None }),
             Found::Corrupt(why) => {
-                let aside = store::set_aside(&path(self.folder))?;
+                let aside = private_file::set_aside(&path(self.folder))?;
                 let corrupt = Some(PrivateFileError::Corrupt { aside, why });
                 Ok(Newest { approvals: Vec::new(), corrupt })
             }
@@ -121,9 +121,9 @@ impl<'f> Writer<'f> {
         if text.len() as u64 > MOST_BYTES {
             return Err(PrivateFileError::Full { path });
         }
-        store::remove_unfinished(&path);
-        let write = |file: &mut File| place::append_to(file, text.as_bytes());
-        store::replace_file(&path, write).map_err(PrivateFileError::io("write", &path))
+        private_file::remove_unfinished(&path);
+        let write = |file: &mut File| location::append_to(file, text.as_bytes());
+        private_file::replace_file(&path, write).map_err(PrivateFileError::io("write", &path))
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::LOCK_TIMEOUT;
+    use crate::private_file::LOCK_TIMEOUT;
 
     #[test]
     fn what_is_set_aside_takes_no_ones_place() {

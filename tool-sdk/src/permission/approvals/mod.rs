@@ -22,7 +22,7 @@ pub(crate) use self::session::Approvals;
 pub use self::store::{ApprovalStore, Loaded};
 pub use self::stored::{GrantSource, StoredApproval};
 
-use crate::store::PrivateFileError;
+use crate::private_file::PrivateFileError;
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ use super::identity::Site;
 use super::stored::distinct;
 use super::{Grant, GrantSource, Grantee, PrivateFileError, StoredApproval};
 use crate::permission::Pattern;
-use crate::store::LOCK_TIMEOUT;
-use crate::store::place::PrivateFolder;
-use crate::store::version::FileVersion;
+use crate::private_file::LOCK_TIMEOUT;
+use crate::private_file::location::PrivateFolder;
+use crate::private_file::version::FileVersion;
 use crate::tool::Subject;
 
 /// The approvals of all workspaces in one file, seen from one workspace.

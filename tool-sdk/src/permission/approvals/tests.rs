@@ -259,8 +259,9 @@ fn a_store_in_the_workspace_is_refused() {
     assert!(matches!(store.grant(vec![git()], source()), Err(PrivateFileError::Untrusted { .. })));
     assert!(!folder.exists());
 
-    crate::store::place::create_private_folder(&folder).unwrap();
-    let mut file = crate::store::place::create_new(&folder.join("approvals.json")).unwrap();
+    crate::private_file::location::create_private_folder(&folder).unwrap();
+    let mut file =
+        crate::private_file::location::create_new(&folder.join("approvals.json")).unwrap();
     std::io::Write::write_all(&mut file, &forged).unwrap();
     assert!(!approves(&store));
     assert!(store.list().is_err());

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::context::Session;
-use crate::effect::Risk;
 use crate::name::ToolName;
 use crate::permission::{By, Floor, Grantee, Mode, Rule};
+use crate::risk::Risk;
 #[cfg(feature = "hooks")]
 use crate::tool::Wording;
 use crate::tool::{Display, Source, Subject};

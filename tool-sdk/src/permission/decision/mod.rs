@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::reasons::Reasons;
 use super::{Action, Arguments, Mode, Modes, Rule, Ruleset};
-use crate::effect::RiskClass;
+use crate::risk::RiskClass;
 use crate::tool::Subject;
 
 /// Whether a call may run, and why.

@@ -20,7 +20,7 @@ use self::page::Page;
 pub(crate) use self::visible::spelt;
 use self::visible::{quoted, quoted_os, visible, worded};
 use super::{Ask, Rule};
-use crate::effect::Risk;
+use crate::risk::Risk;
 use crate::tool::{Source, Subject};
 
 /// Words of others as they stand in a prompt: framed, and with nothing in them that hides.

@@ -9,9 +9,9 @@ use serde_json::json;
 use super::visible::tests::shows;
 use super::*;
 use crate::call::CallId;
-use crate::effect::RiskClass;
 use crate::name::ToolName;
 use crate::permission::{Action, AskId, Backstage, By, Scope};
+use crate::risk::RiskClass;
 use crate::tool::Display;
 
 fn ask(arguments: Value, subjects: &[&str]) -> Ask {

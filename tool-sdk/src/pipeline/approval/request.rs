@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::permission::{Action, Ask, AskId, Backstage, By, Decision};
 use crate::pipeline::authorize::{can_hook_allow, grantees};
 use crate::pipeline::hook_observer::EventHookObserver;
 use crate::pipeline::invocation::{Invocation, ParsedCall};
 use crate::pipeline::suggestions::suggested_patterns;
+use crate::risk::RiskClass;
 use crate::tool::Prepared;
 
 /// Makes the request for a call about which the decision is `ask`. A panic of the tool is left to

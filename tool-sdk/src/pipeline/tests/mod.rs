@@ -15,11 +15,11 @@ use super::*;
 use crate::call::CallId;
 use crate::content::{Attachment, Output};
 use crate::context::{Context, Message, State};
-use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
 use crate::event::{EventKind, ToolEvent};
 use crate::name::ToolName;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool, IntoOutput, Tool, Truncate};
 

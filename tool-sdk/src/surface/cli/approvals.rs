@@ -7,7 +7,7 @@ use super::exit::{CommandError, Result};
 use super::{Io, exit, grammar, mcp, place, style};
 use crate::error::ToolError;
 use crate::permission::{ApprovalStore, Grantee, StoredApproval};
-use crate::store::PrivateFileError;
+use crate::private_file::PrivateFileError;
 
 /// Runs `approvals`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
@@ -132,7 +132,7 @@ mod tests {
     fn an_approval_of_a_changed_tool_is_marked_void() {
         let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let pins = state.path().join("mcp");
-        crate::store::place::create_private_folder(&pins).unwrap();
+        crate::private_file::location::create_private_folder(&pins).unwrap();
         let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
         std::fs::write(pins.join("pins.json"), seen).unwrap();
         let store = ApprovalStore::open(state.path().join("approvals"), workspace.path());

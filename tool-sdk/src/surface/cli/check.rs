@@ -177,7 +177,8 @@ mod tests {
     fn warns_of_a_corrupt_approval_store() {
         let state = tempfile::tempdir().unwrap();
         let dir = state.path().to_str().unwrap();
-        crate::store::place::create_private_folder(&state.path().join("approvals")).unwrap();
+        crate::private_file::location::create_private_folder(&state.path().join("approvals"))
+            .unwrap();
         std::fs::write(state.path().join("approvals/approvals.json"), "spoilt").unwrap();
         let setting = TestCli::default();
         let ran = setting.run(&["check", "--state-dir", dir, "kinds", "{}"]);

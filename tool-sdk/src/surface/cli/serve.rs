@@ -18,11 +18,11 @@ use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
 use super::stage::{CallEnvironment, UnmatchedPatterns};
 use super::{App, Io, config, drive, grammar, place, signals, style};
-use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::store::place::{PrivateFolder, append_to};
-use crate::store::{self, PrivateFileError};
+use crate::private_file::location::{PrivateFolder, append_to};
+use crate::private_file::{self, PrivateFileError};
+use crate::risk::RiskClass;
 use crate::surface::mcp::{HttpOptions, Server, Token};
 use crate::toolset::Toolset;
 
@@ -230,8 +230,10 @@ fn write_token_file(
     endpoint: &ListenAddress,
 ) -> std::result::Result<PathBuf, PrivateFileError> {
     let path = place.create_folder()?.join(format!("token-{}", endpoint.file_suffix()));
-    store::replace_file(&path, |file| append_to(file, format!("{}\n", token.reveal()).as_bytes()))
-        .map_err(PrivateFileError::io("write", &path))?;
+    private_file::replace_file(&path, |file| {
+        append_to(file, format!("{}\n", token.reveal()).as_bytes())
+    })
+    .map_err(PrivateFileError::io("write", &path))?;
     Ok(path)
 }
 

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use super::{App, Console, Io};
 use crate::content::{Attachment, Output};
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
 use crate::error::{ErrorKind, ToolError};
 use crate::name::ToolName;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::effect::RiskClass;
+use crate::risk::RiskClass;
 use crate::schema::{Schema, walk};
 use crate::tool::{Definition, Icon};
 
@@ -129,8 +129,8 @@ fn rebase_references(schema: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effect::Risk;
     use crate::name::ToolName;
+    use crate::risk::Risk;
 
     fn with(risk: Risk) -> Value {
         let name = ToolName::from_static("t");

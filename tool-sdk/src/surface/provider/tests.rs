@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::effect::{Risk, RiskClass};
 use crate::name::ToolName;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 
 fn definition(name: &str, schema: Value) -> Definition {

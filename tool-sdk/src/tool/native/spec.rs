@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::context::Session;
-use crate::effect::{Risk, RiskClass};
+use crate::risk::{Risk, RiskClass};
 use crate::schema::SchemaFn;
 use crate::tool::param::{ParamType, StructType};
 use crate::tool::{Flags, Parallel, Place, Refinement, Truncate};

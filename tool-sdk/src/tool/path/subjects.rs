@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{Places, WorkspacePath};
 use crate::context::Context;
-use crate::effect::RiskClass;
 use crate::error::ToolError;
+use crate::risk::RiskClass;
 use crate::tool::Subject;
 use crate::workspace::{ResolvedPath, Workspace};
 

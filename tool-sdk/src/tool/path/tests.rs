@@ -8,9 +8,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::call::CallId;
 use crate::context::{Context, Session};
-use crate::effect::RiskClass;
 use crate::error::ErrorKind;
 use crate::name::ToolName;
+use crate::risk::RiskClass;
 use crate::tool::Subject;
 
 fn folder() -> (TempDir, Workspace, Context) {

@@ -1,17 +1,17 @@
 //! Path resolution: paths inside of the roots, and paths that would escape.
 
-mod changes;
 #[cfg(target_os = "linux")]
-mod many;
+mod many_folders;
 #[cfg(target_os = "linux")]
-mod rights;
+mod permissions;
+mod transaction;
 
 use std::fs;
 use std::io::Read;
 
 use tempfile::TempDir;
 
-use super::form::is_reserved_on_windows;
+use super::path_syntax::is_reserved_on_windows;
 use super::*;
 use crate::error::{ErrorKind, ToolError};
 

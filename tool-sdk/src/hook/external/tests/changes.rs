@@ -8,12 +8,12 @@ use crate::audit::{AuditRecord, AuditSink};
 use crate::batch::Batch;
 use crate::call::{Call, Outcome};
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
 use crate::hook::Priority;
 use crate::loop_guard::LoopGuard;
 use crate::permission::{Action, Ask, By, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::tool::{Display, DynamicTool};
 
 /// A command that changes the call and allows it.

@@ -7,11 +7,11 @@ use super::*;
 use crate::batch::Batch;
 use crate::call::Call;
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
 use crate::hook::Priority;
 use crate::permission::{Action, Ask, Backstage, By, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::tool::{Display, DynamicTool, Source, Subject};
 
 /// An approver whose answer shows that it was asked.

@@ -15,7 +15,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 use super::super::exit::{CommandError, FAILED, Result, with_cause};
 use super::splice;
 use crate::error::ToolError;
-use crate::store::{self, FileLock, LOCK_TIMEOUT};
+use crate::private_file::{self, FileLock, LOCK_TIMEOUT};
 
 /// The path of the table that holds the servers.
 const SERVERS: [&str; 2] = ["mcp", "servers"];
@@ -54,10 +54,9 @@ impl ConfigDocument {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| file_error("write", path, error))?;
         }
-        let lock =
-            store::lock_parent_folder(&resolve_links(path), LOCK_TIMEOUT).map_err(|error| {
-                CommandError::new(FAILED, ToolError::unavailable(with_cause(&error)))
-            })?;
+        let lock = private_file::lock_parent_folder(&resolve_links(path), LOCK_TIMEOUT).map_err(
+            |error| CommandError::new(FAILED, ToolError::unavailable(with_cause(&error))),
+        )?;
         Ok(ConfigEdit { document: Self::read(path)?, _lock: lock })
     }
 }
@@ -239,8 +238,8 @@ fn file_error(doing: &str, path: &Path, error: impl std::fmt::Display) -> Comman
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let path = resolve_links(path);
     let old = fs::metadata(&path);
-    store::replace_file(&path, |file| {
-        store::place::append_to(file, text.as_bytes())?;
+    private_file::replace_file(&path, |file| {
+        private_file::location::append_to(file, text.as_bytes())?;
         match old {
             Ok(old) => file.set_permissions(old.permissions()),
             Err(_) => Ok(()),

@@ -27,10 +27,10 @@ use super::{description_lint, result};
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
-use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
+use crate::private_file::PrivateFileError;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
-use crate::store::PrivateFileError;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.

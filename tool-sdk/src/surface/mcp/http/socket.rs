@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::store::place::{PrivateFolder, metadata_if_exists};
-use crate::store::{self, LOCK_TIMEOUT, PrivateFileError};
+use crate::private_file::location::{PrivateFolder, metadata_if_exists};
+use crate::private_file::{self, LOCK_TIMEOUT, PrivateFileError};
 
 /// A connection.
 pub(super) type SocketStream = UnixStream;
@@ -77,7 +77,7 @@ impl UnixSocket {
         }
         let path = folder.join(name);
         // Of two that begin at once, neither removes what the other one has just made.
-        let _lock = store::lock_parent_folder(&path, LOCK_TIMEOUT).map_err(store_error)?;
+        let _lock = private_file::lock_parent_folder(&path, LOCK_TIMEOUT).map_err(store_error)?;
         remove_stale_socket(&path).await?;
         let listener = UnixListener::bind(&path).map_err(|error| path_error(&path, error))?;
         let id = file_id(&fs::symlink_metadata(&path)?);

@@ -26,11 +26,11 @@ use self::peer::Peer;
 use super::Server;
 use crate::content::{Attachment, Output};
 use crate::context::{Context, Session};
-use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
+use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 

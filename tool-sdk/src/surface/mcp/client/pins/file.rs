@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::PinnedTools;
-use crate::store::version::FileVersion;
-use crate::store::{self, LOCK_TIMEOUT, PrivateFileError, place};
+use crate::private_file::version::FileVersion;
+use crate::private_file::{self, LOCK_TIMEOUT, PrivateFileError, location};
 
 const FILE_NAME: &str = "pins.json";
 const LOCK_NAME: &str = "pins.lock";
@@ -33,11 +33,11 @@ pub(super) struct LoadedPins {
 
 /// The folder of the file.
 #[derive(Debug)]
-pub(super) struct PinFile(place::PrivateFolder);
+pub(super) struct PinFile(location::PrivateFolder);
 
 impl PinFile {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self(place::PrivateFolder::new(folder))
+        Self(location::PrivateFolder::new(folder))
     }
 
     pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
@@ -65,7 +65,7 @@ impl PinFile {
         change: impl FnOnce(&mut PinnedTools),
     ) -> Result<LoadedPins, PrivateFileError> {
         let folder = self.0.create_folder()?;
-        let _lock = store::acquire_lock(&folder.join(LOCK_NAME), LOCK_TIMEOUT)?;
+        let _lock = private_file::acquire_lock(&folder.join(LOCK_NAME), LOCK_TIMEOUT)?;
         let path = folder.join(FILE_NAME);
         let before = read_or_set_aside(&path)?;
         let mut seen = before.pinned.clone();
@@ -75,7 +75,7 @@ impl PinFile {
         }
         write_pins(&path, &seen)?;
         // The lock is held, so no other process has written since.
-        let file = place::open_private(&path)?;
+        let file = location::open_private(&path)?;
         let version = file.map(|file| FileVersion::from_file(file, &path)).transpose()?;
         Ok(LoadedPins { pinned: seen, version })
     }
@@ -86,7 +86,7 @@ impl PinFile {
 fn read_or_set_aside(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     read_pins(path).or_else(|error| match error {
         PrivateFileError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
-            let aside = store::set_aside(path)?;
+            let aside = private_file::set_aside(path)?;
             tracing::warn!(%error, aside = %aside.display(), "the file of pinned tool definitions cannot be parsed and was set aside");
             Ok(LoadedPins::default())
         }
@@ -98,7 +98,7 @@ fn read_pins(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     let not_understood = |why: String| {
         PrivateFileError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
     };
-    let Some(file) = place::open_private(path)? else { return Ok(LoadedPins::default()) };
+    let Some(file) = location::open_private(path)? else { return Ok(LoadedPins::default()) };
     let version = FileVersion::from_file(file, path)?;
     let mut bytes = Vec::new();
     version
@@ -115,10 +115,10 @@ fn read_pins(path: &Path) -> Result<LoadedPins, PrivateFileError> {
 }
 
 fn write_pins(path: &Path, seen: &PinnedTools) -> Result<(), PrivateFileError> {
-    store::remove_unfinished(path);
+    private_file::remove_unfinished(path);
     let written = PinFileContent { version: FORMAT_VERSION, pinned: seen.clone() };
     let bytes = serde_json::to_vec(&written)
         .map_err(|error| PrivateFileError::io("write", path)(error.into()))?;
-    store::replace_file(path, |file| file.write_all(&bytes))
+    private_file::replace_file(path, |file| file.write_all(&bytes))
         .map_err(PrivateFileError::io("write", path))
 }

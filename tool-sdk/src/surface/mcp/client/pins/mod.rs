@@ -29,8 +29,8 @@ use self::file::{LoadedPins, PinFile};
 #[cfg(feature = "cli")]
 use super::naming::is_model_name_of;
 use super::remote::RemoteTool;
-use crate::store::PrivateFileError;
-use crate::store::version::FileVersion;
+use crate::private_file::PrivateFileError;
+use crate::private_file::version::FileVersion;
 
 /// The most that is shown of a difference, and of a line of it, in bytes. Models see less of a
 /// description.

@@ -9,10 +9,10 @@ use rustix::fs::{XattrFlags, fsetxattr};
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
-use super::changes::{read, tree};
 use super::folder;
+use super::transaction::{read, tree};
 use crate::error::ErrorKind;
-use crate::workspace::attributes::ExtendedAttributes;
+use crate::workspace::xattrs::ExtendedAttributes;
 use crate::workspace::{FileTransaction, Snapshot};
 
 const LIST: &str = "system.posix_acl_access";

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::place::{append_to, create_new, create_private_folder};
+use crate::private_file::location::{append_to, create_new, create_private_folder};
 
 /// The suffix of every output file. Only files with this suffix are removed after the retention.
 pub(super) const OUTPUT_SUFFIX: &str = ".output.txt";
@@ -126,7 +126,7 @@ pub(super) fn is_safe_parent(folder: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_guarded(_: &fs::Metadata) -> bool {
+pub(super) fn is_safe_parent(_: &fs::Metadata) -> bool {
     true
 }
 
@@ -140,7 +140,7 @@ pub(super) fn is_private_folder(folder: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_private(folder: &fs::Metadata) -> bool {
+pub(super) fn is_private_folder(folder: &fs::Metadata) -> bool {
     folder.is_dir()
 }
 
@@ -151,7 +151,7 @@ fn have_same_owner(file: &fs::Metadata, folder: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn have_one_owner(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+fn have_same_owner(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     true
 }
 

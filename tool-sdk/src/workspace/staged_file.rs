@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
-use super::expected::ExpectedFile;
-use super::temporary::TempFile;
-use super::turns::open_lockable;
+use super::dir_lock::open_lockable;
+use super::expected_file::ExpectedFile;
+use super::temp_file::TempFile;
 use super::{ResolvedPath, RootAccess, Snapshot};
 use crate::error::{ErrorKind, ToolError};
 
@@ -203,7 +203,7 @@ fn check_writable(dir: &Dir, place: &ResolvedPath) -> Result<(), ToolError> {
 }
 
 #[cfg(not(unix))]
-fn may_write(_: &Dir, _: &ResolvedPath) -> Result<(), ToolError> {
+fn check_writable(_: &Dir, _: &ResolvedPath) -> Result<(), ToolError> {
     Ok(())
 }
 
@@ -305,4 +305,4 @@ fn sync_folder(dir: &Dir) {
 }
 
 #[cfg(not(unix))]
-fn sync(_: &Dir) {}
+fn sync_folder(_: &Dir) {}

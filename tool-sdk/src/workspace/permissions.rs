@@ -34,7 +34,7 @@ fn initial_mode_for(mode: u32) -> u32 {
 }
 
 #[cfg(not(unix))]
-pub(super) fn first(_: Option<&SnapshotMetadata>) -> u32 {
+pub(super) fn initial_mode(_: Option<&SnapshotMetadata>) -> u32 {
     0
 }
 
@@ -60,12 +60,12 @@ pub(super) fn apply_owner_and_mode(
 }
 
 #[cfg(not(unix))]
-pub(super) fn give(
+pub(super) fn apply_owner_and_mode(
     file: &cap_std::fs::File,
     _: &Metadata,
-    facts: &SnapshotMetadata,
+    saved: &SnapshotMetadata,
 ) -> io::Result<()> {
-    file.set_permissions(facts.permissions.clone())
+    file.set_permissions(saved.permissions.clone())
 }
 
 /// Returns the mode for a file whose owner or group could not be kept: setuid and setgid are

@@ -10,8 +10,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::staged::{FileChange, StagedFile, TransactionFolders};
-use super::underway::ShutdownGuard;
+use super::shutdown_latch::ShutdownGuard;
+use super::staged_file::{FileChange, StagedFile, TransactionFolders};
 use super::{Durability, ResolvedPath, Snapshot, Workspace};
 use crate::error::ToolError;
 
@@ -122,13 +122,13 @@ impl StagedWrite {
 
 impl fmt::Debug for StagedWrites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drafts").finish_non_exhaustive()
+        f.debug_struct("StagedWrites").finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for StagedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Draft").field(self.staged.path()).finish()
+        f.debug_tuple("StagedWrite").field(self.staged.path()).finish()
     }
 }
 

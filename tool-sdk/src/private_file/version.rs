@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{PrivateFileError, place};
+use super::{PrivateFileError, location};
 
 /// The version of a file that was read.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl FileVersion {
     /// Returns whether the file at `path` still has this version, or is still missing if `last` is
     /// `None`.
     pub(crate) fn is_current(last: Option<&Self>, path: &Path) -> Result<bool, PrivateFileError> {
-        let Some(metadata) = place::metadata_if_exists(path)? else { return Ok(last.is_none()) };
-        place::check_private_file(path, &metadata)?;
+        let Some(metadata) = location::metadata_if_exists(path)? else { return Ok(last.is_none()) };
+        location::check_private_file(path, &metadata)?;
         Ok(last.is_some_and(|last| last.stamp == FileStamp::from_metadata(&metadata)))
     }
 }
@@ -72,7 +72,8 @@ mod tests {
         assert!(FileVersion::is_current(None, &path).unwrap());
         let write = |text: &str| {
             use std::io::Write as _;
-            crate::store::replace_file(&path, |file| file.write_all(text.as_bytes())).unwrap();
+            crate::private_file::replace_file(&path, |file| file.write_all(text.as_bytes()))
+                .unwrap();
         };
         write("one");
         assert!(!FileVersion::is_current(None, &path).unwrap());

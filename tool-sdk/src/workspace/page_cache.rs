@@ -70,6 +70,6 @@ fn read_cached(file: &File, into: &mut [u8]) -> io::Result<usize> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn without_waiting(_: &File, _: &mut [u8]) -> io::Result<usize> {
+fn read_cached(_: &File, _: &mut [u8]) -> io::Result<usize> {
     Err(io::ErrorKind::WouldBlock.into())
 }

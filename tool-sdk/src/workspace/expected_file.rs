@@ -8,10 +8,10 @@ use std::path::Path;
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::attributes::ExtendedAttributes;
-use super::fill::read_to_spare_capacity;
-use super::named::open_entry;
+use super::open::open_entry;
+use super::read_to_vec::read_to_spare_capacity;
 use super::snapshot::{ChangeStamp, SnapshotMetadata};
+use super::xattrs::ExtendedAttributes;
 
 /// The buffer size for comparing content.
 const COMPARE_CHUNK: usize = 64 * 1024;

@@ -39,6 +39,6 @@ pub(super) fn is_link_free(dir: &Dir, path: &Path) -> bool {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn is_straight(_: &Dir, _: &Path) -> bool {
+pub(super) fn is_link_free(_: &Dir, _: &Path) -> bool {
     false
 }

@@ -10,7 +10,7 @@ pub(super) fn read_to_spare_capacity(file: &File, content: &mut Vec<u8>) -> io::
 }
 
 #[cfg(not(unix))]
-pub(super) fn fill(mut file: &File, content: &mut Vec<u8>) -> io::Result<usize> {
+pub(super) fn read_to_spare_capacity(mut file: &File, content: &mut Vec<u8>) -> io::Result<usize> {
     use std::io::Read as _;
 
     let filled = content.len();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::keep::{OUTPUT_SUFFIX, is_private_folder, is_safe_parent};
+use super::output_file::{OUTPUT_SUFFIX, is_private_folder, is_safe_parent};
 
 /// How long a saved output is kept.
 pub(crate) const RETENTION: Duration = Duration::from_hours(7 * 24);

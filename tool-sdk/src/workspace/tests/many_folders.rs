@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::changes::{read, tree};
+use super::transaction::{read, tree};
 use super::*;
 
 /// The number of folders, with one file each.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use super::rename::identity_from;
+use super::atomic_rename::identity_from;
 
 /// The suffix that Linux appends to the path of a removed file in `/proc/self/fd`.
 const REMOVED_SUFFIX: &[u8] = b" (deleted)";

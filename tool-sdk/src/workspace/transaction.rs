@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use super::drafts::{StagedWrite, TransactionScope};
-use super::each::for_each_parallel;
-use super::staged::{FileChange, StagedFile};
-use super::turns::{DirLocks, LockTimeout};
+use super::dir_lock::{DirLocks, LockTimeout};
+use super::parallel::for_each_parallel;
+use super::staged_file::{FileChange, StagedFile};
+use super::staged_writes::{StagedWrite, TransactionScope};
 use super::{Durability, ResolvedPath, Snapshot};
 use crate::error::ToolError;
 
@@ -260,7 +260,7 @@ impl std::fmt::Debug for FileTransaction {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
-    use crate::workspace::staged::TransactionFolders;
+    use crate::workspace::staged_file::TransactionFolders;
 
     #[test]
     fn durability_defaults_to_the_workspace() {

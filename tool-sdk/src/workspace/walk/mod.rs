@@ -125,7 +125,7 @@ impl FolderEntry {
 
 impl fmt::Debug for OpenFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Folder").finish_non_exhaustive()
+        f.debug_struct("OpenFolder").finish_non_exhaustive()
     }
 }
 

@@ -15,11 +15,11 @@ use std::time::SystemTime;
 use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::named::open_entry;
-use super::one_line::escape_for_display;
+use super::display_escape::escape_for_display;
+use super::open::open_entry;
+use super::openat2::is_link_free;
 use super::protected::{is_at_or_below_any, is_protected};
-use super::real::{canonicalize, canonicalize_existing};
-use super::straight::is_link_free;
+use super::realpath::{canonicalize, canonicalize_existing};
 use super::{Durability, Root, RootAccess, Workspace};
 use crate::error::{ErrorKind, ToolError};
 
@@ -446,7 +446,7 @@ impl ResolvedPath {
     }
 
     #[cfg(not(unix))]
-    fn closed_folder(&self, _: bool) -> Option<String> {
+    fn find_closed_folder(&self, _: bool) -> Option<String> {
         None
     }
 
@@ -496,7 +496,7 @@ fn is_open_file_limit(error: &io::Error) -> bool {
 }
 
 #[cfg(not(unix))]
-fn are_too_many(_: &io::Error) -> bool {
+fn is_open_file_limit(_: &io::Error) -> bool {
     false
 }
 
@@ -524,13 +524,13 @@ fn is_symlink_refusal(error: &io::Error) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_link(_: &io::Error) -> bool {
+fn is_symlink_refusal(_: &io::Error) -> bool {
     false
 }
 
 impl fmt::Debug for ResolvedPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Located").field(&self.absolute_path()).finish()
+        f.debug_tuple("ResolvedPath").field(&self.absolute_path()).finish()
     }
 }
 

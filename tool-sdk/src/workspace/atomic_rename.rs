@@ -67,11 +67,16 @@ pub(super) fn identity_from(metadata: &Metadata) -> FileIdentity {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn rename(_: &Dir, _: &Path, _: &Path, _: RenameMode) -> io::Result<RenameOutcome> {
+pub(super) fn rename_atomically(
+    _: &Dir,
+    _: &Path,
+    _: &Path,
+    _: RenameMode,
+) -> io::Result<RenameOutcome> {
     Ok(RenameOutcome::Unsupported)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn identity_of(_: &Metadata) -> FileIdentity {
+pub(super) fn identity_from(_: &Metadata) -> FileIdentity {
     FileIdentity::default()
 }

@@ -163,7 +163,7 @@ pub(crate) fn check_size_limit(bytes: u64) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn fits(_: u64) -> io::Result<()> {
+pub(crate) fn check_size_limit(_: u64) -> io::Result<()> {
     Ok(())
 }
 
@@ -194,9 +194,9 @@ fn check_private(path: &Path, metadata: &Metadata) -> Result<(), PrivateFileErro
 }
 
 #[cfg(not(unix))]
-fn private(path: &Path, metadata: &Metadata) -> Result<(), PrivateFileError> {
+fn check_private(path: &Path, metadata: &Metadata) -> Result<(), PrivateFileError> {
     if metadata.is_symlink() {
-        return Err(PrivateFileError::refused(path, "it is a link"));
+        return Err(PrivateFileError::untrusted(path, "it is a link"));
     }
     Ok(())
 }
@@ -209,11 +209,11 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(folder)
 }
 
-/// Flushes the entries of `find_folder` to disk.
+/// Flushes the entries of `folder` to disk.
 #[cfg(unix)]
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
@@ -221,7 +221,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// Other systems cannot open folders and need no flush.
 #[cfg(not(unix))]
-pub(crate) fn flush_folder(_: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -240,6 +240,6 @@ pub(crate) fn open_options() -> OpenOptions {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn options() -> OpenOptions {
+pub(crate) fn open_options() -> OpenOptions {
     OpenOptions::new()
 }

@@ -8,7 +8,7 @@
 //! **Invariant:** this module does not know the format of a file.
 
 mod error;
-pub(crate) mod place;
+pub(crate) mod location;
 pub(crate) mod version;
 
 use std::fs::{self, File};
@@ -43,7 +43,7 @@ impl Drop for FileLock {
 
 /// Acquires the lock file at `path`, and waits up to `patience` for other writers.
 pub(crate) fn acquire_lock(path: &Path, patience: Duration) -> Result<FileLock, PrivateFileError> {
-    wait_for_lock(place::open_lock_file(path)?, path, patience)
+    wait_for_lock(location::open_lock_file(path)?, path, patience)
 }
 
 /// Locks the parent folder of `path` instead of a lock file, for folders in which no lock file may
@@ -95,13 +95,13 @@ pub(crate) fn replace_file(
     let unfinished =
         folder.join(format!("{}{:016x}{TEMP_SUFFIX}", temp_prefix(path), getrandom::u64()?));
     let finish = || {
-        let mut file = place::create_new(&unfinished)?;
+        let mut file = location::create_new(&unfinished)?;
         write(&mut file)?;
         file.sync_all()?;
         fs::rename(&unfinished, path)
     };
     finish().inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
-    place::sync_folder(&folder)
+    location::sync_folder(&folder)
 }
 
 /// Renames a corrupt file, and returns the new path. The caller must hold the lock.
@@ -114,9 +114,9 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, PrivateFileError> {
         nth => format!("{name}.corrupt-{now}-{nth}"),
     });
     for aside in names.map(|name| folder.join(name)) {
-        if place::metadata_if_exists(&aside)?.is_none() {
+        if location::metadata_if_exists(&aside)?.is_none() {
             fs::rename(path, &aside).map_err(PrivateFileError::io("set aside", path))?;
-            place::sync_folder(&folder).map_err(PrivateFileError::io("write", &folder))?;
+            location::sync_folder(&folder).map_err(PrivateFileError::io("write", &folder))?;
             return Ok(aside);
         }
     }

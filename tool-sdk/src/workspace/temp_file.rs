@@ -32,14 +32,14 @@ use std::time::Duration;
 
 use cap_std::fs::{Dir, File};
 
-use super::expected::{ExpectedFile, matches_exactly, probably_matches};
-use super::named::create_entry;
-use super::rename::{
+use super::atomic_rename::{
     FileIdentity, RenameMode, RenameOutcome, identity_from, read_identity, rename_atomically,
 };
-use super::rights::{apply_owner_and_mode, initial_mode};
+use super::expected_file::{ExpectedFile, matches_exactly, probably_matches};
+use super::open::create_entry;
+use super::permissions::{apply_owner_and_mode, initial_mode};
 use super::snapshot::SnapshotMetadata;
-use crate::store::place::check_size_limit;
+use crate::private_file::location::check_size_limit;
 
 /// How often the names are exchanged back while other processes do the same. With an even number
 /// the file that was written last ends up under the name.
@@ -101,7 +101,7 @@ impl TempFile {
     }
 
     #[cfg(not(unix))]
-    fn link(_: &Arc<Dir>, _: &[u8]) -> io::Result<Self> {
+    fn create_symlink(_: &Arc<Dir>, _: &[u8]) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -249,7 +249,7 @@ mod tests {
     use cap_std::ambient_authority;
 
     use super::*;
-    use crate::workspace::attributes::ExtendedAttributes;
+    use crate::workspace::xattrs::ExtendedAttributes;
 
     #[test]
     fn the_mode_is_copied() {
