@@ -127,7 +127,7 @@ impl Output {
     /// ```
     /// use tool_sdk::Output;
     ///
-    /// let output = Output::text("first\nlast\n").dropped(3, 42);
+    /// let output = Output::text("first\nlast\n").report_dropped(3, 42);
     /// assert_eq!(output.as_text(), "first\nlast\n");
     /// ```
     #[must_use]

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// assert_eq!(ToolName::new("read_page")?.as_str(), "read_page");
 /// assert!(ToolName::new("read file").is_err());
-/// # Ok::<(), tool_sdk::InvalidName>(())
+/// # Ok::<(), tool_sdk::InvalidToolName>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

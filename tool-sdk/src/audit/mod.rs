@@ -32,13 +32,13 @@ use crate::tool::{Definition, Source, Subject};
 /// ```
 /// use std::io;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use tool_sdk::{Audit, AuditRecord};
+/// use tool_sdk::{AuditRecord, AuditSink};
 ///
 /// /// Counts the records.
 /// #[derive(Default)]
 /// struct Counter(AtomicUsize);
 ///
-/// impl Audit for Counter {
+/// impl AuditSink for Counter {
 ///     fn record(&self, _: &AuditRecord<'_>) -> io::Result<()> {
 ///         self.0.fetch_add(1, Ordering::Relaxed);
 ///         Ok(())

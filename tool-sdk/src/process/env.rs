@@ -223,7 +223,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_program(file: &Path) -> bool {
+fn is_executable(file: &Path) -> bool {
     file.is_file()
 }
 
@@ -256,7 +256,7 @@ pub(super) fn split_path_dirs(path: &OsStr) -> impl Iterator<Item = &Path> {
 
 /// Splits a `MCP_PATH`, whose entries may be quoted on Windows.
 #[cfg(not(unix))]
-fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+fn split_path_dirs(path: &OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path)
 }
 

@@ -71,15 +71,15 @@ impl ProcessGroup {
 /// Without Unix there are no process groups: only the child itself can be killed.
 #[cfg(not(unix))]
 #[derive(Clone, Debug)]
-pub(super) struct Group;
+pub(super) struct ProcessGroup;
 
 #[cfg(not(unix))]
 impl ProcessGroup {
-    pub(super) fn of(_child: &ChildProcess) -> Self {
+    pub(super) fn of_child(_child: &ChildProcess) -> Self {
         Self
     }
 
-    pub(super) fn number(&self) -> Option<i32> {
+    pub(super) fn pgid(&self) -> Option<i32> {
         None
     }
 

@@ -1,4 +1,4 @@
-//! The ways out: how tools are shown to providers, programs and people.
+//! Surfaces: how tools are offered to model providers, MCP clients and command-line users.
 
 #[cfg(feature = "cli")]
 pub mod cli;

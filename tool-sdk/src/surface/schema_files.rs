@@ -1,4 +1,4 @@
-//! Committed schemas: one file per tool in a folder, compared and written.
+//! Compares and writes committed schemas: a folder with one file per tool.
 
 use std::fmt;
 use std::io;
@@ -9,28 +9,29 @@ use serde::Serialize;
 use super::provider::{self, Dialect};
 use crate::tool::Definition;
 
-/// How one file of the folder stands to its tool.
+/// The state of one schema file of the folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SchemaFileChange {
     pub(crate) file: String,
     pub(crate) state: SchemaFileState,
 }
 
-/// How a file differs from what it should be.
+/// How a file differs from the current schema of its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SchemaFileState {
     Same,
     Missing,
     Changed,
-    /// There is no such tool.
+    /// The file has no tool.
     Stale,
 }
 
 impl SchemaFileChange {
-    /// Whether nothing is left to do; a file that was `written` is no longer missing.
+    /// Returns true if nothing is left to do. A missing or changed file is settled once it was
+    /// `written`.
     ///
-    /// A stale one is never deleted: the folder may be another one than the user thinks.
+    /// A stale file is never deleted, because `folder` may not be the one that the user meant.
     pub(crate) fn is_settled(&self, written: bool) -> bool {
         match self.state {
             SchemaFileState::Same => true,
@@ -52,8 +53,8 @@ impl fmt::Display for SchemaFileChange {
     }
 }
 
-/// Compares the files of `folder` with `tools`; writes those that differ when `write` says
-/// so, and looks for stale ones when `tools` are `all` that there are.
+/// Compares the files of `folder` with `tools`. Writes those that differ if `write` is set. Looks
+/// for stale files if `all` says that `tools` is the complete list.
 pub(crate) fn compare_schema_files(
     folder: &Path,
     tools: &[Definition],
@@ -85,7 +86,7 @@ pub(crate) fn compare_schema_files(
 
 fn file_state(path: &Path, wanted: &str) -> io::Result<SchemaFileState> {
     match std::fs::read_to_string(path) {
-        // A checkout on Windows may have turned the line ends.
+        // A checkout on Windows may have converted line endings to CRLF.
         Ok(found) if found.replace("\r\n", "\n") == wanted => Ok(SchemaFileState::Same),
         Ok(_) => Ok(SchemaFileState::Changed),
         Err(error) => match error.kind() {
@@ -96,7 +97,7 @@ fn file_state(path: &Path, wanted: &str) -> io::Result<SchemaFileState> {
     }
 }
 
-/// Schema files without a tool.
+/// Returns the schema files that have no tool.
 fn find_stale_files(
     folder: &Path,
     known: &[SchemaFileChange],

@@ -1,10 +1,9 @@
-//! One committed schema compared with the tool that names it, types and all.
+//! Compares one committed schema file with the tool that names it, including types.
 //!
-//! The macro compares what syntax shows, and points at the parameter. What types hold only
-//! shows when the program runs, so `#[tool(schema = "..")]` also writes a test, which calls
-//! [`assert_schema`].
+//! The macro checks what syntax shows and points at the parameter. Types are only known at run
+//! time, so `#[tool(schema = "..")]` also generates a test that calls [`assert_schema`].
 //!
-//! **Invariant:** the order of keys counts for nothing, everything else does.
+//! **Invariant:** the order of keys is ignored; every other difference is reported.
 
 use std::io;
 use std::path::Path;
@@ -15,14 +14,14 @@ use super::provider::{self, Dialect};
 use crate::schema::Schema;
 use crate::tool::Definition;
 
-/// Compares the definition of a tool with `file`, which is relative to the package in `root`.
+/// Compares the definition of a tool with `file`, a path relative to the package in `root`.
 ///
-/// The file holds what `schema --write_schema_file` writes, or the schema of the arguments alone. With
-/// `TOOL_SDK_BLESS=1` in the environment it is written instead.
+/// The file holds the output of `schema --write`, or the schema of the arguments alone. With
+/// `TOOL_SDK_BLESS=1` in the environment the file is written instead.
 ///
 /// # Panics
 ///
-/// Panics with everything that differs.
+/// Panics with a list of all differences.
 #[track_caller]
 pub fn assert_schema(definition: &Definition, root: &str, file: &str) {
     let path = Path::new(root).join(file);
@@ -51,7 +50,7 @@ fn write_schema_file(path: &Path, wanted: &Value) -> io::Result<()> {
     std::fs::write(path, format!("{wanted:#}\n"))
 }
 
-/// How the committed `text` differs from what is `wanted`.
+/// Returns the differences between the committed `text` and `wanted`.
 fn find_drift(definition: &Definition, wanted: &Value, text: &str) -> Vec<String> {
     let committed: Value = match serde_json::from_str(text) {
         Ok(committed) => committed,
@@ -73,7 +72,7 @@ fn find_drift(definition: &Definition, wanted: &Value, text: &str) -> Vec<String
     drift
 }
 
-/// Lists the places at which two values differ, each as a JSON pointer.
+/// Appends one line for each JSON pointer at which the two values differ.
 fn compare_values(at: &str, there: Option<&Value>, here: Option<&Value>, drift: &mut Vec<String>) {
     if let (Some(Value::Object(there)), Some(Value::Object(here))) = (there, here) {
         let added = here.keys().filter(|key| !there.contains_key(*key));

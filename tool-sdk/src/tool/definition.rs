@@ -289,7 +289,7 @@ impl Definition {
     /// assert!(!shred.is_file_operation());
     /// shred.category = Some("filesystem".into());
     /// assert!(shred.is_file_operation());
-    /// # Ok::<(), tool_sdk::InvalidName>(())
+    /// # Ok::<(), tool_sdk::InvalidToolName>(())
     /// ```
     #[must_use]
     pub fn is_file_operation(&self) -> bool {

@@ -30,7 +30,7 @@ const MAX_COPIES: u32 = 10_000;
 /// ```
 /// use std::path::Path;
 ///
-/// let outputs = tool_sdk::outputs_of(Path::new("/var/lib/host"), "team/ada");
+/// let outputs = tool_sdk::outputs_folder(Path::new("/var/lib/host"), "team/ada");
 /// assert_eq!(outputs, Path::new("/var/lib/host/team%2Fada"));
 /// ```
 #[must_use]

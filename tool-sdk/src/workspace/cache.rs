@@ -37,8 +37,8 @@ impl ResolvedPath {
     ///
     /// # let folder = tempfile::tempdir()?;
     /// let workspace = Workspace::open([folder.path()])?;
-    /// workspace.resolve("a")?.memo::<LookupCount>().0.fetch_add(1, Ordering::Relaxed);
-    /// assert_eq!(workspace.resolve("b")?.memo::<LookupCount>().0.load(Ordering::Relaxed), 1);
+    /// workspace.resolve("a")?.root_cache::<LookupCount>().0.fetch_add(1, Ordering::Relaxed);
+    /// assert_eq!(workspace.resolve("b")?.root_cache::<LookupCount>().0.load(Ordering::Relaxed), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -54,8 +54,8 @@ impl DirLocks {
         // ascending order, so that two transactions cannot deadlock.
         let folders: BTreeMap<DirIdentity, &Arc<Dir>> =
             dirs.into_iter().filter_map(|dir| Some((dir_identity(dir)?, dir))).collect();
-        let is_ours = |dir: &&Arc<Dir>| wait_for_lock(dir, patience, stopped);
-        Self { locked: folders.into_values().filter(is_ours).cloned().collect() }
+        let is_acquired = |dir: &&Arc<Dir>| wait_for_lock(dir, patience, stopped);
+        Self { locked: folders.into_values().filter(is_acquired).cloned().collect() }
     }
 }
 
@@ -68,7 +68,7 @@ impl Drop for DirLocks {
 /// Waits for the lock of one folder. Returns whether it was acquired.
 fn wait_for_lock(dir: &Dir, patience: &mut LockTimeout, stopped: &impl Fn() -> bool) -> bool {
     let begun = Instant::now();
-    let is_ours = loop {
+    let is_acquired = loop {
         match try_lock(dir) {
             Ok(()) => break true,
             Err(error) if is_retryable(&error) && begun.elapsed() < patience.0 && !stopped() => {
@@ -78,7 +78,7 @@ fn wait_for_lock(dir: &Dir, patience: &mut LockTimeout, stopped: &impl Fn() -> b
         }
     };
     patience.0 = patience.0.saturating_sub(begun.elapsed());
-    is_ours
+    is_acquired
 }
 
 fn is_retryable(error: &io::Error) -> bool {
@@ -111,8 +111,8 @@ mod system {
     }
 
     pub(super) fn dir_identity(dir: &Dir) -> Option<DirIdentity> {
-        let facts = fstat(dir).ok()?;
-        Some((facts.st_dev, facts.st_ino))
+        let stat = fstat(dir).ok()?;
+        Some((stat.st_dev, stat.st_ino))
     }
 
     pub(super) fn try_lock(dir: &Dir) -> io::Result<()> {
@@ -180,15 +180,15 @@ mod tests {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let dir = open(&one);
         let turns = take([&dir]);
-        let (told, heard) = channel();
+        let (sender, receiver) = channel();
         thread::scope(|scope| {
             scope.spawn(|| {
                 let turns = take([&open(&two), &open(&one)]);
-                told.send(turns.locked.len()).unwrap();
+                sender.send(turns.locked.len()).unwrap();
             });
-            assert!(heard.recv_timeout(10 * RETRY_DELAY).is_err());
+            assert!(receiver.recv_timeout(10 * RETRY_DELAY).is_err());
             drop(turns);
-            assert_eq!(heard.recv(), Ok(2));
+            assert_eq!(receiver.recv(), Ok(2));
         });
     }
 

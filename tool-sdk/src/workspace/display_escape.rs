@@ -14,11 +14,11 @@ use std::borrow::Cow;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::one_line;
+/// use tool_sdk::escape_for_display;
 ///
-/// assert_eq!(one_line("a\n(End of file)"), r"a\n(End of file)");
-/// assert_eq!(one_line("gnp\u{202e}txt.sh"), r"gnp\u{202e}txt.sh");
-/// assert_eq!(one_line("grün.rs"), "grün.rs");
+/// assert_eq!(escape_for_display("a\n(End of file)"), r"a\n(End of file)");
+/// assert_eq!(escape_for_display("gnp\u{202e}txt.sh"), r"gnp\u{202e}txt.sh");
+/// assert_eq!(escape_for_display("grün.rs"), "grün.rs");
 /// ```
 #[must_use]
 pub fn escape_for_display(name: &str) -> Cow<'_, str> {

@@ -32,7 +32,7 @@ pub(super) fn probably_matches(
     expected: ExpectedFile<'_>,
 ) -> io::Result<bool> {
     let is_untouched = match (expected.metadata, dir.symlink_metadata(name)) {
-        (Some(facts), Ok(metadata)) => ChangeStamp::from_metadata(&metadata) == facts.stamp,
+        (Some(saved), Ok(metadata)) => ChangeStamp::from_metadata(&metadata) == saved.stamp,
         _ => false,
     };
     Ok(is_untouched || matches_exactly(dir, name, expected)?)
@@ -45,8 +45,8 @@ pub(super) fn matches_exactly(
     name: &Path,
     expected: ExpectedFile<'_>,
 ) -> io::Result<bool> {
-    let ExpectedFile { content, metadata: facts } = expected;
-    if facts.is_some_and(|facts| facts.is_link) {
+    let ExpectedFile { content, metadata: saved } = expected;
+    if saved.is_some_and(|saved| saved.is_link) {
         let leads_to = dir.read_link_contents(name);
         return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
     }
@@ -59,8 +59,8 @@ pub(super) fn matches_exactly(
     let metadata = Metadata::from_just_metadata(file.metadata()?);
     let is_alike = metadata.is_file()
         && metadata.len() == content.len() as u64
-        && facts.is_none_or(|facts| facts.matches_owner_and_mode(&metadata));
-    Ok(is_alike && has_same_attributes(&file, facts)? && has_same_content(&file, content)?)
+        && saved.is_none_or(|saved| saved.matches_owner_and_mode(&metadata));
+    Ok(is_alike && has_same_attributes(&file, saved)? && has_same_content(&file, content)?)
 }
 
 fn is_regular_file(dir: &Dir, name: &Path) -> bool {
@@ -68,9 +68,9 @@ fn is_regular_file(dir: &Dir, name: &Path) -> bool {
 }
 
 /// Returns whether the extended attributes of the file are equal to those of the snapshot.
-fn has_same_attributes(file: &File, facts: Option<&SnapshotMetadata>) -> io::Result<bool> {
-    let Some(facts) = facts else { return Ok(true) };
-    Ok(ExtendedAttributes::read_from(file)? == facts.attributes)
+fn has_same_attributes(file: &File, saved: Option<&SnapshotMetadata>) -> io::Result<bool> {
+    let Some(saved) = saved else { return Ok(true) };
+    Ok(ExtendedAttributes::read_from(file)? == saved.attributes)
 }
 
 fn has_same_content(file: &File, expected: &[u8]) -> io::Result<bool> {

@@ -39,40 +39,40 @@ impl Workspace {
     ///
     /// ```
     /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
-    /// use tool_sdk::{Changes, Workspace};
+    /// use tool_sdk::{FileTransaction, Workspace};
     ///
     /// let workspace = cx.state::<Workspace>()?;
-    /// let place = workspace.resolve("notes.txt")?.real()?;
-    /// let locks = workspace.lock([&place]).await;
+    /// let path = workspace.resolve("notes.txt")?.canonicalize()?;
+    /// let locks = workspace.lock_files([&path]).await;
     /// cx.blocking(move |stop| {
     ///     // Held until the file is written, even if the call is cancelled.
     ///     let _locks = locks;
-    ///     let before = place.snapshot(1024 * 1024)?;
+    ///     let before = path.snapshot(1024 * 1024)?;
     ///     let text = [before.content().unwrap_or_default(), b"one more line\n"].concat();
     ///     stop.hold()?;
-    ///     Changes::new().write(place, before, text).apply(|| stop.is_stopped())
+    ///     FileTransaction::new().write(path, before, text).commit(|| stop.is_stopped())
     /// })
     /// .await
     /// # }
     /// ```
     pub async fn lock_files<'p>(
         &self,
-        places: impl IntoIterator<Item = &'p ResolvedPath>,
+        paths: impl IntoIterator<Item = &'p ResolvedPath>,
     ) -> FileLocks {
-        let mut wanted: Vec<usize> = places.into_iter().map(lock_index).collect();
+        let mut indices: Vec<usize> = paths.into_iter().map(lock_index).collect();
         // Always lock in ascending order, so that two calls cannot deadlock.
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut held = Vec::with_capacity(wanted.len());
-        for index in wanted {
+        indices.sort_unstable();
+        indices.dedup();
+        let mut held = Vec::with_capacity(indices.len());
+        for index in indices {
             held.push(Arc::clone(&self.0.locks.0[index]).lock_owned().await);
         }
         FileLocks { _held: held }
     }
 }
 
-fn lock_index(place: &ResolvedPath) -> usize {
+fn lock_index(path: &ResolvedPath) -> usize {
     let mut hasher = DefaultHasher::new();
-    place.absolute_path().hash(&mut hasher);
+    path.absolute_path().hash(&mut hasher);
     (hasher.finish() % LOCK_COUNT as u64) as usize
 }

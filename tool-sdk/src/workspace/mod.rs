@@ -179,7 +179,7 @@ impl Workspace {
     ///
     /// # let (project, manuals) = (tempfile::tempdir()?, tempfile::tempdir()?);
     /// # std::fs::write(manuals.path().join("tar.txt"), "tar")?;
-    /// let workspace = Workspace::open([project.path()])?.readable(manuals.path())?;
+    /// let workspace = Workspace::open([project.path()])?.with_read_only(manuals.path())?;
     ///
     /// let page = workspace.resolve(&manuals.path().join("tar.txt").to_string_lossy())?;
     /// assert!(page.is_read_only() && page.open_file().is_ok());
@@ -234,7 +234,7 @@ impl Workspace {
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # std::fs::create_dir(folder.path().join("src"))?;
-    /// let workspace = Workspace::open([folder.path()])?.one_device(true);
+    /// let workspace = Workspace::open([folder.path()])?.same_file_system(true);
     /// for entry in workspace.resolve(".")?.open_folder()?.entries()? {
     ///     // Fails with `CrossesDevices` at a mount point.
     ///     assert!(entry.open_folder().is_ok());
@@ -365,7 +365,7 @@ impl Root {
     fn is_removed(&self) -> bool {
         use cap_std::fs::MetadataExt as _;
 
-        self.dir.dir_metadata().is_ok_and(|facts| facts.nlink() == 0)
+        self.dir.dir_metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
     #[cfg(not(unix))]

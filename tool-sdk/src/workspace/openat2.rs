@@ -30,11 +30,8 @@ pub(super) fn is_link_free(dir: &Dir, path: &Path) -> bool {
             openat2(dir, path, flags, Mode::empty(), resolve).and_then(fstat)
         }
     };
-    found.is_ok_and(|facts| {
-        matches!(
-            FileType::from_raw_mode(facts.st_mode),
-            FileType::RegularFile | FileType::Directory
-        )
+    found.is_ok_and(|stat| {
+        matches!(FileType::from_raw_mode(stat.st_mode), FileType::RegularFile | FileType::Directory)
     })
 }
 

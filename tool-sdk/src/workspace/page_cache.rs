@@ -15,7 +15,7 @@ use std::io::{self, Read};
 ///
 /// ```
 /// use std::io::{ErrorKind, Read};
-/// use tool_sdk::{InMemory, Workspace};
+/// use tool_sdk::{PageCacheReader, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
@@ -23,7 +23,7 @@ use std::io::{self, Read};
 /// let file = workspace.resolve("notes.txt")?.open_file()?;
 ///
 /// let mut start = [0; 5];
-/// match InMemory::new(&file, 64 * 1024).read(&mut start) {
+/// match PageCacheReader::new(&file, 64 * 1024).read(&mut start) {
 ///     Ok(read) => assert_eq!(&start[..read], b"hello"),
 ///     Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
 /// }
@@ -36,7 +36,7 @@ pub struct PageCacheReader<'f> {
 }
 
 impl<'f> PageCacheReader<'f> {
-    /// Reads from the current position, at most `remaining` bytes in total: copying takes time too.
+    /// Reads from the current position, at most `limit` bytes in total: copying takes time too.
     #[must_use]
     pub fn new(file: &'f File, remaining: usize) -> Self {
         Self { file, remaining }

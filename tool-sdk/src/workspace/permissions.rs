@@ -21,8 +21,8 @@ const DEFAULT_MODE: u32 = 0o644;
 pub(super) fn initial_mode(like: Option<&SnapshotMetadata>) -> u32 {
     use cap_std::fs::PermissionsExt as _;
 
-    like.map_or(DEFAULT_MODE, |facts| match facts.attributes.is_empty() {
-        true => initial_mode_for(facts.permissions.mode()),
+    like.map_or(DEFAULT_MODE, |saved| match saved.attributes.is_empty() {
+        true => initial_mode_for(saved.permissions.mode()),
         false => 0o600,
     })
 }
@@ -43,14 +43,14 @@ pub(super) fn initial_mode(_: Option<&SnapshotMetadata>) -> u32 {
 pub(super) fn apply_owner_and_mode(
     file: &cap_std::fs::File,
     own: &Metadata,
-    facts: &SnapshotMetadata,
+    saved: &SnapshotMetadata,
 ) -> io::Result<()> {
     use std::os::unix::fs::fchown;
 
     use cap_std::fs::{MetadataExt as _, PermissionsExt as _};
 
-    let ((user, group), mut permissions) = (facts.owner, facts.permissions.clone());
-    if (own.uid(), own.gid()) != facts.owner {
+    let ((user, group), mut permissions) = (saved.owner, saved.permissions.clone());
+    if (own.uid(), own.gid()) != saved.owner {
         // Only privileged users may change the owner; others may set a group of their own.
         let is_users = fchown(file, Some(user), Some(group)).is_ok();
         let is_groups = is_users || fchown(file, None, Some(group)).is_ok();

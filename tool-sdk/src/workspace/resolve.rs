@@ -187,7 +187,7 @@ impl ResolvedPath {
     /// # let folder = tempfile::tempdir()?;
     /// # std::fs::create_dir(folder.path().join("src"))?;
     /// let workspace = Workspace::open([folder.path()])?;
-    /// let new = workspace.resolve("src/../src/new/file.rs")?.real()?;
+    /// let new = workspace.resolve("src/../src/new/file.rs")?.canonicalize()?;
     /// assert_eq!(new.display(), "src/new/file.rs");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -325,9 +325,9 @@ impl ResolvedPath {
     ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
         let entries = self.open_dir().and_then(|dir| dir.entries());
         let entries = entries.map_err(|error| self.open_folder_error(error))?;
-        let place = self.clone();
+        let folder = self.clone();
         Ok(entries.map(move |entry| {
-            let entry = entry.map_err(|error| place.io_error("read", error))?;
+            let entry = entry.map_err(|error| folder.io_error("read", error))?;
             let kind = entry.file_type().map_or(FileKind::Other, FileKind::from_file_type);
             Ok(DirEntry { name: entry.file_name(), kind })
         }))
@@ -453,7 +453,7 @@ impl ResolvedPath {
     /// Converts an I/O error to the error that the model reads; `verb` is the failed operation.
     pub(super) fn io_error(&self, verb: &str, error: io::Error) -> ToolError {
         let path = self.display();
-        let told = match error.kind() {
+        let tool_error = match error.kind() {
             io::ErrorKind::NotFound if self.root().is_removed() => self.root_removed_error(),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 ToolError::not_found(format_args!("there is no `{path}`"))
@@ -482,7 +482,7 @@ impl ResolvedPath {
             }
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
-        told.source(error)
+        tool_error.source(error)
     }
 }
 

@@ -64,11 +64,11 @@ impl Snapshot {
     /// Returns the content; `None` when the file did not exist.
     #[must_use]
     pub fn content(&self) -> Option<&[u8]> {
-        self.0.as_deref().map(|taken| &*taken.content)
+        self.0.as_deref().map(|data| &*data.content)
     }
 
     pub(super) fn metadata(&self) -> Option<&SnapshotMetadata> {
-        self.0.as_deref().map(|taken| &taken.metadata)
+        self.0.as_deref().map(|data| &data.metadata)
     }
 }
 
@@ -126,8 +126,8 @@ impl ResolvedPath {
         }
         let attributes =
             ExtendedAttributes::read_from(&file).map_err(|error| self.io_error("read", error))?;
-        let facts = SnapshotMetadata::from_std(&metadata, attributes);
-        Ok(Snapshot(Some(Arc::new(SnapshotData { content, metadata: facts }))))
+        let saved = SnapshotMetadata::from_std(&metadata, attributes);
+        Ok(Snapshot(Some(Arc::new(SnapshotData { content, metadata: saved }))))
     }
 
     /// Reads a symbolic link at a [canonical](Self::canonicalize) path, in order to remove it. The

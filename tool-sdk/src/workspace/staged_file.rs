@@ -45,7 +45,7 @@ impl StagedFile {
     pub(super) fn new(change: FileChange, folders: &TransactionFolders) -> Result<Self, ToolError> {
         check_allowed(&change)?;
         let dir = folders.open_parent(&change.path, change.after.is_some())?;
-        if change.before.metadata().is_some_and(|facts| !facts.is_link) {
+        if change.before.metadata().is_some_and(|saved| !saved.is_link) {
             check_writable(&dir, &change.path)?;
         }
         Ok(Self { change, dir, temp_file: None, is_durable: false, is_committed: false })
@@ -60,10 +60,10 @@ impl StagedFile {
     /// Writes the temporary file. After this, [`commit`](Self::commit) fails only on a conflict or
     /// when the folder changed.
     pub(super) fn write(&mut self, durable: bool) -> Result<(), ToolError> {
-        let FileChange { path: place, after, template: like, .. } = &self.change;
+        let FileChange { path, after, template: like, .. } = &self.change;
         if let Some(content) = after {
             let temporary = TempFile::create_with(&self.dir, content, like.metadata(), durable);
-            self.temp_file = Some(temporary.map_err(|error| write_error(place, error))?);
+            self.temp_file = Some(temporary.map_err(|error| write_error(path, error))?);
             self.is_durable = durable;
         }
         Ok(())
@@ -103,15 +103,15 @@ impl StagedFile {
     /// Makes the change, unless the file differs from its expected state. The caller must hold
     /// the lock of the parent folder, as for [`roll_back`](Self::roll_back).
     pub(super) fn commit(&mut self) -> Result<(), ToolError> {
-        let FileChange { path: place, before, after, .. } = &self.change;
+        let FileChange { path, before, after, .. } = &self.change;
         let next = self.temp_file.take().zip(after.as_deref());
-        let facts = before.metadata();
-        let expected = before.content().map(|content| ExpectedFile { content, metadata: facts });
-        let is_put = self.replace_entry(next, expected).map_err(|error| write_error(place, error));
+        let saved = before.metadata();
+        let expected = before.content().map(|content| ExpectedFile { content, metadata: saved });
+        let is_put = self.replace_entry(next, expected).map_err(|error| write_error(path, error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
                 "`{}` was changed since it was looked at for this call, and was not written",
-                place.display()
+                path.display()
             ))
             .hint("read it again, and base the change on its current content"));
         }
@@ -149,14 +149,14 @@ impl StagedFile {
 }
 
 /// The error for a file that could not be written.
-fn write_error(place: &ResolvedPath, error: io::Error) -> ToolError {
-    if error.kind() != io::ErrorKind::NotFound || place.root().is_removed() {
-        return place.io_error("write", error);
+fn write_error(path: &ResolvedPath, error: io::Error) -> ToolError {
+    if error.kind() != io::ErrorKind::NotFound || path.root().is_removed() {
+        return path.io_error("write", error);
     }
     // `NotFound` while writing means that the parent folder was removed.
     ToolError::conflict(format_args!(
         "the folder of `{}` was removed in the meantime, or takes no new files",
-        place.display()
+        path.display()
     ))
     .hint("list the folder, and try again")
     .source(error)
@@ -164,21 +164,18 @@ fn write_error(place: &ResolvedPath, error: io::Error) -> ToolError {
 
 /// Rejects changes that are never allowed.
 fn check_allowed(change: &FileChange) -> Result<(), ToolError> {
-    let place = &change.path;
-    if place.root().access == RootAccess::ReadOnly {
+    let path = &change.path;
+    if path.root().access == RootAccess::ReadOnly {
         return Err(ToolError::denied(format_args!(
             "`{}` is in a folder that may only be read",
-            place.display()
+            path.display()
         )));
     }
-    if place.file_name().is_none() {
-        return Err(place.not_a_file_error("a folder"));
+    if path.file_name().is_none() {
+        return Err(path.not_a_file_error("a folder"));
     }
-    if change.before.metadata().is_some_and(|facts| facts.permissions.readonly()) {
-        return Err(ToolError::denied(format_args!(
-            "`{}` is marked as read-only",
-            place.display()
-        )));
+    if change.before.metadata().is_some_and(|saved| saved.permissions.readonly()) {
+        return Err(ToolError::denied(format_args!("`{}` is marked as read-only", path.display())));
     }
     Ok(())
 }
@@ -186,17 +183,17 @@ fn check_allowed(change: &FileChange) -> Result<(), ToolError> {
 /// Rejects a file that the user may not write. With write access to the folder a rename could
 /// replace it all the same, against the intent of its permissions.
 #[cfg(unix)]
-fn check_writable(dir: &Dir, place: &ResolvedPath) -> Result<(), ToolError> {
+fn check_writable(dir: &Dir, path: &ResolvedPath) -> Result<(), ToolError> {
     use rustix::fs::{Access, AtFlags, accessat};
     use rustix::io::Errno;
 
-    match accessat(dir, place.entry_name(), Access::WRITE_OK, AtFlags::empty()) {
+    match accessat(dir, path.entry_name(), Access::WRITE_OK, AtFlags::empty()) {
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
-            let path = place.display();
+            let path = path.display();
             let message = format_args!("the system does not let this user write `{path}`");
             Err(ToolError::denied(message).source(io::Error::from(error)))
         }
-        Err(error @ Errno::ROFS) => Err(place.io_error("write", error.into())),
+        Err(error @ Errno::ROFS) => Err(path.io_error("write", error.into())),
         // A missing file is detected when it is replaced.
         _ => Ok(()),
     }
@@ -223,30 +220,30 @@ struct FolderTable {
 impl TransactionFolders {
     /// Opens the parent folder of a path without following links. Creates missing folders if
     /// `create` is set.
-    fn open_parent(&self, place: &ResolvedPath, create: bool) -> Result<Arc<Dir>, ToolError> {
-        self.open_or_create_parent(place, create).map_err(|error| match error.kind() {
+    fn open_parent(&self, path: &ResolvedPath, create: bool) -> Result<Arc<Dir>, ToolError> {
+        self.open_or_create_parent(path, create).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory => {
-                place.parent_not_folder_error(ErrorKind::Failed).source(error)
+                path.parent_not_folder_error(ErrorKind::Failed).source(error)
             }
-            _ => write_error(place, error),
+            _ => write_error(path, error),
         })
     }
 
     /// Opens the parent folder of a path, which must exist.
-    pub(super) fn open_existing_parent(&self, place: &ResolvedPath) -> io::Result<Arc<Dir>> {
-        self.open_or_create_parent(place, false)
+    pub(super) fn open_existing_parent(&self, path: &ResolvedPath) -> io::Result<Arc<Dir>> {
+        self.open_or_create_parent(path, false)
     }
 
-    fn open_or_create_parent(&self, place: &ResolvedPath, create: bool) -> io::Result<Arc<Dir>> {
-        let mut path = place.absolute_path();
-        path.pop();
-        let path = path.into_os_string();
+    fn open_or_create_parent(&self, path: &ResolvedPath, create: bool) -> io::Result<Arc<Dir>> {
+        let mut folder_path = path.absolute_path();
+        folder_path.pop();
+        let folder_path = folder_path.into_os_string();
         let mut opened = self.lock_table();
-        if let Some(dir) = opened.open.get(&path) {
+        if let Some(dir) = opened.open.get(&folder_path) {
             return Ok(Arc::clone(dir));
         }
-        let mut dir = Arc::new(place.root().dir.try_clone()?);
-        for name in place.relative.parent().into_iter().flatten() {
+        let mut dir = Arc::new(path.root().dir.try_clone()?);
+        for name in path.relative.parent().into_iter().flatten() {
             let found = match dir.open_dir_nofollow(name) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
                     opened.create_folder(&dir, name.to_owned())
@@ -256,7 +253,7 @@ impl TransactionFolders {
             dir = Arc::new(found?);
         }
         let dir = Arc::new(open_lockable(&dir)?);
-        opened.open.insert(path, Arc::clone(&dir));
+        opened.open.insert(folder_path, Arc::clone(&dir));
         Ok(dir)
     }
 

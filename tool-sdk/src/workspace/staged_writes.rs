@@ -21,18 +21,18 @@ use crate::error::ToolError;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Changes, Drafts, Workspace};
+/// use tool_sdk::{FileTransaction, StagedWrites, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
 /// let workspace = Workspace::open([folder.path()])?;
-/// let place = workspace.resolve("notes.txt")?;
-/// let before = place.snapshot(1024)?;
+/// let path = workspace.resolve("notes.txt")?;
+/// let before = path.snapshot(1024)?;
 ///
-/// let draft = Drafts::begin(&workspace)?.write(place.clone(), before, "bye")?;
-/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"hello"[..]));
-/// Changes::new().put(draft).apply(|| false)?;
-/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"bye"[..]));
+/// let write = StagedWrites::begin(&workspace)?.write(path.clone(), before, "bye")?;
+/// assert_eq!(path.snapshot(1024)?.content(), Some(&b"hello"[..]));
+/// FileTransaction::new().write_staged(write).commit(|| false)?;
+/// assert_eq!(path.snapshot(1024)?.content(), Some(&b"bye"[..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct StagedWrites {
@@ -82,8 +82,8 @@ impl StagedWrites {
     /// # Errors
     ///
     /// Fails like [`ResolvedPath::snapshot`].
-    pub fn snapshot(&self, place: &ResolvedPath, limit: u64) -> Result<Snapshot, ToolError> {
-        place.snapshot_in(limit, || self.scope.folders.open_existing_parent(place))
+    pub fn snapshot(&self, path: &ResolvedPath, limit: u64) -> Result<Snapshot, ToolError> {
+        path.snapshot_in(limit, || self.scope.folders.open_existing_parent(path))
     }
 
     /// Writes the new content of a file to a temporary file beside it. `before` is the snapshot
@@ -94,7 +94,7 @@ impl StagedWrites {
     /// Fails like [`FileTransaction::commit`](super::FileTransaction::commit).
     pub fn write(
         &self,
-        place: ResolvedPath,
+        path: ResolvedPath,
         before: Snapshot,
         content: impl Into<Vec<u8>>,
     ) -> Result<StagedWrite, ToolError> {
@@ -103,9 +103,8 @@ impl StagedWrites {
                 "the program is shutting down, and nothing was written",
             ));
         }
-        let (place, like) = (place.into_canonical()?, before.clone());
-        let change =
-            FileChange { path: place, before, after: Some(content.into()), template: like };
+        let (path, like) = (path.into_canonical()?, before.clone());
+        let change = FileChange { path, before, after: Some(content.into()), template: like };
         let mut staged = StagedFile::new(change, &self.scope.folders)?;
         staged.write(self.durable)?;
         Ok(StagedWrite { staged, scope: Arc::clone(&self.scope) })
@@ -148,10 +147,10 @@ mod tests {
         Workspace::open([folder]).unwrap()
     }
 
-    fn draft(drafts: &StagedWrites, workspace: &Workspace, path: &str) -> StagedWrite {
-        let place = workspace.resolve(path).unwrap();
-        let before = drafts.snapshot(&place, 100).unwrap();
-        drafts.write(place, before, "new").unwrap()
+    fn write(writes: &StagedWrites, workspace: &Workspace, path: &str) -> StagedWrite {
+        let path = workspace.resolve(path).unwrap();
+        let before = writes.snapshot(&path, 100).unwrap();
+        writes.write(path, before, "new").unwrap()
     }
 
     #[track_caller]
@@ -164,11 +163,11 @@ mod tests {
     fn uncommitted_writes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
-        let drafts = StagedWrites::begin(&workspace).unwrap();
-        let made = [draft(&drafts, &workspace, "a"), draft(&drafts, &workspace, "x/y/z")];
+        let writes = StagedWrites::begin(&workspace).unwrap();
+        let made = [write(&writes, &workspace, "a"), write(&writes, &workspace, "x/y/z")];
         assert_eq!(made[0].content(), b"new");
         // Created folders are removed with the last staged write.
-        drop((drafts, made));
+        drop((writes, made));
         check(folder.path(), ["old", "old"]);
     }
 
@@ -178,11 +177,11 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let workspace = workspace(folder.path()).durability(durability);
             let begin = || StagedWrites::begin(&workspace).unwrap();
-            let made = [draft(&begin(), &workspace, "a"), draft(&begin(), &workspace, "b")];
-            let place = workspace.resolve("x/y").unwrap();
+            let made = [write(&begin(), &workspace, "a"), write(&begin(), &workspace, "b")];
+            let path = workspace.resolve("x/y").unwrap();
             let changes =
                 made.into_iter().fold(FileTransaction::new(), FileTransaction::write_staged);
-            changes.write(place, Snapshot::absent(), "").commit(|| false).unwrap();
+            changes.write(path, Snapshot::absent(), "").commit(|| false).unwrap();
             assert!(folder.path().join("x/y").exists());
             fs::remove_dir_all(folder.path().join("x")).unwrap();
             check(folder.path(), ["new", "new"]);
@@ -194,8 +193,8 @@ mod tests {
     fn a_conflict_rolls_back_all_staged_writes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = workspace(folder.path());
-        let drafts = StagedWrites::begin(&workspace).unwrap();
-        let made = ["a", "b"].map(|path| draft(&drafts, &workspace, path));
+        let writes = StagedWrites::begin(&workspace).unwrap();
+        let made = ["a", "b"].map(|path| write(&writes, &workspace, path));
         fs::write(folder.path().join("b"), "theirs").unwrap();
         let changes = made.into_iter().fold(FileTransaction::new(), FileTransaction::write_staged);
         let error = changes.commit(|| false).unwrap_err();

@@ -65,7 +65,7 @@ impl TempFile {
         like: Option<&SnapshotMetadata>,
         durable: bool,
     ) -> io::Result<Self> {
-        if like.is_some_and(|facts| facts.is_link) {
+        if like.is_some_and(|saved| saved.is_link) {
             return Self::create_symlink(dir, content);
         }
         check_size_limit(content.len() as u64)?;
@@ -74,14 +74,14 @@ impl TempFile {
         // From here on, a failure removes the file on drop.
         let mut temporary = Self { dir: Arc::clone(dir), name, identity: FileIdentity::default() };
         // Set access control before there is content to read.
-        if let Some(facts) = like {
-            facts.attributes.apply_to(&file)?;
+        if let Some(saved) = like {
+            saved.attributes.apply_to(&file)?;
         }
         (&file).write_all(content)?;
         let own = file.metadata()?;
         temporary.identity = identity_from(&own);
-        if let Some(facts) = like.filter(|facts| !facts.matches_owner_and_mode(&own)) {
-            apply_owner_and_mode(&file, &own, facts)?;
+        if let Some(saved) = like.filter(|saved| !saved.matches_owner_and_mode(&own)) {
+            apply_owner_and_mode(&file, &own, saved)?;
         }
         if durable {
             file.sync_all()?;
@@ -105,39 +105,39 @@ impl TempFile {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Replaces the file `place` if it equals `expected`, or creates it if nothing is expected.
+    /// Replaces the file `target` if it equals `expected`, or creates it if nothing is expected.
     /// Returns whether the file matched. `content` is what the temporary file was created with.
     pub(super) fn replace_expected(
         mut self,
         content: &[u8],
-        place: &Path,
+        target: &Path,
         expected: Option<ExpectedFile<'_>>,
     ) -> io::Result<bool> {
-        let Some(expected) = expected else { return self.rename_to_unused(place) };
-        if !probably_matches(&self.dir, place, expected)? {
+        let Some(expected) = expected else { return self.rename_to_unused(target) };
+        if !probably_matches(&self.dir, target, expected)? {
             return Ok(false);
         }
-        match rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::Exchange)? {
-            RenameOutcome::Unsupported if !matches_exactly(&self.dir, place, expected)? => {
+        match rename_atomically(&self.dir, self.name.as_ref(), target, RenameMode::Exchange)? {
+            RenameOutcome::Unsupported if !matches_exactly(&self.dir, target, expected)? => {
                 Ok(false)
             }
-            RenameOutcome::Unsupported => self.rename_over(place),
+            RenameOutcome::Unsupported => self.rename_over(target),
             RenameOutcome::Refused => Ok(false),
             RenameOutcome::Done => {
                 let is_expected = matches_exactly(&self.dir, self.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    self.restore_original(place, content)?;
+                    self.restore_original(target, content)?;
                 }
                 is_expected
             }
         }
     }
 
-    /// Renames it to `place` if that name is unused. Returns whether it was.
-    fn rename_to_unused(mut self, place: &Path) -> io::Result<bool> {
-        match rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::NoReplace)? {
-            RenameOutcome::Unsupported if name_exists(&self.dir, place)? => Ok(false),
-            RenameOutcome::Unsupported => self.rename_over(place),
+    /// Renames it to `target` if that name is unused. Returns whether it was.
+    fn rename_to_unused(mut self, target: &Path) -> io::Result<bool> {
+        match rename_atomically(&self.dir, self.name.as_ref(), target, RenameMode::NoReplace)? {
+            RenameOutcome::Unsupported if name_exists(&self.dir, target)? => Ok(false),
+            RenameOutcome::Unsupported => self.rename_over(target),
             RenameOutcome::Refused => Ok(false),
             RenameOutcome::Done => {
                 self.name.clear();
@@ -146,32 +146,34 @@ impl TempFile {
         }
     }
 
-    /// Renames it to `place` and overwrites a file of that name.
-    fn rename_over(&mut self, place: &Path) -> io::Result<bool> {
-        self.dir.rename(&self.name, &self.dir, place)?;
+    /// Renames it to `target` and overwrites a file of that name.
+    fn rename_over(&mut self, target: &Path) -> io::Result<bool> {
+        self.dir.rename(&self.name, &self.dir, target)?;
         self.name.clear();
         Ok(true)
     }
 
-    /// Removes the file `place` if it equals `expected`. Returns whether it did.
+    /// Removes the file `target` if it equals `expected`. Returns whether it did.
     pub(super) fn remove_expected(
         dir: &Arc<Dir>,
-        place: &Path,
+        target: &Path,
         expected: ExpectedFile<'_>,
     ) -> io::Result<bool> {
-        if !probably_matches(dir, place, expected)? {
+        if !probably_matches(dir, target, expected)? {
             return Ok(false);
         }
         let (dir, name) = (Arc::clone(dir), random_name());
         let mut out = Self { dir, name, identity: FileIdentity::default() };
-        match rename_atomically(&out.dir, place, out.name.as_ref(), RenameMode::NoReplace)? {
-            RenameOutcome::Unsupported if !matches_exactly(&out.dir, place, expected)? => Ok(false),
-            RenameOutcome::Unsupported => out.dir.remove_file(place).map(|()| true),
+        match rename_atomically(&out.dir, target, out.name.as_ref(), RenameMode::NoReplace)? {
+            RenameOutcome::Unsupported if !matches_exactly(&out.dir, target, expected)? => {
+                Ok(false)
+            }
+            RenameOutcome::Unsupported => out.dir.remove_file(target).map(|()| true),
             RenameOutcome::Refused => Ok(false),
             RenameOutcome::Done => {
                 let is_expected = matches_exactly(&out.dir, out.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    out.move_to_if_unused(place)?;
+                    out.move_to_if_unused(target)?;
                 }
                 is_expected
             }
@@ -181,30 +183,30 @@ impl TempFile {
     /// Exchanges the names back until the own file comes out. Any other file that comes out
     /// belongs to a process that does the same at this moment. The own file is then removed,
     /// unless another process wrote to it, so that its content is no longer `content`.
-    fn restore_original(&mut self, place: &Path, content: &[u8]) -> io::Result<()> {
+    fn restore_original(&mut self, target: &Path, content: &[u8]) -> io::Result<()> {
         let untouched = ExpectedFile { content, metadata: None };
         for _ in 0..MAX_RESTORE_ATTEMPTS {
             let back =
-                rename_atomically(&self.dir, self.name.as_ref(), place, RenameMode::Exchange);
+                rename_atomically(&self.dir, self.name.as_ref(), target, RenameMode::Exchange);
             if matches!(back, Ok(RenameOutcome::Done))
                 && read_identity(&self.dir, self.name.as_ref())
                     .is_ok_and(|out| out == self.identity)
             {
                 return match matches_exactly(&self.dir, self.name.as_ref(), untouched) {
                     Ok(true) => Ok(()),
-                    _ => self.move_to_if_unused(place),
+                    _ => self.move_to_if_unused(target),
                 };
             }
             sleep(RETRY_DELAY);
         }
-        self.move_to_if_unused(place)
+        self.move_to_if_unused(target)
     }
 
-    /// Renames a file of another process to `place` if that name is unused, else leaves it under
+    /// Renames a file of another process to `target` if that name is unused, else leaves it under
     /// its temporary name.
-    fn move_to_if_unused(&mut self, place: &Path) -> io::Result<()> {
+    fn move_to_if_unused(&mut self, target: &Path) -> io::Result<()> {
         let name = std::mem::take(&mut self.name);
-        match rename_atomically(&self.dir, name.as_ref(), place, RenameMode::NoReplace) {
+        match rename_atomically(&self.dir, name.as_ref(), target, RenameMode::NoReplace) {
             Ok(RenameOutcome::Done) => Ok(()),
             _ => Err(io::Error::other(format!(
                 "another process wrote it at the same time; its version was kept as `{}`",
@@ -259,11 +261,11 @@ mod tests {
         for mode in [0o644, 0o600, 0o640, 0o664, 0o666, 0o777, 0o604, 0o4755, 0o2750] {
             fs::write(&file, "old").unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            let facts = SnapshotMetadata::from_std(
+            let saved = SnapshotMetadata::from_std(
                 &fs::metadata(&file).unwrap(),
                 ExtendedAttributes::default(),
             );
-            let next = TempFile::create_with(&dir, b"new", Some(&facts), false).unwrap();
+            let next = TempFile::create_with(&dir, b"new", Some(&saved), false).unwrap();
             let found = fs::metadata(folder.path().join(&next.name)).unwrap();
             assert_eq!(found.mode() & 0o7777, mode, "{mode:o}");
         }
@@ -277,16 +279,16 @@ mod tests {
         fs::write(&file, "THEM").unwrap();
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
         let number = fs::metadata(&file).unwrap().ino();
-        let place = Path::new("file");
-        let facts = || {
+        let target = Path::new("file");
+        let saved = || {
             SnapshotMetadata::from_std(&fs::metadata(&file).unwrap(), ExtendedAttributes::default())
         };
 
         let next = TempFile::create_with(&dir, b"ours", None, false).unwrap();
-        let expected = ExpectedFile { content: b"read", metadata: Some(&facts()) };
-        assert!(!next.replace_expected(b"ours", place, Some(expected)).unwrap());
-        let expected = ExpectedFile { content: b"read", metadata: Some(&facts()) };
-        assert!(!TempFile::remove_expected(&dir, place, expected).unwrap());
+        let expected = ExpectedFile { content: b"read", metadata: Some(&saved()) };
+        assert!(!next.replace_expected(b"ours", target, Some(expected)).unwrap());
+        let expected = ExpectedFile { content: b"read", metadata: Some(&saved()) };
+        assert!(!TempFile::remove_expected(&dir, target, expected).unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"THEM");
         assert_eq!(fs::metadata(&file).unwrap().ino(), number);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -299,16 +301,16 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "THEM").unwrap();
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
-        let place = Path::new("file");
+        let target = Path::new("file");
 
         let mut next = TempFile::create_with(&dir, b"ours", None, false).unwrap();
         let name = next.name.clone();
         assert!(matches!(
-            rename_atomically(&dir, name.as_ref(), place, RenameMode::Exchange),
+            rename_atomically(&dir, name.as_ref(), target, RenameMode::Exchange),
             Ok(RenameOutcome::Done)
         ));
         fs::write(&file, "late").unwrap();
-        let error = next.restore_original(place, b"ours").unwrap_err();
+        let error = next.restore_original(target, b"ours").unwrap_err();
         drop(next);
         assert!(error.to_string().contains(name.to_str().unwrap()), "{error}");
         assert_eq!(fs::read(&file).unwrap(), b"THEM");

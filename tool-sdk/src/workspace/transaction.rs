@@ -41,19 +41,19 @@ const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Changes, ErrorKind, Workspace};
+/// use tool_sdk::{ErrorKind, FileTransaction, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let workspace = Workspace::open([folder.path()])?;
-/// let place = workspace.resolve("new/notes.txt")?;
+/// let path = workspace.resolve("new/notes.txt")?;
 ///
-/// let before = place.snapshot(1024)?;
+/// let before = path.snapshot(1024)?;
 /// assert_eq!(before.content(), None);
-/// Changes::new().write(place.clone(), before.clone(), "hello").apply(|| false)?;
-/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"hello"[..]));
+/// FileTransaction::new().write(path.clone(), before.clone(), "hello").commit(|| false)?;
+/// assert_eq!(path.snapshot(1024)?.content(), Some(&b"hello"[..]));
 ///
 /// // The file has changed since the snapshot.
-/// let error = Changes::new().write(place, before, "bye").apply(|| false).unwrap_err();
+/// let error = FileTransaction::new().write(path, before, "bye").commit(|| false).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Conflict);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -78,20 +78,15 @@ impl FileTransaction {
 
     /// Writes new content to a file, and creates it when `before` is [absent](Snapshot::absent).
     /// `before` is the snapshot from which the content was made.
-    pub fn write(self, place: ResolvedPath, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
+    pub fn write(self, path: ResolvedPath, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
         let like = before.clone();
-        self.with_change(FileChange {
-            path: place,
-            before,
-            after: Some(content.into()),
-            template: like,
-        })
+        self.with_change(FileChange { path, before, after: Some(content.into()), template: like })
     }
 
     /// Removes a file; `before` is its expected state.
-    pub fn remove(self, place: ResolvedPath, before: Snapshot) -> Self {
+    pub fn remove(self, path: ResolvedPath, before: Snapshot) -> Self {
         let like = Snapshot::absent();
-        self.with_change(FileChange { path: place, before, after: None, template: like })
+        self.with_change(FileChange { path, before, after: None, template: like })
     }
 
     /// Moves a file to another path and writes new content to it. A file at `to` is replaced if
@@ -107,7 +102,7 @@ impl FileTransaction {
             .remove(from, before)
     }
 
-    /// Sets whether [`commit_all`](Self::commit) waits until the files are on disk (`fsync`).
+    /// Sets whether [`commit`](Self::commit) waits until the files are on disk (`fsync`).
     /// Overrides the [durability](crate::Workspace::durability) of the workspace.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
@@ -272,8 +267,8 @@ mod tests {
                 None => workspace,
             };
             let changes = (0..files).fold(FileTransaction::new(), |changes, at| {
-                let place = workspace.resolve(&format!("f{at}")).unwrap();
-                changes.write(place, Snapshot::absent(), "")
+                let path = workspace.resolve(&format!("f{at}")).unwrap();
+                changes.write(path, Snapshot::absent(), "")
             });
             said.into_iter().fold(changes, FileTransaction::durable).is_durable()
         };

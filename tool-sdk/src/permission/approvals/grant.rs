@@ -18,7 +18,7 @@ use crate::tool::Subject;
 ///
 /// assert!(grant.covers(&run, &Subject::new("git push origin main")));
 /// assert!(!grant.covers(&run, &Subject::new("git pull")));
-/// # Ok::<(), tool_sdk::InvalidName>(())
+/// # Ok::<(), tool_sdk::InvalidToolName>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 // A limit that this version does not know must not be lost.

@@ -136,32 +136,32 @@ impl ProcessTag {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn sweep(&mut self, _: MemberSignal) -> usize {
+    fn signal_members(&mut self, _: MemberSignal) -> usize {
         0
     }
 }
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::AttachedProgram>> {
+pub(super) fn programs_of_session(_session: i32) -> Option<Vec<super::kept::AttachedProgram>> {
     None
 }
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn attached(_pid: i32) -> Option<super::kept::AttachedProgram> {
+pub(super) fn program_of_pid(_pid: i32) -> Option<super::kept::AttachedProgram> {
     None
 }
 
 /// Not supported on this system, so callers assume other members.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn is_alone(_group: i32) -> bool {
+pub(super) fn is_only_member(_group: i32) -> bool {
     false
 }
 
 /// Not supported on this system, so callers assume that it is ignored.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn ignores_interrupts(_group: i32) -> bool {
+pub(super) fn group_ignores_sigint(_group: i32) -> bool {
     true
 }
 

@@ -4,35 +4,35 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::order::Protected;
-use super::{Policy, SelfTest};
+use super::order::ProtectedPaths;
+use super::{SandboxPolicy, SelfTestReport};
 
 const UNSUPPORTED: &str = "there is no sandbox: it needs Linux and the feature `sandbox`";
 
 pub(super) fn run_helper_if_asked() {}
 
-pub(super) fn helper(_: &Policy) -> Result<OsString, &'static str> {
+pub(super) fn helper_program(_: &SandboxPolicy) -> Result<OsString, &'static str> {
     Err(UNSUPPORTED)
 }
 
-pub(super) fn temporary() -> Vec<PathBuf> {
+pub(super) fn temporary_folders() -> Vec<PathBuf> {
     Vec::new()
 }
 
-pub(super) fn protected_in(_: &Path) -> io::Result<Protected> {
-    Ok(Protected::default())
+pub(super) fn find_protected(_: &Path) -> io::Result<ProtectedPaths> {
+    Ok(ProtectedPaths::default())
 }
 
-pub(super) fn self_test() -> io::Result<SelfTest> {
+pub(super) fn run_self_test() -> io::Result<SelfTestReport> {
     Err(io::Error::other(UNSUPPORTED))
 }
 
 /// A placeholder for a missing protected file; never created here.
 #[derive(Debug)]
-pub(super) struct StandIn;
+pub(super) struct PlaceholderDir;
 
-impl StandIn {
-    pub(super) fn at(_: &Path) -> Option<Self> {
+impl PlaceholderDir {
+    pub(super) fn create(_: &Path) -> Option<Self> {
         None
     }
 }

@@ -5,33 +5,37 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::super::Limits;
-use super::super::mark::{self, Mark};
-use super::super::program::Program;
-use super::{Reader, Started, Streams, Wiring, Writer};
+use super::super::ResourceLimits;
+use super::super::mark::{self, ProcessTag};
+use super::super::program::CommandSpec;
+use super::{HostStdio, InputWriter, OutputReader, SpawnedChild, StdioMode};
 
-pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
-    if program.limits != Limits::default() {
+pub(super) fn spawn_with_stdio(
+    spec: &CommandSpec,
+    tag: &ProcessTag,
+    mode: StdioMode,
+) -> io::Result<SpawnedChild> {
+    if spec.limits != ResourceLimits::default() {
         let message = "resource limits are not supported on this system";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
-    let mut command = Command::new(&program.name);
-    command.args(&program.args).env_clear().envs(program.env().vars());
-    command.env(mark::NAME, mark.as_str()).kill_on_drop(true);
-    command.stdin(match wiring {
-        Wiring::Fed => Stdio::piped(),
-        Wiring::Apart => Stdio::null(),
+    let mut command = Command::new(&spec.program);
+    command.args(&spec.args).env_clear().envs(spec.effective_env().as_map());
+    command.env(mark::TAG_VARIABLE, tag.as_str()).kill_on_drop(true);
+    command.stdin(match mode {
+        StdioMode::PipedStdin => Stdio::piped(),
+        StdioMode::NullStdin => Stdio::null(),
     });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(folder) = &program.folder {
+    if let Some(folder) = &spec.current_dir {
         command.current_dir(folder);
     }
     let mut child = command.spawn()?;
-    let input = child.stdin.take().map(|input| Box::new(input) as Writer);
-    let output: Reader = match child.stdout.take() {
-        Some(output) => Box::new(output),
+    let stdin = child.stdin.take().map(|stdin| Box::new(stdin) as InputWriter);
+    let stdout: OutputReader = match child.stdout.take() {
+        Some(stdout) => Box::new(stdout),
         None => Box::new(tokio::io::empty()),
     };
-    let complaints = child.stderr.take().map(|complaints| Box::new(complaints) as Reader);
-    Ok(Started { child, streams: Streams { input, output, complaints, held: Vec::new() } })
+    let stderr = child.stderr.take().map(|stderr| Box::new(stderr) as OutputReader);
+    Ok(SpawnedChild { child, streams: HostStdio { stdin, stdout, stderr, child_fds: Vec::new() } })
 }

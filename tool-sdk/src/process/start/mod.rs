@@ -24,16 +24,16 @@ pub(super) use self::terminal::{INTERRUPT_CHAR, PtyMaster};
 #[cfg(target_os = "linux")]
 pub(super) use self::terminal::{pgid_of_pid, sid_of_pid};
 #[cfg(not(target_os = "linux"))]
-pub(super) use tokio::process::Child;
+pub(super) use tokio::process::Child as ChildProcess;
 
 #[cfg(not(unix))]
-use self::elsewhere::start_wired;
+use self::elsewhere::spawn_with_stdio;
 #[cfg(target_os = "linux")]
 use self::linux::spawn_with_stdio;
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::{ChildProcess, rlimit_of_pid};
 #[cfg(all(unix, not(target_os = "linux")))]
-use self::unix::start_wired;
+use self::unix::spawn_with_stdio;
 use super::mark::ProcessTag;
 use super::program::CommandSpec;
 
@@ -49,7 +49,7 @@ pub(super) type HeldFd = std::os::fd::OwnedFd;
 
 /// Without Unix there is none.
 #[cfg(not(unix))]
-pub(super) type Held = std::convert::Infallible;
+pub(super) type HeldFd = std::convert::Infallible;
 
 /// How the stdio of a child is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,32 +7,36 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::super::mark::{self, Mark};
-use super::super::program::Program;
-use super::wires::wires;
-use super::{Started, Wiring};
+use super::super::mark::{self, ProcessTag};
+use super::super::program::CommandSpec;
+use super::wires::open_stdio;
+use super::{SpawnedChild, StdioMode};
 
-pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
-    let (ends, mut streams) = wires(wiring)?;
-    if ends.is_terminal {
-        streams.held.push(ends.output.try_clone()?);
+pub(super) fn spawn_with_stdio(
+    spec: &CommandSpec,
+    tag: &ProcessTag,
+    mode: StdioMode,
+) -> io::Result<SpawnedChild> {
+    let (stdio, mut streams) = open_stdio(mode)?;
+    if stdio.is_terminal {
+        streams.child_fds.push(stdio.stdout.try_clone()?);
     }
-    let mut command = Command::new(&program.name);
-    command.args(&program.args).env_clear().envs(program.env().vars());
-    command.env(mark::NAME, mark.as_str());
-    let complaints = ends.complaints.map_or_else(|| ends.output.try_clone(), Ok)?;
-    command.stdin(Stdio::from(ends.input));
-    command.stdout(Stdio::from(ends.output)).stderr(Stdio::from(complaints));
-    if let Some(folder) = &program.folder {
+    let mut command = Command::new(&spec.program);
+    command.args(&spec.args).env_clear().envs(spec.effective_env().as_map());
+    command.env(mark::TAG_VARIABLE, tag.as_str());
+    let stderr = stdio.stderr.map_or_else(|| stdio.stdout.try_clone(), Ok)?;
+    command.stdin(Stdio::from(stdio.stdin));
+    command.stdout(Stdio::from(stdio.stdout)).stderr(Stdio::from(stderr));
+    if let Some(folder) = &spec.current_dir {
         command.current_dir(folder);
     }
-    let (limits, is_terminal) = (program.limits, ends.is_terminal);
+    let (limits, is_terminal) = (spec.limits, stdio.is_terminal);
     let prepare = move || {
         rustix::process::setsid()?;
         if is_terminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
-        Ok(limits.apply()?)
+        Ok(limits.apply_to_self()?)
     };
     // SAFETY: between fork and exec it makes system calls only, and takes no lock.
     #[expect(unsafe_code, reason = "session and limits are set in the child")]
@@ -40,5 +44,5 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
         command.pre_exec(prepare);
     }
     let child = command.spawn()?;
-    Ok(Started { child, streams })
+    Ok(SpawnedChild { child, streams })
 }

@@ -1,6 +1,7 @@
-//! A question to the peer's user: what is shown, and what counts as an answer.
+//! The elicitation form that asks the client's user to approve a call.
 //!
-//! **Invariant:** whatever is not an accepted form with one of the offered words is a no.
+//! **Invariant:** every answer except an accepted form with one of the offered choices is a
+//! rejection.
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
 use serde::Deserialize as _;
@@ -11,7 +12,7 @@ use crate::permission::{Ask, Extent, Reply};
 const ANSWER_FIELD: &str = "answer";
 const FEEDBACK_FIELD: &str = "feedback";
 
-/// The form that shows `ask`.
+/// Returns the form that shows `ask`.
 pub(super) fn build_approval_form(
     ask: &Ask,
     reach: Extent,
@@ -40,11 +41,12 @@ pub(super) fn build_approval_form(
             "required": [ANSWER_FIELD],
         },
     });
-    ElicitRequestParams::deserialize(&form)
-        .map_err(|error| ErrorData::internal_error(format!("the ask has no form: {error}"), None))
+    ElicitRequestParams::deserialize(&form).map_err(|error| {
+        ErrorData::internal_error(format!("cannot build the approval form: {error}"), None)
+    })
 }
 
-/// What an answer to [`build_approval_form`] means.
+/// Converts the answer to [`build_approval_form`] into an approval response.
 pub(super) fn parse_approval(ask: &Ask, reach: Extent, answered: &ElicitResult) -> Reply {
     ask.answered_by("client");
     if answered.action != ElicitationAction::Accept {

@@ -1,4 +1,8 @@
-//! One call by a peer: started, watched, asked about, and told.
+//! Runs one `tools/call` request: starts the call, forwards its events, asks the client, and
+//! returns the outcome.
+//!
+//! A legacy client is asked while the call runs (`legacy_client`). For a modern client the call is
+//! suspended (`suspended_calls`) and resumed by its next request.
 
 use std::sync::Arc;
 
@@ -27,10 +31,10 @@ use crate::event::Events;
 use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
 use crate::toolset::ToolsetView;
 
-/// The name under which the question of an approval goes.
+/// The key of the approval question among the input requests.
 const APPROVAL_KEY: &str = "approval";
 
-/// Calls a tool, or goes on with a call that waited for an answer.
+/// Calls a tool, or resumes a suspended call.
 pub(super) async fn call_tool(
     connection: &Connection,
     mut params: CallToolRequestParams,
@@ -51,15 +55,15 @@ pub(super) async fn call_tool(
     talk.resume_call(running, wants, &given).await
 }
 
-/// What a call waits for.
+/// The input that a call waits for.
 pub(super) enum AwaitedInput {
-    /// Whether it may run.
+    /// An approval.
     Approval(PendingAsk),
-    /// What its tool asks.
+    /// Answers to questions of its tool.
     Questions(PendingQuestions),
 }
 
-/// One request of a peer, while its call runs.
+/// Handles one request while its call runs.
 struct CallHandler<'a> {
     connection: &'a Connection,
     request: CallRequest,
@@ -91,14 +95,14 @@ impl CallHandler<'_> {
         self.wait_for_outcome(running, relay).await
     }
 
-    /// Goes on with a call that has begun before it came here, and of which nothing was told.
+    /// Takes over a call that the fast path started, with its queued events.
     async fn adopt_call(
         self,
         begun: SpawnedCall,
         events: Events,
     ) -> Result<CallToolResponse, ErrorData> {
         let relay = EventRelay::spawn(events, self.notification_target());
-        // A legacy peer is asked directly, so that nothing comes here.
+        // A legacy client is asked directly, so these channels stay empty.
         let (_, asks) = ask_channel();
         let (_, inbox) = question_channel(InputCapabilities::default(), InputResponses::default());
         self.wait_for_outcome(
@@ -108,7 +112,8 @@ impl CallHandler<'_> {
         .await
     }
 
-    /// A legacy peer is asked directly, a modern one by way of its requests.
+    /// Returns the session of the call. A legacy client is asked directly, a modern one through the
+    /// result of its request.
     fn call_session(
         &self,
         approver: AskChannel,
@@ -137,7 +142,8 @@ impl CallHandler<'_> {
         let pipeline = self.connection.server.pipeline.clone();
         let cancel = CancellationToken::new();
         let CallRequest { name, arguments, .. } = self.request.clone();
-        // What the tool's reader judges is what the peer wrote, not what was made of it.
+        // The tool's parser gets the arguments as the client wrote them, so that it sees duplicate
+        // keys.
         let arguments = raw_arguments(&self.cx).map_or(arguments, str::to_owned);
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
@@ -150,7 +156,7 @@ impl CallHandler<'_> {
         }
     }
 
-    /// Goes on with a call that waited, where the peer has answered.
+    /// Resumes a suspended call if the client has answered.
     async fn resume_call(
         self,
         running: SuspendableCall,
@@ -176,7 +182,7 @@ impl CallHandler<'_> {
         self.wait_for_outcome(running, relay).await
     }
 
-    /// Waits for the call, and tells what became of it or what it waits for.
+    /// Waits until the call has finished or needs input, and returns the response.
     async fn wait_for_outcome(
         self,
         mut running: SuspendableCall,
@@ -197,7 +203,7 @@ impl CallHandler<'_> {
         self.build_response(outcome, &running.spawned.view)
     }
 
-    /// Tells a modern peer what the call waits for.
+    /// Suspends the call and returns the questions to the client.
     fn suspend_call(
         self,
         running: SuspendableCall,
@@ -221,7 +227,7 @@ impl CallHandler<'_> {
         Ok([(APPROVAL_KEY.to_owned(), question)].into())
     }
 
-    /// A tool that there is not is a wrong request, and no failure of a tool.
+    /// Converts the outcome. An unknown tool is a protocol error and not a failed call.
     fn build_response(
         &self,
         outcome: Outcome,
@@ -238,19 +244,19 @@ impl CallHandler<'_> {
     }
 }
 
-/// The peer's answer to our question; nothing when it did not come.
+/// Returns the client's answer to the approval question, if there is one.
 fn approval_answer(given: &InputResponses) -> Option<ElicitResult> {
     ElicitResult::deserialize(given.get(APPROVAL_KEY)?).ok()
 }
 
-/// A call, for as many requests as it takes.
+/// A running call that may span several requests.
 pub(super) struct SuspendableCall {
     spawned: SpawnedCall,
     asks: AskInbox,
     questions: QuestionReceiver,
 }
 
-/// What a call does next.
+/// What the call did.
 enum CallStep {
     NeedsInput(AwaitedInput),
     Finished(Outcome),
@@ -271,7 +277,7 @@ impl SuspendableCall {
     }
 }
 
-/// Waits for the end of a call, and cancels it when one of the others says so.
+/// Waits for the end of a call. Cancels it when one of the tokens is triggered.
 async fn wait_for_end(
     call: &mut SpawnedCall,
     stop: &CancellationToken,
@@ -290,5 +296,5 @@ async fn wait_for_end(
             (&mut call.outcome).await
         }
     };
-    outcome.map_err(|_| ErrorData::internal_error("the call came to no end", None))
+    outcome.map_err(|_| ErrorData::internal_error("the call ended without a result", None))
 }

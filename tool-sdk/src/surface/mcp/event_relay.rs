@@ -1,13 +1,12 @@
-//! Tells a peer what happens to its call while it runs.
+//! Forwards the events of a running call to the client as notifications.
 //!
-//! Progress goes to those who gave the call a progress token, and with it what the call
-//! writes; everything else that a tool says of itself is a log message, for those who want to
-//! read log messages.
+//! Progress and tool output are sent as progress notifications if the request has a progress token.
+//! All other output of a tool becomes log messages, if the client wants any.
 //!
-//! **Invariant:** a peer that reads slowly delays nothing but what it is told.
+//! **Invariant:** a client that reads slowly delays only its own notifications.
 
-// Log messages are on their way out of the protocol; peers of today still read them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Log messages are deprecated in the protocol, but current clients still read them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
@@ -21,22 +20,22 @@ use crate::call::CallId;
 use crate::event::{EventKind, Events, ToolEvent};
 use crate::pipeline::Pipeline;
 
-/// Who is told what.
+/// The receiver of notifications, and which ones it wants.
 pub(super) struct NotificationTarget {
     pub(super) peer: Peer<RoleServer>,
     pub(super) token: Option<ProgressToken>,
-    /// The least important log message that is wanted.
+    /// The lowest log level that is sent.
     pub(super) level: Option<u8>,
 }
 
-/// Tells a peer of one call; stops when it is dropped.
+/// Forwards the events of one call. Stops when it is dropped.
 pub(super) struct EventRelay {
     done: oneshot::Sender<()>,
     task: AbortOnDropHandle<()>,
 }
 
 impl EventRelay {
-    /// Starts before the call, where there is anybody to tell.
+    /// Subscribes to a call before it starts. Returns `None` if the client wants no notifications.
     pub(super) fn subscribe(
         pipeline: &Pipeline,
         call: &CallId,
@@ -46,14 +45,14 @@ impl EventRelay {
         is_heard.then(|| Self::spawn(pipeline.subscribe_to(call), audience))
     }
 
-    /// Tells what there is to tell of a call already, and goes on.
+    /// Forwards the events of an existing subscription, including those that were queued before.
     pub(super) fn spawn(events: Events, audience: NotificationTarget) -> Self {
         let (done, end) = oneshot::channel();
         let relaying = forward_events(events, audience, end);
         Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) }
     }
 
-    /// Tells the rest of what happened until now.
+    /// Forwards the events up to now, then stops.
     pub(super) async fn finish(self) {
         let _ = self.done.send(());
         let _ = self.task.await;
@@ -80,16 +79,16 @@ async fn forward_events(
 
 struct Notifier {
     target: NotificationTarget,
-    /// How far the tool says that the call is, and of how much.
+    /// The progress and the total that the tool reported last.
     done: Option<u64>,
     total: Option<u64>,
-    /// How many pieces of output were told. Each is a step as well, because the protocol wants
-    /// every message to be further than the one before.
+    /// How many chunks of output were sent. Each counts as a step as well, because the protocol
+    /// requires that progress increases with every notification.
     chunks: u64,
 }
 
 impl Notifier {
-    /// A peer that is gone need not be told.
+    /// Sends one event. Send errors are ignored: the client disconnected.
     async fn notify_event(&mut self, event: ToolEvent) {
         let level = log_level(&event.kind);
         let data = match event.kind {
@@ -135,7 +134,7 @@ impl Notifier {
     }
 }
 
-/// How important what happened is as a log message; nothing where it is none.
+/// Returns the log level of an event, or `None` if it is not a log message.
 const fn log_level(kind: &EventKind) -> Option<LoggingLevel> {
     match kind {
         EventKind::Output { .. } => Some(LoggingLevel::Debug),
@@ -145,12 +144,12 @@ const fn log_level(kind: &EventKind) -> Option<LoggingLevel> {
     }
 }
 
-/// Whether what happened is a log message for those who want none less important than `least`.
+/// Returns true if the event is a log message of at least level `least`.
 pub(super) fn is_logged(kind: &EventKind, least: u8) -> bool {
     log_level(kind).is_some_and(|level| log_severity(level) >= least)
 }
 
-/// The levels in the order in which the protocol names them.
+/// Returns the position of a level in the protocol's order, the lowest being 0.
 pub(super) const fn log_severity(level: LoggingLevel) -> u8 {
     level as u8
 }

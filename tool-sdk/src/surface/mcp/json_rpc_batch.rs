@@ -1,13 +1,11 @@
-//! Messages that come together, as a list: batches, which 2025-03-26 knows, and no other
-//! revision.
+//! JSON-RPC batches: several messages in one JSON array. Only MCP revision 2025-03-26 has them.
 //!
-//! A batch is taken apart here before anything else looks at it. Each message then goes the way
-//! of one that came alone, and its answer comes back to where the batch came in, which puts the
-//! answers together: `direct::together` over two streams, `http::together` over HTTP. What servers
-//! of others send together is taken apart by `client::wire`.
+//! A batch is split here before anything else reads it. Each message is then handled like a single
+//! one, and its response returns to the place where the batch came in: `fast_path::json_rpc_batch`
+//! collects the responses over two streams, `http::batch` over HTTP. Batches from other servers are
+//! split by `client::wire`.
 //!
-//! **Invariant:** nothing in between knows that messages came together, and how many do is
-//! bounded.
+//! **Invariant:** no code in between depends on the batch, and the number of messages is bounded.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,24 +17,25 @@ use serde_json::value::RawValue;
 
 use super::message::{self, MessageError};
 
-/// How many messages may come together.
+/// The maximum number of messages in a batch.
 pub(super) const MAX_BATCH_MESSAGES: usize = 100;
 
-/// How many bytes of answers may wait for the others of their batch before no more of its
-/// requests are taken.
+/// The maximum size of the collected responses of a batch. Beyond it, its remaining requests are
+/// refused.
 pub(super) const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Whether these are several messages, or what somebody takes for that.
+/// Returns true if the text starts like a JSON array, so that it is meant as a batch.
 pub(super) fn is_batch(text: &[u8]) -> bool {
     text.trim_ascii_start().first() == Some(&b'[')
 }
 
-/// Whether peers of this version may send batches.
+/// Returns true if clients of this protocol version may send batches.
 pub(super) fn version_has_batches(version: &ProtocolVersion) -> bool {
     *version == ProtocolVersion::V_2025_03_26
 }
 
-/// Whether whoever says this may send batches, where it is let in.
+/// Returns true if a client that sends this `initialize` request may send batches once it is
+/// accepted.
 pub(super) fn allows_batches(hello: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Hello {
@@ -51,35 +50,36 @@ pub(super) fn allows_batches(hello: &[u8]) -> bool {
     hello.is_ok_and(|hello| version_has_batches(&hello.params.protocol_version))
 }
 
-/// What is said to those who may send none.
+/// Returns the error for a batch from a client that may not send any.
 pub(super) fn unsupported_batch(text: &[u8]) -> MessageError {
     match serde_json::from_slice(text) {
         Ok(IgnoredAny) => MessageError::invalid_request(
-            "several messages at once are only known to sessions of 2025-03-26",
+            "batches are only supported in sessions of protocol version 2025-03-26",
         ),
         Err(_) => MessageError::not_json(),
     }
 }
 
-/// The messages of a batch as they are written, and what is wrong with those that cannot come
-/// in one.
+/// Splits a batch into its messages, as written. A message that is not allowed in a batch is
+/// replaced by its error.
 pub(super) fn split_batch(text: &[u8]) -> Result<Vec<Result<&str, MessageError>>, MessageError> {
     let list: BatchMessages<'_> =
         serde_json::from_slice(text).map_err(|_| MessageError::not_json())?;
     if list.is_longer {
         return Err(MessageError::invalid_request(format!(
-            "at most {MAX_BATCH_MESSAGES} messages come at once"
+            "a batch has more than {MAX_BATCH_MESSAGES} messages; send them in several batches"
         )));
     }
     if list.messages.is_empty() {
-        return Err(MessageError::invalid_request("a list of messages has at least one"));
+        return Err(MessageError::invalid_request("a batch must have at least one message"));
     }
     let mut ids = HashSet::new();
     let messages = list.messages.into_iter().map(|one| {
         let text = one.get();
         match message::request_id_and_method(text.as_bytes()) {
             Some((id, method)) if method == "initialize" => {
-                Err(MessageError::invalid_request("`initialize` comes alone").with_id(Some(id)))
+                Err(MessageError::invalid_request("`initialize` must not be part of a batch")
+                    .with_id(Some(id)))
             }
             Some((id, _)) if !ids.insert(id.clone()) => Err(MessageError::duplicate_id(Some(id))),
             _ => Ok(text),
@@ -88,7 +88,7 @@ pub(super) fn split_batch(text: &[u8]) -> Result<Vec<Result<&str, MessageError>>
     Ok(messages.collect())
 }
 
-/// As much of a list as a batch may have.
+/// The messages of a batch, up to the maximum.
 pub(super) struct BatchMessages<'a> {
     pub(super) messages: Vec<&'a RawValue>,
     pub(super) is_longer: bool,
@@ -128,7 +128,7 @@ impl<'de> Visitor<'de> for BatchVisitor {
 mod tests {
     use super::*;
 
-    /// The codes of what is wrong, one for each message.
+    /// The error codes, one for each message.
     fn faults(text: &str) -> Result<Vec<Option<i64>>, i64> {
         let code = |fault: MessageError| fault.to_response()["error"]["code"].as_i64().unwrap();
         let all = split_batch(text.as_bytes()).map_err(code)?;
@@ -148,7 +148,7 @@ mod tests {
             ("[", Err(-32700)),
             ("[1,", Err(-32700)),
             ("[1] 2", Err(-32700)),
-            // What is no message is for whoever reads messages.
+            // Elements that are no messages are left to the validator.
             (" [1, {}, []]", Ok(vec![None; 3])),
             (&many(MAX_BATCH_MESSAGES), Ok(vec![None; MAX_BATCH_MESSAGES])),
             (&many(MAX_BATCH_MESSAGES + 1), Err(-32600)),

@@ -1,7 +1,8 @@
-//! The user, the model and the folders of a legacy peer, which is asked while the call runs.
+//! Sends requests to a legacy client while its call runs: approvals and forms for its user,
+//! sampling by its model, and its roots.
 
-// Sampling and roots are on their way out of the protocol; peers of today still have them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Sampling and roots are deprecated in the protocol, but current clients still have them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,24 +24,24 @@ use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind, Session};
 use crate::error::ToolError;
 use crate::permission::{Approver, Ask, Extent, Reply, unanswered};
 
-/// Whoever sits behind a legacy peer.
+/// A legacy client that can be asked.
 #[derive(Clone)]
 pub(super) struct LegacyClient {
     peer: Peer<RoleServer>,
     can: InputCapabilities,
-    /// Whether it is the one who allows calls.
+    /// Whether the client's user approves calls.
     can_approve: bool,
-    /// Triggered when no answer can come any more.
+    /// Triggered when the client disconnected, so that no answer can come.
     disconnected: CancellationToken,
     origin: Option<OriginatingRequest>,
 }
 
-/// The request because of which somebody is asked: over HTTP its stream carries the question,
-/// once the library knows of it.
+/// The request that causes a question. Over HTTP the question is sent on the stream of that
+/// request, once rmcp has registered it.
 #[derive(Clone)]
 pub(super) struct OriginatingRequest {
     pub(super) request: RequestId,
-    /// Triggered when the library knows of it; nothing where it does.
+    /// Triggered when rmcp registered the request; `None` if it already has.
     pub(super) registered: Option<CancellationToken>,
 }
 
@@ -54,24 +55,24 @@ impl LegacyClient {
         Self { peer, can, can_approve, disconnected, origin: None }
     }
 
-    /// The same, when asked because of this request.
+    /// Returns a copy that asks on behalf of this request.
     pub(super) fn for_request(&self, cause: OriginatingRequest) -> Self {
         Self { origin: Some(cause), ..self.clone() }
     }
 
-    /// Whether there is anything to ask at all.
+    /// Returns true if the client can answer any question.
     pub(super) fn can_answer(&self) -> bool {
         self.can_approve || self.can != InputCapabilities::default()
     }
 
-    /// The session in which this is who is asked.
+    /// Returns the session with this client as its approver and its source of answers.
     pub(super) fn attach_to(self, session: Session) -> Session {
         let user = Arc::new(self);
         let session = session.with_inquiries(Arc::clone(&user) as _);
         if user.can_approve { session.with_shared_approver(user) } else { session }
     }
 
-    /// Marks a question as one of the call that it belongs to.
+    /// Tags a question with the request that it belongs to.
     async fn tag_with_origin(&self, question: &mut ServerRequest) {
         let Some(OriginatingRequest { request, registered: known }) = &self.origin else { return };
         if let Some(known) = known {
@@ -80,7 +81,7 @@ impl LegacyClient {
         question.extensions_mut().insert(OriginatingRequestId(request.clone()));
     }
 
-    /// Asks, and takes the question back when nobody waits for the answer any more.
+    /// Sends a question. Cancels it if the caller stops waiting.
     async fn send_question(
         &self,
         mut request: ServerRequest,
@@ -129,10 +130,10 @@ impl LegacyClient {
     }
 }
 
-/// A question that the peer shows to somebody.
+/// A question without an answer yet. Sends a cancellation when dropped.
 struct UnansweredQuestion {
     peer: Peer<RoleServer>,
-    /// Nothing where it was answered.
+    /// `None` once it is answered.
     id: Option<RequestId>,
 }
 
@@ -142,19 +143,19 @@ impl Drop for UnansweredQuestion {
         let peer = self.peer.clone();
         runtime.spawn(async move {
             let taken_back = CancelledNotificationParam::new(Some(id), None);
-            // A peer that is gone shows nothing.
+            // The client may have disconnected.
             let _ = peer.notify_cancelled(taken_back).await;
         });
     }
 }
 
-/// A peer that cannot answer has said no.
+/// A client that fails to answer denies the call.
 impl Approver for LegacyClient {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         let user = self.clone();
         Box::pin(async move {
             let Ok(question) = approval_form::build_approval_form(&ask, Extent::Session) else {
-                return Some(unanswered(&ask, "the question cannot be put to the client"));
+                return Some(unanswered(&ask, "the approval form cannot be sent to the client"));
             };
             let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
             Some(match user.send_question(question, Some(ask.expires_in)).await {

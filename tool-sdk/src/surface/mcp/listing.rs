@@ -1,7 +1,8 @@
-//! What a peer is told of the tools: the same definitions in the same order, page by page.
+//! The response of `tools/list`: definitions in a fixed order, in pages, cached until the toolset
+//! changes.
 //!
-//! **Invariant:** the list depends on the toolset, the era and on what kind of client asks,
-//! never on the peer.
+//! **Invariant:** the list depends on the toolset view, the protocol era and the client's UI
+//! support, never on the single client.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,17 +18,17 @@ use crate::surface::provider;
 use crate::tool::Definition;
 use crate::toolset::ToolsetView;
 
-/// Which of the two ways of speaking a peer has.
+/// The protocol era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ProtocolEra {
-    /// Sessions that begin with a handshake.
+    /// Sessions that begin with `initialize`.
     Legacy,
-    /// Requests that stand for themselves.
+    /// Stateless requests.
     Modern,
 }
 
 impl ProtocolEra {
-    /// A peer that did not say is an old one.
+    /// Returns the era of a version. Without a version it is legacy.
     pub(super) fn from_version(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if *version >= ProtocolVersion::V_2026_07_28 => Self::Modern,
@@ -36,26 +37,25 @@ impl ProtocolEra {
     }
 }
 
-/// How many bytes a page has at most, about, but for one with a single tool. Some clients never
-/// ask for a second page, so the first holds all that a message can well hold.
+/// The approximate maximum size of a page, unless a single tool is larger. Some clients never
+/// request a second page, so the first holds as much as fits in one message.
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
-/// What tells a cursor from the name of a tool, which nobody was told to send.
+/// The prefix of cursors. It distinguishes them from tool names that a client invented.
 const CURSOR_PREFIX: &str = "after:";
 
-/// For how long a modern peer may take a list for current without asking again. Those that
-/// listen are told of a change at once.
+/// How long a modern client may cache a list. Subscribed clients are notified of a change at once.
 pub(super) const LIST_TTL_MS: u64 = 60_000;
 
-/// The tools in the protocol's words, kept until the toolset changes.
+/// A cache of the tool list in protocol form.
 #[derive(Default)]
 pub(super) struct ToolListing {
     tools_cache: Mutex<HashMap<(ProtocolEra, UiSupport), CachedTools>>,
-    /// Pages as legacy peers read them, by where they begin.
+    /// JSON pages for legacy clients, by their first tool.
     text: Mutex<HashMap<(UiSupport, usize), CachedPage>>,
 }
 
-/// A page in JSON, and the view of which it is.
+/// A page as JSON, and the view that it was made from.
 type CachedPage = (Arc<ToolsetView>, Arc<str>);
 
 /// The tools of one view.
@@ -64,11 +64,11 @@ struct CachedTools {
     tools: Arc<ListedTools>,
 }
 
-/// Tools by their names.
+/// Tools sorted by name.
 #[derive(Default)]
 struct ListedTools {
     all: Vec<Tool>,
-    /// About how many bytes there are up to the end of each.
+    /// The approximate size in bytes up to the end of each tool.
     ends: Vec<usize>,
 }
 
@@ -87,14 +87,14 @@ impl ListedTools {
         tools
     }
 
-    /// Where the page that begins with the tool at `page_start` ends.
+    /// Returns the end of the page that begins at `start`.
     fn page_end(&self, start: usize) -> usize {
         let before = start.checked_sub(1).map_or(0, |last| self.ends[last]);
         let fitting = self.ends.partition_point(|end| *end <= before + MAX_PAGE_BYTES);
         fitting.max(start + 1).min(self.all.len())
     }
 
-    /// Whether a page begins at `page_start` when one is read after the other.
+    /// Returns true if a page begins at `start` when pages are read in sequence.
     fn begins_page(&self, start: usize) -> bool {
         let mut at = 0;
         while at < start {
@@ -105,7 +105,7 @@ impl ListedTools {
 }
 
 impl ToolListing {
-    /// One page of the list.
+    /// Returns one page of the list.
     pub(super) fn list_page(
         &self,
         view: &Arc<ToolsetView>,
@@ -128,8 +128,8 @@ impl ToolListing {
         })
     }
 
-    /// One page as legacy peers read it, in JSON. Nothing where it is none of those that follow
-    /// one another from the first, so that no more than the whole list is kept.
+    /// Returns one page as JSON for legacy clients. Returns `None` for a page that is not in the
+    /// sequence from the first one, so that the cache never exceeds the whole list.
     pub(super) fn page_json(
         &self,
         view: &Arc<ToolsetView>,
@@ -157,14 +157,14 @@ impl ToolListing {
         }
         let from = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
         let mut page = self.list_page(view, (ProtocolEra::Legacy, shows), Some(from)).ok()?;
-        // Peers of this era do not know it.
+        // Legacy clients do not know this field.
         page.result_type = None;
         let text: Arc<str> = serde_json::to_string(&page).ok()?.into();
         kept.insert((shows, start), (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
 
-    /// One tool.
+    /// Returns one tool.
     pub(super) fn find_tool(
         &self,
         view: &Arc<ToolsetView>,
@@ -197,25 +197,27 @@ impl ToolListing {
     }
 }
 
-/// Where a page begins. A cursor has the name of the last tool on the page before: tools may
-/// come and go between two pages, and none is missed.
+/// Returns the start of a page. A cursor holds the name of the last tool of the page before, so no
+/// tool is skipped if others are added or removed in between.
 fn page_start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
     let Some(cursor) = cursor else { return Ok(0) };
     let last =
         cursor.strip_prefix(CURSOR_PREFIX).filter(|last| ToolName::new((*last).to_owned()).is_ok());
-    let last = last.ok_or_else(|| ErrorData::invalid_params("there is no such cursor", None))?;
+    let last = last.ok_or_else(|| {
+        ErrorData::invalid_params("`cursor` is invalid; use `nextCursor` of the page before", None)
+    })?;
     Ok(tools.partition_point(|tool| *tool.name <= *last))
 }
 
-/// About how many bytes a tool is in the protocol's words.
+/// Estimates the size of a tool in JSON.
 fn estimate_bytes(definition: &Definition) -> usize {
     const REST: usize = 200;
     let output = definition.output.as_ref().map_or(0, |output| output.as_str().len());
     REST + definition.description.len() + definition.parameters.as_str().len() + output
 }
 
-/// A tool in the protocol's words. Modern peers take any value as a structured result, and
-/// are told its schema as it is.
+/// Converts a definition. Modern clients accept any value as a structured result, so they get the
+/// output schema unwrapped.
 fn to_protocol_tool(definition: &Definition, era: ProtocolEra, shows: UiSupport) -> Option<Tool> {
     let mut tool = Tool::deserialize(&provider::mcp_tool(definition)).ok()?;
     if let (ProtocolEra::Modern, Some(output)) = (era, &definition.output) {

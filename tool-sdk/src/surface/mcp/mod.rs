@@ -1,26 +1,26 @@
-//! The tools as a server of the Model Context Protocol.
+//! Serves the tools of a pipeline over the Model Context Protocol (MCP).
 //!
-//! The other way round, tools of other servers are the business of `client`, and what those
-//! keep beside their tools that of `resources`.
+//! The opposite direction, tools of other MCP servers, is in `client`. `resource_cache` caches
+//! resources of those servers.
 //!
 //! ```text
-//! stdio · http ─▶ batch                                    what comes together, one by one
+//! stdio · http ─▶ json_rpc_batch                                splits batches into messages
 //!               ▼
-//!             direct · message                             what can be answered at once
+//!             fast_path · message                               validates; answers simple requests
 //!               ▼
-//!             connection ─▶ listing · page                 what a peer is told
-//!                            ├▶ library ─▶ offer           resources and prompts of the host
-//!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
-//!                                  ├▶ relay                 progress and log messages
-//!                                  ├▶ ask · input           what the peer is asked
-//!                                  └▶ user · parked         while the call runs, or between two requests
+//!             connection ─▶ listing · ui                        what the client may see
+//!                            ├▶ resource_adapter ─▶ resources   resources and prompts of the host
+//!                            └▶ call ─▶ pipeline ─▶ result      runs a call, converts the outcome
+//!                                  ├▶ event_relay               progress and log notifications
+//!                                  ├▶ approval_form · input     questions to the client
+//!                                  └▶ legacy_client · suspended_calls   asks during a call, or between requests
 //! ```
 //!
-//! Both eras of the protocol are spoken: sessions that begin with `initialize`, up to
-//! 2025-11-25, and requests that stand for themselves, from 2026-07-28 on.
+//! Both protocol eras are supported: sessions that begin with `initialize` (up to 2025-11-25), and
+//! stateless requests (from 2026-07-28 on).
 //!
-//! **Invariant:** every call goes through the pipeline, and a peer is a model and no user:
-//! only an answer to a question that the server asked allows anything.
+//! **Invariant:** every call goes through the pipeline. A client counts as a model, not as a user:
+//! only an answer to a question that the server asked can allow a call.
 
 mod approval_form;
 mod call;
@@ -72,17 +72,17 @@ use self::ui::UiPage;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 
-/// Serves the tools of a pipeline.
+/// Serves the tools of a pipeline over MCP.
 ///
-/// Each connection is a session of its own. Where the host named nobody to ask, the peer's
-/// user is asked, by peers that can do so; everybody else reads in the denial how the call
-/// could be allowed.
+/// Each connection is a session of its own. If the host set no approver, the client's user is
+/// asked, provided that the client supports forms. For every other client an undecided call is
+/// denied, and the denial says how to allow it.
 ///
 /// Cheap to clone; clones serve the same tools.
 ///
 /// # Examples
 ///
-/// A program that serves its tools to whoever started it:
+/// A program that serves its tools over standard input and output:
 ///
 /// ```no_run
 /// use tool_sdk::{LoopGuard, Pipeline, Registry, Session, mcp};
@@ -120,9 +120,9 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What is set before anything is served.
+/// Configuration, before anything is served.
 impl Server {
-    /// A server of the pipeline's tools; every connection starts with what `session` lends.
+    /// Returns a server for the pipeline's tools. Every connection starts with a copy of `session`.
     #[must_use]
     pub fn new(pipeline: Pipeline, session: Session) -> Self {
         Self {
@@ -142,14 +142,15 @@ impl Server {
         }
     }
 
-    /// Sets what peers are told that they talk to.
+    /// Sets the server name and version that clients see.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         (self.name, self.version) = (name.into(), version.into());
         self
     }
 
-    /// Changes the session of every connection, which has its id by then.
+    /// Sets a callback that changes the session of each new connection. The session has its id by
+    /// then.
     #[must_use]
     pub fn with_session_setup(
         mut self,
@@ -159,41 +160,41 @@ impl Server {
         self
     }
 
-    /// Sets whether the peer's user is asked where the host named nobody; true unless set.
-    /// Without anybody to ask, what would be asked is denied.
+    /// Sets whether the client's user is asked for approvals if the host set no approver; true by
+    /// default. Without an approver, a call that needs approval is denied.
     #[must_use]
     pub fn with_client_approvals(mut self, ask: bool) -> Self {
         self.asks_client = ask;
         self
     }
 
-    /// Sets whether pings, lists and calls are answered without a detour; true unless set. Over
-    /// two streams peers see no difference. Over HTTP an answer that nothing goes before comes
-    /// as JSON, where it would come in a stream of events; both are what the protocol knows.
+    /// Sets whether pings, lists and calls take the fast path in front of rmcp; true by default.
+    /// Over stdio clients see no difference. Over HTTP a response without earlier notifications is
+    /// sent as JSON and not as an event stream; the protocol allows both.
     #[must_use]
     pub fn with_fast_path(mut self, directly: bool) -> Self {
         self.uses_fast_path = directly;
         self
     }
 
-    /// Serves these resources beside the tools.
+    /// Serves the resources of this provider.
     #[must_use]
     pub fn with_resources(mut self, resources: impl ResourceProvider) -> Self {
         self.resources = Some(Arc::new(resources));
         self
     }
 
-    /// Serves these prompts beside the tools.
+    /// Serves the prompts of this provider.
     #[must_use]
     pub fn with_prompts(mut self, prompts: impl PromptProvider) -> Self {
         self.prompts = Some(Arc::new(prompts));
         self
     }
 
-    /// Lends a page of HTML to the tools that name it as their `ui`, for clients that show
-    /// pages: those of the extension MCP Apps, and ChatGPT. Nobody else is told of it.
+    /// Adds an HTML page for the tools that name it as their `ui`. Only clients that show pages
+    /// (the MCP Apps extension, and ChatGPT) see it.
     ///
-    /// The URI begins with `ui://`. Names for people should say what the page shows.
+    /// The URI begins with `ui://`. The name should say what the page shows.
     #[must_use]
     pub fn with_page(
         mut self,
@@ -205,7 +206,7 @@ impl Server {
         self
     }
 
-    /// Sets what peers are told about the tools as a whole.
+    /// Sets the instructions that clients receive about the tools as a whole.
     #[must_use]
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
@@ -213,7 +214,7 @@ impl Server {
     }
 }
 
-/// What connections begin with.
+/// The start of a connection.
 impl Server {
     fn session(&self, id: String) -> Session {
         let session = self.session.clone().with_id(id);
@@ -224,16 +225,15 @@ impl Server {
     }
 }
 
-/// The ways to serve.
+/// Transports.
 impl Server {
-    /// Serves the peer at the other end of standard input and output, until it hangs up.
+    /// Serves the client at standard input and output until it disconnects.
     ///
-    /// Nothing else may write to standard output meanwhile, and nothing else may read from
-    /// standard input.
+    /// Nothing else may write to standard output or read from standard input meanwhile.
     ///
     /// # Errors
     ///
-    /// Fails when the peer does not begin as the protocol says.
+    /// Fails when the client does not initialize the session as the protocol requires.
     pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
         let server = self.clone();
         async move {
@@ -242,12 +242,12 @@ impl Server {
         }
     }
 
-    /// Serves the peer at the other end of two streams, one message a line, until it hangs
-    /// up. Calls that run then have five seconds to end.
+    /// Serves the client at the other end of two streams, one message per line, until it
+    /// disconnects. Running calls then have five seconds to end.
     ///
     /// # Errors
     ///
-    /// Fails when the peer does not begin as the protocol says.
+    /// Fails when the client does not initialize the session as the protocol requires.
     pub fn serve<R, W>(
         &self,
         read: R,
@@ -258,9 +258,10 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let server = Arc::new(self.clone());
-        // It is large, and would take as much of the stack of whoever waits for it, several times.
+        // Boxed, because the future is large and would be copied onto the caller's stack several
+        // times.
         Box::pin(async move {
-            // A last line without its end is a message all the same.
+            // A last line without a newline is a message as well.
             let read = read.chain(io::Cursor::new([b'\n']));
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
             let (behind, opened) = fast_path::wrap_streams(read, write, pipeline, listing);
@@ -268,8 +269,8 @@ impl Server {
         })
     }
 
-    /// Serves everybody who knows the token, over streamable HTTP at `/mcp`: at a TCP listener, or
-    /// at a [`Socket`], whose clients say that they want `localhost`.
+    /// Serves all clients that know the token, over streamable HTTP at `/mcp`. Listens at a TCP
+    /// listener or at a [`UnixSocket`], whose clients send `localhost` as the host.
     ///
     /// # Errors
     ///
@@ -287,7 +288,7 @@ impl Server {
     }
 }
 
-/// Speaks the protocol with one peer, until it hangs up.
+/// Serves one client until it disconnects.
 async fn serve_transport(
     connection: Connection,
     peer: impl Transport<RoleServer> + 'static,
@@ -301,17 +302,17 @@ async fn serve_transport(
     }
 }
 
-/// Why nothing began, in a sentence.
+/// Describes in one sentence why the session could not be initialized.
 fn initialize_error_text(error: &ServerInitializeError) -> String {
     match error {
         ServerInitializeError::ExpectedInitializeRequest(_) => {
-            "the client has to begin with `initialize`, or with a request that says its version"
+            "the client must begin with `initialize`, or with a request that states its protocol version"
                 .to_owned()
         }
         ServerInitializeError::InitializeFailed(error) => {
             format!("the client was refused: {}", error.message)
         }
-        ServerInitializeError::TransportError { .. } => "the client is gone".to_owned(),
-        _ => "the client and the server did not come together".to_owned(),
+        ServerInitializeError::TransportError { .. } => "the client disconnected".to_owned(),
+        _ => "the session could not be initialized".to_owned(),
     }
 }

@@ -1,4 +1,6 @@
-//! Resources and prompts of the host, in the protocol's words.
+//! Handlers for resource, prompt and completion requests.
+//!
+//! Converts between the host's providers (`resources`) and rmcp's types.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +30,7 @@ use crate::error::{ErrorKind, ToolError};
 
 type Result<T> = std::result::Result<T, ErrorData>;
 
-/// How many completions a peer is told.
+/// The maximum number of completions in a response.
 const MAX_COMPLETIONS: usize = 100;
 
 impl Server {
@@ -77,8 +79,8 @@ impl Server {
         Ok(read.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 
-    /// The messages of a prompt. A prompt only says something, so one that asks is simply
-    /// made again when the answers are there.
+    /// Returns the messages of a prompt. A prompt has no side effects, so a prompt that asks
+    /// questions is built again when the answers are there.
     pub(super) async fn get_prompt(
         &self,
         params: GetPromptRequestParams,
@@ -148,12 +150,12 @@ impl Server {
         }
     }
 
-    /// The pages that a client of this kind is told of.
+    /// Returns the UI pages that the client may see.
     fn visible_pages(&self, shows: UiSupport) -> &[UiPage] {
         if shows == UiSupport::TextOnly { &[] } else { &self.pages }
     }
 
-    /// Without any, not even the method is there.
+    /// Returns "method not found" if the host serves no prompts.
     fn prompt_provider<M: ConstString>(&self) -> Result<&Arc<dyn PromptProvider>> {
         self.prompts.as_ref().ok_or_else(ErrorData::method_not_found::<M>)
     }
@@ -163,10 +165,11 @@ impl Server {
     }
 }
 
-/// What the host said, as the protocol's library has it.
+/// Converts a host value into a protocol type.
 fn to_protocol<T: DeserializeOwned>(said: Value) -> Result<T> {
-    T::deserialize(&said)
-        .map_err(|error| ErrorData::internal_error(format!("the host said: {error}"), None))
+    T::deserialize(&said).map_err(|error| {
+        ErrorData::internal_error(format!("the host returned invalid data: {error}"), None)
+    })
 }
 
 fn template_json(resource: ResourceDefinition) -> Value {
@@ -177,7 +180,7 @@ fn template_json(resource: ResourceDefinition) -> Value {
     template
 }
 
-/// Texts are told as texts.
+/// Returns text as text and everything else as base64.
 fn resource_contents(uri: String, found: &Attachment) -> ResourceContents {
     let contents = match &found.data {
         AttachmentData::Uri(target) => ResourceContents::text(target, uri),
@@ -211,12 +214,12 @@ fn provider_error(error: ToolError) -> ErrorData {
     }
 }
 
-/// The resources that one legacy peer wants to hear of.
+/// The resource subscriptions of one legacy client.
 #[derive(Default)]
 pub(super) struct ResourceSubscriptions(Mutex<Vec<String>>);
 
 impl ResourceSubscriptions {
-    /// How many one peer may watch.
+    /// The maximum number of subscriptions of one client.
     pub(super) const MAX_SUBSCRIPTIONS: usize = 1024;
 
     pub(super) fn subscribe(&self, uri: String) -> Result<()> {
@@ -225,7 +228,10 @@ impl ResourceSubscriptions {
             return Ok(());
         }
         if all.len() == Self::MAX_SUBSCRIPTIONS {
-            return Err(ErrorData::invalid_request("no more resources can be watched", None));
+            return Err(ErrorData::invalid_request(
+                "too many resource subscriptions; unsubscribe from some first",
+                None,
+            ));
         }
         all.push(uri);
         Ok(())

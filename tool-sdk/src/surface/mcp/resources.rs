@@ -1,9 +1,8 @@
-//! What a host may serve beside its tools: resources and prompts.
+//! Traits for what a host may serve beside its tools: resources and prompts.
 //!
-//! A server without them does not announce them, and answers that it does not know the
-//! methods.
+//! A server without a provider does not announce the capability and answers "method not found".
 //!
-//! **Invariant:** nothing here knows the protocol's library; a host implements plain traits.
+//! **Invariant:** nothing here depends on rmcp; a host implements plain traits.
 
 use std::pin::Pin;
 
@@ -15,19 +14,19 @@ use crate::content::Attachment;
 use crate::context::{Message, Session};
 use crate::error::ToolError;
 
-/// Work of a host that is not done at once.
+/// The boxed future that a provider's methods return.
 pub type ProviderFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
-/// Something that peers may read.
+/// A resource that clients may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceDefinition {
-    /// Where it is; for those that are many, a template such as `notes://{id}`.
+    /// The URI; for a template a pattern such as `notes://{id}`.
     pub uri: String,
-    /// A name for people.
+    /// A human-readable name.
     pub name: String,
-    /// What it holds.
+    /// A description of the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type.
@@ -36,13 +35,13 @@ pub struct ResourceDefinition {
 }
 
 impl ResourceDefinition {
-    /// A resource of which nothing more is known.
+    /// Returns a resource with a URI and a name.
     #[must_use]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: name.into(), ..Self::default() }
     }
 
-    /// Says what it holds.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -57,7 +56,7 @@ impl ResourceDefinition {
     }
 }
 
-/// What peers may read.
+/// Serves resources to clients.
 ///
 /// # Examples
 ///
@@ -80,63 +79,65 @@ impl ResourceDefinition {
 /// }
 /// ```
 pub trait ResourceProvider: Send + Sync + 'static {
-    /// Those that can be listed.
+    /// Returns the resources that `resources/list` shows.
     fn list(&self) -> Vec<ResourceDefinition>;
 
-    /// Those that are too many to list, each with a template as its URI.
+    /// Returns the templates, for resources that are too many to list. Each has a URI template as
+    /// its URI.
     fn list_templates(&self) -> Vec<ResourceDefinition> {
         Vec::new()
     }
 
-    /// What stands there; nothing where there is no such resource.
+    /// Reads a resource. Returns `None` if there is no such resource.
     fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>>;
 
-    /// The URIs of resources that change, as they do; peers may subscribe to them then.
+    /// Subscribes to the URIs of resources that change. If this returns a receiver, clients may
+    /// subscribe to single resources.
     fn subscribe_updates(&self) -> Option<broadcast::Receiver<String>> {
         None
     }
 
-    /// What may stand for `argument` of the template, the best first.
+    /// Returns completions for `argument` of the template, the best first.
     fn complete_argument(&self, template: &str, argument: &str, begun: &str) -> Vec<String> {
         let _ = (template, argument, begun);
         Vec::new()
     }
 }
 
-/// A text that a peer's user can begin with.
+/// A prompt: a template of messages that the client's user can start with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptDefinition {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// When to use it.
+    /// When to use it, for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What has to be filled in.
+    /// The arguments that the user fills in.
     pub arguments: Vec<PromptArgument>,
 }
 
-/// Something that has to be filled in.
+/// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What to write there.
+    /// What to fill in.
     pub description: String,
-    /// Whether the prompt makes no sense without it.
+    /// Whether the argument is required.
     pub required: bool,
 }
 
 impl PromptDefinition {
-    /// A prompt in which nothing has to be filled in.
+    /// Returns a prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let description = Some(description.into());
         Self { name: name.into(), description, arguments: Vec::new() }
     }
 
-    /// Adds what has to be filled in.
+    /// Adds a required argument.
     #[must_use]
     pub fn with_required_argument(
         mut self,
@@ -148,7 +149,7 @@ impl PromptDefinition {
         self
     }
 
-    /// Adds what may be filled in.
+    /// Adds an optional argument.
     #[must_use]
     pub fn with_optional_argument(
         mut self,
@@ -161,7 +162,7 @@ impl PromptDefinition {
     }
 }
 
-/// Texts that a peer's user can begin with.
+/// Serves prompts to clients.
 ///
 /// # Examples
 ///
@@ -188,14 +189,14 @@ impl PromptDefinition {
 /// }
 /// ```
 pub trait PromptProvider: Send + Sync + 'static {
-    /// Those that there are.
+    /// Returns all prompts.
     fn list(&self) -> Vec<PromptDefinition>;
 
-    /// The messages of one that was listed, with all required arguments. The content of a
-    /// message is a text, or a block in the protocol's words.
+    /// Returns the messages of a listed prompt. `arguments` holds all required arguments. The
+    /// content of a message is a string or a content block of the protocol.
     ///
-    /// It may ask the peer by [`Session::inquire`]; then it is called again when the
-    /// answers are there.
+    /// It may ask the client with [`Session::inquire`]; it is then called again when the answers
+    /// are there.
     fn get<'a>(
         &'a self,
         name: &'a str,
@@ -203,14 +204,14 @@ pub trait PromptProvider: Send + Sync + 'static {
         session: &'a Session,
     ) -> ProviderFuture<'a, Vec<Message>>;
 
-    /// What may stand for `argument` of the prompt, the best first.
+    /// Returns completions for `argument` of the prompt, the best first.
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {
         let _ = (name, argument, begun);
         Vec::new()
     }
 }
 
-/// What is required and was not given.
+/// Returns the first required argument that is missing from `given`.
 pub(super) fn find_missing_argument<'p>(
     prompt: &'p PromptDefinition,
     given: &Map<String, Value>,

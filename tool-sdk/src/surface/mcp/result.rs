@@ -1,4 +1,4 @@
-//! What became of a call, in the protocol's words.
+//! Converts the outcome of a call into a `CallToolResult`.
 
 use std::collections::HashMap;
 
@@ -19,21 +19,21 @@ use crate::content::{Attachment, AttachmentData, Output};
 use crate::surface::provider;
 use crate::tool::{Definition, Source};
 
-/// Which kinds of blocks a peer knows. It takes an unknown one for a result that is broken; members
-/// that it does not know it leaves alone.
+/// Which content blocks a client supports. Clients reject a result with a block of unknown type,
+/// but ignore unknown members of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ContentSupport {
-    /// Texts, images and resources.
+    /// Text, images and embedded resources.
     Basic,
-    /// Sounds as well.
+    /// Also audio.
     WithAudio,
-    /// Links as well, which is all of them.
+    /// Also resource links, which is every type.
     #[default]
     All,
 }
 
 impl ContentSupport {
-    /// Those of a version.
+    /// Returns the blocks of a protocol version.
     pub(super) fn from_version(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if *version < ProtocolVersion::V_2025_03_26 => Self::Basic,
@@ -43,8 +43,8 @@ impl ContentSupport {
     }
 }
 
-/// The result of a call of a tool that there is. A failure is a result too: its words are
-/// for the model.
+/// Returns the result of a call of a known tool. A failure is a result too: its text is for the
+/// model.
 pub(super) fn to_call_result(
     outcome: Outcome,
     definition: &Definition,
@@ -65,10 +65,11 @@ pub(super) fn to_call_result(
             if let Some(output) = error.output() {
                 let said = block_metadata(output, &definition.source);
                 result.content.extend(attachment_blocks(output, &said, blocks));
-                // Some clients hold what comes with an error against the schema of results, and
-                // then nobody reads the error. What comes from another server was held against it.
-                let is_judged = matches!(definition.source, Source::Mcp { .. });
-                if definition.output.is_none() || is_judged {
+                // Some clients validate the structured content of an error against the output
+                // schema, and show a schema error in its place. Content from another server was
+                // validated before.
+                let is_validated = matches!(definition.source, Source::Mcp { .. });
+                if definition.output.is_none() || is_validated {
                     result.structured_content =
                         structured_content(output, shortened, definition, era);
                 }
@@ -80,18 +81,18 @@ pub(super) fn to_call_result(
 
 fn content_blocks(output: &Output, source: &Source, blocks: ContentSupport) -> Vec<ContentBlock> {
     let said = block_metadata(output, source);
-    // An empty text beside an image says nothing; alone it says that there is nothing.
+    // An empty text block is only sent if there is nothing else.
     let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
     let texts = if is_said { text_blocks(output.as_text(), &said) } else { Vec::new() };
     texts.into_iter().chain(attachment_blocks(output, &said, blocks)).collect()
 }
 
-/// Whether another server says something of its blocks.
+/// Returns true if another server sent metadata for its blocks.
 pub(super) fn has_block_metadata(output: &Output, source: &Source) -> bool {
     !block_metadata(output, source).is_empty()
 }
 
-/// What another server says of its blocks.
+/// Returns the metadata that another server sent for its blocks.
 fn block_metadata<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
     let blocks = match source {
         Source::Mcp { .. } => {
@@ -102,8 +103,8 @@ fn block_metadata<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
     blocks.into_iter().flatten().collect()
 }
 
-/// The text, in which what was a block of its own with annotations is one again where it still
-/// stands in its place.
+/// Splits the text into blocks. A block that had annotations becomes a block of its own again if
+/// its text is still at its place.
 fn text_blocks(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     let mut told = 0;
@@ -159,7 +160,7 @@ fn attachment_block(
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
     let annotations = parse_annotations(said);
     match &attachment.data {
-        // Only a resource has room for its address.
+        // Only an embedded resource has a URI.
         AttachmentData::Bytes(bytes)
             if mime.starts_with("image/") && attachment.origin.is_none() =>
         {
@@ -206,7 +207,7 @@ fn attachment_block(
     }
 }
 
-/// A name as a part of a URI.
+/// Percent-encodes a name for use in a URI.
 fn percent_encode(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -220,8 +221,8 @@ fn percent_encode(name: &str) -> String {
     out
 }
 
-/// The structured value. One that was promised by a schema always comes; any other stays
-/// away where the text had to be cut, because peers show it to the model as well.
+/// Returns the structured content. It is always sent if there is an output schema. Otherwise it is
+/// omitted for truncated output, because clients show it to the model as well.
 fn structured_content(
     output: &Output,
     shortened: bool,
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(json!(nothing), json!([{ "type": "text", "text": "" }]));
     }
 
-    // A block that its version does not have breaks a peer.
+    // Clients reject a result with an unknown block type.
     #[test]
     fn older_peers_get_the_blocks_that_they_know() {
         let link = Attachment::uri("text/html", "https://example.com/").with_name("home");
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    // F8: what another server says of its blocks is for whoever reads them here, too.
+    // F8: metadata of blocks from another server is preserved.
     #[test]
     fn annotations_of_blocks_stay_with_them() {
         let user = json!({ "audience": ["user"], "priority": 0.5 });
@@ -335,7 +336,7 @@ mod tests {
         for (words, expected) in [
             ("one\ntwo\nlines\nthree", json!([text("one"), two, text("three"), link])),
             ("one\ntwo\nlines", json!([text("one"), two, link])),
-            // What a hook or a limit changed is for everybody.
+            // Text that a hook or truncation changed loses its annotations.
             ("one\ntwo\nli", json!([text("one\ntwo\nli"), link])),
             ("one, two\nlines", json!([text("one, two\nlines"), link])),
             ("one\ntwo\nlines3", json!([text("one\ntwo\nlines3"), link])),
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(native[1].get("annotations"), None);
     }
 
-    // What a tool gave although it failed is there in every era.
+    // Output of a failed tool is sent in both eras.
     #[test]
     fn a_failure_keeps_what_it_gave() {
         let given = Output::default().structured(json!({ "n": 1 }));
@@ -375,7 +376,7 @@ mod tests {
         }
     }
 
-    // A value that comes with an error need not be what the schema promises of results.
+    // The value of an error need not match the output schema.
     #[test]
     fn a_failure_is_not_held_against_the_schema_of_results() {
         let mut tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());

@@ -1,11 +1,11 @@
 //! Calls that wait for an answer between two requests.
 //!
-//! A modern peer is not asked but told that input is required, with a handle of 128 random
-//! bits. It repeats the request with the answer and the handle; the call has waited for it,
-//! frozen as it was shown.
+//! A modern client is not asked directly. It gets the result "input required" with a handle of 128
+//! random bits as `requestState`, and repeats its request with the answer and the handle. The call
+//! waits meanwhile, frozen in the state that was shown.
 //!
-//! **Invariant:** a handle is good once, and only for the very request that it was given for;
-//! whoever lets many calls wait loses calls of its own, and nobody else's.
+//! **Invariant:** a handle works once, and only for the request that it was issued for. A principal
+//! that suspends too many calls loses its own oldest call, never one of another principal.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,18 +15,18 @@ use rmcp::model::{CallToolRequestParams, ErrorData};
 use super::Principal;
 use super::call::{AwaitedInput, SuspendableCall};
 
-/// A call and what it waits for.
+/// A call and the input that it waits for.
 pub(super) struct SuspendedCall {
     pub(super) running: SuspendableCall,
     pub(super) awaited: AwaitedInput,
 }
 
-/// What a peer wants, without what changes when it asks again.
+/// A call request without the parts that change when the client repeats it.
 #[derive(Clone, PartialEq)]
 pub(super) struct CallRequest {
     pub(super) name: String,
     pub(super) arguments: String,
-    /// On whose behalf.
+    /// The name of the principal that the call is made for.
     principal: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl CallRequest {
     }
 }
 
-/// Calls that wait for an answer, the oldest first.
+/// The suspended calls, oldest first.
 pub(super) struct SuspendedCalls<W = SuspendedCall>(Mutex<VecDeque<SuspendedEntry<W>>>);
 
 struct SuspendedEntry<W> {
@@ -61,14 +61,18 @@ impl<W> Default for SuspendedCalls<W> {
 }
 
 impl<W> SuspendedCalls<W> {
-    /// How many calls may wait on behalf of one. Its oldest one gives way, and its answer is no.
+    /// How many calls of one principal may be suspended. Beyond it, the oldest one is dropped and
+    /// its approval denied.
     const MAX_PER_PRINCIPAL: usize = 64;
 
-    /// Keeps a call; gives its handle.
+    /// Suspends a call and returns its handle.
     pub(super) fn suspend(&self, request: CallRequest, waiting: W) -> Result<String, ErrorData> {
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(|_| {
-            ErrorData::internal_error("the system has no random numbers to ask safely", None)
+            ErrorData::internal_error(
+                "cannot create a handle for the suspended call: no random numbers available",
+                None,
+            )
         })?;
         let handle = format!("{:032x}", u128::from_be_bytes(bits));
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,18 +86,20 @@ impl<W> SuspendedCalls<W> {
         Ok(handle)
     }
 
-    /// Gives back the call that was kept for `request`.
+    /// Returns the call that was suspended for `request`.
     pub(super) fn resume(&self, handle: &str, request: &CallRequest) -> Result<W, ErrorData> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = calls
             .iter()
             .position(|kept| kept.handle == handle && kept.request == *request)
             .ok_or_else(|| {
-                ErrorData::invalid_params("`requestState` belongs to no call that waits", None)
+                ErrorData::invalid_params("`requestState` matches no suspended call of this request; call the tool again without it", None)
             })?;
         match calls.remove(at) {
             Some(kept) => Ok(kept.call),
-            None => Err(ErrorData::internal_error("the call is gone", None)),
+            None => {
+                Err(ErrorData::internal_error("the suspended call is no longer available", None))
+            }
         }
     }
 }
@@ -108,20 +114,20 @@ mod tests {
     }
 
     #[test]
-    fn whoever_floods_loses_only_its_own() {
+    fn a_principal_over_its_limit_loses_its_own_oldest_call() {
         let parked = SuspendedCalls::default();
         let ada = parked.suspend(request("ada", "t"), 0).unwrap();
         let flood: Vec<_> = (1..=SuspendedCalls::<usize>::MAX_PER_PRINCIPAL + 1)
             .map(|n| parked.suspend(request("eve", "t"), n))
             .collect();
         let first = flood[0].as_ref().unwrap();
-        assert!(parked.resume(first, &request("eve", "t")).is_err(), "it gave way");
+        assert!(parked.resume(first, &request("eve", "t")).is_err(), "the oldest call was dropped");
         assert_eq!(parked.resume(flood[1].as_ref().unwrap(), &request("eve", "t")), Ok(2));
         assert_eq!(parked.resume(&ada, &request("ada", "t")), Ok(0));
     }
 
     #[test]
-    fn a_handle_is_good_once_and_for_its_request() {
+    fn a_handle_works_once_and_for_its_request() {
         let parked = SuspendedCalls::default();
         let handle = parked.suspend(request("ada", "t"), 1).unwrap();
         for other in [request("ada", "u"), request("eve", "t")] {

@@ -1,4 +1,7 @@
-//! When the list of tools is not what a peer was told any more.
+//! Detects when the tool list differs from the one that a client received last.
+//!
+//! The host's toolset reports every change; this module drops those that the client cannot see, and
+//! debounces the rest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +11,10 @@ use tokio::sync::watch;
 use super::Server;
 use crate::surface::provider;
 
-/// How long a change waits for the next one.
+/// How long changes are collected before the list is compared.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
-/// The changes that a peer would see in the list.
+/// A watcher for changes of the tool list.
 pub(super) struct ToolListChanges {
     server: Arc<Server>,
     changed: watch::Receiver<()>,
@@ -26,10 +29,10 @@ impl ToolListChanges {
         Self { server: Arc::clone(server), changed, last_listing }
     }
 
-    /// Waits for the next one; false when there will be none.
+    /// Waits for the next visible change. Returns false when there will be no more.
     pub(super) async fn next_change(&mut self) -> bool {
         while self.changed.changed().await.is_ok() {
-            // Several changes in a row are told as one.
+            // Changes in quick succession count as one.
             tokio::time::sleep(DEBOUNCE).await;
             self.changed.mark_unchanged();
             let now = provider::mcp_listing(&self.server.pipeline.toolset().view());

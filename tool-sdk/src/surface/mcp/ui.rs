@@ -1,11 +1,10 @@
-//! Pages that some clients show with what a tool gives, and what each kind of client is told
-//! of them.
+//! UI pages that some clients show beside the result of a tool, and the metadata for them.
 //!
-//! A tool names its page by a URI, see [`Display::ui`](crate::Display::ui); the host lends the
-//! page. Clients of the extension MCP Apps say that they show pages. ChatGPT does not need to:
-//! it is known by its name, and reads keys of its own beside those of the extension.
+//! A tool names its page by a URI, see [`Display::ui`](crate::Display::ui); the host supplies the
+//! page. Clients announce the extension MCP Apps if they show pages. ChatGPT does not announce it:
+//! it is recognized by its name, and reads keys of its own beside those of the extension.
 //!
-//! **Invariant:** a client that shows no pages is told nothing of them.
+//! **Invariant:** a client that shows no pages gets no metadata about them.
 
 use rmcp::model::{ClientCapabilities, ExtensionCapabilities, MetaObject};
 use serde::Deserialize as _;
@@ -14,30 +13,30 @@ use serde_json::{Value, json};
 use super::resources::ResourceDefinition;
 use crate::tool::Definition;
 
-/// The extension by which clients show pages.
+/// The extension with which clients announce that they show pages.
 const UI_EXTENSION: &str = "io.modelcontextprotocol/ui";
-/// What a page is for clients of the extension, and for ChatGPT.
+/// The MIME type of a page for clients of the extension, and for ChatGPT.
 const MCP_APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 const CHATGPT_MIME_TYPE: &str = "text/html+skybridge";
-/// What the URI of a page begins with.
+/// The scheme of page URIs.
 const UI_SCHEME: &str = "ui://";
-/// The longest text that ChatGPT shows beside a call.
+/// The longest status text that ChatGPT shows beside a call.
 const MAX_STATUS_CHARS: usize = 64;
 
-/// What a client shows beside text.
+/// Which UI pages a client shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum UiSupport {
-    /// Nothing.
+    /// None.
     #[default]
     TextOnly,
     /// Pages of the extension MCP Apps.
     McpApps,
-    /// The same, as ChatGPT has it.
+    /// Pages of the extension, with ChatGPT's own keys.
     ChatGpt,
 }
 
 impl UiSupport {
-    /// What a client of this name shows that can do this.
+    /// Determines the UI support of a client from its name and its capabilities.
     pub(super) fn detect(name: &str, can: Option<&ClientCapabilities>) -> Self {
         let name = name.to_ascii_lowercase();
         if name.starts_with("openai-mcp") || name.contains("chatgpt") {
@@ -53,13 +52,13 @@ impl UiSupport {
         }
     }
 
-    /// Whether the client is told of the tool. One that models are not told of may be there
-    /// for a page.
+    /// Returns true if the client's tool list shows the tool. A tool that is hidden from models may
+    /// still be called by a page.
     pub(super) fn lists_tool(self, definition: &Definition) -> bool {
         !definition.flags.hidden || (self != Self::TextOnly && definition.display.ui.is_some())
     }
 
-    /// What stands beside a tool in the list.
+    /// Returns the `_meta` of a tool in the list.
     pub(super) fn tool_meta(self, definition: &Definition) -> Option<MetaObject> {
         let uri = definition.display.ui.as_deref().filter(|_| self != Self::TextOnly)?;
         let mut ui = json!({ "resourceUri": uri });
@@ -79,7 +78,7 @@ impl UiSupport {
         into_meta(meta)
     }
 
-    /// What stands beside the result of a call that went well.
+    /// Returns the `_meta` of a successful result.
     pub(super) fn result_meta(self, definition: &Definition) -> Option<MetaObject> {
         let uri = definition.display.ui.as_deref().filter(|_| self == Self::ChatGpt)?;
         let mut meta = json!({ "openai/outputTemplate": uri });
@@ -88,12 +87,12 @@ impl UiSupport {
         into_meta(meta)
     }
 
-    /// Whether the client may see the resource.
+    /// Returns true if the client may read the resource.
     pub(super) fn can_read(self, uri: &str) -> bool {
         self != Self::TextOnly || !uri.starts_with(UI_SCHEME)
     }
 
-    /// The media type of pages.
+    /// The MIME type of pages.
     pub(super) const fn page_mime_type(self) -> &'static str {
         match self {
             Self::ChatGpt => CHATGPT_MIME_TYPE,
@@ -101,7 +100,7 @@ impl UiSupport {
         }
     }
 
-    /// What a server with pages says that it can do.
+    /// Returns the extension capability that a server with pages announces.
     pub(super) fn server_extension(self) -> Option<ExtensionCapabilities> {
         let said = json!({ UI_EXTENSION: { "mimeTypes": [MCP_APP_MIME_TYPE] } });
         (self != Self::TextOnly)
@@ -109,7 +108,7 @@ impl UiSupport {
     }
 }
 
-/// What ChatGPT's user reads while a call runs, and when it is over.
+/// Adds the status texts that ChatGPT shows while a call runs and afterwards.
 fn add_chatgpt_status(meta: &mut Value, definition: &Definition) {
     let name = definition.display.name.as_deref().or(definition.title.as_deref());
     let name = name.unwrap_or(definition.name.as_str());
@@ -127,7 +126,7 @@ fn into_meta(meta: Value) -> Option<MetaObject> {
     }
 }
 
-/// A page that the host lends.
+/// A page that the host supplies.
 #[derive(Clone, Debug)]
 pub(super) struct UiPage {
     pub(super) uri: String,
@@ -136,7 +135,7 @@ pub(super) struct UiPage {
 }
 
 impl UiPage {
-    /// The page among other resources.
+    /// Returns the page as an entry of the resource list.
     pub(super) fn to_resource(&self, shows: UiSupport) -> ResourceDefinition {
         ResourceDefinition::new(self.uri.clone(), self.name.clone())
             .with_mime_type(shows.page_mime_type())

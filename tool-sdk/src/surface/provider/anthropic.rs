@@ -1,4 +1,4 @@
-//! Tools as Anthropic takes them: any schema, but no union at its top.
+//! Anthropic tools: any JSON Schema, but no union at the root.
 
 use serde_json::{Map, Value, json};
 

@@ -1,11 +1,12 @@
-//! The subset that every provider takes: for programs that pass tools on to whoever it is.
+//! The subset of JSON Schema that every provider accepts, for programs that do not know the
+//! provider.
 
 use serde_json::{Map, Value, json};
 
 use super::rewrite::{self, RewriteLoss, SchemaSubset};
 use crate::tool::Definition;
 
-/// No references, one type each, no constants, and only the constraints that all know.
+/// No references, one type per schema, no constants, and only constraints that all providers know.
 const COMMON_SUBSET: SchemaSubset = SchemaSubset {
     keywords: &["enum", "maxItems", "maximum", "minItems", "minimum"],
     formats: &["date-time"],

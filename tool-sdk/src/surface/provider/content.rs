@@ -1,7 +1,7 @@
-//! The result of a call, as the parts of a provider's message.
+//! Converts the output of a call into message parts of a provider.
 //!
-//! **Invariant:** nothing is left out in silence: what a format has no part for is named in a
-//! part of text.
+//! **Invariant:** nothing is dropped silently. Content that a format does not support is named in a
+//! text part.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::Dialect;
 use crate::content::{Attachment, AttachmentData, Output};
 
-/// Images that every provider takes which takes any.
+/// The image types that every provider with image support accepts.
 const IMAGE_MIME_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const PDF_MIME_TYPE: &str = "application/pdf";
 
-/// A result as the parts of a message in `dialect`: its text first, then its attachments.
+/// Returns the output as message parts in `dialect`: its text first, then its attachments.
 ///
-/// What the format cannot carry is named in a part of text. In the formats of OpenAI the parts
-/// are those of a message of the user, because a message of a tool takes text alone.
+/// Content that the format does not support is named in a text part. In the formats of OpenAI the
+/// parts belong to a user message, because a tool message only takes text.
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ const PDF_MIME_TYPE: &str = "application/pdf";
 pub fn content_parts(output: &Output, dialect: Dialect) -> Vec<Value> {
     let attachments = output.attachments();
     let text = output.as_text();
-    // An empty text beside an image says nothing; alone it says that there is nothing.
+    // An empty text part is only sent if there is nothing else.
     let text = (!text.is_empty() || attachments.is_empty()).then(|| text_part(text, dialect));
     let part = |it: &Attachment| {
         attachment_part(it, dialect).unwrap_or_else(|| text_part(&describe_attachment(it), dialect))
@@ -49,7 +49,7 @@ fn text_part(text: &str, dialect: Dialect) -> Value {
     }
 }
 
-/// What people and models can be told of an attachment in words.
+/// Describes an attachment in words.
 fn describe_attachment(attachment: &Attachment) -> String {
     let name = attachment.name.as_deref().unwrap_or("without a name");
     let mime = &attachment.mime;
@@ -144,7 +144,7 @@ fn mcp_part(attachment: &Attachment) -> Value {
     }
 }
 
-/// Bytes as an address that holds them.
+/// Returns a `data:` URL.
 fn data_url(mime: &str, bytes: &[u8]) -> String {
     format!("data:{mime};base64,{}", STANDARD.encode(bytes))
 }

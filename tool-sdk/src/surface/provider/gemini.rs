@@ -1,4 +1,4 @@
-//! Function declarations as Gemini takes them, with `parametersJsonSchema`.
+//! Gemini function declarations, with `parametersJsonSchema`.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use super::rewrite::{self, RewriteLoss, SchemaSubset};
 use crate::schema::FORMATS;
 use crate::tool::Definition;
 
-/// The documented subset of JSON Schema. A list of types is in it, but is refused beside
-/// `array` by models in use, so there is a branch for each.
+/// The documented subset of JSON Schema. It includes type lists, but current models refuse a type
+/// list that contains `array`, so there is a branch for each type.
 const GEMINI_SUBSET: SchemaSubset = SchemaSubset {
     keywords: &["enum", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"],
     formats: &FORMATS,

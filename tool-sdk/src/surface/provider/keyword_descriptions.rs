@@ -1,22 +1,22 @@
-//! Keywords that a provider does not know, as sentences for the description.
+//! Describes JSON Schema keywords in sentences, for providers that do not support them.
 
 use serde_json::{Map, Value};
 
-/// What becomes of a keyword that cannot be said as such.
+/// How a keyword that the provider does not support is handled.
 #[derive(Debug, PartialEq)]
 pub(super) enum KeywordText {
-    /// A sentence says it.
+    /// It is described in a sentence.
     Sentence(String),
-    /// The model need not know.
+    /// It is irrelevant for the model.
     Omitted,
-    /// Nothing says it.
+    /// It cannot be expressed; the text says how to avoid it.
     Unsupported(&'static str),
 }
 
 const FIX_SPLIT: &str = "take an enum with a tag, or separate tools";
 const FIX_NAMED_VALUES: &str = "take a list of structs with a name and a value";
 
-/// What says `keyword: value` of a value of type `ty`.
+/// Describes `keyword: value` for a value of type `ty`.
 pub(super) fn describe_keyword(keyword: &str, value: &Value, ty: &str) -> KeywordText {
     let unit = if ty == "string" { "characters" } else { "items" };
     let text = match keyword {
@@ -96,7 +96,7 @@ fn unquoted(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Adds sentences to the description.
+/// Appends sentences to the description.
 pub(super) fn append_description(schema: &mut Map<String, Value>, sentences: &[String]) {
     if sentences.is_empty() {
         return;

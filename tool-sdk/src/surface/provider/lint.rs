@@ -1,6 +1,7 @@
-//! What a provider would refuse, or could not be told: which tool, where, what to change.
+//! Lints tool definitions: reports what a provider would refuse or a dialect cannot express, where
+//! it is, and how to fix it.
 //!
-//! The rules look at what is really sent, so a rule and a rewrite cannot disagree.
+//! The rules check the encoded schema, so lint and encoding cannot disagree.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,13 +14,13 @@ use super::{Dialect, anthropic, common_subset, gemini, openai};
 use crate::schema::{FORMATS, faults, walk};
 use crate::tool::Definition;
 
-/// The most tools that OpenAI takes in one request.
+/// The maximum number of tools in a request to OpenAI.
 const MAX_TOOLS: usize = 128;
 
-/// The longest description that OpenAI takes, in characters.
+/// The maximum description length of OpenAI, in characters.
 const MAX_DESCRIPTION: usize = 1024;
 
-/// Something about a tool that a dialect cannot say, or that a provider would refuse.
+/// A problem with a tool: something that a dialect cannot express or a provider would refuse.
 ///
 /// # Examples
 ///
@@ -30,7 +31,7 @@ const MAX_DESCRIPTION: usize = 1024;
 /// let schema = Schema::from_json(
 ///     r#"{"type": "object", "properties": { "first name": { "type": "string" } }}"#,
 /// )?;
-/// let greet = Definition::new(ToolName::new("greet")?, "Greets somebody.", schema);
+/// let greet = Definition::new(ToolName::new("greet")?, "Greets a person.", schema);
 ///
 /// let findings = provider::lint(&greet, Dialect::Anthropic);
 /// assert_eq!(
@@ -45,11 +46,11 @@ const MAX_DESCRIPTION: usize = 1024;
 pub struct LintFinding {
     /// The tool's name.
     pub tool: String,
-    /// Where in the schema, as a JSON pointer; empty for the tool as a whole.
+    /// The place in the schema as a JSON pointer; empty for the tool as a whole.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
-    /// What to do about it.
+    /// How to fix it.
     pub fix: String,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Display for LintFinding {
     }
 }
 
-/// What `dialect` cannot say of a tool, and what its provider would refuse.
+/// Returns what `dialect` cannot express of a tool and what its provider would refuse.
 #[must_use]
 pub fn lint(definition: &Definition, dialect: Dialect) -> Vec<LintFinding> {
     let mut report = LintReport { findings: Vec::new() };
@@ -87,7 +88,7 @@ pub fn lint(definition: &Definition, dialect: Dialect) -> Vec<LintFinding> {
             "take a struct, or name each parameter",
         );
     }
-    // What is sent can only be judged when the schema itself is sound.
+    // The encoded schema can only be checked if the schema itself is valid.
     if report.findings.is_empty() {
         check_dialect(definition, dialect, &mut report);
     }
@@ -95,7 +96,7 @@ pub fn lint(definition: &Definition, dialect: Dialect) -> Vec<LintFinding> {
     report.findings.into_iter().map(|loss| to_finding(tool, loss)).collect()
 }
 
-/// The findings of all tools, and those of the set as a whole.
+/// Returns the findings of all tools, and those of the set as a whole.
 #[must_use]
 pub fn lint_all<'a>(
     definitions: impl IntoIterator<Item = &'a Definition>,
@@ -205,7 +206,7 @@ fn check_description_length(definition: &Definition, report: &mut LintReport) {
     }
 }
 
-/// How properties may be called.
+/// A rule for property names.
 struct NameRule {
     accepts: fn(&str) -> bool,
     fix: &'static str,
@@ -251,7 +252,8 @@ fn check_property_names(
     });
 }
 
-/// Words that are not in JSON Schema make some clients refuse the tool.
+/// Reports keywords and formats that are not in JSON Schema, because some clients refuse such
+/// tools.
 fn check_keywords(schema: &Map<String, Value>, path: &str, report: &mut LintReport) {
     for (keyword, value) in schema {
         if !is_keyword(keyword) {
@@ -322,7 +324,7 @@ fn is_keyword(keyword: &str) -> bool {
         || keyword != "definitions" && walk::subschema_kind(keyword).is_some()
 }
 
-/// What a property may say about the header that carries it.
+/// Checks the `x-mcp-header` keywords of the properties.
 fn check_headers(root: &Map<String, Value>, report: &mut LintReport) {
     let mut seen = BTreeSet::new();
     let properties = root.get("properties").and_then(Value::as_object);
@@ -354,7 +356,7 @@ fn check_headers(root: &Map<String, Value>, report: &mut LintReport) {
     }
 }
 
-/// Finds references that lead back to where they stand.
+/// Reports recursive references.
 fn check_recursion(root: &Map<String, Value>, report: &mut LintReport) {
     fn follow(
         schema: &Map<String, Value>,
@@ -390,7 +392,7 @@ fn check_recursion(root: &Map<String, Value>, report: &mut LintReport) {
     follow(root, root, "", &mut vec!["#".to_owned()], &mut BTreeSet::new(), report);
 }
 
-/// The limits of strict mode, and a second look at its rules.
+/// Checks the size limits of OpenAI's strict mode.
 fn check_strict_limits(root: &Map<String, Value>, report: &mut LintReport) {
     let mut sizes = SchemaSize::default();
     sizes.measure(root, "", 1, report);

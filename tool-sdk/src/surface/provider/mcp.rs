@@ -1,4 +1,4 @@
-//! Tools as the Model Context Protocol lists them.
+//! MCP tools, as `tools/list` returns them.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ impl<'a> ListToolsResult<'a> {
     }
 }
 
-/// A tool, which lends all that it can from the definition.
+/// A tool that borrows from its definition.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedTool<'a> {
@@ -52,7 +52,7 @@ impl<'a> ListedTool<'a> {
     }
 }
 
-/// What the risk says, as hints.
+/// The tool's risk as MCP hints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolAnnotations<'a> {
@@ -65,9 +65,8 @@ struct ToolAnnotations<'a> {
 }
 
 impl<'a> ToolAnnotations<'a> {
-    /// A tool that only looks destroys nothing and may be repeated. Of the others, those
-    /// destroy that say so, and all that execute: what an unclassified tool does is not
-    /// known.
+    /// A read-only tool is not destructive and is idempotent. Other tools are destructive if they
+    /// say so or if they execute; the latter includes unclassified tools.
     fn from_definition(definition: &'a Definition) -> Self {
         let risk = definition.risk;
         let read = risk.is_read_only();
@@ -81,15 +80,15 @@ impl<'a> ToolAnnotations<'a> {
     }
 }
 
-/// The schema of the structured result. One that is not an object is wrapped as
-/// `{"result": ..}`, because older clients refuse the whole list otherwise.
+/// Returns the output schema. A schema that is not an object is wrapped as `{"result": ..}`,
+/// because older clients refuse the whole list otherwise.
 fn output_schema(output: &Schema) -> Cow<'_, RawValue> {
     if !is_wrapped(output) {
         return Cow::Borrowed(output.as_raw());
     }
     let mut result = output.as_map().clone();
     let defs = result.shift_remove("$defs");
-    // What led to the root leads to the wrapped schema now.
+    // References to the root must point to the wrapped schema.
     rebase_references(&mut result);
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());
@@ -107,7 +106,7 @@ fn output_schema(output: &Schema) -> Cow<'_, RawValue> {
     Cow::Owned(to_raw_value(&root).expect("an object in memory can be written"))
 }
 
-/// Whether a structured result with this schema is sent as `{"result": ..}`.
+/// Returns true if a structured result with this schema is sent as `{"result": ..}`.
 pub(super) fn is_wrapped(output: &Schema) -> bool {
     output.as_map().get("type").is_none_or(|ty| ty != "object")
 }

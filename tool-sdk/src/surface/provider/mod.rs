@@ -1,11 +1,12 @@
-//! Tools as providers of models and other programs take them: pure functions to JSON.
+//! Tool definitions in the JSON formats of model providers and other programs. All functions here
+//! are pure.
 //!
-//! A [`Dialect`] names a format, [`encode_tool`] and [`encode_tools`] write it, [`lint`] says what it
-//! cannot express and what to change. The same definitions are the same bytes every time,
-//! in the declared order.
+//! A [`Dialect`] names a format, [`encode_tool`] and [`encode_tools`] write it, and [`lint`]
+//! reports what the format cannot express. The output is deterministic: the same definitions in the
+//! same order give the same bytes.
 //!
-//! **Invariant:** nothing here widens what a tool accepts. Where a format says less than
-//! the schema, the description says the rest in words and the tool still checks it.
+//! **Invariant:** nothing here widens what a tool accepts. Where a format expresses less than the
+//! schema, the description states the rest in words, and the tool still validates it.
 
 mod anthropic;
 mod common_subset;
@@ -33,7 +34,7 @@ pub use self::text_tool_calls::parse_text_calls;
 use crate::tool::Definition;
 use crate::toolset::ToolsetView;
 
-/// A format in which tools are told to others.
+/// A format for tool definitions.
 ///
 /// # Examples
 ///
@@ -52,11 +53,12 @@ pub enum Dialect {
     Mcp,
     /// OpenAI functions.
     OpenAi,
-    /// OpenAI functions in strict mode: the model cannot send anything else.
+    /// OpenAI functions in strict mode: the model can only send valid arguments.
     ///
-    /// Optional parameters are nullable there, and what strict mode cannot say comes as JSON
-    /// text; so calls are read with [`Lenient::null_is_absent`](crate::Lenient::null_is_absent)
-    /// and [`Lenient::stringified`](crate::Lenient::stringified).
+    /// Optional parameters are nullable there, and types that strict mode does not support are sent
+    /// as JSON text. So calls are decoded with
+    /// [`Lenient::null_is_absent`](crate::Lenient::null_is_absent) and
+    /// [`Lenient::stringified`](crate::Lenient::stringified).
     OpenAiStrict,
     /// OpenRouter functions.
     OpenRouter,
@@ -64,14 +66,14 @@ pub enum Dialect {
     Anthropic,
     /// Gemini function declarations.
     Gemini,
-    /// What every provider takes.
+    /// The subset that every provider accepts.
     Portable,
-    /// Whole definitions, to be loaded again.
+    /// Complete definitions, to be loaded again.
     ToolsJson,
 }
 
 impl Dialect {
-    /// Every dialect, in the order of their declaration.
+    /// All dialects, in the order of their declaration.
     pub const ALL: [Self; 8] = [
         Self::Mcp,
         Self::OpenAi,
@@ -83,7 +85,7 @@ impl Dialect {
         Self::ToolsJson,
     ];
 
-    /// The name, as on the command line.
+    /// Returns the name, as on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -114,14 +116,14 @@ impl FromStr for Dialect {
     }
 }
 
-/// A text that names no dialect.
+/// The error for an unknown dialect name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no format `{name}`; there are {}", Dialect::ALL.map(Dialect::as_str).join(", "))]
+#[error("unknown format `{name}`; expected one of {}", Dialect::ALL.map(Dialect::as_str).join(", "))]
 pub struct UnknownDialect {
     name: String,
 }
 
-/// One tool in `dialect`.
+/// Encodes one tool in `dialect`.
 ///
 /// # Examples
 ///
@@ -151,7 +153,7 @@ pub fn encode_tool(definition: &Definition, dialect: Dialect) -> Value {
     }
 }
 
-/// All tools in `dialect`, as the whole document that it asks for, in the given order.
+/// Encodes all tools in `dialect`, in the given order, as the document that the format expects.
 #[must_use]
 pub fn encode_tools<'a>(
     definitions: impl IntoIterator<Item = &'a Definition>,
@@ -166,7 +168,7 @@ pub fn encode_tools<'a>(
     }
 }
 
-/// The whole document for an audience as JSON text, written once per view of its toolset.
+/// Returns the document for a view as JSON text. The text is cached in the view.
 ///
 /// # Examples
 ///
@@ -200,19 +202,19 @@ pub(in crate::surface) fn mcp_tool(definition: &Definition) -> Value {
     json!(mcp::ListedTool::from_definition(definition))
 }
 
-/// What is written this way has only texts as keys, so that nothing can go wrong.
+/// Serialization cannot fail here, because all keys are strings.
 fn to_json_text(document: &impl Serialize) -> String {
     serde_json::to_string(document).unwrap_or_default()
 }
 
-/// Whether the Model Context Protocol gets the tool's structured result as
-/// `{"result": ..}`, because it is not an object.
+/// Returns true if MCP clients get the tool's structured result as `{"result": ..}`, because it is
+/// not an object.
 #[must_use]
 pub fn wraps_result(definition: &Definition) -> bool {
     definition.output.as_ref().is_some_and(mcp::is_wrapped)
 }
 
-/// The tools as text for a prompt: each with its signature and its description.
+/// Describes the tools as text for a prompt: each with its signature and its description.
 ///
 /// # Examples
 ///

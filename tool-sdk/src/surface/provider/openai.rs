@@ -1,4 +1,4 @@
-//! Functions as OpenAI takes them, plain and strict; OpenRouter takes the plain ones.
+//! OpenAI functions, plain and strict. OpenRouter accepts the plain ones.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,8 @@ use super::unions;
 use crate::schema::walk;
 use crate::tool::Definition;
 
-/// What Structured Outputs accept; see "Supported schemas" in OpenAI's documentation.
+/// The keywords and formats that Structured Outputs accept; see "Supported schemas" in OpenAI's
+/// documentation.
 const STRICT_SUBSET: SchemaSubset = SchemaSubset {
     keywords: &[
         "const",
@@ -37,7 +38,7 @@ const STRICT_SUBSET: SchemaSubset = SchemaSubset {
     strict: true,
 };
 
-/// A function without strict mode.
+/// Encodes a function without strict mode.
 pub(super) fn encode_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
@@ -49,7 +50,7 @@ pub(super) fn encode_tool(definition: &Definition) -> Value {
     })
 }
 
-/// A function in strict mode.
+/// Encodes a function in strict mode.
 pub(super) fn encode_strict_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
@@ -77,7 +78,7 @@ pub(super) fn encode_strict_parameters(
     rewrite::rewrite_schema(&definition.parameters, &STRICT_SUBSET)
 }
 
-/// A list must say what its items are, also when they may be anything.
+/// Adds `items` to arrays without it. OpenAI requires it, also if the items may be anything.
 fn add_missing_items(schema: &mut Map<String, Value>) {
     if walk::is_type(schema, "array") {
         schema.entry("items").or_insert_with(|| json!({}));

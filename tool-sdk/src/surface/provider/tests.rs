@@ -1,4 +1,4 @@
-//! Every dialect over definitions that are hard to say.
+//! Every dialect with difficult definitions.
 
 use std::sync::Arc;
 

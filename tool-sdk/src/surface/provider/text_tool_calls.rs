@@ -1,6 +1,6 @@
-//! Calls that a model writes into its text, where its provider has no calls of their own.
+//! Parses tool calls that a model writes into its text, for providers without tool calls.
 //!
-//! Three ways of writing are common, and all of them look like XML:
+//! Three XML-like syntaxes are common:
 //!
 //! ```text
 //! <tool_call>{"name": "say", "arguments": {"text": "hi"}}</tool_call>
@@ -8,8 +8,8 @@
 //! <function=say><parameter=text>hi</parameter></function>
 //! ```
 //!
-//! **Invariant:** what was not written to its end is no call, and nothing is repaired here:
-//! arguments that are wrong are answered by whoever decodes them.
+//! **Invariant:** an incomplete call is ignored, and nothing is repaired here. Invalid arguments
+//! are reported when the call is decoded.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,10 +19,10 @@ use crate::call::{Call, Lenient, RawArgs};
 use crate::schema::Schema;
 use crate::toolset::ToolsetView;
 
-/// The calls that stand in `text`, in their order, as if the provider had sent them.
+/// Returns the tool calls in `text`, in their order, as if the provider had sent them.
 ///
-/// Values between tags are texts. Where the tool of that name in `view` takes something
-/// else, they are read as JSON. Nothing is unescaped, because models do not escape.
+/// Values between tags are strings. If the tool's schema in `view` expects another type, they are
+/// parsed as JSON. Nothing is unescaped, because models do not escape.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ pub fn parse_text_calls(text: &str, view: &ToolsetView) -> Vec<Call<'static>> {
     calls
 }
 
-/// A way of writing a call.
+/// The syntax of a call.
 #[derive(Clone, Copy)]
 enum CallSyntax {
     Json,
@@ -57,13 +57,13 @@ enum CallSyntax {
     Function,
 }
 
-/// The first call that begins in `text`, and what follows its beginning.
+/// Finds the first call in `text`, and returns the text after its start tag.
 fn find_next_call(text: &str) -> Option<(CallSyntax, &str)> {
     let begins = |at: usize| {
         let forms = [CallSyntax::Json, CallSyntax::Invoke, CallSyntax::Function];
         forms.into_iter().find_map(|form| Some((form, text[at..].strip_prefix(form.start_tag())?)))
     };
-    // Some put a call of another form into the tags of the first.
+    // Some models nest a call in another syntax inside `<tool_call>`.
     let is_call = |&(form, inside): &(CallSyntax, &str)| match form {
         CallSyntax::Json => inside.trim_start().starts_with('{'),
         CallSyntax::Invoke | CallSyntax::Function => true,
@@ -88,7 +88,7 @@ impl CallSyntax {
         }
     }
 
-    /// What stands around the name of a parameter.
+    /// Returns the text before and after the name of a parameter.
     const fn parameter_tags(self) -> (&'static str, &'static str) {
         match self {
             Self::Json | Self::Function => ("<parameter=", ">"),
@@ -96,7 +96,7 @@ impl CallSyntax {
         }
     }
 
-    /// The call between the beginning and the end.
+    /// Parses the call between start tag and end tag.
     fn parse_call(self, body: &str, view: &ToolsetView) -> Option<Call<'static>> {
         if let Self::Json = self {
             let written: JsonCall<'_> = serde_json::from_str(body).ok()?;
@@ -114,14 +114,14 @@ impl CallSyntax {
             arguments.push(format!("{}:{value}", Value::from(key)));
             rest = after;
         }
-        // As text, so that a parameter that was written twice is found out.
+        // As text, so that decoding detects duplicate parameters.
         let arguments = RawArgs::from(format!("{{{}}}", arguments.join(",")));
         let lenient = Lenient::default().stringified();
         Some(Call::new(name.to_owned(), arguments.lenient(lenient)))
     }
 }
 
-/// A call in JSON; the arguments stay as they were written.
+/// A call in JSON. The arguments stay unparsed.
 #[derive(Deserialize)]
 struct JsonCall<'a> {
     name: String,
@@ -129,7 +129,7 @@ struct JsonCall<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// What stands between two tags: a text, or what the parameter takes instead of one.
+/// Returns a string, or a parsed value if the schema expects another type.
 fn parse_value(written: &str, key: &str, schema: Option<&Schema>) -> Value {
     let text = written.strip_prefix('\n').unwrap_or(written);
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(calls, expected, "{text}");
     }
 
-    // F50: what is written is the call that a provider would have sent.
+    // F50: every syntax gives the call that a provider would have sent.
     #[test]
     fn every_way_of_writing_is_the_same_call() {
         let expected = [("say", json!({ "text": "1 < 2", "times": 3, "tags": ["a"] }))];
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    // What two readers could understand in two ways is not decided here.
+    // Duplicate parameters are ambiguous, so they are passed on.
     #[test]
     fn a_parameter_that_was_written_twice_stays_twice() {
         let twice = "<function=say><parameter=text>a</parameter><parameter=text>b</parameter>\

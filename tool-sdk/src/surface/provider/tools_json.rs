@@ -1,15 +1,15 @@
-//! Whole definitions, from which the tools can be loaded again.
+//! Complete definitions, from which tools can be loaded again.
 
 use serde_json::{Map, Value};
 
 use crate::tool::Definition;
 
-/// Everything that a definition says, except where it is written: that would change with
-/// every line above it.
+/// Encodes everything in a definition except its source location, which would change with every
+/// edit above it.
 pub(super) fn encode_tool(definition: &Definition) -> Value {
     let mut tool = match serde_json::to_value(definition) {
         Ok(Value::Object(tool)) => tool,
-        // A definition is plain data, which always can be written.
+        // A definition is plain data and always serializes.
         _ => Map::new(),
     };
     tool.shift_remove("place");

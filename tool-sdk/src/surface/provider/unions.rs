@@ -1,4 +1,5 @@
-//! Several schemas as one: no provider takes a union at the top of the parameters.
+//! Flattens unions (`anyOf`, `oneOf`, `allOf`) into one object, because no provider accepts a union
+//! at the root.
 
 use std::borrow::Cow;
 
@@ -8,16 +9,16 @@ use super::keyword_descriptions;
 use super::rewrite::RewriteLoss;
 use crate::schema::{sort_keywords, walk};
 
-/// How far schemas that name each other are followed.
+/// The maximum number of nested references that are followed.
 const MAX_DEPTH: usize = 8;
 
-/// How many forms a union may have, with those of the unions inside it.
+/// The maximum number of forms of a union, including nested unions.
 const MAX_FORMS: usize = 200;
 
-/// The schema with its unions at the root made into one object, where it has some.
+/// Flattens the unions at the root into one object.
 ///
-/// The object takes everything that one of the forms takes; which belong together is said
-/// in words, and checked when the call is decoded.
+/// The object accepts everything that one of the forms accepts. The description says which
+/// properties belong together; decoding validates it.
 pub(super) fn flatten_root<'a>(
     root: &'a Map<String, Value>,
     losses: &mut Vec<RewriteLoss>,
@@ -32,8 +33,8 @@ pub(super) fn flatten_root<'a>(
     Cow::Owned(flat)
 }
 
-/// Makes a union beside properties into one object: such a union speaks of the rest of the
-/// same object, which closed branches could not.
+/// Flattens a union beside properties. Its branches describe the rest of the same object, which
+/// closed branches could not express.
 pub(super) fn flatten_union(
     schema: &mut Map<String, Value>,
     root: &Map<String, Value>,
@@ -87,7 +88,7 @@ fn flatten_schema(
     flat
 }
 
-/// Adds everything that one of `forms` takes; only what all of them require is required.
+/// Adds the properties of all `forms`. Only properties that all of them require stay required.
 fn merge_forms(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
     if forms.is_empty() {
         return;
@@ -128,7 +129,7 @@ fn merge_forms(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
     );
 }
 
-/// What one form takes, such as "`kind` = \"circle\", `radius`".
+/// Describes the properties of a form, such as "`kind` = \"circle\", `radius`".
 fn describe_form(form: &Map<String, Value>) -> String {
     let properties = form.get("properties").and_then(Value::as_object);
     let mut parts = Vec::new();
@@ -151,7 +152,7 @@ fn describe_form(form: &Map<String, Value>) -> String {
     if parts.is_empty() { "nothing else".to_owned() } else { parts.join(", ") }
 }
 
-/// A schema for what one of two schemas takes.
+/// Returns a schema that accepts what one of two schemas accepts.
 fn union_of(a: &Value, b: &Value) -> Value {
     if a == b {
         return a.clone();
@@ -176,7 +177,7 @@ fn union_of(a: &Value, b: &Value) -> Value {
     json!({ "anyOf": all })
 }
 
-/// The strings that a schema takes, when it takes only some.
+/// Returns the strings that a schema accepts, if it accepts only certain ones.
 fn string_choices(schema: &Value) -> Option<Vec<Value>> {
     let values = match (schema.get("const"), schema.get("enum")) {
         (Some(value), None) => vec![value.clone()],
@@ -245,7 +246,8 @@ fn merge_schema(
                 }
             }
             ("additionalProperties" | "unevaluatedProperties", Some(known), value) => {
-                // Each part refuses what only the others name; together they take it.
+                // Closed parts would refuse each other's properties; together they accept all of
+                // them.
                 if value.is_boolean() && *value == false || known.is_boolean() {
                     *known = value.clone();
                 }
@@ -259,7 +261,7 @@ fn merge_schema(
     }
 }
 
-/// A branch as a schema of its own, behind its `$ref`.
+/// Resolves the `$ref` of a branch.
 fn resolve_branch<'a>(
     branch: &'a Value,
     root: &'a Map<String, Value>,

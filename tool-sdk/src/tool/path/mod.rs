@@ -40,7 +40,7 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Changes, Context, State, ToolError, Workspace, WorkspacePath, tool};
+/// use tool_sdk::{Context, FileTransaction, State, ToolError, Workspace, WorkspacePath, tool};
 ///
 /// /// Empty a file.
 /// #[tool(write, permission = "edit")]
@@ -51,12 +51,12 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 ///     cx: &Context,
 /// ) -> Result<String, ToolError> {
 ///     let place = path.locate(&workspace)?;
-///     let locks = workspace.lock([&place]).await;
+///     let locks = workspace.lock_files([&place]).await;
 ///     cx.blocking(move |stop| {
 ///         let _locks = locks;
 ///         let before = place.snapshot(1024 * 1024)?;
 ///         stop.hold()?;
-///         Changes::new().write(place, before, "").apply(|| stop.is_stopped())
+///         FileTransaction::new().write(place, before, "").commit(|| stop.is_stopped())
 ///     })
 ///     .await?;
 ///     Ok(format!("{path} is empty"))
@@ -95,7 +95,7 @@ impl WorkspacePath {
     ///
     /// # Errors
     ///
-    /// Fails like [`Workspace::resolve`] and [`Located::canonicalize`], and with `conflict` when the
+    /// Fails like [`Workspace::resolve`] and [`ResolvedPath::canonicalize`], and with `conflict` when the
     /// path meant nothing while the call was judged.
     pub fn locate(&self, workspace: &Workspace) -> Result<ResolvedPath, ToolError> {
         let now = || workspace.resolve(&self.0.text)?.canonicalize();

@@ -15,8 +15,8 @@ const COUNT: usize = 300;
 /// Changes one file in each of many folders.
 fn everywhere(workspace: &Workspace) -> FileTransaction {
     (0..COUNT).fold(FileTransaction::new().durable(false), |changes, at| {
-        let (place, before) = read(workspace, &format!("{at}/file"));
-        changes.write(place, before, "new")
+        let (path, before) = read(workspace, &format!("{at}/file"));
+        changes.write(path, before, "new")
     })
 }
 
@@ -27,7 +27,7 @@ fn needs_one_handle_per_folder() {
     let Ok(limit) = std::env::var(LIMIT) else {
         for limit in [COUNT + 100, 2 * COUNT - 20] {
             let again = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "workspace::tests::many::a_handle_for_each_folder_is_enough"])
+                .args(["--exact", "workspace::tests::many_folders::needs_one_handle_per_folder"])
                 .env(LIMIT, limit.to_string())
                 .output()
                 .unwrap();
@@ -59,8 +59,8 @@ fn waiting_for_a_lock_can_be_cancelled() {
     flock(&theirs, FlockOperation::NonBlockingLockExclusive).unwrap();
     let asked = Cell::new(0);
     let stopped = || asked.replace(asked.get() + 1) >= 10;
-    let (place, before) = read(&workspace, "src/main.rs");
-    let error = FileTransaction::new().write(place, before, "ours").commit(stopped).unwrap_err();
+    let (path, before) = read(&workspace, "src/main.rs");
+    let error = FileTransaction::new().write(path, before, "ours").commit(stopped).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Aborted);
     assert_eq!(tree(&folder), ["src/", "src/main.rs=fn main() {}"]);
 }

@@ -23,9 +23,9 @@ fn folder() -> (TempDir, Workspace) {
     (folder, workspace)
 }
 
-fn text(place: &ResolvedPath) -> Result<String, ErrorKind> {
+fn text(path: &ResolvedPath) -> Result<String, ErrorKind> {
     let mut text = String::new();
-    let mut file = place.open_file().map_err(|error| error.kind())?;
+    let mut file = path.open_file().map_err(|error| error.kind())?;
     file.read_to_string(&mut text).unwrap();
     Ok(text)
 }
@@ -102,8 +102,8 @@ fn does_not_expand_tilde_or_variables() {
 #[test]
 fn allows_parent_components_inside_the_root() {
     let (_folder, workspace) = folder();
-    let place = workspace.resolve("src/../src/main.rs").unwrap();
-    assert_eq!(text(&place).unwrap(), "fn main() {}");
+    let path = workspace.resolve("src/../src/main.rs").unwrap();
+    assert_eq!(text(&path).unwrap(), "fn main() {}");
 }
 
 // PA4
@@ -143,12 +143,12 @@ fn relative_paths_prefer_the_root_in_which_they_exist() {
     let (first, second) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fs::write(second.path().join("b"), "second").unwrap();
     let workspace = Workspace::open([first.path(), second.path()]).unwrap();
-    let place = workspace.resolve("b").unwrap();
-    assert_eq!(text(&place).unwrap(), "second");
+    let path = workspace.resolve("b").unwrap();
+    assert_eq!(text(&path).unwrap(), "second");
     // The displayed path resolves to the same file, even when `b` appears in the first root.
     fs::write(first.path().join("b"), "first").unwrap();
     assert_eq!(text(&workspace.resolve("b").unwrap()).unwrap(), "first");
-    assert_eq!(text(&workspace.resolve(&place.display()).unwrap()).unwrap(), "second");
+    assert_eq!(text(&workspace.resolve(&path.display()).unwrap()).unwrap(), "second");
     check(&workspace, "new", Ok("new"));
 }
 
@@ -157,8 +157,8 @@ fn the_innermost_root_wins() {
     let (folder, _) = folder();
     let workspace = Workspace::open([folder.path().to_owned(), folder.path().join("src")]);
     let path = folder.path().join("src/main.rs");
-    let place = workspace.unwrap().resolve(path.to_str().unwrap()).unwrap();
-    assert_eq!(place.root, 1);
+    let path = workspace.unwrap().resolve(path.to_str().unwrap()).unwrap();
+    assert_eq!(path.root, 1);
 }
 
 #[test]
@@ -169,10 +169,10 @@ fn read_only_folders_can_be_read() {
     fs::write(&file, "text").unwrap();
     let lending = workspace.clone().with_read_only(lent.path()).unwrap();
 
-    let place = lending.resolve(file.to_str().unwrap()).unwrap();
-    assert_eq!(text(&place).unwrap(), "text");
-    assert!(place.is_read_only() && place.parent().unwrap().is_read_only());
-    assert_eq!(text(&lending.resolve(&place.display()).unwrap()).unwrap(), "text");
+    let path = lending.resolve(file.to_str().unwrap()).unwrap();
+    assert_eq!(text(&path).unwrap(), "text");
+    assert!(path.is_read_only() && path.parent().unwrap().is_read_only());
+    assert_eq!(text(&lending.resolve(&path.display()).unwrap()).unwrap(), "text");
     let names: Vec<_> = lending
         .resolve(lent.path().to_str().unwrap())
         .unwrap()
@@ -230,12 +230,12 @@ mod unix {
         symlink("../../..", folder.path().join("src/up")).unwrap();
         symlink("src/main.rs", folder.path().join("in")).unwrap();
 
-        for path in ["out/secret", "secret", "src/up/etc/passwd"] {
-            let place = workspace.resolve(path).unwrap();
-            let error = place.open_file().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
+        for name in ["out/secret", "secret", "src/up/etc/passwd"] {
+            let path = workspace.resolve(name).unwrap();
+            let error = path.open_file().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied, "{name}");
             assert!(error.message().contains("leads outside the workspace"), "{error}");
-            assert_eq!(place.metadata().unwrap_err().kind(), ErrorKind::Denied, "{path}");
+            assert_eq!(path.metadata().unwrap_err().kind(), ErrorKind::Denied, "{name}");
         }
         let out = workspace.resolve("out").unwrap();
         assert_eq!(out.read_dir().err().unwrap().kind(), ErrorKind::Denied);
@@ -250,8 +250,8 @@ mod unix {
         symlink("/etc/passwd", lent.path().join("out")).unwrap();
         let workspace = workspace.with_read_only(lent.path()).unwrap();
         for name in ["in", "out"] {
-            let place = workspace.resolve(lent.path().join(name).to_str().unwrap()).unwrap();
-            assert_eq!(text(&place), Err(ErrorKind::Denied), "{name}");
+            let path = workspace.resolve(lent.path().join(name).to_str().unwrap()).unwrap();
+            assert_eq!(text(&path), Err(ErrorKind::Denied), "{name}");
         }
     }
 

@@ -13,14 +13,14 @@ fn at(workspace: &Workspace, path: &str) -> ResolvedPath {
 }
 
 pub(super) fn read(workspace: &Workspace, path: &str) -> (ResolvedPath, Snapshot) {
-    let place = at(workspace, path);
-    let before = place.snapshot(LIMIT).unwrap();
-    (place, before)
+    let path = at(workspace, path);
+    let before = path.snapshot(LIMIT).unwrap();
+    (path, before)
 }
 
 fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolError> {
-    let (place, before) = read(workspace, path);
-    FileTransaction::new().write(place, before, content).durable(false).commit(|| false)
+    let (path, before) = read(workspace, path);
+    FileTransaction::new().write(path, before, content).durable(false).commit(|| false)
 }
 
 /// Returns every file and folder below a folder, with the text of the files.
@@ -59,8 +59,8 @@ fn removes_and_renames_files() {
     let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib/lib.rs"));
     FileTransaction::new().rename(from, to, "fn lib() {}").commit(|| false).unwrap();
     assert_eq!(tree(&folder), ["lib/", "lib/lib.rs=fn lib() {}", "src/"]);
-    let (place, before) = read(&workspace, "lib/lib.rs");
-    FileTransaction::new().remove(place, before).commit(|| false).unwrap();
+    let (path, before) = read(&workspace, "lib/lib.rs");
+    FileTransaction::new().remove(path, before).commit(|| false).unwrap();
     assert_eq!(tree(&folder), ["lib/", "src/"]);
 }
 
@@ -81,21 +81,21 @@ fn a_concurrent_change_is_a_conflict() {
     for change in theirs {
         let _ = fs::remove_dir(&file);
         fs::write(&file, "fn main() {}").unwrap();
-        let (place, before) = read(&workspace, "src/main.rs");
+        let (path, before) = read(&workspace, "src/main.rs");
         change(&file);
         let now = tree(&folder);
         for changes in [
-            FileTransaction::new().write(place.clone(), before.clone(), "fn us() {}"),
-            FileTransaction::new().remove(place.clone(), before.clone()),
+            FileTransaction::new().write(path.clone(), before.clone(), "fn us() {}"),
+            FileTransaction::new().remove(path.clone(), before.clone()),
         ] {
             let error = changes.commit(|| false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
             assert_eq!(tree(&folder), now);
         }
     }
-    let (place, before) = read(&workspace, "new");
+    let (path, before) = read(&workspace, "new");
     fs::write(folder.path().join("new"), "theirs").unwrap();
-    let error = FileTransaction::new().write(place, before, "ours").commit(|| false).unwrap_err();
+    let error = FileTransaction::new().write(path, before, "ours").commit(|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
@@ -114,9 +114,9 @@ fn a_rewrite_of_equal_content_is_no_conflict() {
     ];
     for change in again {
         fs::write(&file, "fn main() {}").unwrap();
-        let (place, before) = read(&workspace, "src/main.rs");
+        let (path, before) = read(&workspace, "src/main.rs");
         change(&file);
-        FileTransaction::new().write(place, before, "fn us() {}").commit(|| false).unwrap();
+        FileTransaction::new().write(path, before, "fn us() {}").commit(|| false).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "fn us() {}");
     }
 }
@@ -132,11 +132,10 @@ fn from_many_sides(
         let workspace = Workspace::open([folder.path()]).unwrap();
         let mut acknowledged = 0;
         for _ in 0..200 {
-            let (place, before) = read(&workspace, "shared");
+            let (path, before) = read(&workspace, "shared");
             let old = before.content().map(|old| std::str::from_utf8(old).unwrap());
             let Some(text) = next(old) else { continue };
-            match FileTransaction::new().durable(false).write(place, before, text).commit(|| false)
-            {
+            match FileTransaction::new().durable(false).write(path, before, text).commit(|| false) {
                 Ok(()) => acknowledged += 1,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
             }
@@ -290,9 +289,9 @@ fn rejects_writing_to_read_only_folders() {
 #[test]
 fn rejects_files_over_the_limit() {
     let (_folder, workspace) = folder();
-    let place = at(&workspace, "src/main.rs");
-    assert!(place.snapshot(12).is_ok());
-    let error = place.snapshot(11).unwrap_err();
+    let path = at(&workspace, "src/main.rs");
+    assert!(path.snapshot(12).is_ok());
+    let error = path.snapshot(11).unwrap_err();
     assert_eq!(error.message(), "`src/main.rs` has more than 11 bytes, too many to change it");
 }
 
@@ -361,10 +360,10 @@ mod unix {
         let script = folder.path().join("run.sh");
         fs::write(&script, "old").unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-        let (place, before) = read(&workspace, "run.sh");
+        let (path, before) = read(&workspace, "run.sh");
         let stale = at(&workspace, "src/main.rs");
         let changes =
-            FileTransaction::new().remove(place, before).write(stale, Snapshot::absent(), "x");
+            FileTransaction::new().remove(path, before).write(stale, Snapshot::absent(), "x");
         assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
@@ -376,11 +375,11 @@ mod unix {
         let file = folder.path().join("src/main.rs");
         for theirs in [0o600, 0o400] {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-            let (place, before) = read(&workspace, "src/main.rs");
+            let (path, before) = read(&workspace, "src/main.rs");
             fs::set_permissions(&file, fs::Permissions::from_mode(theirs)).unwrap();
             for changes in [
-                FileTransaction::new().write(place.clone(), before.clone(), "fn us() {}"),
-                FileTransaction::new().remove(place.clone(), before.clone()),
+                FileTransaction::new().write(path.clone(), before.clone(), "fn us() {}"),
+                FileTransaction::new().remove(path.clone(), before.clone()),
             ] {
                 let error = changes.commit(|| false).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
@@ -486,14 +485,14 @@ mod unix {
                 }
             });
             for round in 0..20_000 {
-                let place = at(&workspace, "dir/file");
+                let path = at(&workspace, "dir/file");
                 // Both ways to open: with links inside of the root, and canonical without links.
-                let place = if round % 2 == 0 { Ok(place) } else { place.canonicalize() };
-                let Ok(place) = place else { continue };
-                let Ok(before) = place.snapshot(LIMIT) else { continue };
+                let path = if round % 2 == 0 { Ok(path) } else { path.canonicalize() };
+                let Ok(path) = path else { continue };
+                let Ok(before) = path.snapshot(LIMIT) else { continue };
                 assert_ne!(before.content(), Some(&b"secret"[..]), "it was read outside");
                 seen += 1;
-                let changes = FileTransaction::new().write(place, before, "ours").durable(false);
+                let changes = FileTransaction::new().write(path, before, "ours").durable(false);
                 written += usize::from(changes.commit(|| false).is_ok());
             }
             done.store(true, Ordering::Relaxed);

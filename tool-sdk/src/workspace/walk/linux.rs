@@ -54,8 +54,8 @@ impl FolderHandle {
             let kind = match entry.file_type() {
                 // Some file systems do not report the type in `getdents`.
                 FileType::Unknown => {
-                    let facts = statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                    FileType::from_raw_mode(facts.st_mode)
+                    let stat = statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    FileType::from_raw_mode(stat.st_mode)
                 }
                 known => known,
             };
@@ -82,19 +82,19 @@ impl ParentFolder {
 
     pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<FolderHandle> {
         let fd = openat(&self.0.fd, name, FOLDER_FLAGS, Mode::empty())?;
-        let Some(only) = self.0.required_device else {
+        let Some(required_device) = self.0.required_device else {
             return Ok(FolderHandle { fd, required_device: None });
         };
         let (fd, device) = with_device(fd)?;
-        if device != only {
+        if device != required_device {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
-        Ok(FolderHandle { fd, required_device: Some(only) })
+        Ok(FolderHandle { fd, required_device: Some(required_device) })
     }
 
     pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {
-        let facts = statx(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MTIME).ok()?;
-        let since = Duration::new(facts.stx_mtime.tv_sec.try_into().ok()?, facts.stx_mtime.tv_nsec);
+        let stat = statx(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MTIME).ok()?;
+        let since = Duration::new(stat.stx_mtime.tv_sec.try_into().ok()?, stat.stx_mtime.tv_nsec);
         SystemTime::UNIX_EPOCH.checked_add(since)
     }
 }

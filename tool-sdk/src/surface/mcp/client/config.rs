@@ -282,9 +282,10 @@ impl ServerCommand {
     ///
     /// ```
     /// use tool_sdk::mcp::{ServerCommand, TransportConfig};
-    /// use tool_sdk::process::sandbox::{Level, Mode, Policy};
+    /// use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
     ///
-    /// let policy = Policy::new(Mode::Required, Level::WorkspaceWrite).writable("/home/ada/project");
+    /// let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
+    ///     .with_writable("/home/ada/project");
     /// let notes = TransportConfig::from(ServerCommand::new("mcp-server-notes", ["--all"]).sandbox(policy));
     ///
     /// assert_eq!(notes.identity()["sandbox"]["mode"], "required");

@@ -1,7 +1,7 @@
-//! What rmcp asks of a connection, method by method.
+//! The request handlers that rmcp calls, one per method.
 
-// Log messages are on their way out of the protocol; peers of today still read them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Log messages are deprecated in the protocol, but current clients still read them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 use std::sync::atomic::Ordering;
 
@@ -27,9 +27,8 @@ use super::super::tool_list_changes::ToolListChanges;
 use super::super::ui::UiSupport;
 use super::{Connection, Result, detect_ui_support, next_update};
 
-/// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
-/// nothing of what is not here. It makes one future of all of this, and moves it several times
-/// for each request, so that what is large stands apart.
+/// rmcp answers pings, unknown methods and version negotiation itself. It combines these methods
+/// into one future and moves that several times per request, so large futures are boxed.
 impl ServerHandler for Connection {
     async fn initialize(
         &self,
@@ -37,7 +36,7 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult> {
         if self.principal.get().is_some() {
-            let words = "the session is open already; begin another one to say who you are anew";
+            let words = "the session is already initialized; open a new session instead";
             return Err(ErrorData::invalid_request(words, None));
         }
         self.principal_session(&cx)?;
@@ -46,7 +45,7 @@ impl ServerHandler for Connection {
         let shows =
             detect_ui_support(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
         result.capabilities = self.server_capabilities(shows);
-        // Who begins like this is a legacy peer. What it says next may come at once.
+        // Only legacy clients send `initialize`. Their next request may follow at once.
         self.open_fast_path(
             &params,
             ContentSupport::from_version(Some(&result.protocol_version)),
@@ -108,14 +107,14 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
-        // Once, however often the peer says that it is ready.
+        // Only once, even if the client repeats the notification.
         if self.is_initialized.swap(true, Ordering::Relaxed) {
             return;
         }
         self.forward_resource_updates(&cx);
         self.open_http_fast_path(&cx);
         let (mut changes, gone) = (ToolListChanges::watch(&self.server), self.closed.clone());
-        // The task is moved several times before it stands where it stays.
+        // Boxed, because the task is moved several times before it is polled.
         let telling = Box::pin(async move {
             while changes.next_change().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
         });
@@ -245,7 +244,7 @@ impl ServerHandler for Connection {
 }
 
 impl Connection {
-    /// Tells a modern peer of changes, for as long as it listens.
+    /// Sends changes to a modern client for as long as its subscription lasts.
     async fn send_changes(&self, subscription: &SubscriptionContext) {
         let (sink, mut changes) = (subscription.sink(), ToolListChanges::watch(&self.server));
         let tools = async {

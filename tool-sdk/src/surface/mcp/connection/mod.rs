@@ -1,7 +1,7 @@
-//! One peer: who it is, what it can do, and what it hears of changes.
+//! One connection to a client: its identity, its capabilities and its subscriptions.
 
-// Log messages are on their way out of the protocol; peers of today still read them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Log messages are deprecated in the protocol, but current clients still read them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 mod handler;
 mod server_info;
@@ -37,29 +37,29 @@ use crate::toolset::ToolsetView;
 
 type Result<T> = std::result::Result<T, ErrorData>;
 
-/// One peer and its session.
+/// One client and its session.
 pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
-    /// Who opened the connection, and that one's session.
+    /// The principal that opened the connection, and its session.
     principal: OnceLock<(PrincipalKey, Session)>,
-    /// The sessions of those whose every request is a connection.
+    /// The sessions for stateless requests over HTTP.
     stateless_sessions: Option<Arc<StatelessSessions>>,
-    /// The sessions over HTTP, this one among them.
+    /// The HTTP sessions, including this one.
     sessions: Option<Arc<HttpSessions>>,
-    /// The least important log message that a legacy peer wants.
+    /// The lowest log level that a legacy client wants.
     level: Arc<LogThreshold>,
-    /// Whether a legacy peer hears of changes already.
+    /// Whether a legacy client has sent `notifications/initialized`.
     is_initialized: AtomicBool,
-    /// The resources that a legacy peer wants to hear of.
+    /// The resource subscriptions of a legacy client.
     subscriptions: Arc<ResourceSubscriptions>,
-    /// What answers calls before they come here, where there is such a thing.
+    /// The fast path in front of this connection, if it is used.
     fast_path: Option<Arc<FastPathGate>>,
-    /// Triggered when the peer says nothing any more.
+    /// Triggered when the client has closed its side.
     disconnected: CancellationToken,
-    /// Triggered when calls have had their time after that.
+    /// Triggered when the grace period for running calls is over.
     pub(super) grace_expired: CancellationToken,
-    /// Triggered when the peer is gone.
+    /// Triggered when the connection is closed.
     closed: CancellationToken,
     _guard: DropGuard,
 }
@@ -87,7 +87,7 @@ impl Connection {
         })
     }
 
-    /// Lets calls be answered elsewhere, once the session is open.
+    /// Connects the fast path, which is enabled once the session is initialized.
     pub(super) fn with_fast_path(mut self, opened: &Arc<FastPathGate>) -> Self {
         self.fast_path = self.server.uses_fast_path.then(|| Arc::clone(opened));
         (self.level, self.disconnected, self.grace_expired) = opened.connection_state();
@@ -98,28 +98,29 @@ impl Connection {
         LegacyClient::new(peer.clone(), can, self.can_ask(can), self.disconnected.clone())
     }
 
-    /// Lets requests that stand for themselves share the session of their owner, and those of
-    /// a session be answered before they come here.
+    /// Uses the session of the principal for stateless requests, and the HTTP fast path for
+    /// requests of a session.
     pub(super) fn with_http_sessions(
         mut self,
         lasting: Arc<StatelessSessions>,
         sessions: Arc<HttpSessions>,
     ) -> Self {
         self.stateless_sessions = Some(lasting);
-        // What ends with a session over HTTP is its own, and nobody else's.
+        // Closing an HTTP session cancels only its own calls.
         let own = self.session.cancel_token().child_token();
         self.session = self.session.with_cancel(own);
         self.sessions = self.server.uses_fast_path.then_some(sessions);
         self
     }
 
-    /// The session of one request: a modern peer says with each who it is.
+    /// Returns the session for one request. A modern client sends its name with every request.
     pub(super) fn request_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let name = cx.client_info().map(|info| info.name).unwrap_or_default();
         Ok(with_client_name(self.principal_session(cx)?, &name))
     }
 
-    /// The session of whoever opened the connection; nobody else may use it.
+    /// Returns the session of the principal that opened the connection. Fails for every other
+    /// principal.
     fn principal_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let who = request_principal(cx);
         let (owner, session) = self.principal.get_or_init(|| {
@@ -137,37 +138,39 @@ impl Connection {
         });
         match *owner == who {
             true => Ok(session.clone()),
-            false => Err(ErrorData::invalid_request("this session belongs to somebody else", None)),
+            false => {
+                Err(ErrorData::invalid_request("this session belongs to another principal", None))
+            }
         }
     }
 
-    /// Whether the peer's user is the one to ask: the host named nobody, and the peer says
-    /// that it can show a form.
+    /// Returns true if the client's user approves calls: the host set no approver, and the client
+    /// supports forms.
     pub(super) fn can_ask(&self, can: InputCapabilities) -> bool {
         let named = self.server.pipeline.has_approver() || self.session.approver().is_some();
         !named && self.server.asks_client && can.form
     }
 
-    /// What the peer says that it can answer.
+    /// Returns the kinds of questions that the client can answer.
     pub(super) fn input_capabilities(&self, cx: &RequestContext<RoleServer>) -> InputCapabilities {
         InputCapabilities::from_client(cx.client_capabilities())
     }
 
-    /// What the peer shows beside text, by what it says of itself.
+    /// Returns which UI pages the client shows.
     pub(super) fn ui_support(&self, cx: &RequestContext<RoleServer>) -> UiSupport {
         let name = cx.client_info().map(|info| info.name).unwrap_or_default();
         detect_ui_support(&name, cx.client_capabilities().as_ref(), &cx.extensions)
     }
 
-    /// The session of a legacy peer, which is asked while its calls run.
+    /// Returns the session for a request of a legacy client, which is asked while its call runs.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let cause = OriginatingRequest { request: cx.id.clone(), registered: None };
         let user = self.legacy_client(&cx.peer, self.input_capabilities(cx)).for_request(cause);
         Ok(user.attach_to(self.request_session(cx)?))
     }
 
-    /// How far an approval may reach: who sends modern requests over HTTP is only known by the
-    /// token, which several may have unless it is the one of somebody with a name.
+    /// Returns the widest scope of an approval. Stateless requests over HTTP are only identified by
+    /// their token; if that is the shared token, an approval holds for a single call.
     pub(super) fn approval_scope(&self, cx: &RequestContext<RoleServer>) -> Extent {
         let is_modern =
             ProtocolEra::from_version(cx.protocol_version().as_ref()) == ProtocolEra::Modern;
@@ -178,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// The least important log message that a legacy peer wants.
+    /// Returns the lowest log level that a legacy client wants.
     pub(super) fn min_log_level(&self) -> u8 {
         self.level.get()
     }
@@ -187,8 +190,8 @@ impl Connection {
         Ok(self.server.pipeline.toolset().view_for(&self.principal_session(cx)?))
     }
 
-    /// Lets calls of a legacy peer be answered without rmcp from now on. Over HTTP its session
-    /// has no name yet.
+    /// Enables the fast path for a legacy client. Over HTTP the session has no id yet, see
+    /// [`Self::open_http_fast_path`].
     fn open_fast_path(
         &self,
         info: &InitializeRequestParams,
@@ -200,7 +203,7 @@ impl Connection {
         opened.open_session(user.attach_to(session), shows, blocks);
     }
 
-    /// The same over HTTP, where the session has its name by now.
+    /// Enables the fast path over HTTP, once the session has its id.
     fn open_http_fast_path(&self, cx: &NotificationContext<RoleServer>) {
         let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) else { return };
         let Some(info) = cx.peer.peer_info() else { return };
@@ -221,7 +224,7 @@ impl Connection {
         });
     }
 
-    /// What a legacy peer has said of itself when it began.
+    /// Returns what a legacy client said about itself in `initialize`.
     fn describe_client(
         &self,
         info: &InitializeRequestParams,
@@ -238,7 +241,7 @@ impl Connection {
         )
     }
 
-    /// Whether anybody is told of resources that change.
+    /// Returns true if the host reports changes of resources.
     fn has_resource_updates(&self) -> bool {
         self.server
             .resources
@@ -246,7 +249,7 @@ impl Connection {
             .is_some_and(|resources| resources.subscribe_updates().is_some())
     }
 
-    /// Tells a legacy peer of the resources that it watches.
+    /// Notifies a legacy client when a resource that it subscribed to changes.
     fn forward_resource_updates(&self, cx: &NotificationContext<RoleServer>) {
         let updates =
             self.server.resources.as_ref().and_then(|resources| resources.subscribe_updates());
@@ -262,7 +265,7 @@ impl Connection {
         }));
     }
 
-    /// What is announced: nothing that is not there.
+    /// Returns the announced capabilities, which are only those that the host provides.
     fn server_capabilities(&self, shows: UiSupport) -> ServerCapabilities {
         let can = ServerCapabilities::builder().enable_logging().enable_tools();
         let mut can = can.enable_tool_list_changed().build();
@@ -286,7 +289,7 @@ impl Connection {
     }
 }
 
-/// The next resource that has changed. Who is behind is told of those that are left.
+/// Returns the next resource that changed. A receiver that lags behind skips the oldest changes.
 async fn next_update(updates: &mut Receiver<String>) -> Option<String> {
     loop {
         match updates.recv().await {
@@ -297,24 +300,24 @@ async fn next_update(updates: &mut Receiver<String>) -> Option<String> {
     }
 }
 
-/// Who sent the request, where tokens say that.
+/// Returns the principal of the request, if its token has one.
 pub(super) fn request_principal(cx: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get().cloned()
 }
 
-/// The arguments as the peer wrote them.
+/// Returns the arguments of the call as the client wrote them.
 pub(super) fn raw_arguments(cx: &RequestContext<RoleServer>) -> Option<&str> {
     let over_http = || cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get();
     let written: Option<&RawArguments> = cx.extensions.get().or_else(over_http);
     written.map(|written| &*written.0)
 }
 
-/// The call, where it has begun before its request came here.
+/// Returns the call if the fast path has started it.
 pub(super) fn handed_off_call(cx: &RequestContext<RoleServer>) -> Option<(SpawnedCall, Events)> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get::<HandedOffCall>()?.take()
 }
 
-/// What a client shows: it is known by its name, or by what the head of its request says.
+/// Determines the UI support by the client's name or its `User-Agent` header.
 fn detect_ui_support(
     name: &str,
     can: Option<&ClientCapabilities>,
@@ -330,7 +333,7 @@ fn detect_ui_support(
     }
 }
 
-/// The session as that of a client of this name.
+/// Returns the session with the name of the client.
 fn with_client_name(session: Session, client: &str) -> Session {
     const LONGEST: usize = 80;
     let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();

@@ -1,6 +1,7 @@
-//! Who a result is of. Modern peers never heard a greeting, and are told with each.
+//! Adds the server's name and version to results for modern clients, which never see the response
+//! of `initialize`.
 //!
-//! **Invariant:** legacy peers, who were told once, are not told again.
+//! **Invariant:** results for legacy clients are unchanged.
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, CompleteResult, GetPromptResponse, GetPromptResult,
@@ -12,10 +13,10 @@ use serde_json::json;
 use super::super::listing::ProtocolEra;
 use super::Connection;
 
-/// The key under which a result says who it is of.
+/// The key of the server info in `_meta`.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// A result that has room for it.
+/// A result with `_meta`.
 pub(super) trait ResultMeta {
     fn meta_mut(&mut self) -> Option<&mut Option<MetaObject>>;
 }
@@ -63,12 +64,12 @@ impl ResultMeta for GetPromptResponse {
 }
 
 impl Connection {
-    /// What peers are told that they talk to.
+    /// Returns the name and version that clients see.
     pub(super) fn server_info(&self) -> Implementation {
         Implementation::new(self.server.name.clone(), self.server.version.clone())
     }
 
-    /// The result as one of this server, where the peer does not know that.
+    /// Adds the server info if the client is modern.
     pub(super) fn with_server_info<T: ResultMeta>(&self, era: ProtocolEra, mut result: T) -> T {
         if era == ProtocolEra::Modern
             && let Some(meta) = result.meta_mut()

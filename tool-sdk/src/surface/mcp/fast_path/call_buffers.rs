@@ -1,7 +1,7 @@
-//! What a call is made of. It is the call's own for as long as that runs, and when the call
-//! has ended where it stood, the next one is made of the same.
+//! Buffers for the name and arguments of a call. They are reused by the next call if the call
+//! finished in place.
 //!
-//! **Invariant:** no call is cancelled by what cancels another.
+//! **Invariant:** each call has a cancellation token of its own.
 
 use super::fast_request::ToolCall;
 use crate::call::{Call, Cancel};

@@ -1,10 +1,10 @@
-//! The message that comes most, a call, as the libraries of most peers write it.
+//! A parser for the most common message: a tool call, as the libraries of most clients write it.
 //!
-//! It is compared piece by piece, and nothing is built: being read by a general parser would
-//! take a call that goes alone as long as half of everything else together.
+//! It compares fixed text and allocates nothing. A general JSON parser takes half of the total time
+//! of a single call.
 //!
-//! **Invariant:** what is read here is read in the same way by the parser of the
-//! [envelope](super::envelope); nothing means nothing, and that parser looks at the line.
+//! **Invariant:** what is accepted here means the same to the general parser in
+//! [`fast_request`](super::fast_request); everything else is left to that parser.
 
 use serde::de::IgnoredAny;
 

@@ -1,7 +1,7 @@
-//! Where the lines of a peer are answered, or made ready for rmcp.
+//! Dispatches the lines of a client: answers them or prepares them for rmcp.
 //!
-//! **Invariant:** what is not known to the last key goes on to rmcp, and no two requests that
-//! are open have one id.
+//! **Invariant:** a message with an unknown key goes to rmcp, and no two requests in flight have
+//! the same id.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct RequestDispatcher {
     pub(super) spare_buffers: Option<CallBuffers>,
     /// The peer has sent what a connection begins with.
     pub(super) is_initialized: bool,
-    /// Everything runs on one thread, so that a task of its own frees nobody.
+    /// The runtime has one thread, so spawning a call does not unblock other requests.
     pub(super) is_single_threaded: bool,
 }
 
@@ -169,7 +169,7 @@ impl RequestDispatcher {
         if !self.is_single_threaded {
             return self.spawn_call(running, cancel, id, asked);
         }
-        // Whoever is to be woken is not known before the call has a task.
+        // The waker is not known before the call is spawned.
         let mut cx = Context::from_waker(Waker::noop());
         match running.as_mut().poll(&mut cx) {
             Poll::Ready((outcome, order)) => {
@@ -196,7 +196,7 @@ impl RequestDispatcher {
             let given_up = cancel.token().clone().drop_guard();
             let (outcome, _) = running.await;
             given_up.disarm();
-            // Nobody waits for the answer to a request that was taken back.
+            // A cancelled request gets no response.
             if !cancel.is_cancelled() {
                 asked.write_outcome(&out, &id, outcome);
             }
@@ -231,8 +231,8 @@ impl CallContext {
     }
 }
 
-/// Whether a connection begins with this message: with a handshake, or with a request that
-/// stands for itself. Before that, peers may only try whether anybody is there.
+/// Returns true if a connection begins with this message: `initialize` or a stateless request.
+/// Before that, clients may only send pings.
 fn begins_connection(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(message) = message else { return false };
     match &message.request {

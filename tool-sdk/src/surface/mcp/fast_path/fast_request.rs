@@ -1,6 +1,6 @@
-//! The messages that are answered without rmcp: what they look like to the last key.
+//! The requests that the fast path can answer.
 //!
-//! **Invariant:** a message with anything unknown in it is not one of them.
+//! **Invariant:** a message with an unknown key is not accepted here.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -121,7 +121,7 @@ impl<'a> FastRequest<'a> {
         }
     }
 
-    /// The same, whatever it looks like.
+    /// Parses a line with the general JSON parser.
     pub(super) fn parse_general(line: &'a str) -> Option<Self> {
         match parse_object(line) {
             Ok(request) => Self::from_envelope(request),

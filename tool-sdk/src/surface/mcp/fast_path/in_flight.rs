@@ -1,6 +1,6 @@
-//! The requests of a peer that have no answer yet, answered here or by rmcp.
+//! The requests of a client that are in flight, answered here or by rmcp.
 //!
-//! **Invariant:** no two of them have one id.
+//! **Invariant:** no two requests in flight have the same id.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +111,7 @@ impl InFlightRequests {
         let mut state = self.lock_state();
         let batches: Vec<_> = state.requests.iter_mut().filter_map(|it| it.batch.take()).collect();
         drop(state);
-        // Those that nobody else holds leave now.
+        // Batches without other references are sent now.
         drop(batches);
     }
 

@@ -1,7 +1,7 @@
-//! Messages that came in one line, and their answers, which leave in one.
+//! JSON-RPC batches over two streams: collects the responses and sends them in one line.
 //!
-//! **Invariant:** the answers to a batch leave when nobody is left who could give another one:
-//! a request that is taken back, or whose call has no end, keeps back no answer for ever.
+//! **Invariant:** the responses of a batch are sent when the last pending request has dropped its
+//! reference, so that a cancelled or endless call does not hold them back forever.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use super::super::message::{self, MessageError};
 use super::line_writer::LineWriter;
 use super::response_writer;
 
-/// The answers to one batch so far. Whoever still has one to give holds on to this.
+/// The responses of one batch so far. Each pending request holds a reference.
 pub(super) struct JsonRpcBatch {
     out: Arc<LineWriter>,
     answers: Mutex<Vec<u8>>,

@@ -1,6 +1,6 @@
-//! What a peer has said, line by line.
+//! Splits the input into lines.
 //!
-//! **Invariant:** what is kept of a line is bounded, however long it is.
+//! **Invariant:** the buffer is bounded, however long a line is.
 
 use std::ops::ControlFlow;
 use std::pin::pin;

@@ -1,7 +1,7 @@
-//! What is said to a peer, in whole lines: by the answers given here, and by rmcp.
+//! Writes messages to the client, one per line, from the fast path and from rmcp.
 //!
-//! Lines queue up and leave in one write. Several tasks may wait for that; whoever comes
-//! first writes for all.
+//! Lines are queued and flushed in one write. Several tasks may wait for the flush; the first one
+//! writes for all.
 
 use std::io;
 use std::pin::Pin;
@@ -74,7 +74,7 @@ impl LineWriter {
         if let Poll::Ready(flushed) = state.poll_flush(&mut shared) {
             return Poll::Ready(flushed);
         }
-        // Room may have come before there was anybody to be woken.
+        // The writer may have become ready before the waker was registered.
         self.waiting.add(cx.waker());
         state.poll_flush(&mut shared)
     }

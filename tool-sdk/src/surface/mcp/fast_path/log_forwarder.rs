@@ -1,4 +1,4 @@
-//! Tells a peer what its tools say while they run, on the spot.
+//! Sends log messages of running tools to the client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,23 +1,21 @@
-//! One peer at the other end of two streams, and what it is answered without rmcp: calls,
-//! lists and pings of a legacy session.
+//! The fast path over two streams: answers calls, lists and pings of a legacy session without rmcp.
 //!
 //! ```text
-//! peer ─▶ Front ─▶ envelope ─▶ pipeline ─▶ answer ─▶ out ─▶ peer
-//!           └────▶ message ──▶ Behind ─▶ rmcp ───────▶┘
+//! client ─▶ FastPathReader ─▶ fast_request ─▶ pipeline ─▶ response_writer ─▶ line_writer ─▶ client
+//!              └────▶ message ──▶ FastTransport ─▶ rmcp ──────────────────────▶┘
 //! ```
 //!
-//! A [`FastPathReader`] stands between the peer and rmcp, in a task of its own so that nobody else is
-//! woken by what it answers. It takes the lines that it knows to the last key out of the
-//! stream and answers them, all that came at once with one write; every other line is judged
-//! and goes on to rmcp. On a runtime of one thread a call is polled once where it stands, and
-//! gets a task of its own only when it has to wait. Where there are more threads it gets one
-//! at once, so that a tool that blocks its thread stops nobody else.
+//! A [`FastPathReader`] reads from the client in a task of its own. It answers the lines whose
+//! every key it knows, and flushes all responses to one read with one write. It validates every
+//! other line and passes it to rmcp through the [`FastTransport`]. On a single-threaded runtime a
+//! call is polled once in place, and spawned only if it has to wait. On a multi-threaded runtime it
+//! is spawned at once, so that a tool that blocks its thread does not delay other requests.
 //!
-//! Several messages in one line are taken apart first, and their answers leave in one line, see
-//! [`together`]. Requests over HTTP come without a front, see [`Single`].
+//! A JSON-RPC batch is split first, and its responses are sent in one line, see [`json_rpc_batch`].
+//! Requests over HTTP use a [`SessionResponder`].
 //!
-//! **Invariant:** the answers are those that rmcp would give, and nothing is answered here
-//! before rmcp has opened the session.
+//! **Invariant:** the responses equal those of rmcp, and nothing is answered here before rmcp has
+//! initialized the session.
 
 mod call_buffers;
 mod call_parser;
@@ -69,12 +67,12 @@ use super::ui::UiSupport;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 
-/// How long calls may take to end when the peer has hung up.
+/// How long running calls may take after the client has disconnected.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// How many bytes of answers may wait before no more is read.
+/// How many unsent bytes may be queued before reading pauses.
 const MAX_UNSENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The session for which a [`FastPathReader`] may answer; set when rmcp has opened it.
+/// The switch that enables the fast path; rmcp's handler opens it when the session is initialized.
 pub(super) struct FastPathGate {
     pipeline: Pipeline,
     out: Arc<LineWriter>,
@@ -180,7 +178,7 @@ impl<R: AsyncRead + Unpin> FastPathReader<R> {
         Self { read, lines, batches, queue, dispatcher, grace_timer: None }
     }
 
-    /// Reads until the peer has hung up, or nobody wants to hear what it passes on.
+    /// Reads until the client disconnects or the receiver of forwarded messages is dropped.
     async fn read(mut self, pass: mpsc::Sender<ClientJsonRpcMessage>) {
         while let Some(message) = poll_fn(|cx| self.poll_receive(cx)).await {
             if pass.send(message).await.is_err() {
@@ -237,7 +235,7 @@ impl<R: AsyncRead + Unpin> FastPathReader<R> {
             if message.is_some() {
                 return Poll::Ready(message);
             }
-            // Who does not read its answers yet may still say more, but not without end.
+            // A client that does not read its responses may still send more, within limits.
             if flushed.is_pending() && self.dispatcher.writer.unsent_bytes() > MAX_UNSENT_BYTES {
                 return Poll::Pending;
             }
@@ -256,7 +254,7 @@ impl<R: AsyncRead + Unpin> FastPathReader<R> {
 
     /// Waits until the calls that run have ended, and their answers have left.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Nobody answers what is asked.
+        // Open questions to the client get no answer any more.
         self.dispatcher.gate.disconnected.cancel();
         let ending =
             self.grace_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(GRACE_PERIOD)));
@@ -279,7 +277,7 @@ impl<R: AsyncRead + Unpin> FastPathReader<R> {
             // A call may still hold its batch, on a thread that it blocks.
             self.batches.send_all();
         }
-        // Who does not read has had its time as well.
+        // A client that does not read is dropped after the grace period.
         match self.dispatcher.writer.poll_flush(cx) {
             Poll::Pending if !is_over => Poll::Pending,
             _ => Poll::Ready(()),

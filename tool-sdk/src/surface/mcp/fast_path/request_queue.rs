@@ -1,9 +1,8 @@
-//! Requests that came while too many were open: they wait, and whatever else the peer says
-//! goes past them. An answer to a question, or that a call is not wanted any more, may be
-//! what makes room.
+//! Queues requests while the maximum number is in flight. Other messages bypass the queue, because
+//! a response or a cancellation may free a slot.
 //!
-//! **Invariant:** what waits is bounded, and goes on in the order in which it came; no two of
-//! them have one id.
+//! **Invariant:** the queue is bounded and first in, first out; no two queued requests have the
+//! same id.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Answers as the peer reads them, written without a tree of values in between.
+//! Serializes responses directly to bytes, without intermediate JSON values.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,12 +1,11 @@
-//! Requests that come one by one, over HTTP, answered without rmcp where nothing has to be
-//! waited for.
+//! The fast path over HTTP: answers single requests of a legacy session without rmcp if they need
+//! not wait.
 //!
-//! A call is polled once where it stands. When it has ended by then, and nothing happened that
-//! the peer is told of, this is its answer. Otherwise it runs on in a task of its own, and
-//! rmcp's handler waits for it with all that was heard since it began, so that questions,
-//! messages and cancellation are what they always are.
+//! A call is polled once in place. If it has finished by then, and no event has to be sent, the
+//! result is the response. Otherwise it is spawned, and rmcp's handler takes it over together with
+//! the queued events, so that questions, notifications and cancellation work as usual.
 //!
-//! **Invariant:** a call begins once, and never stands still for want of somebody who waits.
+//! **Invariant:** a call starts once, and keeps running while it is handed over.
 
 use std::future;
 use std::pin::Pin;
@@ -40,7 +39,7 @@ pub(in super::super) struct SessionResponder {
     pub(in super::super) pipeline: Pipeline,
     pub(in super::super) listing: Arc<ToolListing>,
     pub(in super::super) session: Session,
-    /// Who is asked, where anybody is.
+    /// The client, if it can answer questions.
     pub(in super::super) client: Option<LegacyClient>,
     pub(in super::super) ui: UiSupport,
     pub(in super::super) content: ContentSupport,
@@ -145,7 +144,7 @@ pub(in super::super) struct SpawnedCall {
     pub(in super::super) view: Arc<ToolsetView>,
     pub(in super::super) outcome: JoinHandle<Outcome>,
     pub(in super::super) cancel: CancellationToken,
-    /// Cancels a call that nobody waits for any more.
+    /// Cancels the call when this is dropped.
     _guard: DropGuard,
 }
 
@@ -166,12 +165,12 @@ impl SpawnedCall {
 #[derive(Clone)]
 pub(in super::super) struct HandedOffCall {
     call: Arc<Mutex<Option<(SpawnedCall, Events)>>>,
-    /// Triggered when somebody has come for it, where anybody waits for that.
+    /// Triggered when the handler has taken the call; `None` if no question waits for that.
     taken: Option<CancellationToken>,
 }
 
 impl HandedOffCall {
-    /// The call, for whoever comes first.
+    /// Takes the call. Only the first caller gets it.
     pub(in super::super) fn take(&self) -> Option<(SpawnedCall, Events)> {
         if let Some(taken) = &self.taken {
             taken.cancel();

@@ -1,8 +1,7 @@
-//! Who may enter: decided by the head of a request alone, in the order name, site, token.
+//! Decides by the header whether a request is accepted: host, then origin, then token.
 //!
-//! A web page in a browser on this machine reaches every port of it. The name that it used
-//! tells whether its site only pretends to be here, the origin tells the site, and the token
-//! is what no site has.
+//! A web page in a browser on this machine can reach every local port. The host header detects DNS
+//! rebinding, the origin identifies the web site, and the token is a secret that no web site knows.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::{HttpOptions, Principal};
 /// What is asked of a request before anything of it is read.
 #[derive(Debug)]
 pub(super) struct Authenticator {
-    /// The tokens, and whose they are; that of nobody in particular is the first.
+    /// The tokens and their principals; the shared token is first.
     tokens: Vec<(TokenDigest, Option<Arc<Principal>>)>,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -32,7 +31,7 @@ pub(super) enum HttpRejection {
     Token,
     /// It came to another path.
     Path,
-    /// It names a session that there is not, or that is somebody else's.
+    /// It names a session that does not exist or belongs to another principal.
     Session,
 }
 
@@ -91,8 +90,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Says who it is that enters, coming from where it is [known](Self::check_host_and_origin); nothing where
-    /// the token is nobody's in particular.
+    /// Returns the principal of the request; `None` for the shared token. Call
+    /// [`check_host_and_origin`](Self::check_host_and_origin) before.
     pub(super) fn authenticate(
         &self,
         head: &RequestHead<'_>,

@@ -1,6 +1,5 @@
-//! Messages that came in one body, and their answers, which leave in one: as a list where all
-//! of them are there at once, and otherwise as a stream of events, which carries whatever else
-//! is said while calls run.
+//! JSON-RPC batches over HTTP: the responses are sent as an array if all are ready, otherwise as an
+//! event stream together with notifications.
 
 use std::future;
 use std::sync::Arc;

@@ -1,14 +1,12 @@
-//! Who is connected.
+//! Limits the number of connections.
 //!
-//! Whoever has shown a token is a guest, everybody else a stranger. A program that only
-//! connects, and says nothing, must not keep out those who have something to say: where there
-//! are too many strangers, the one who has waited longest has to go.
+//! A connection counts as authenticated once it has sent a valid token. An idle client must not
+//! block others: when there are too many unauthenticated connections, the oldest one is closed.
 //!
-//! Guests are counted for each owner of a token, and among them the one who was heard least
-//! lately has to go.
+//! Authenticated connections are limited per principal; the least recently active one is closed.
 //!
-//! **Invariant:** how many connections there are is bounded, a stranger costs no guest
-//! anything, and a guest costs no guest of another owner anything.
+//! **Invariant:** the number of connections is bounded, an unauthenticated connection never evicts
+//! an authenticated one, and a principal never evicts connections of another one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +25,7 @@ const MAX_PER_PRINCIPAL: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct ConnectionLimiter {
     table: Mutex<ConnectionTable>,
-    /// How often anybody was heard.
+    /// A logical clock of requests.
     clock: AtomicU64,
 }
 

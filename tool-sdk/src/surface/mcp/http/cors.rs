@@ -1,8 +1,8 @@
-//! What a browser wants to know before a script of another site may talk to the server, and
-//! before it shows the script an answer.
+//! CORS: preflight responses, and the headers that let a script of another web site read a
+//! response.
 //!
-//! Who may enter is the [guard](super::guard)'s matter: only a site that the host let in is told
-//! anything here (RS3), and it needs the token still.
+//! Only origins that [`auth`](super::auth) accepts get CORS headers (RS3), and their requests still
+//! need the token.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

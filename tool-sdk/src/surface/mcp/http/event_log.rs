@@ -1,12 +1,11 @@
-//! What is said in the answer to one request, for whoever loses it on its way.
+//! A log of the events of one response, for a client that loses the stream and resumes it.
 //!
-//! The first event of such an answer tells the client that it may come back and hear the rest.
-//! rmcp lets it do so for as long as the request runs, and then forgets the answer; so what is
-//! said is kept here as well. Where the one who listened is gone, nothing waits for another:
-//! what is said meanwhile is only kept.
+//! The first event of a response tells the client that it may reconnect. rmcp allows that only
+//! while the request runs and then drops the response, so the events are logged here as well. If
+//! the reader disconnects, the log reads on without one.
 //!
-//! **Invariant:** each event is said to one listener, the one who came last; and all but the
-//! last of what is kept is bounded.
+//! **Invariant:** each event is sent to one reader, the latest one; the log is bounded except for
+//! its last event.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -125,7 +124,7 @@ impl EventLog {
     }
 }
 
-/// What somebody heard, and the place of the last event until then.
+/// What a reader received, and the index of the last event up to it.
 type LoggedChunk = (Option<u64>, Bytes);
 
 impl State {
@@ -182,13 +181,13 @@ impl State {
     }
 }
 
-/// Somebody to whom an answer is said.
+/// The response body of one reader of the log.
 pub(super) struct EventLogReader {
     log: Arc<EventLog>,
     reader: u64,
     /// That of the last event that was said to this one.
     last_index: Option<u64>,
-    /// Whether there is anybody; otherwise what is said is only kept.
+    /// Whether a client is connected; otherwise events are only logged.
     is_connected: bool,
 }
 
@@ -224,7 +223,7 @@ impl Drop for EventLogReader {
         if !self.is_connected || state.active_reader != self.reader || state.source.is_none() {
             return;
         }
-        // Whoever waits for room to say more would wait for good.
+        // Without a reader, a sender that waits for capacity would block forever.
         let mut nobody = state.new_reader(&self.log, self.last_index);
         nobody.is_connected = false;
         drop(state);
@@ -334,7 +333,7 @@ mod tests {
         say.send(event(1)).unwrap();
         assert_eq!(heard(&mut second), (names([1]), false));
 
-        // Whoever is gone is not heard by nobody instead of by the one who came meanwhile.
+        // The reader that was dropped is not replaced if a newer one exists.
         let mut third = tape.read_after(0).unwrap();
         drop(second);
         tokio::task::yield_now().await;
@@ -359,7 +358,7 @@ mod tests {
         assert_eq!(heard(&mut tape.read_after(10).unwrap()), (names([100]), false));
     }
 
-    // Whoever keeps it ends as well.
+    // The runtime that would drain it is gone as well.
     #[test]
     fn a_listener_outlives_what_it_runs_on() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

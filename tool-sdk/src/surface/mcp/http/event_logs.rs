@@ -1,7 +1,7 @@
-//! The answers of a server that can be taken up again by those who lost them.
+//! The event logs of a server, by session and stream.
 //!
-//! **Invariant:** how many there are of one owner, and how long they are together, is bounded;
-//! those that have ended give way to those that have not.
+//! **Invariant:** the number and the total size of the logs of one principal are bounded; finished
+//! responses are evicted first.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,10 @@
-//! Answers that are long in coming: what is silent for a minute, many proxies take for dead.
+//! Sends SSE keep-alive comments every 15 s, because many proxies close a response that is idle for
+//! a minute.
 //!
-//! rmcp says nothing before the first message of a request that names no session. Here such an
-//! answer begins after a while without one, with comments that nobody reads.
+//! rmcp sends nothing before the first message of a stateless request. Here a response that takes
+//! longer is turned into an event stream that begins with comments.
 //!
-//! **Invariant:** an answer that is not long in coming stays as it is.
+//! **Invariant:** a response that arrives in time is unchanged.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,8 +24,8 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 
-/// An answer that will come. A body is shared between threads as far as its type goes, which
-/// the future of rmcp is not; nobody ever waits for this lock.
+/// A response that is not ready yet. The lock makes the future `Sync`, which a body must be; it is
+/// never contended.
 struct PendingResponse(Mutex<Pin<Box<dyn Future<Output = HttpResponse> + Send>>>);
 
 impl Future for PendingResponse {

@@ -1,7 +1,6 @@
-//! Where connections come from: an address, or a socket in the file system.
+//! The sources of connections: a TCP listener or a UNIX socket.
 //!
-//! **Invariant:** what comes in is judged in one way, wherever it comes from; only the names
-//! differ under which the server is reached.
+//! **Invariant:** all connections are authenticated alike; only the accepted host names differ.
 
 use std::io;
 

@@ -1,9 +1,9 @@
-//! The server over streamable HTTP, at one path.
+//! The MCP server over streamable HTTP, at one path.
 //!
-//! rmcp speaks the protocol; this is the door in front of it. Who may not enter is sent away
-//! before a body is read, see [`guard`], a session is there for whoever opened it, and what
-//! is no message does not come in. What an open session asks for that needs no stream of
-//! events is answered at the door, and who lost such a stream takes it up again there.
+//! rmcp implements the protocol; this handler checks every request first. It rejects
+//! unauthenticated requests before reading the body, see [`auth`], lets only its owner use a
+//! session, and validates messages. It answers simple requests of an initialized session itself,
+//! and resumes lost event streams.
 
 mod auth;
 mod batch;
@@ -70,7 +70,7 @@ use super::message::{self, MessageError, MessageKind};
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
-/// Where the protocol is spoken.
+/// The path of the endpoint.
 const MCP_PATH: &str = "/mcp";
 /// The longest body that is read.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -81,7 +81,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much is read of what is too long, and for how long, before it is refused.
 const MAX_DRAINED_BYTES: usize = 8 * MAX_BODY_BYTES;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often is looked for sessions that nobody uses any more.
+/// How often expired sessions are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 /// What is said where there is no room for another session.
 const TOO_MANY_SESSIONS: &str =
@@ -89,7 +89,7 @@ const TOO_MANY_SESSIONS: &str =
 /// How long accepting rests when the system has no room for another connection.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Who may use a server over HTTP.
+/// The options of an HTTP server: who may use it.
 ///
 /// # Examples
 ///
@@ -110,33 +110,32 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Lets in who has the token and reached the server by a name of this machine, with the port
-    /// where there is one.
+    /// Accepts requests with the token that name a local host, with the port if there is one.
     #[must_use]
     pub fn new(token: Token) -> Self {
         Self { token, principals: Vec::new(), hosts: Vec::new(), origins: Vec::new() }
     }
 
-    /// Lets in somebody with a token of their own.
+    /// Accepts a principal with a token of its own.
     #[must_use]
     pub fn with_principal(mut self, token: Token, principal: Principal) -> Self {
         self.principals.push((token, principal));
         self
     }
 
-    /// Whether there are people with tokens of their own.
+    /// Returns true if any principal has a token of its own.
     pub(super) fn has_principals(&self) -> bool {
         !self.principals.is_empty()
     }
 
-    /// Lets in who reached the server under this name, as `HOST_DIGITS` or `HOST_DIGITS:PORT`.
+    /// Accepts requests for this host, as `HOST` or `HOST:PORT`.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Lets in scripts of this web site, such as `https://example.com`.
+    /// Accepts scripts of this web site, such as `https://example.com`.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
@@ -200,7 +199,7 @@ async fn serve_connection(stream: HttpStream, door: Arc<HttpHandler>, seat: &Arc
         let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
         async move { Ok::<_, Infallible>(door.handle(request, &seat).await) }
     });
-    // A connection that breaks concerns nobody else.
+    // A connection error does not concern other connections.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -231,7 +230,7 @@ impl HttpHandler {
             .with_max_request_body_bytes(MAX_BODY_BYTES);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
-        // It cannot tell a session that waits for an answer from one that nobody uses.
+        // rmcp cannot distinguish a session with a pending request from an idle one.
         manager.session_config.keep_alive = None;
         let manager = Arc::new(manager);
         let sessions = Arc::new(HttpSessions::new(Arc::clone(&manager)));
@@ -244,8 +243,7 @@ impl HttpHandler {
         Self { authenticator, sessions, event_logs: Arc::default(), service }
     }
 
-    /// Whatever keeps a request out is an answer as well, and one that its site may read unless
-    /// the site itself is kept out.
+    /// Rejections get CORS headers as well, unless the origin itself is rejected.
     async fn handle(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -276,7 +274,7 @@ impl HttpHandler {
         answer
     }
 
-    /// Says who it is that enters: whoever has a token, and comes for a session of their own.
+    /// Authenticates the request and checks that the session belongs to its principal.
     fn authorize(
         &self,
         request: &Request<Incoming>,
@@ -299,7 +297,7 @@ impl HttpHandler {
         Ok(owner)
     }
 
-    /// Answers what somebody sends who was admitted.
+    /// Answers an authorized request.
     async fn handle_authorized(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -318,7 +316,7 @@ impl HttpHandler {
         self.handle_message(head, body, owner, true).await
     }
 
-    /// Answers one message; `keeps` the answer for whoever loses it.
+    /// Answers one message. `keeps` says whether the response is logged for resumption.
     async fn handle_message(
         self: &Arc<Self>,
         mut head: Parts,
@@ -414,7 +412,8 @@ impl HttpHandler {
         }
     }
 
-    /// Opens a session, which is written down also when nobody waits for the answer any more.
+    /// Opens a session. The session is registered even if the client disconnects before the
+    /// response.
     async fn open_session(
         self: &Arc<Self>,
         request: Request<Full<Bytes>>,

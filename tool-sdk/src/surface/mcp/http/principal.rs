@@ -1,13 +1,13 @@
-//! Who a token belongs to, and what that one may do.
+//! Principals: who a token belongs to and what they may do.
 
 use std::fmt;
 
 use crate::context::Session;
 
-/// Somebody who has a token of their own.
+/// A principal: a person or program with a token of its own.
 ///
-/// Their calls are made on their behalf: with their permissions, as the agent that was set
-/// for them, and with approvals that hold for nobody else.
+/// Calls are made on its behalf: with its permissions, as its agent, and with approvals that hold
+/// for no other principal.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Somebody without any permissions.
+    /// Returns a principal without permissions.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), agent: None, permissions: Vec::new() }
@@ -40,20 +40,20 @@ impl Principal {
         self
     }
 
-    /// Shows the tools that this agent has.
+    /// Sets the agent whose tools the principal gets.
     #[must_use]
     pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
         self
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The session of this one's calls.
+    /// Returns the session for the principal's calls.
     pub(in super::super) fn apply_to(&self, session: Session) -> Session {
         let mut session = session.with_user(self.name.clone());
         if let Some(agent) = &self.agent {

@@ -1,6 +1,6 @@
-//! What the head of a request says that matters here, found in one pass over it.
+//! Extracts the relevant header fields of a request in one pass.
 //!
-//! **Invariant:** what stands there twice, or is no text, is not taken for what was said.
+//! **Invariant:** a field that is repeated or not text has no value.
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, header};
@@ -94,7 +94,7 @@ pub(super) fn predates_empty_events(headers: &HeaderMap) -> bool {
     version.is_none_or(|version| version < ProtocolVersion::V_2025_11_25.as_str())
 }
 
-/// Whether a request stands for itself: whatever session it names is none.
+/// Returns true for a stateless request; a session that it names is ignored.
 pub(super) fn is_stateless(method: &Method, headers: &HeaderMap) -> bool {
     let mut versions = headers.get_all(PROTOCOL_VERSION).iter();
     let only = versions.next().filter(|_| *method == Method::POST && versions.next().is_none());

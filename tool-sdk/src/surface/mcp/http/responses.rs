@@ -1,4 +1,4 @@
-//! What a request over HTTP is answered, by the door or through it.
+//! Builds HTTP responses.
 
 use std::convert::Infallible;
 use std::task::Poll;
@@ -43,7 +43,7 @@ pub(super) fn prepend_chunk(first: Bytes, rest: ResponseBody) -> ResponseBody {
     BodyExt::boxed(StreamBody::new(first.chain(BodyStream::new(rest))))
 }
 
-/// A body that holds the id of its request for as long as somebody waits for it.
+/// Keeps the request id reserved until the body is dropped.
 pub(super) fn hold_until_end(body: ResponseBody, ticket: InFlightGuard) -> ResponseBody {
     body.map_frame(move |frame| {
         let _held = &ticket;

@@ -1,8 +1,8 @@
-//! Streams of events that were lost on their way, and taken up again behind the last event that
-//! arrived.
+//! Resumes an event stream after the last event that the client received.
 //!
-//! The answers to requests are on [tapes](super::tapes). What belongs to no request is kept by
-//! rmcp, which takes an event that it does not know for the end of a stream; here it is told.
+//! Responses to requests are read from the [event logs](super::event_logs). Streams without a
+//! request are resumed by rmcp, which treats an unknown event id as the end of the stream; here it
+//! is an error.
 
 use std::sync::Arc;
 use std::task::Poll;

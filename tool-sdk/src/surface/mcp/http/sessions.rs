@@ -1,9 +1,9 @@
-//! The sessions that are open, and whose they are.
+//! The registry of open HTTP sessions and their principals.
 //!
-//! rmcp keeps sessions; who may use one, for how long and how many there are is decided here.
-//! One with a request that has no answer yet is in use, and makes room for nobody.
+//! rmcp stores the sessions; this registry decides who may use one, for how long, and how many
+//! there are. A session with a request in flight is in use and is not evicted.
 //!
-//! **Invariant:** for anybody but its owner, a session does not exist.
+//! **Invariant:** for every other principal a session does not exist.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use super::{Principal, session_id};
 
 /// How many sessions one principal may have. The one that was not used for longest gives way.
 const MAX_PER_PRINCIPAL: usize = 256;
-/// How long a session lives that nobody uses.
+/// How long an unused session is kept.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How long one lives with a request that is never answered: whoever sent it may be gone.
+/// How long a session with a request in flight is kept, in case the client is gone.
 const MAX_BUSY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Nobody in particular is somebody too: whoever has the token that all share.
+/// `None` is the anonymous principal, shared by everyone who uses the default token.
 pub(in super::super) type PrincipalKey = Option<Arc<Principal>>;
 
 /// The sessions of a server.
@@ -49,7 +49,7 @@ struct HttpSession {
 }
 
 impl HttpSession {
-    /// Whether nobody has used it for too long.
+    /// Returns true if the session was unused for too long.
     fn is_expired(&self, now: Instant) -> bool {
         let since = |used| now.saturating_duration_since(used);
         if self.is_in_use() {
@@ -63,7 +63,7 @@ impl HttpSession {
         !self.in_flight.is_empty()
     }
 
-    /// Ends its calls: rmcp waits for them for a while, and nobody else does.
+    /// Cancels its calls, because rmcp would wait for them for a while.
     fn cancel_calls(&self) {
         if let Some(single) = &self.responder {
             single.session.cancel_token().cancel();
@@ -174,7 +174,7 @@ impl HttpSessions {
         self.open().iter().rfind(|session| *session.id == *id)?.responder.clone()
     }
 
-    /// Ends the sessions that nobody uses any more.
+    /// Closes expired sessions.
     pub(super) async fn close_expired(&self, now: Instant) {
         for id in self.take_expired(now) {
             self.close_session(&id).await;
@@ -184,7 +184,7 @@ impl HttpSessions {
     fn take_expired(&self, now: Instant) -> Vec<Arc<str>> {
         let ended: Vec<_> = self.open().extract_if(.., |session| session.is_expired(now)).collect();
         ended.iter().for_each(HttpSession::cancel_calls);
-        // What ends with a session may take its time, and nobody waits for it here.
+        // Drop without the lock: ending calls may take a while.
         ended.into_iter().map(|session| session.id).collect()
     }
 

@@ -1,7 +1,7 @@
-//! A socket in the file system, for the user alone.
+//! A UNIX socket that only its user can reach.
 //!
-//! **Invariant:** it lies in a folder that nobody else can enter, and it takes the place of
-//! nothing but a socket of the user's behind which nobody listens any more.
+//! **Invariant:** it is created in a folder that no other user can enter, and replaces nothing but
+//! a stale socket of the same user.
 
 use std::fmt::Display;
 use std::fs::{self, Metadata, Permissions};
@@ -17,7 +17,7 @@ use crate::private_file::{self, LOCK_TIMEOUT, PrivateFileError};
 /// A connection.
 pub(super) type SocketStream = UnixStream;
 
-/// Everything that somebody else may do with a folder.
+/// The mode bits of group and others.
 const OTHERS_MODE_BITS: u32 = 0o077;
 
 /// A UNIX socket at which a server listens, for programs of the same user.
@@ -51,9 +51,9 @@ impl UnixSocket {
     ///
     /// # Errors
     ///
-    /// Fails when others could enter the folder, when it is a link or somebody else's, and when
-    /// there is something at `path` already that is no socket of the user's, or one at which a
-    /// program listens. There have to be UNIX sockets.
+    /// Fails when other users could enter the folder, when it is a symbolic link or owned by
+    /// another user, when `path` exists and is not a stale socket of this user, and on systems
+    /// without UNIX sockets.
     pub async fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::bind_outside(path.as_ref(), &[]).await
     }
@@ -101,13 +101,13 @@ impl Drop for UnixSocket {
     fn drop(&mut self) {
         let is_own = |there: &Metadata| file_id(there) == self.id;
         if fs::symlink_metadata(&self.path).is_ok_and(|there| is_own(&there)) {
-            // One that stays is replaced by whoever listens there next.
+            // A file that remains is replaced by the next server.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes a socket of the user's behind which nobody listens any more.
+/// Removes a stale socket of this user.
 async fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let Some(there) = metadata_if_exists(path).map_err(store_error)? else { return Ok(()) };
     if !there.file_type().is_socket() {
@@ -211,7 +211,7 @@ mod tests {
         symlink(&elsewhere, &path).unwrap();
         check(UnixSocket::bind(&path).await, "something else");
         assert!(elsewhere.exists());
-        // Nobody who speaks in another way is taken for nobody.
+        // A socket of another type is not taken for a stale one.
         let other = folder.path().join("other");
         let _datagrams = net::UnixDatagram::bind(&other).unwrap();
         check(UnixSocket::bind(&other).await, "there may be a program");

@@ -1,4 +1,4 @@
-//! A socket in the file system, on a system that has none.
+//! UNIX sockets on systems that have none.
 
 use std::convert::Infallible;
 use std::io;

@@ -1,10 +1,9 @@
-//! The sessions of those whose requests stand for themselves.
+//! Sessions for stateless requests.
 //!
-//! A modern request over HTTP names no session, but what one request has begun, a later one
-//! asks for: a command that still runs, or a call that gets nowhere again and again. So
-//! whoever has a token has one session.
+//! A modern request over HTTP names no session, but a later request may depend on an earlier one,
+//! such as one that started a command. So each principal has one session.
 //!
-//! **Invariant:** there is one session for an owner, and no other owner is given it.
+//! **Invariant:** a principal has at most one such session, and no other principal gets it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -41,12 +40,12 @@ impl StatelessSessions {
         session
     }
 
-    /// Ends the sessions of which nobody hears.
+    /// Removes idle sessions.
     pub(super) fn remove_idle(&self, now: Instant) {
         let is_old =
             |it: &mut StatelessSession| now.saturating_duration_since(it.used) > IDLE_TIMEOUT;
         let ended: Vec<_> = self.lock_sessions().extract_if(.., is_old).collect();
-        // What ends with a session may take its time, and nobody waits for it here.
+        // Drop without the lock: ending calls may take a while.
         drop(ended);
     }
 

@@ -1,4 +1,4 @@
-//! The secret that lets a peer in.
+//! Bearer tokens.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The secret that lets a peer in.
+/// A bearer token.
 ///
 /// # Examples
 ///

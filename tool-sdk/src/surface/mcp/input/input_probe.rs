@@ -1,5 +1,7 @@
-//! What a prompt asks of a modern peer. It is made again when the answers are there, so that
-//! nothing has to wait.
+//! Collects the questions of a prompt for a modern client.
+//!
+//! A prompt has no side effects, so nothing is suspended: it is built again once the answers are
+//! there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,8 +11,7 @@ use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_e
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
 use crate::error::ToolError;
 
-/// What a modern request lends a prompt, which is made again when its questions are
-/// answered.
+/// Answers the questions of a prompt from the request, or records what is missing.
 pub(in super::super) struct InputProbe {
     can: InputCapabilities,
     answers: InputResponses,
@@ -27,7 +28,7 @@ impl InputProbe {
         Self { can, answers, unanswered: Mutex::default() }
     }
 
-    /// What has to be answered first.
+    /// Returns the questions that must be answered first.
     pub(in super::super) fn required_input(&self) -> Result<Option<InputRequests>, ErrorData> {
         match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(Unanswered::Questions(inquiries)) => to_input_requests(inquiries).map(Some),
@@ -35,7 +36,7 @@ impl InputProbe {
         }
     }
 
-    /// What the peer would have to be able to do.
+    /// Returns the capability that the client lacks.
     pub(in super::super) fn missing_capability(&self) -> Option<InquiryKind> {
         match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(Unanswered::MissingCapability(kind)) => Some(*kind),

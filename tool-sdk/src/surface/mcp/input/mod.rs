@@ -1,13 +1,14 @@
-//! What a call wants from its peer, in the protocol's words, and what counts as an answer.
+//! Input that a call needs from its client: questions as protocol requests, and validation of
+//! answers.
 //!
-//! A legacy peer is asked while the call runs, see [`super::user`]. A modern peer is told
-//! with the answer to its request: what a tool asks goes to a [`Desk`], where it waits, see
-//! [`super::parked`]; what a prompt asks is only looked at, see [`Peek`].
+//! A legacy client is asked while the call runs, see [`super::legacy_client`]. A modern client gets
+//! the questions as the result of its request: the call of a tool waits in [`PendingInputs`], see
+//! [`super::suspended_calls`]; a prompt is only probed, see [`InputProbe`].
 //!
-//! **Invariant:** an answer that does not have the form of one is none.
+//! **Invariant:** an answer that does not match its schema counts as missing.
 
-// Sampling and roots are on their way out of the protocol; peers of today still have them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Sampling and roots are deprecated in the protocol, but current clients still have them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 mod input_probe;
 mod pending_inputs;
@@ -27,7 +28,7 @@ pub(super) use self::pending_inputs::{
 use crate::context::{Inquiry, InquiryKind};
 use crate::error::ToolError;
 
-/// What a peer says that it can answer.
+/// The kinds of questions that a client can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct InputCapabilities {
     pub(super) form: bool,
@@ -39,7 +40,7 @@ impl InputCapabilities {
     pub(super) fn from_client(can: Option<ClientCapabilities>) -> Self {
         let Some(can) = can else { return Self::default() };
         Self {
-            // A peer that names no kind of question means forms.
+            // A client that names no kind of elicitation supports forms.
             form: can.elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
             sample: can.sampling.is_some(),
             roots: can.roots.is_some(),
@@ -54,7 +55,7 @@ impl InputCapabilities {
         }
     }
 
-    /// Whether the peer can answer all of these; gives the first that it cannot.
+    /// Returns the first kind that the client does not support as an error.
     pub(super) fn check_supported(
         self,
         inquiries: &[(String, Inquiry)],
@@ -64,20 +65,20 @@ impl InputCapabilities {
     }
 }
 
-/// What a tool is told when its peer cannot answer.
+/// Returns the error for a tool whose client cannot answer.
 pub(super) fn unsupported_error(kind: InquiryKind) -> ToolError {
     ToolError::unavailable(format_args!(
         "this client {}",
         match kind {
             InquiryKind::Form => "cannot show forms (`elicitation`)",
-            InquiryKind::Sample => "lends no model (`sampling`)",
-            InquiryKind::Roots => "tells no folders (`roots`)",
+            InquiryKind::Sample => "does not offer its model (`sampling`)",
+            InquiryKind::Roots => "does not list its folders (`roots`)",
         }
     ))
-    .hint("give what the tool asks for as an argument, or use another client")
+    .hint("pass the value that the tool asks for as an argument, or use another client")
 }
 
-/// What a modern peer is told when a call needs what it did not declare.
+/// Returns the error for a modern client that did not declare a needed capability.
 pub(super) fn missing_capability_error(kind: InquiryKind) -> ErrorData {
     let lacking = match kind {
         InquiryKind::Form => json!({ "elicitation": {} }),
@@ -89,7 +90,7 @@ pub(super) fn missing_capability_error(kind: InquiryKind) -> ErrorData {
     )
 }
 
-/// An inquiry as a request to the peer.
+/// Converts an inquiry into a protocol request.
 pub(super) fn to_input_request(inquiry: &Inquiry) -> Result<InputRequest, ToolError> {
     Ok(match inquiry.kind() {
         InquiryKind::Form => InputRequest::Elicitation(ElicitRequest::new(parse_inquiry(inquiry)?)),
@@ -100,14 +101,14 @@ pub(super) fn to_input_request(inquiry: &Inquiry) -> Result<InputRequest, ToolEr
     })
 }
 
-/// What is asked, as the protocol has it.
+/// Parses the parameters of an inquiry as a protocol type.
 pub(super) fn parse_inquiry<T: DeserializeOwned>(inquiry: &Inquiry) -> Result<T, ToolError> {
     T::deserialize(inquiry.params()).map_err(|error| {
-        ToolError::internal(format_args!("the tool asks what cannot be asked: {error}"))
+        ToolError::internal(format_args!("the tool's question is invalid: {error}"))
     })
 }
 
-/// Whether this answers the inquiry.
+/// Returns true if the answer has the type that the inquiry expects.
 fn is_valid_answer(inquiry: &Inquiry, answer: &Value) -> bool {
     fn is<T: DeserializeOwned>(answer: &Value) -> bool {
         T::deserialize(answer).is_ok()

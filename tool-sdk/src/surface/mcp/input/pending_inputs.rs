@@ -1,4 +1,5 @@
-//! Where the questions of a tool wait until a modern peer repeats its request with the answers.
+//! Questions of a running tool that wait until a modern client repeats its request with the
+//! answers.
 //!
 //! **Invariant:** a tool gets all of its answers or none.
 
@@ -13,17 +14,17 @@ use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_e
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
 use crate::error::ToolError;
 
-/// What a modern request lends its call.
+/// The session's side: receives the questions of the tool.
 pub(in super::super) struct PendingInputs {
     can: InputCapabilities,
-    /// Answers that came with the request, to questions that are yet to come.
+    /// Answers that came with the request, before their questions were asked.
     early_answers: InputResponses,
-    /// What the call needed and the peer did not declare.
+    /// The capability that the call needed and the client did not declare.
     lacking: Arc<Mutex<Option<InquiryKind>>>,
     sender: mpsc::UnboundedSender<PendingQuestions>,
 }
 
-/// The other end of a [`PendingInputs`].
+/// The request handler's side of [`PendingInputs`].
 pub(in super::super) struct QuestionReceiver {
     lacking: Arc<Mutex<Option<InquiryKind>>>,
     receiver: mpsc::UnboundedReceiver<PendingQuestions>,
@@ -44,8 +45,8 @@ impl QuestionReceiver {
         self.receiver.recv().await
     }
 
-    /// What the peer would have to be able to do, where that is why the call failed. A tool may
-    /// have gone on without it, and failed for a reason of its own.
+    /// Returns the capability that the client lacks if the call failed for that reason. A tool may
+    /// have continued without the answer and failed for another reason.
     pub(in super::super) fn missing_capability(&self, failed: &ToolError) -> Option<InquiryKind> {
         let lacking = *self.lacking.lock().unwrap_or_else(PoisonError::into_inner);
         lacking.filter(|kind| unsupported_error(*kind).to_string() == failed.to_string())
@@ -68,7 +69,7 @@ impl Inquiries for PendingInputs {
             }
             let names: BTreeMap<_, _> = inquiries.iter().map(|(name, it)| (name, it)).collect();
             if names.len() != inquiries.len() {
-                return Err(ToolError::internal("two questions at once have the same name"));
+                return Err(ToolError::internal("two questions of one request have the same name"));
             }
             let (answered, answers) = oneshot::channel();
             let wanted = PendingQuestions { inquiries, answered };
@@ -78,23 +79,23 @@ impl Inquiries for PendingInputs {
     }
 }
 
-/// Questions of one tool that wait for their answers.
+/// Questions that a tool asked at once and that are not answered yet.
 pub(in super::super) struct PendingQuestions {
     inquiries: Vec<(String, Inquiry)>,
     answered: oneshot::Sender<Vec<Value>>,
 }
 
 impl PendingQuestions {
-    /// What the peer is told.
+    /// Returns the questions as protocol requests.
     pub(in super::super) fn to_input_requests(&self) -> Result<InputRequests, ErrorData> {
         to_input_requests(&self.inquiries)
     }
 
-    /// Gives the tool its answers when all of them are there; gives itself back when not.
+    /// Delivers the answers to the tool if all of them are given. Returns itself otherwise.
     pub(in super::super) fn deliver_answers(self, given: &InputResponses) -> Result<(), Self> {
         match collect_answers(&self.inquiries, given) {
             Some(answers) => {
-                // A tool that waits no longer needs none.
+                // The tool may have stopped waiting.
                 let _ = self.answered.send(answers);
                 Ok(())
             }

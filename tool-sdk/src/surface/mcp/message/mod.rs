@@ -1,10 +1,10 @@
-//! What a peer sends, judged before the protocol's library reads it.
+//! Validates a client's message before rmcp parses it.
 //!
-//! That library takes the last of two equal keys. Here a message is read once more as it was
-//! written: what is no message is refused with the reason, and the arguments of a call go on
-//! as text, so that the tool's own reader judges them.
+//! rmcp takes the last of two equal keys. So the text is parsed here first: an invalid message is
+//! refused with a reason, and the arguments of a call are passed on as text, so that the tool's own
+//! parser validates them.
 //!
-//! **Invariant:** of two equal keys none is chosen.
+//! **Invariant:** a message with duplicate keys is never interpreted.
 
 mod decode;
 
@@ -22,17 +22,17 @@ use serde_json::{Value, json};
 pub(super) use self::decode::decode_message;
 use crate::tool::is_clear;
 
-/// The longest message that a peer may send.
+/// The maximum size of a message over stdio.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many objects and lists a message may have in each other: more than any that is meant.
+/// The maximum nesting depth of a message.
 const MAX_DEPTH: usize = 100;
 
-/// The arguments of a call, as the peer wrote them.
+/// The arguments of a call, as the client wrote them.
 #[derive(Clone, Debug)]
 pub(super) struct RawArguments(pub(super) Box<str>);
 
-/// A message with everything that tells what it is.
+/// The members of a message that determine its kind.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Envelope<'a> {
@@ -50,14 +50,14 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What is there, also when it is null.
+/// Deserializes a member that is present, even if it is null.
 fn deserialize_present<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(value).map(Some)
 }
 
-/// What is called, with what.
+/// The parameters of `tools/call`.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct CallToolParams<'a> {
@@ -71,7 +71,7 @@ struct CallToolParams<'a> {
     answers: Option<&'a RawValue>,
 }
 
-/// Which part of a list is wanted.
+/// The parameters of a list request.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct PageParams<'a> {
@@ -79,10 +79,10 @@ struct PageParams<'a> {
     _cursor: Option<Cow<'a, str>>,
 }
 
-/// Why a message is none.
+/// Why a message is invalid.
 #[derive(Debug)]
 pub(super) struct MessageError {
-    /// The request that it was, where that can be told.
+    /// The request's id, if it could be read.
     id: Option<RequestId>,
     code: ErrorCode,
     message: Cow<'static, str>,
@@ -98,76 +98,74 @@ impl MessageError {
     }
 
     pub(super) fn too_long() -> Self {
-        Self::invalid_request(format!("a message has at most {MAX_MESSAGE_BYTES} bytes"))
+        Self::invalid_request(format!("the message is longer than {MAX_MESSAGE_BYTES} bytes"))
     }
 
-    /// The request that has this id came before the answer to another one that has it.
+    /// A request with this id is still in flight.
     pub(super) fn duplicate_id(id: Option<RequestId>) -> Self {
-        Self::invalid_request("a request with this `id` is still open").with_id(id)
+        Self::invalid_request("a request with this `id` is still in flight").with_id(id)
     }
 
-    /// This request came while as many as are kept did wait already.
+    /// The queue of waiting requests is full.
     pub(super) fn too_many_requests(id: Option<RequestId>) -> Self {
-        let words = "too many requests wait; send this again when some of them are answered";
+        let words = "too many requests are waiting; retry after some of them are answered";
         Self::invalid_request(words).with_id(id)
     }
 
-    /// What is no JSON at all.
+    /// The text is not JSON.
     pub(super) fn not_json() -> Self {
         Self::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
     }
 
-    /// What is wrong with the request that has this id.
+    /// Sets the id of the request.
     pub(super) fn with_id(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
     }
 
-    /// Whether it was a request of which this can be told.
+    /// Returns true if the id of the request is known.
     pub(super) fn has_request_id(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Whether the peer asked for something that there is not.
+    /// Returns true if the method is unknown.
     pub(super) fn is_method_not_found(&self) -> bool {
         self.code == ErrorCode::METHOD_NOT_FOUND
     }
 
-    /// What is answered: a message of the protocol.
+    /// Returns the JSON-RPC error response.
     pub(super) fn to_response(&self) -> Value {
         let error = json!({ "code": self.code, "message": self.message });
         json!({ "jsonrpc": "2.0", "id": self.id, "error": error })
     }
 }
 
-/// What a message is, as far as that matters before it is read.
+/// The kind of a message, as far as it matters before parsing.
 #[derive(Debug)]
 pub(super) enum MessageKind {
-    /// The first of a session.
+    /// `initialize`.
     Initialize,
     ToolCall(RawArguments),
-    /// An answer to a question of ours, and not in the form of one.
+    /// A response to a request of the server that does not have the form of one.
     InvalidResponse(RequestId),
     Other,
 }
 
-/// Judges a message. Nothing is answered to what is no request, so a broken notification is
-/// none of the faults.
+/// Validates a message. Notifications get no response, so an invalid notification is not an error
+/// here.
 pub(super) fn validate_message(text: &[u8]) -> Result<MessageKind, MessageError> {
     let text = str::from_utf8(text)
         .map_err(|_| MessageError::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
     if is_too_deep(text) {
         return Err(MessageError::invalid_request(format!(
-            "a message is at most {MAX_DEPTH} levels deep"
+            "the message is nested deeper than {MAX_DEPTH} levels"
         )));
     }
     let envelope: Envelope<'_> =
         parse_object(text).map_err(|error| envelope_error(text, &error))?;
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let Ok(id) = id.transpose() else {
-        return Err(MessageError::invalid_request(
-            "the `id` of a message is a text or a whole number",
-        ));
+        return Err(MessageError::invalid_request("`id` must be a string or an integer"));
     };
     if envelope.jsonrpc != "2.0" {
         return Err(MessageError::invalid_request("`jsonrpc` must be \"2.0\"").with_id(id));
@@ -180,7 +178,7 @@ pub(super) fn validate_message(text: &[u8]) -> Result<MessageKind, MessageError>
         (Some(method), Some(_))
             if REMOVED_METHODS.contains(&method) && says_version(envelope.params) =>
         {
-            let words = format!("requests of 2026-07-28 do not know `{method}`");
+            let words = format!("`{method}` does not exist in protocol version 2026-07-28");
             Err(MessageError::new(ErrorCode::METHOD_NOT_FOUND, words).with_id(id))
         }
         (Some("tools/call"), Some(_)) => match parse_call_arguments(envelope.params) {
@@ -200,14 +198,14 @@ pub(super) fn validate_message(text: &[u8]) -> Result<MessageKind, MessageError>
             (Some(result), None) if is_clear(result.get()).is_ok() => Ok(MessageKind::Other),
             (None, Some(error)) if is_error_object(error) => Ok(MessageKind::Other),
             (None, None) => Err(MessageError::invalid_request(MISSING_BODY).with_id(id)),
-            // Said to the peer it would be the answer to a request of its own.
+            // An error with this id would look like the response to a request of the client.
             _ => Ok(MessageKind::InvalidResponse(answered.clone())),
         },
         (None, None) => Err(MessageError::invalid_request(MISSING_BODY)),
     }
 }
 
-const MISSING_BODY: &str = "a message has a `method`, a `result` or an `error`";
+const MISSING_BODY: &str = "a message must have a `method`, a `result` or an `error`";
 
 fn is_error_object(error: &RawValue) -> bool {
     serde_json::from_str::<ErrorData>(error.get()).is_ok()
@@ -223,8 +221,8 @@ fn parse_call_arguments(params: Option<&RawValue>) -> Result<RawArguments, Strin
     Ok(RawArguments(call.arguments.map_or("{}", RawValue::get).into()))
 }
 
-/// Looks at what the library would not: of two equal keys it takes the last, and a list of no
-/// known page for the first one.
+/// Checks what rmcp does not: duplicate keys (rmcp takes the last one), and list parameters with an
+/// invalid cursor (rmcp returns the first page).
 fn check_params(method: &str, params: Option<&RawValue>) -> Result<(), String> {
     let Some(params) = params.filter(|_| KNOWN_METHODS.contains(&method)) else { return Ok(()) };
     check_unambiguous(params)?;
@@ -235,12 +233,12 @@ fn check_params(method: &str, params: Option<&RawValue>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether every reader makes the same of it.
+/// Fails on duplicate keys, which parsers interpret differently.
 fn check_unambiguous(part: &RawValue) -> Result<(), String> {
     is_clear(part.get()).map_err(|error| format!("`params`: {error}"))
 }
 
-/// The bytes of a JSON text that stand in none of its strings.
+/// Returns the bytes of a JSON text outside of strings.
 pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item = u8> {
     let (mut is_inside, mut is_escaped) = (false, false);
     text.bytes().filter(move |byte| {
@@ -255,7 +253,7 @@ pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item =
     })
 }
 
-/// Whether a JSON text is nested deeper than any that is meant.
+/// Returns true if a JSON text is nested deeper than the limit.
 pub(in super::super::mcp) fn is_too_deep(text: &str) -> bool {
     let mut depth = 0_usize;
     outside_strings(text).any(|byte| {
@@ -268,7 +266,7 @@ pub(in super::super::mcp) fn is_too_deep(text: &str) -> bool {
     })
 }
 
-/// Whether parameters say of which revision they are, as those of 2026-07-28 do.
+/// Returns true if the parameters state their protocol version, as those of 2026-07-28 do.
 fn says_version(params: Option<&RawValue>) -> bool {
     #[derive(Deserialize)]
     struct Params {
@@ -279,7 +277,7 @@ fn says_version(params: Option<&RawValue>) -> bool {
     params.is_some_and(|it| it.meta.contains_key("io.modelcontextprotocol/protocolVersion"))
 }
 
-/// The requests of the protocol that the library reads.
+/// The request methods that rmcp parses.
 const KNOWN_METHODS: &[&str] = &[
     "completion/complete",
     "initialize",
@@ -298,12 +296,12 @@ const KNOWN_METHODS: &[&str] = &[
     "tools/list",
 ];
 
-/// Those of them that requests of 2026-07-28 do not know any more.
+/// The methods that 2026-07-28 removed.
 const REMOVED_METHODS: &[&str] =
     &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Those of them that not every server has: what is wrong with their parameters matters only
-/// where there are any.
+/// The methods that not every server supports. Their parameters are only validated if the server
+/// supports them.
 const OPTIONAL_METHODS: &[&str] = &[
     "completion/complete",
     "prompts/get",
@@ -312,8 +310,8 @@ const OPTIONAL_METHODS: &[&str] = &[
     "resources/unsubscribe",
 ];
 
-/// What is wrong with a request of which the library knows the method or the parameters not: the
-/// latter where a server has the former.
+/// Returns the error for a request that rmcp could not parse: invalid parameters if the server
+/// supports the method, otherwise an unknown method.
 pub(super) fn custom_request_error(method: &str, is_there: bool) -> ErrorData {
     match is_there && OPTIONAL_METHODS.contains(&method) {
         true => ErrorData::invalid_params(invalid_params_text(method, ""), None),
@@ -321,8 +319,8 @@ pub(super) fn custom_request_error(method: &str, is_there: bool) -> ErrorData {
     }
 }
 
-/// Refuses a request whose method is known and whose parameters are not: the library takes it
-/// for one that it does not know.
+/// Fails if the method is known but rmcp could not parse the parameters. rmcp would report such a
+/// request as an unknown method.
 pub(super) fn reject_invalid_params(message: &ClientJsonRpcMessage) -> Result<(), MessageError> {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
@@ -339,7 +337,8 @@ pub(super) fn reject_invalid_params(message: &ClientJsonRpcMessage) -> Result<()
     Ok(())
 }
 
-/// What is wrong with the parameters of a client that begins, who hears of no other fault.
+/// Describes what is wrong with the parameters of `initialize`, because such a client gets no other
+/// error.
 fn describe_bad_initialize(params: &Value) -> Option<String> {
     let can = params.get("capabilities").and_then(Value::as_object);
     let one = can.into_iter().flatten().find_map(|(name, value)| {
@@ -357,17 +356,17 @@ fn invalid_params_error(method: &str, odd: Option<String>, id: RequestId) -> Mes
 }
 
 fn invalid_params_text(method: &str, odd: &str) -> String {
-    format!("the `params` of `{method}` are not those of the protocol{odd}")
+    format!("the `params` of `{method}` do not match the protocol{odd}")
 }
 
-/// The message as the library can read it. It knows no arguments that are no object; those are
-/// for the tool's own reader, which has them as they were written. An answer that is none is
-/// one that says no, so that nobody waits for another.
+/// Returns the message in a form that rmcp can parse. rmcp only accepts objects as arguments;
+/// others are replaced, and the tool's own parser gets the original text. An invalid response is
+/// replaced by an error response, so that the waiting request ends.
 pub(super) fn normalize_for_rmcp<'a>(text: &'a [u8], kind: &MessageKind) -> Cow<'a, [u8]> {
     match kind {
         MessageKind::ToolCall(RawArguments(arguments)) if !arguments.starts_with('{') => {}
         MessageKind::InvalidResponse(id) => {
-            let mut no = MessageError::invalid_request("the answer has not the form of one");
+            let mut no = MessageError::invalid_request("the client's response is invalid");
             no.id = Some(id.clone());
             return Cow::Owned(no.to_response().to_string().into_bytes());
         }
@@ -378,38 +377,37 @@ pub(super) fn normalize_for_rmcp<'a>(text: &'a [u8], kind: &MessageKind) -> Cow<
     Cow::Owned(message.to_string().into_bytes())
 }
 
-/// The id of a message that wants an answer.
+/// Returns the id if the message is a request.
 pub(super) fn request_id(text: &[u8]) -> Option<RequestId> {
     request_id_and_method(text).map(|(id, _)| id)
 }
 
-/// The id and the method of a message that wants an answer.
+/// Returns the id and the method if the message is a request.
 pub(super) fn request_id_and_method(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
     let envelope: Envelope<'_> = parse_object(str::from_utf8(text).ok()?).ok()?;
     Some((serde_json::from_str(envelope.id?.get()).ok()?, envelope.method?))
 }
 
-/// What is wrong with a message of which the protocol's library makes nothing; nothing where
-/// that was no request.
+/// Returns the error for a message that rmcp cannot parse; `None` if it is not a request.
 pub(super) fn undecodable_error(text: &[u8]) -> Option<MessageError> {
     request_id_and_method(text).map(|(id, method)| invalid_params_error(&method, None, id))
 }
 
-/// Reads an object; a list of its values is not one.
+/// Parses an object. An array of the field values is refused, which serde would accept.
 pub(super) fn parse_object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     if text.trim_start().starts_with('[') {
         let _: Vec<&RawValue> = serde_json::from_str(text)?;
-        return Err(serde::de::Error::custom("expected an object, and not a list"));
+        return Err(serde::de::Error::custom("expected an object, found an array"));
     }
     serde_json::from_str(text)
 }
 
-/// What is not an envelope is either no JSON or no message.
+/// Distinguishes invalid JSON from an invalid message.
 fn envelope_error(text: &str, error: &serde_json::Error) -> MessageError {
     let is_json = error.classify() == Category::Data
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json {
-        MessageError::invalid_request(format!("this is no message: {error}"))
+        MessageError::invalid_request(format!("the message is not valid JSON-RPC: {error}"))
     } else {
         MessageError::not_json()
     }

@@ -1,4 +1,4 @@
-//! What is a message, and what is said of what is none.
+//! Validation of messages.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn of_two_equal_keys_none_is_chosen() {
     }
 }
 
-// Who gets an error with the id of a question of ours takes it for an answer.
+// An error with the id of a server request would be taken for the response to a client request.
 #[test]
 fn an_answer_that_is_none_says_no() {
     for text in [

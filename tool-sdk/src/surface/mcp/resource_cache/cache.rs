@@ -1,4 +1,4 @@
-//! Resources that were read, for as long as they may be taken for current.
+//! An LRU cache with a time to live for resources of MCP servers.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// Resources that were read, by server and address.
+/// An LRU cache of resources, by server and URI.
 ///
-/// What is too old is not given any more. Where there is no room left, what was used longest
-/// ago makes some.
+/// Expired entries are not returned. When the cache is full, the least recently used entry is
+/// evicted.
 ///
 /// # Examples
 ///
@@ -46,17 +46,17 @@ struct Entry {
     read: Instant,
 }
 
-/// What is in a cache.
+/// Statistics of a [`ResourceCache`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// All entries.
+    /// The number of entries, including expired ones.
     pub size: usize,
-    /// Those that are too old.
+    /// The number of expired entries.
     pub expired: usize,
-    /// Those that can still be given.
+    /// The number of entries that have not expired.
     pub effective_size: usize,
-    /// How many there may be.
+    /// The maximum number of entries.
     pub capacity: usize,
 }
 
@@ -67,13 +67,13 @@ impl fmt::Debug for ResourceCache {
 }
 
 impl ResourceCache {
-    /// A cache of `capacity` resources, each for `lifetime`.
+    /// Returns an empty cache for `capacity` resources, each kept for `lifetime`.
     #[must_use]
     pub fn new(capacity: NonZeroUsize, lifetime: Duration) -> Self {
         Self { entries: Mutex::new(LruCache::new(capacity)), lifetime }
     }
 
-    /// The resource, while it is current.
+    /// Returns the resource if it is cached and not expired.
     #[must_use]
     pub fn get(&self, server: &str, uri: &str) -> Option<Arc<Value>> {
         let key = key(server, uri);
@@ -86,13 +86,13 @@ impl ResourceCache {
         None
     }
 
-    /// Keeps a resource that was read just now.
+    /// Stores a resource that was just read.
     pub fn set(&self, server: &str, uri: &str, resource: Value) {
         let entry = Entry { resource: Arc::new(resource), read: Instant::now() };
         self.entries().put(key(server, uri), entry);
     }
 
-    /// Reads all of `uris` that are not there, at once. What cannot be read stays away.
+    /// Reads all `uris` that are not cached, concurrently. Those that cannot be read are skipped.
     pub async fn prefetch<F, E>(
         &self,
         server: &str,
@@ -111,7 +111,7 @@ impl ResourceCache {
         .await;
     }
 
-    /// Forgets what is too old; says how much that was.
+    /// Removes expired entries and returns their number.
     pub fn cleanup_expired(&self) -> usize {
         let mut entries = self.entries();
         let old = |(_, entry): &(&Key, &Entry)| !self.is_current(entry);
@@ -122,12 +122,12 @@ impl ResourceCache {
         expired.len()
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&self) {
         self.entries().clear();
     }
 
-    /// What there is.
+    /// Returns the statistics.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let entries = self.entries();

@@ -1,9 +1,9 @@
-//! Resources of servers, kept for a while, and fetched before anybody asks for them.
+//! A cache for resources of other MCP servers, with prefetching.
 //!
-//! The cache knows no server, the previews know no connection: both are handed a way to
-//! fetch.
+//! The cache does not depend on servers, the prefetcher not on connections: both get a callback
+//! that reads a resource.
 //!
-//! **Invariant:** no call waits for anything here.
+//! **Invariant:** no tool call waits for a fetch.
 
 mod cache;
 mod prefetch;

@@ -1,4 +1,4 @@
-//! Resources that a result speaks of, fetched while a person still reads the result.
+//! Prefetches resources that a tool result links to, while the user reads the result.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,15 +13,15 @@ use crate::error::ToolError;
 use crate::hook::{Hook, HookedCall, OnError};
 use crate::tool::{Definition, Source};
 
-/// How many resources of one result are fetched.
+/// The maximum number of prefetched resources per result.
 const MAX_PREFETCHED: usize = 16;
 
-/// How a resource of a server is read.
+/// Reads a resource, by server name and URI.
 type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> + Send + Sync>;
 
-/// Fetches the resources that results of foreign tools speak of, in the background.
+/// Prefetches the resources that results of other servers' tools link to, in the background.
 ///
-/// It is a hook that changes nothing and waits for nothing.
+/// It is an after-hook that changes nothing and never waits.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ impl fmt::Debug for ResourcePrefetcher {
 }
 
 impl ResourcePrefetcher {
-    /// Fetches into `cache` what `read` reads, by the name of the server and the address.
+    /// Returns a prefetcher that fills `cache` by calling `read` with server name and URI.
     pub fn new<F>(
         cache: Arc<ResourceCache>,
         read: impl Fn(String, String) -> F + Send + Sync + 'static,
@@ -64,7 +64,7 @@ impl ResourcePrefetcher {
         Self { cache, read: Arc::new(move |server, uri| Box::pin(read(server, uri))) }
     }
 
-    /// Fetches what the result of a tool speaks of; gives at once how much that is.
+    /// Starts fetching the resources that the result links to, and returns their number.
     pub fn prefetch_linked(&self, tool: &Definition, output: &Output) -> usize {
         let Source::Mcp { server } = &tool.source else { return 0 };
         let uris = linked_resources(output);
@@ -81,8 +81,8 @@ impl ResourcePrefetcher {
     }
 }
 
-/// The resources that a result speaks of and does not carry. What is on the web is nobody's
-/// resource.
+/// Returns the resources that the result links to and does not contain. Web addresses are no MCP
+/// resources.
 fn linked_resources(output: &Output) -> Vec<String> {
     let linked = output.attachments().iter().filter_map(|attachment| match &attachment.data {
         AttachmentData::Uri(uri) => Some(uri.clone()),

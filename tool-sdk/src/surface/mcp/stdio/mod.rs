@@ -1,8 +1,8 @@
-//! This process's standard input and output, without the locks of the standard library.
+//! Standard input and output as asynchronous streams, without the locks of the standard library.
 //!
-//! A peer starts its server with two pipes, or with two sockets, as Node does. Those are read
-//! and written without a thread in between where the system allows it; anything else, such as
-//! a file, is served all the same.
+//! A client starts its server with two pipes or, as Node.js does, with two sockets. Those are read
+//! and written without a blocking thread where the system allows it. Anything else, such as a file,
+//! is served by tokio's blocking file API.
 
 #[cfg(target_os = "linux")]
 mod wide_pipe;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(super) type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Both ends of the connection to whoever started this process.
+/// Opens standard input and output of this process.
 pub(super) fn open_streams() -> io::Result<(StdioReader, StdioWriter)> {
     Ok(match open_pipes().or_else(open_sockets) {
         Some(streams) => streams,
@@ -28,8 +28,7 @@ pub(super) fn open_streams() -> io::Result<(StdioReader, StdioWriter)> {
     })
 }
 
-/// The pipes, opened once more: what is set on these does not touch those that children
-/// inherit.
+/// Reopens the pipes, so that non-blocking mode is not set on those that child processes inherit.
 #[cfg(target_os = "linux")]
 fn open_pipes() -> Option<(StdioReader, StdioWriter)> {
     use tokio::net::unix::pipe::OpenOptions;
@@ -44,8 +43,8 @@ fn pipes() -> Option<(StdioReader, StdioWriter)> {
     None
 }
 
-/// The sockets under further numbers. That they do not block is set for the originals too,
-/// which nobody else reads or writes; the peer has ends of its own.
+/// Duplicates the sockets. Non-blocking mode applies to the originals as well, but nothing else in
+/// this process uses them, and the client has its own ends.
 #[cfg(unix)]
 fn open_sockets() -> Option<(StdioReader, StdioWriter)> {
     use std::os::fd::AsFd as _;
@@ -58,7 +57,7 @@ fn open_sockets() -> Option<(StdioReader, StdioWriter)> {
 #[cfg(unix)]
 fn socket_from_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
     let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
-    // Fails on whatever is no socket of this kind.
+    // Fails for anything that is not a stream socket.
     stream.local_addr()?;
     stream.set_nonblocking(true)?;
     tokio::net::UnixStream::from_std(stream)
@@ -97,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    // Programs on Node give their servers sockets.
+    // Node.js starts servers with sockets.
     #[tokio::test]
     async fn sockets_are_served_as_pipes_are() {
         let (ours, theirs) = UnixStream::pair().unwrap();

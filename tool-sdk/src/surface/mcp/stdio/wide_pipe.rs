@@ -1,8 +1,8 @@
-//! A pipe that becomes as wide as what goes through it.
+//! Enlarges the buffer of the output pipe for long messages.
 //!
-//! Of a message that is longer than the pipe, only a part fits at a time: writer and reader
-//! take turns until it is through. A wide pipe counts towards what the system grants its user,
-//! so it is widened only when such a message comes.
+//! A message longer than the pipe buffer is written in parts, with a context switch for each. Large
+//! buffers count towards a limit per user, so the pipe is only enlarged when such a message is
+//! written.
 
 use std::io;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 use tokio::net::unix::pipe::Sender;
 
-/// How wide a pipe is unless somebody changed that.
+/// The default size of a pipe buffer on Linux.
 const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
-/// How wide the system lets anybody make one.
+/// The maximum size for unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const MAX_PIPE_BYTES: usize = 1024 * 1024;
 
-/// The writing end.
+/// The write end of a pipe.
 pub(super) struct WidePipe {
     pipe: Sender,
     is_wide: bool,
@@ -36,7 +36,7 @@ impl AsyncWrite for WidePipe {
     ) -> Poll<io::Result<usize>> {
         if bytes.len() > DEFAULT_PIPE_BYTES && !self.is_wide {
             self.is_wide = true;
-            // Where it may not be wider, the message leaves in parts.
+            // If the pipe cannot be enlarged, the message is written in parts.
             let _ = rustix::pipe::fcntl_setpipe_size(&self.pipe, MAX_PIPE_BYTES);
         }
         Pin::new(&mut self.pipe).poll_write(cx, bytes)
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(fcntl_getpipe_size(wide.pipe.as_fd()).unwrap(), DEFAULT_PIPE_BYTES);
         reader.read_exact(&mut [0; DEFAULT_PIPE_BYTES]).await.unwrap();
         let sent = wide.write(&vec![b'x'; DEFAULT_PIPE_BYTES + 1]).await.unwrap();
-        // Whoever has too many wide pipes already gets no more of them.
+        // The kernel refuses a larger buffer once the user's limit is reached.
         let size = fcntl_getpipe_size(wide.pipe.as_fd()).unwrap();
         assert_eq!(sent, size.min(DEFAULT_PIPE_BYTES + 1));
     }

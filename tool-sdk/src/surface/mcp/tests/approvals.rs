@@ -1,4 +1,4 @@
-//! Asking the peer's user, in both eras.
+//! Approval questions to the client's user, in both eras.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Messages that come together, as peers of 2025-03-26 may send them.
+//! JSON-RPC batches, as clients of 2025-03-26 may send them.
 
 use std::time::Duration;
 

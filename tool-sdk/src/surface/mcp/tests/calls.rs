@@ -1,4 +1,4 @@
-//! Listing and calling, in both eras.
+//! Tool lists and calls, in both eras.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Calls that are given up while they run: by their peer, because it has hung up, or by the
-//! host. What a tool left running hears of it by the context that it was given.
+//! Cancelled calls: by the client, by a disconnect, or by the host. Work that a tool left running
+//! is notified by its context.
 
 use std::time::Duration;
 

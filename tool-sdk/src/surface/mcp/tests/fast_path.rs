@@ -1,4 +1,4 @@
-//! What is answered without rmcp, beside what rmcp answers.
+//! The fast path over two streams, compared with rmcp's responses.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -195,7 +195,7 @@ async fn a_peer_that_does_not_begin_is_told_of_in_a_sentence() {
     let (_read, mut write) = tokio::io::split(ours);
     write.write_all(line.as_bytes()).await.unwrap();
     let error = serving.await.unwrap().unwrap_err().to_string();
-    assert!(error.starts_with("the client has to begin with `initialize`"), "{error}");
+    assert!(error.starts_with("the client must begin with `initialize`"), "{error}");
     assert!(!error.contains(['{', '(']), "{error}");
 }
 

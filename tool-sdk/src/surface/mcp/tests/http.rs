@@ -1,4 +1,4 @@
-//! Several people at one server over HTTP.
+//! Several principals at one HTTP server.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};

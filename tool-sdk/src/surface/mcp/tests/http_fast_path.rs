@@ -1,4 +1,4 @@
-//! What is answered over HTTP without rmcp, beside what rmcp answers.
+//! The fast path over HTTP, compared with rmcp's responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tools and prompts that ask whoever calls, and what a host serves beside its tools.
+//! Tools and prompts that ask the client, and the resources and prompts of a host.
 
 use std::time::Duration;
 

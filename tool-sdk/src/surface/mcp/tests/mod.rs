@@ -1,4 +1,4 @@
-//! The server as its peers see it, over a pipe in memory.
+//! Tests of the server through a client, over an in-memory pipe.
 
 mod approvals;
 mod batches;

@@ -1,4 +1,4 @@
-//! What peers are told of their calls while they run: the same, whichever way the calls go.
+//! Notifications during a call: the same on the fast path and through rmcp.
 
 use std::time::Duration;
 

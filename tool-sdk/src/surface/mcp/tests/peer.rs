@@ -1,4 +1,4 @@
-//! A peer written by hand: JSON-RPC over a pipe in memory.
+//! A hand-written test client: JSON-RPC over an in-memory pipe.
 
 use serde_json::{Value, json};
 use tokio::io::{

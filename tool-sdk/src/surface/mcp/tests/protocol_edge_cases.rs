@@ -1,4 +1,4 @@
-//! Peers that say what may be said, at a moment at which nobody expects it.
+//! Clients that send valid messages at unexpected moments.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn a_session_begins_once() {
         for version in ["2025-11-25", "2026-07-28"] {
             let refused = peer.request("initialize", hello(version)).await;
             let words = refused["error"]["message"].as_str().unwrap();
-            assert!(words.contains("open already"), "{refused}");
+            assert!(words.contains("already initialized"), "{refused}");
         }
         let call = json!({ "name": "write", "arguments": {}, "_meta": {} });
         let answer = peer.request("tools/call", call).await;
@@ -41,7 +41,7 @@ async fn a_session_begins_once() {
         "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello("2025-06-18"),
     });
     let answer = served.post(ADA, Some(&id), &again).await;
-    assert!(answer.contains("open already"), "{answer}");
+    assert!(answer.contains("already initialized"), "{answer}");
 }
 
 // Who tries what there is, and takes that back when it lasts too long, may still begin.

@@ -1,4 +1,4 @@
-//! More requests than may be open at once.
+//! More requests than may be in flight at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Over HTTP at a UNIX socket.
+//! HTTP over a UNIX socket.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Answers over HTTP that are lost on their way, and taken up again.
+//! Lost event streams over HTTP, and their resumption.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What clients of different kinds are told of pages.
+//! UI pages for different kinds of clients.
 
 use super::http::{ADA, Served};
 use super::*;

@@ -1,4 +1,4 @@
-//! Keywords that a dialect does not know, replaced by others that say the same.
+//! Replaces keywords that a dialect does not support by equivalent ones.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::schema::describe_type;
 use crate::schema::walk::is_type;
 
 impl SchemaRewriter<'_> {
-    /// Replaces keywords by others that say the same.
+    /// Replaces unsupported keywords by equivalent ones.
     pub(super) fn replace_keywords(
         &self,
         schema: &mut Map<String, Value>,
@@ -57,13 +57,13 @@ impl SchemaRewriter<'_> {
             schema.shift_remove("patternProperties");
             schema.insert("additionalProperties".to_owned(), rest);
         } else if schema.contains_key("patternProperties") {
-            // What the patterns allowed must not be refused for want of a word for it.
+            // Without the patterns, `additionalProperties` would refuse properties that they allow.
             schema.shift_remove("additionalProperties");
         }
     }
 }
 
-/// The type that the other keywords imply.
+/// Adds the type that the other keywords imply.
 pub(super) fn infer_type(schema: &mut Map<String, Value>) {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.contains_key(*keyword));
     if has(&["type", "anyOf", "oneOf"]) {
@@ -97,7 +97,7 @@ pub(super) fn infer_type(schema: &mut Map<String, Value>) {
     schema.insert("type".to_owned(), ty);
 }
 
-/// "Less than 5" of a whole number is "at most 4".
+/// Replaces an exclusive bound of an integer: "less than 5" is "at most 4".
 fn make_inclusive(schema: &mut Map<String, Value>, exclusive: &str, bound: &str, step: i64) {
     let limit = schema.get(exclusive).and_then(Value::as_i64).and_then(|at| at.checked_add(step));
     if let Some(limit) = limit.filter(|_| !schema.contains_key(bound)) {

@@ -1,11 +1,11 @@
-//! Says a schema with the words that a provider knows.
+//! Rewrites a schema into the subset of JSON Schema that a provider supports.
 //!
-//! One walk serves every dialect; a [`SchemaSubset`] says what the dialect knows. What it does
-//! not know becomes another keyword that means the same, or a sentence in the description,
-//! or, when neither is possible, a [`RewriteLoss`] that the lint reports.
+//! One walk serves every dialect, configured by a [`SchemaSubset`]. An unsupported keyword is
+//! replaced by an equivalent one, or described in a sentence, or, if neither is possible, reported
+//! as a [`RewriteLoss`].
 //!
-//! **Invariant:** what is sent is never refused by the provider for its form, except where
-//! the lint says so; what is accepted is still decided by the tool's own schema.
+//! **Invariant:** the provider never refuses the form of the result, except where the lint reports
+//! it. The tool's own schema still decides what is accepted.
 
 mod keyword_rewrites;
 mod references;
@@ -24,22 +24,22 @@ use super::{keyword_descriptions, unions};
 use crate::schema::walk::{self, is_type};
 use crate::schema::{Schema, is_type_limit, sort_keywords};
 
-/// What a dialect knows of JSON Schema.
+/// The subset of JSON Schema that a dialect supports.
 #[derive(Debug)]
 pub(super) struct SchemaSubset {
-    /// The keywords, beside `type`, `description` and what holds schemas.
+    /// The supported keywords, besides `type`, `description` and those that hold schemas.
     pub(super) keywords: &'static [&'static str],
-    /// The values of `format`.
+    /// The supported values of `format`.
     pub(super) formats: &'static [&'static str],
-    /// Whether it follows `$ref`.
+    /// Whether `$ref` is supported.
     pub(super) references: bool,
     /// Whether `type` may be a list.
     pub(super) type_lists: bool,
-    /// Whether it takes only objects that are closed and require all of their properties.
+    /// Whether objects must be closed and require all of their properties.
     pub(super) strict: bool,
 }
 
-/// Something that the dialect cannot say.
+/// A constraint that the dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RewriteLoss {
     pub(super) path: String,
@@ -57,10 +57,10 @@ impl RewriteLoss {
     }
 }
 
-/// How many schemas a schema without `$ref` may unfold into.
+/// The maximum number of schemas after references are inlined.
 const MAX_SCHEMAS: usize = 2000;
 
-/// The schema in the words of `subset`, and what they cannot say.
+/// Rewrites a schema into `subset`, and returns what is lost.
 pub(super) fn rewrite_schema(
     schema: &Schema,
     subset: &SchemaSubset,
@@ -89,10 +89,10 @@ struct SchemaRewriter<'a> {
     root: &'a Map<String, Value>,
     subset: &'a SchemaSubset,
     losses: Vec<RewriteLoss>,
-    /// The references that are being unfolded.
+    /// The references that are being inlined.
     open: Vec<String>,
     budget: usize,
-    /// The definitions that are referred to, by the name under which they are kept.
+    /// The referenced definitions, by the name under which they are kept.
     wanted: BTreeMap<String, String>,
 }
 
@@ -108,7 +108,7 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// A schema, wherever it stands.
+    /// Rewrites a schema at any place.
     fn rewrite(&mut self, schema: &Map<String, Value>, path: &str) -> Map<String, Value> {
         self.budget = self.budget.saturating_sub(1);
         let mut schema = schema.clone();
@@ -131,7 +131,7 @@ impl SchemaRewriter<'_> {
         fitted
     }
 
-    /// Keeps the keywords that the dialect knows, and says the others.
+    /// Keeps supported keywords and describes the others.
     fn rewrite_keywords(
         &mut self,
         schema: Map<String, Value>,
@@ -184,7 +184,8 @@ impl SchemaRewriter<'_> {
         fitted
     }
 
-    /// Whether the dialect knows a keyword that holds no schemas, with this value.
+    /// Returns true if the dialect supports a keyword with this value. The keyword must not hold
+    /// schemas.
     fn supports_value(&self, keyword: &str, value: &Value) -> bool {
         match keyword {
             "format" => value.as_str().is_some_and(|name| self.subset.formats.contains(&name)),
@@ -192,7 +193,7 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// Says in words what the dialect has no keyword for.
+    /// Describes an unsupported keyword, or records the loss.
     fn describe_unsupported(
         &mut self,
         keyword: &str,
@@ -210,7 +211,7 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// A schema that stands inside of another one.
+    /// Rewrites a nested schema.
     fn rewrite_nested(&mut self, schema: &Value, path: &str) -> Value {
         let schema = walk::as_object_schema(schema).unwrap_or_default();
         Value::Object(self.rewrite(&schema, path))
@@ -236,8 +237,8 @@ impl SchemaRewriter<'_> {
     }
 }
 
-/// Bounds that only say how wide a type is, where a double cannot hold them, are nothing that a
-/// model could heed.
+/// Returns true for the bounds of an integer type that a double cannot represent, such as
+/// `u64::MAX`. They do not help a model.
 fn is_type_range(bound: &Value) -> bool {
     is_type_limit(bound)
         && bound.as_f64().is_some_and(|bound| bound.abs() > 9_007_199_254_740_991.0)

@@ -1,4 +1,4 @@
-//! Schemas that refer to others: said where they stand, or kept as definitions.
+//! Rewrites references: inlines them, or keeps them as definitions.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ impl SchemaRewriter<'_> {
         mut beside: Map<String, Value>,
         path: &str,
     ) -> Map<String, Value> {
-        // Metadata of the place itself; it is not needed to say what the reference says.
+        // Metadata that is not needed beside a reference.
         for keyword in ["$defs", "definitions", "title"] {
             beside.shift_remove(keyword);
         }
@@ -23,7 +23,7 @@ impl SchemaRewriter<'_> {
                 let reference = self.keep_reference(reference);
                 return Map::from_iter([("$ref".to_owned(), reference.into())]);
             }
-            // A reference stands alone, so it becomes the only branch of a union.
+            // A reference must not have siblings, so it becomes the only branch of a union.
             let only = json!({ "$ref": reference });
             let taken = beside.contains_key("allOf") || beside.contains_key("anyOf");
             let keyword = if taken { "allOf" } else { "anyOf" };
@@ -48,7 +48,7 @@ impl SchemaRewriter<'_> {
         fitted
     }
 
-    /// Ends a schema that leads back to itself.
+    /// Ends a recursive schema with a description.
     fn cut_recursion(
         &mut self,
         reference: &str,
@@ -56,7 +56,7 @@ impl SchemaRewriter<'_> {
         path: &str,
     ) -> Map<String, Value> {
         let problem = format!("the schema leads back to itself through {reference:?}");
-        // The first place is enough: the fix is the same for all.
+        // Reported once per reference, because the fix is the same everywhere.
         if !self.losses.iter().any(|loss| loss.problem == problem) {
             self.add_loss(path, problem, "take a flat list whose items name their parent");
         }
@@ -71,7 +71,7 @@ impl SchemaRewriter<'_> {
         self.rewrite_keywords(beside, path, vec![note])
     }
 
-    /// The reference to a definition that is kept.
+    /// Returns the reference to a definition that is kept.
     fn keep_reference(&mut self, reference: String) -> String {
         if reference == "#" {
             return reference;
@@ -85,7 +85,7 @@ impl SchemaRewriter<'_> {
         kept
     }
 
-    /// The definitions that are referred to, and those that they refer to.
+    /// Rewrites the referenced definitions, including those that they refer to.
     pub(super) fn rewrite_definitions(&mut self) -> Map<String, Value> {
         let mut done = Map::new();
         loop {

@@ -1,4 +1,4 @@
-//! Strict mode: objects are closed and require all of their properties.
+//! Strict mode of OpenAI: objects are closed and require all of their properties.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::schema::walk::is_type;
 use crate::schema::{describe_type, sort_keywords};
 
 impl SchemaRewriter<'_> {
-    /// What strict mode cannot say as a type is sent as JSON text, or as a plain value.
+    /// Replaces a type that strict mode does not support by JSON text or a scalar.
     pub(super) fn replace_untyped(
         &mut self,
         schema: &mut Map<String, Value>,
@@ -46,7 +46,7 @@ impl SchemaRewriter<'_> {
     }
 }
 
-/// A closed object that requires all of its properties.
+/// Closes an object and requires all of its properties.
 pub(super) fn close_object(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     let names: Vec<Value> = properties
@@ -59,7 +59,7 @@ pub(super) fn close_object(schema: &mut Map<String, Value>) {
     schema.insert("additionalProperties".to_owned(), false.into());
 }
 
-/// An optional property where every property is required: `null` stands for its absence.
+/// Makes an optional property nullable, because strict mode requires every property.
 pub(super) fn make_nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
     if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".to_owned(), json!([value]));
@@ -73,7 +73,7 @@ pub(super) fn make_nullable(mut schema: Map<String, Value>) -> Map<String, Value
         if !branches.contains(&json!({ "type": "null" })) {
             branches.push(json!({ "type": "null" }));
         }
-        // The branches say the type; beside them it would forbid null.
+        // A `type` beside the branches would forbid null.
         schema.shift_remove("type");
         return schema;
     }

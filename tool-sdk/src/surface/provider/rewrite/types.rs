@@ -1,4 +1,4 @@
-//! What a schema says with `type`.
+//! Helpers for the `type` keyword.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub(super) fn change_type(schema: &mut Map<String, Value>, from: &str, to: &str)
     }
 }
 
-/// One branch per type, where `type` may not be a list.
+/// Replaces a type list by one branch per type.
 pub(super) fn split_types(schema: &mut Map<String, Value>) {
     let Some(Value::Array(types)) = schema.get("type") else { return };
     let types: Vec<String> = types.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -49,7 +49,7 @@ pub(super) fn split_types(schema: &mut Map<String, Value>) {
     schema.insert("anyOf".to_owned(), Value::Array(branches));
 }
 
-/// What `schema` says of values of type `ty`; nothing when its `enum` has none.
+/// Returns the part of `schema` for values of type `ty`; `None` if its `enum` has no such value.
 fn type_branch(schema: &Map<String, Value>, ty: &str) -> Option<Value> {
     let about = |keyword: &str| match keyword {
         "minLength" | "maxLength" | "pattern" | "format" => ty == "string",

@@ -1,13 +1,13 @@
-//! A message as the protocol's library has it, made by what its method says that it is.
+//! Decodes a message into rmcp's types, selected by its method.
 //!
-//! The library tries one kind of message after the other until one fits, for which it needs a
-//! reader of each kind for each way in which the text may have been kept; together they are a
-//! tenth of a small server. A method fits one kind only, so here nothing else is tried.
+//! rmcp's own deserializer is an untagged enum: it tries every message type in turn, which needs a
+//! deserializer for each type and buffering mode and makes up a tenth of a small server. Here the
+//! method selects the type, so only one is tried.
 //!
-//! **Invariant:** what the library would make of a message is what is made of it here.
+//! **Invariant:** the result is the one that rmcp's deserializer would return.
 
-// Log messages are on their way out of the protocol; peers of today still read them.
-#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+// Log messages are deprecated in the protocol, but current clients still use them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
 
 use rmcp::model::{
     CancelledNotification, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult,
@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 
 use super::{Envelope, parse_object};
 
-/// Reads a message that was judged; nothing where the library would make nothing of it.
+/// Decodes a validated message. Returns `None` if rmcp would not accept it.
 pub(in super::super) fn decode_message(text: &[u8]) -> Option<ClientJsonRpcMessage> {
     let envelope: Envelope<'_> = parse_object(str::from_utf8(text).ok()?).ok()?;
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
@@ -48,7 +48,7 @@ pub(in super::super) fn decode_message(text: &[u8]) -> Option<ClientJsonRpcMessa
     })
 }
 
-/// The parameters of a message, and apart from them what is said about it.
+/// The parameters of a message, with `_meta` split off.
 #[derive(Default)]
 struct MessageParams {
     params: Option<Value>,
@@ -67,7 +67,7 @@ impl MessageParams {
         Some(Self { params: Some(Value::Object(own)), meta })
     }
 
-    /// What is said about the message, where the library looks for it.
+    /// Moves `_meta` to the extensions, where rmcp expects it.
     fn take_meta<Meta>(&mut self) -> Extensions
     where
         Meta: From<JsonObject> + Clone + Send + Sync + 'static,
@@ -95,8 +95,8 @@ fn decode_request(method: &str, mut params: MessageParams) -> ClientRequest {
     }
 }
 
-/// A request of the protocol. Those of tasks and of skills are none to a server that has
-/// neither.
+/// Decodes a request with a known method. Task and skill methods count as unknown, because this
+/// server has neither.
 fn decode_known_request(method: &str, params: Option<&Value>) -> Option<ClientRequest> {
     Some(match method {
         "completion/complete" => ClientRequest::CompleteRequest(parse_params(params)?),
@@ -113,7 +113,7 @@ fn decode_known_request(method: &str, params: Option<&Value>) -> Option<ClientRe
         }
         "resources/unsubscribe" => ClientRequest::UnsubscribeRequest(parse_params(params)?),
         "server/discover" => {
-            // It has none of its own, and nobody minds others.
+            // `server/discover` has no parameters; unknown ones are ignored.
             params?;
             ClientRequest::DiscoverRequest(Request::new(DiscoverRequestParams {}))
         }
@@ -173,7 +173,7 @@ fn decode_known_notification(method: &str, params: Option<&Value>) -> Option<Cli
     })
 }
 
-/// Parameters that are not there are those of which none is given.
+/// Missing parameters count as an empty object.
 fn parse_optional_params<M, P>(params: Option<&Value>) -> Option<Notification<M, P>>
 where
     M: Default,
@@ -183,7 +183,7 @@ where
     P::deserialize(params.unwrap_or(&none)).ok().map(Notification::new)
 }
 
-/// The answer to a question of ours: the first that it may be, in the order of the library.
+/// Decodes the response to a request of the server: the first type that fits, in rmcp's order.
 fn decode_result(result: Value) -> ClientResult {
     if let Ok(sampled) = CreateMessageResult::deserialize(&result) {
         ClientResult::CreateMessageResult(Box::new(sampled))

@@ -1,4 +1,4 @@
-//! What is made of a message, beside what the library would make of it.
+//! Decoding of messages, compared with rmcp's deserializer.
 
 use serde_json::json;
 
@@ -157,7 +157,7 @@ fn what_is_of_two_kinds_is_of_none() {
 }
 
 // Many libraries write both fields of an answer. This one would drop it, and its question
-// would wait until the peer is gone.
+// would wait until the client disconnects.
 #[test]
 fn an_answer_may_say_that_it_is_no_error() {
     let text = r#"{"jsonrpc":"2.0","id":1,"result":{"action":"decline"},"error":null}"#;
