@@ -13,11 +13,11 @@ use crate::support::root;
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["seldom", "name", "content", "effect", "error", "redact", "schema", "call"],
+    &["name", "content", "effect", "error", "redact", "schema", "call"],
     &["context", "workspace", "process", "store"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard"],
+    &["hook", "loop_guard", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch"],
