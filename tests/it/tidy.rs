@@ -13,11 +13,16 @@ use crate::support::root;
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
+<<<<<<< HEAD
     &["seldom", "name", "content", "risk", "error", "redact", "schema", "call"],
     &["context", "workspace", "process", "private_file"],
+=======
+    &["name", "content", "effect", "error", "redact", "schema", "call"],
+    &["context", "workspace", "process", "store"],
+>>>>>>> one-path
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard"],
+    &["hook", "loop_guard", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch"],

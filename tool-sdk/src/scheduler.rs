@@ -6,15 +6,13 @@
 //! **Invariant:** a call that did not get its [`RunSlot`] does not run.
 
 use std::any::Any;
-use std::pin::Pin;
 use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 
 use crate::error::ToolError;
 use crate::permission::By;
 use crate::tool::Parallel;
-
-/// A future in a box.
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Beside which other calls a call may run.
 pub(crate) struct ConcurrencyKey {

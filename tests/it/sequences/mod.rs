@@ -35,6 +35,8 @@ struct Recording {
     events: Option<Events>,
     /// Stable names for the random ids of approval requests.
     ids: HashMap<String, usize>,
+    /// Stable names for fingerprints, which hash internals such as the sandbox policy.
+    fingerprints: HashMap<String, usize>,
 }
 
 impl Recording {
@@ -54,6 +56,11 @@ impl Recording {
         }
         if let Some(elapsed) = map.get_mut("elapsed_ms") {
             *elapsed = json!(0);
+        }
+        if let Some(fingerprint) = map.get("fingerprint").and_then(Value::as_str) {
+            let next = self.fingerprints.len() + 1;
+            let number = *self.fingerprints.entry(fingerprint.to_owned()).or_insert(next);
+            map.insert("fingerprint".to_owned(), json!(format!("fingerprint-{number}")));
         }
         if let Some(id) = map.get("ask").or_else(|| map.get("id")).and_then(Value::as_str) {
             if id.len() == 32 {
@@ -84,6 +91,7 @@ impl Recorder {
         recording.drain_events();
         recording.events = Some(pipeline.subscribe());
         recording.ids.clear();
+        recording.fingerprints.clear();
     }
 
     fn outcome(&self, outcome: &Outcome) {

@@ -22,8 +22,9 @@ use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::scheduler::{BoxFuture, ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason};
+use crate::scheduler::{ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason};
 use crate::tool::Parallel;
+use futures_util::future::BoxFuture;
 
 /// Runs many calls of one session.
 ///

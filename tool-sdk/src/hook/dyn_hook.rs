@@ -8,8 +8,8 @@ use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::permission::Approver;
-use crate::scheduler::BoxFuture;
 use crate::tool::Definition;
+use futures_util::future::BoxFuture;
 
 /// A [`Hook`] behind a pointer; implemented for every hook.
 pub(crate) trait DynHook: Send + Sync + 'static {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Checked;
 use super::approval::{self, ApprovalResult};
 use super::denial::denied_error;
-use super::execute::{cancelled_error, catch_panic};
+use super::execute::catch_panic;
 use super::grant_lookup::GrantLookup;
 use super::inner::PipelineInner;
 use super::invocation::{Invocation, ParsedCall};
@@ -40,15 +40,6 @@ impl Invocation<'_> {
     /// Lets the call pass or fails: by rules, grants and the mode, and where these say `ask`, by
     /// an approval. What was judged and shown is what runs.
     pub(super) async fn authorize(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
-        let cancelled = self.cancelled();
-        tokio::select! {
-            biased;
-            () = cancelled => Err(cancelled_error()),
-            result = self.decide_and_ask(call) => result,
-        }
-    }
-
-    async fn decide_and_ask(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
         let context = self.context();
         let ApprovalResult { decision, answer, halted, .. } = loop {
             self.enter_stage("loop_guard");
@@ -59,7 +50,8 @@ impl Invocation<'_> {
                 Action::Allow | Action::Deny => ApprovalResult::without_prompt(decision),
                 Action::Ask => {
                     self.enter_stage("approval");
-                    approval::request_approval(self, call, decision, &context).await?
+                    let asking = approval::request_approval(self, call, decision, &context);
+                    self.unless_cancelled(asking).await?
                 }
             };
             // A hook may rewrite the call instead of answering; then it is judged again.

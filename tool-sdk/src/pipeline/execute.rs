@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::invocation::Invocation;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::scheduler::BoxFuture;
 use crate::tool::{Approved, Prepared};
+use futures_util::future::BoxFuture;
 
 /// How long an ended call waits for blocking work that must not be abandoned.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -207,7 +207,11 @@ impl<'a> Invocation<'a> {
     pub(super) fn decode_args(&self) -> Result<Box<dyn Prepared>, ToolError> {
         let args = self.raw_args();
         let prepared = catch_panic(|| self.tool.prepare(args))?.map_err(ToolError::from)?;
-        is_strict(args.text()).map_err(ToolError::invalid_args)?;
+        // The decoder of a tool refuses duplicate keys among the arguments, but not below them.
+        let has_objects = args.text().get(1..).is_some_and(|rest| rest.contains('{'));
+        if has_objects || !self.tool.refuses_duplicate_keys() {
+            is_strict(args.text()).map_err(ToolError::invalid_args)?;
+        }
         Ok(prepared)
     }
 
@@ -306,7 +310,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// Waits for `work`, unless the call is cancelled first.
-    async fn unless_cancelled<T>(
+    pub(super) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {

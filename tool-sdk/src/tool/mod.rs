@@ -143,6 +143,13 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Whether [`prepare`](Self::prepare) refuses arguments with duplicate names; otherwise the
+    /// pipeline checks that itself.
+    #[doc(hidden)]
+    fn refuses_duplicate_keys(&self) -> bool {
+        false
+    }
+
     /// Why no call of it could ever be right, where that is known; no registry takes it then.
     fn unusable(&self) -> Option<String> {
         None

@@ -228,16 +228,7 @@ impl Case<'_> {
             _ => {
                 let mode = self.modes.about(class);
                 let action = mode.default_action(class);
-                let says = match action {
-                    Action::Allow => "allows",
-                    Action::Ask => "asks about",
-                    Action::Deny => "denies",
-                };
-                let reason = format!(
-                    "no rule speaks of it, and the mode `{mode}` {says} what may {}",
-                    class.as_str()
-                );
-                Decision::new(action, By::Default, reason)
+                Decision::new(action, By::Default, default_reason(mode, action, class))
             }
         }
     }
@@ -421,6 +412,20 @@ fn grave(subject: &Subject, decided: Decision) -> Decision {
     }
     let reason = "what it does cannot be undone, and no rule allows exactly this";
     Decision { rules: decided.rules, ..Decision::new(Action::Ask, By::Tool, reason) }
+}
+
+/// The reason of a decision without a rule. The most frequent one needs no allocation.
+fn default_reason(mode: Mode, action: Action, class: RiskClass) -> Cow<'static, str> {
+    if (mode, action, class) == (Mode::Auto, Action::Allow, RiskClass::Read) {
+        return "no rule speaks of it, and the mode `auto` allows what may read".into();
+    }
+    let verb = match action {
+        Action::Allow => "allows",
+        Action::Ask => "asks about",
+        Action::Deny => "denies",
+    };
+    let class = class.as_str();
+    format!("no rule speaks of it, and the mode `{mode}` {verb} what may {class}").into()
 }
 
 fn origin(rule: &Rule) -> String {

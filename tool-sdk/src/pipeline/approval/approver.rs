@@ -8,8 +8,9 @@ use std::task::Poll;
 use crate::hook::DynHook;
 use crate::permission::{Approver, Ask, Reply};
 use crate::pipeline::inner::PipelineInner;
-use crate::scheduler::{BoxFuture, PromptOrder};
+use crate::scheduler::PromptOrder;
 use crate::tool::Definition;
+use futures_util::future::BoxFuture;
 
 /// Returns `approver` behind the hooks that see calls of `tool`, and in its place in `order`.
 pub(super) fn wrap_approver(

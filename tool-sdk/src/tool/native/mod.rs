@@ -84,6 +84,10 @@ impl Tool for &'static FnTool {
         self.table.default_of(name)
     }
 
+    fn refuses_duplicate_keys(&self) -> bool {
+        true
+    }
+
     fn takes_path(&self, name: &str) -> bool {
         self.table.takes_path(name)
     }
@@ -148,6 +152,10 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
 
     fn default_of(&self, name: &str) -> Option<Value> {
         self.table.default_of(name)
+    }
+
+    fn refuses_duplicate_keys(&self) -> bool {
+        true
     }
 
     fn takes_path(&self, name: &str) -> bool {
