@@ -13,13 +13,8 @@ use crate::support::root;
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-<<<<<<< HEAD
-    &["seldom", "name", "content", "risk", "error", "redact", "schema", "call"],
+    &["name", "content", "risk", "error", "redact", "schema", "call"],
     &["context", "workspace", "process", "private_file"],
-=======
-    &["name", "content", "effect", "error", "redact", "schema", "call"],
-    &["context", "workspace", "process", "store"],
->>>>>>> one-path
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard", "scheduler"],
