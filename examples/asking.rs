@@ -7,7 +7,8 @@ use std::path::Path;
 
 use tokio::task::JoinHandle;
 use tool_sdk::{
-    ApprovalStore, Call, Context, Pipeline, Registry, Reply, Session, Subject, ask_channel, tool,
+    ApprovalResponse, Call, Context, GrantStore, Pipeline, Registry, Resource, Session,
+    approval_channel, tool,
 };
 
 /// Open a page.
@@ -19,22 +20,22 @@ fn open_page(
     format!("opened {url}")
 }
 
-fn opened(args: &OpenPageArgs, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(args.url.clone())]
+fn opened(args: &OpenPageArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.url.clone())]
 }
 
 /// Somebody at a screen: gives these answers, then says what was shown.
 fn somebody(
     pipeline: Pipeline,
-    replies: impl IntoIterator<Item = Reply, IntoIter: Send> + 'static,
+    replies: impl IntoIterator<Item = ApprovalResponse, IntoIter: Send> + 'static,
 ) -> (Pipeline, JoinHandle<Vec<String>>) {
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let mut replies = replies.into_iter();
     let screen = tokio::spawn(async move {
         let mut shown = Vec::new();
         while let Some(pending) = inbox.recv().await {
-            shown.push(pending.ask().suggestions.join(", "));
-            pending.reply(replies.next().unwrap_or(Reply::Reject));
+            shown.push(pending.request().suggestions.join(", "));
+            pending.respond(replies.next().unwrap_or(ApprovalResponse::Reject));
         }
         shown
     });
@@ -46,11 +47,11 @@ async fn open(
     registry: Registry,
     state: &Path,
     workspace: &Path,
-    replies: Vec<Reply>,
+    replies: Vec<ApprovalResponse>,
     pages: &[&str],
 ) -> Result<(Vec<bool>, Vec<String>), Box<dyn std::error::Error>> {
-    let store = ApprovalStore::open(state.join("approvals"), workspace);
-    let (pipeline, screen) = somebody(Pipeline::new(registry).approvals(store), replies);
+    let store = GrantStore::open(state.join("approvals"), workspace);
+    let (pipeline, screen) = somebody(Pipeline::new(registry).grant_store(store), replies);
     let (session, mut ran) = (Session::new("example"), Vec::new());
     for page in pages {
         let call = Call::new("open_page", format!(r#"{{"url": "{page}"}}"#));
@@ -72,18 +73,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
 
     // Once is for one call: the same page asks again, and the list of answers is at its end.
-    let (ran, shown) = open(vec![Reply::Once], &["https://a.example", "https://a.example"]).await?;
+    let (ran, shown) =
+        open(vec![ApprovalResponse::Once], &["https://a.example", "https://a.example"]).await?;
     assert_eq!((ran, shown.len()), (vec![true, false], 2));
 
     // For the session: what the pattern covers is not asked any more.
-    let reply = Reply::Session { patterns: patterns("https://b.example/*") };
+    let reply = ApprovalResponse::Session { patterns: patterns("https://b.example/*") };
     let pages = ["https://b.example/1", "https://b.example/2", "https://c.example"];
     let (ran, shown) = open(vec![reply], &pages).await?;
     assert_eq!(ran, [true, true, false]);
     assert_eq!(shown, ["https://b.example/1", "https://c.example"]);
 
     // For always: a later session, in the same workspace, does not ask either.
-    let reply = Reply::Always { patterns: patterns("https://d.example/*") };
+    let reply = ApprovalResponse::Always { patterns: patterns("https://d.example/*") };
     let (ran, _) = open(vec![reply], &["https://d.example/1"]).await?;
     let (later, shown) = open(Vec::new(), &["https://d.example/2", "https://b.example/3"]).await?;
     assert_eq!((ran, later), (vec![true], vec![true, false]));

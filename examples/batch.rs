@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Barrier;
 use tool_sdk::{
-    Batch, Call, Context, Pipeline, Registry, Reply, Scripted, Session, State, Subject, tool,
+    ApprovalResponse, Batch, Call, Context, Pipeline, Registry, Resource, ScriptedApprover,
+    Session, State, tool,
 };
 
 /// Where readers meet, who answers, and how many files are being written.
 struct Desk {
     readers: Barrier,
-    somebody: Arc<Scripted>,
+    somebody: Arc<ScriptedApprover>,
     writing: AtomicUsize,
 }
 
@@ -25,7 +26,7 @@ async fn look_up(
 ) -> String {
     // Goes on only when somebody else reads at the same time.
     desk.readers.wait().await;
-    format!("read {path} after {} answers", desk.somebody.asked().len())
+    format!("read {path} after {} answers", desk.somebody.requests().len())
 }
 
 /// Write a file, one call after the other for each path.
@@ -43,21 +44,21 @@ async fn write_down(
     format!("wrote {text} to {path} beside {beside} others")
 }
 
-fn written(args: &WriteDownArgs, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(args.path.clone())]
+fn written(args: &WriteDownArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.path.clone())]
 }
 
 /// What becomes of the calls, when somebody gives these answers.
 async fn run(
-    answers: [Reply; 2],
+    answers: [ApprovalResponse; 2],
     calls: [(&'static str, &'static str); 4],
 ) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let somebody = Arc::new(Scripted::new(answers));
+    let somebody = Arc::new(ScriptedApprover::new(answers));
     let pipeline = Pipeline::new(Registry::linked()?).shared_approver(Arc::clone(&somebody) as _);
     let desk = Desk { readers: Barrier::new(2), somebody, writing: AtomicUsize::new(0) };
-    let session = Session::new("example").lend(desk);
+    let session = Session::new("example").with_service(desk);
     let calls = calls.map(|(name, arguments)| Call::new(name, arguments));
-    let outcomes = Batch::new(&pipeline).most(8).run(&session, calls).await;
+    let outcomes = Batch::new(&pipeline).max_concurrent(8).run(&session, calls).await;
     Ok(outcomes.iter().map(|outcome| outcome.text().into_owned()).collect())
 }
 
@@ -70,7 +71,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The reads meet, which they could not do one after the other; the writes do not. A read
     // behind a write would wait for it.
-    let texts = run([Reply::Once, Reply::Once], [read_a, read_b, write_1, write_2]).await?;
+    let texts =
+        run([ApprovalResponse::Once, ApprovalResponse::Once], [read_a, read_b, write_1, write_2])
+            .await?;
     println!("{}\n", texts.join("\n"));
     assert_eq!(texts[0], "read a after 2 answers");
     assert_eq!(texts[1], "read b after 2 answers");
@@ -78,8 +81,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(texts[3], "wrote 2 to c beside 0 others");
 
     // A call that fails, or is refused with a reason, stops no other.
-    let no = Reply::RejectWith { feedback: "use another file".to_owned() };
-    let texts = run([no, Reply::Once], [read_a, write_1, ("erase", "{}"), read_b]).await?;
+    let no = ApprovalResponse::RejectWith { feedback: "use another file".to_owned() };
+    let texts =
+        run([no, ApprovalResponse::Once], [read_a, write_1, ("erase", "{}"), read_b]).await?;
     println!("{}", texts.join("\n"));
     assert!(texts[1].contains("use another file") && texts[2].contains("no tool `erase`"));
     assert_eq!((&*texts[0], &*texts[3]), ("read a after 1 answers", "read b after 1 answers"));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tool_sdk::{
-    AuditLog, Call, Hook, HookedCall, OnError, Output, Pipeline, Priority, Redactor, Registry,
+    AuditLog, Call, Hook, HookContext, HookPriority, OnError, Output, Pipeline, Redactor, Registry,
     Rule, Session, ToolError, tool,
 };
 
@@ -35,7 +35,7 @@ struct Slow {
 impl Hook for Slow {
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let elapsed = call.elapsed().unwrap_or_default();
@@ -61,7 +61,7 @@ fn pipeline(
     Ok(Pipeline::new(registry)
         .rules(["allow send_letter".parse::<Rule>()?, "deny send_letter(to: king)".parse()?])
         .audit(AuditLog::open(log, Redactor::from_env())?)
-        .hook("*", Priority::LOGGING, slow))
+        .hook("*", HookPriority::LOGGING, slow))
 }
 
 /// Sends three letters; gives the records, and the lines of the hook.

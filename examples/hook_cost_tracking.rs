@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session, ToolError, tool,
+    Call, Hook, HookContext, HookDecision, HookPriority, Output, Pipeline, Registry, Session,
+    ToolError, tool,
 };
 
 /// Ask a library for a book.
@@ -45,17 +46,17 @@ struct Costs {
 }
 
 impl Hook for Costs {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         let spent = self.spent.by(call.session().id());
         Ok(match spent < self.budget {
-            true => Opinion::none(),
-            false => Opinion::halt(format!("{spent} of {} are spent", self.budget)),
+            true => HookDecision::none(),
+            false => HookDecision::halt(format!("{spent} of {} are spent", self.budget)),
         })
     }
 
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let (session, tool) = (call.session().id(), call.definition().name.as_str());
@@ -70,7 +71,7 @@ impl Hook for Costs {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spent = Spent::default();
     let costs = Costs { budget: 4, price_of: |_| 2, spent: spent.clone() };
-    let pipeline = Pipeline::new(Registry::linked()?).hook("*", Priority::DEFAULT, costs);
+    let pipeline = Pipeline::new(Registry::linked()?).hook("*", HookPriority::DEFAULT, costs);
     let (reader, other) = (Session::new("reader"), Session::new("other"));
     for (session, title, halted) in [
         (&reader, "Emma", None),
@@ -81,7 +82,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let call = Call::new("find_book", format!(r#"{{"title": "{title}"}}"#));
         let outcome = pipeline.call(session, call).await;
         println!("{}", outcome.text());
-        assert_eq!(outcome.halted(), halted);
+        assert_eq!(outcome.halt_reason(), halted);
     }
     assert_eq!((spent.by("reader"), spent.by("other")), (4, 2));
     Ok(())

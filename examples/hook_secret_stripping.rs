@@ -5,8 +5,8 @@
 //! result is not shown: that is what `on_error` says of every hook that does not say otherwise.
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session, ToolError,
-    tool,
+    Call, Hook, HookContext, HookPriority, Output, Pipeline, Redactor, Registry, Session,
+    ToolError, tool,
 };
 
 /// Show the settings of a service.
@@ -50,7 +50,7 @@ impl Strip {
 impl Hook for Strip {
     async fn after(
         &self,
-        _: &HookedCall<'_>,
+        _: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         *result = match &*result {
@@ -64,7 +64,7 @@ impl Hook for Strip {
 fn pipeline(registry: Registry) -> Pipeline {
     // Secrets that the host knows, besides everything that has the shape of one.
     let strip = Strip(Redactor::new(["correct horse"]));
-    Pipeline::new(registry).hook("*", Priority::SECURITY, strip)
+    Pipeline::new(registry).hook("*", HookPriority::SECURITY, strip)
 }
 
 #[tokio::main]

@@ -5,8 +5,8 @@
 //! has the priority of security, so that hooks behind it never see what it refuses.
 
 use tool_sdk::{
-    Call, Hook, HookedCall, Opinion, Pattern, Pipeline, Priority, Redactor, Registry, Session,
-    ToolError, tool,
+    Call, Hook, HookContext, HookDecision, HookPriority, Pattern, Pipeline, Redactor, Registry,
+    Session, ToolError, tool,
 };
 
 /// Run a command.
@@ -25,19 +25,19 @@ struct Scan {
 }
 
 impl Hook for Scan {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        let arguments = call.value();
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        let arguments = call.arguments_value();
         let mut clean = arguments.clone();
         self.secrets.redact_value(&mut clean);
         if clean != arguments {
             let why = "the arguments hold a secret; name the variable that holds it instead";
-            return Ok(Opinion::deny(why));
+            return Ok(HookDecision::deny(why));
         }
         // Written anew from the values, so that no way of escaping them hides anything.
         let text = arguments.to_string();
         Ok(match self.banned.iter().find(|pattern| pattern.matches(&text)) {
-            Some(pattern) => Opinion::deny(format!("`{pattern}` is never run here")),
-            None => Opinion::none(),
+            Some(pattern) => HookDecision::deny(format!("`{pattern}` is never run here")),
+            None => HookDecision::none(),
         })
     }
 }
@@ -49,7 +49,7 @@ fn pipeline(registry: Registry) -> Result<Pipeline, Box<dyn std::error::Error>> 
     };
     Ok(Pipeline::new(registry).rules(["allow run_command".parse()?]).hook(
         "run_*",
-        Priority::SECURITY,
+        HookPriority::SECURITY,
         scan,
     ))
 }

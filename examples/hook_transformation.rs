@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tool_sdk::{
-    Call, Hook, HookedCall, Opinion, Pipeline, Priority, Registry, Reply, Rule, Scripted, Session,
-    ToolError, tool,
+    ApprovalResponse, Call, Hook, HookContext, HookDecision, HookPriority, Pipeline, Registry,
+    Rule, ScriptedApprover, Session, ToolError, tool,
 };
 
 /// Write a file.
@@ -27,33 +27,33 @@ fn save(
 struct IntoProject;
 
 impl Hook for IntoProject {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         let Some(project) = call.session().project() else {
             return Err(ToolError::config("the session has no project"));
         };
-        let mut arguments = call.value();
+        let mut arguments = call.arguments_value();
         if let Some(Value::String(path)) = arguments.get_mut("path") {
             *path = format!("{project}/{path}");
         }
-        Ok(Opinion::none().rewrite(&arguments).context("(paths are in the project)"))
+        Ok(HookDecision::none().rewrite(&arguments).with_context("(paths are in the project)"))
     }
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let asked = Arc::new(Scripted::new([Reply::Once]));
+    let asked = Arc::new(ScriptedApprover::new([ApprovalResponse::Once]));
     let pipeline = Pipeline::new(Registry::linked()?)
         .rules(["allow save(path: notes/*)".parse()?])
         .shared_approver(Arc::clone(&asked) as _)
-        .hook("save", Priority::VALIDATION, IntoProject);
+        .hook("save", HookPriority::VALIDATION, IntoProject);
     let arguments = r#"{"path": "notes/a.txt", "text": "hello"}"#;
 
     // The rule is about `notes/a.txt`, which is not what would run, so somebody is asked.
     let session = Session::new("example").with_project("garden");
     let outcome = pipeline.call(&session, Call::new("save", arguments)).await;
     assert_eq!(outcome.text(), "5 bytes in garden/notes/a.txt\n\n(paths are in the project)");
-    let ask = &asked.asked()[0];
+    let ask = &asked.requests()[0];
     assert_eq!(ask.arguments["path"], "garden/notes/a.txt");
     assert_eq!(ask.original.as_ref().map(|sent| &sent["path"]), Some(&"notes/a.txt".into()));
     println!("{}", outcome.text());

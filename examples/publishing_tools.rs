@@ -28,7 +28,7 @@ fn registry() -> Result<Registry, RegistryError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = registry()?;
     for definition in registry.definitions() {
-        println!("{} ({})", definition.name, definition.origin());
+        println!("{} ({})", definition.name, definition.describe_location());
     }
 
     // What is expected and missing is an error, with what to do about it.

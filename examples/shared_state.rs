@@ -55,7 +55,7 @@ async fn read_note(
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Writing asks, unless a rule allows it.
     let pipeline = Pipeline::new(Registry::linked()?).rules(["allow write_note".parse()?]);
-    let session = Session::new("example").with_user("ada").lend(Notes::default());
+    let session = Session::new("example").with_user("ada").with_service(Notes::default());
     for (name, arguments) in [
         ("write_note", r#"{"title": "milk", "text": "is out"}"#),
         ("read_note", r#"{"title": "milk"}"#),

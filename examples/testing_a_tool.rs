@@ -21,7 +21,7 @@ async fn to_metres(
         return Err(ToolError::invalid("digits", "a length in parts of a foot needs digits")
             .hint("leave `digits` out"));
     }
-    cx.metadata("unit", "m");
+    cx.set_metadata("unit", "m");
     Ok(format!("{:.*} m", usize::from(digits), feet * 0.3048))
 }
 

@@ -8,7 +8,7 @@ use tool_sdk::provider::{self, Dialect};
 use tool_sdk::testing::Harness;
 use tool_sdk::{
     Args, Definition, DynamicTool, ErrorKind, IntoTools, Json, Parallel, Registry, RiskClass, Rule,
-    Schema, Source, ToolName, tool, tools,
+    Schema, ToolName, ToolSource, tool, tools,
 };
 
 /// Counts the pages
@@ -220,7 +220,7 @@ fn a_function_schema_has_a_type_a_name_and_parameters() {
 async fn facts_are_honoured() {
     let (counts, strikes) = (definition(tools![count_pages]), definition(tools![strike_page]));
     assert_eq!((counts.parallel(), strikes.parallel()), (Parallel::Shared, Parallel::Exclusive));
-    assert_eq!((counts.source, strikes.risk.class), (Source::Native, RiskClass::Write));
+    assert_eq!((counts.source, strikes.risk.class), (ToolSource::Native, RiskClass::Write));
     let error = Harness::new(tools![strike_page]).error("strike_page", r#"{"page": 0}"#).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     assert!(error.message().contains("`page` is 0"), "{}", error.message());
@@ -231,7 +231,7 @@ async fn facts_are_honoured() {
 async fn names_and_sources_are_told_as_they_are() {
     let mut remote = definition(tools![strike_page]);
     remote.name = ToolName::new("Remote-Strike").expect("it is a name");
-    remote.source = Source::Mcp { server: "books".to_owned() };
+    remote.source = ToolSource::Mcp { server: "books".to_owned() };
     let remote = DynamicTool::new(remote, |_: Value, _| async { "struck" });
     let registry = Registry::builder().add(tools![strike_page]).add(remote).build();
     let registry = registry.expect("no conflicts");
@@ -314,12 +314,13 @@ async fn an_older_tool_is_a_tool_like_any_other() {
 #[test]
 fn what_a_tool_works_on_is_told_by_its_category() {
     let registry = Registry::linked().unwrap();
-    let standard = || registry.definitions().filter(|it| it.origin().starts_with("tool-std "));
+    let standard =
+        || registry.definitions().filter(|it| it.describe_location().starts_with("tool-std "));
     let files: Vec<_> = standard()
         .filter(|definition| definition.is_file_operation())
         .map(|definition| definition.name.as_str())
         .collect();
     let expected = ["apply_patch", "edit_file", "list_dir", "read_file", "write_file"];
     assert_eq!(files, expected);
-    assert!(standard().any(|definition| definition.is_in("search")));
+    assert!(standard().any(|definition| definition.is_in_category("search")));
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    ApprovalStore, AuditLog, AuditRecord, AuditSink, Call, Context, ErrorKind, Events, LoopGuard,
-    Mode, Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject,
-    Workspace, tool, tools,
+    ApprovalResponse, AuditLog, AuditRecord, AuditSink, Call, Context, ErrorKind, GrantStore,
+    LoopGuard, Mode, Outcome, Pipeline, Redactor, Registry, Resource, Rule, ScriptedApprover,
+    Session, Subscription, Workspace, tool, tools,
 };
 
 /// Remove something.
@@ -21,8 +21,8 @@ fn remove(
     format!("removed {path}")
 }
 
-fn removed(args: &RemoveArgs, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(args.path.clone())]
+fn removed(args: &RemoveArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.path.clone())]
 }
 
 /// Look at something.
@@ -42,7 +42,7 @@ async fn call(pipeline: &Pipeline, session: &Session, tool: &str, path: &str) ->
     pipeline.call(session, Call::new(tool.to_owned(), json!({ "path": path }))).await
 }
 
-fn kinds(events: &mut Events) -> Vec<String> {
+fn kinds(events: &mut Subscription) -> Vec<String> {
     std::iter::from_fn(|| events.try_recv())
         .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
         .collect()
@@ -53,19 +53,19 @@ fn kinds(events: &mut Events) -> Vec<String> {
 async fn what_is_approved_for_always_holds_in_a_new_pipeline() {
     let state = tempfile::tempdir().unwrap();
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let with = |workspace: &std::path::Path, replies: Vec<Reply>| {
-        let store = ApprovalStore::open(state.path().join("approvals"), workspace);
-        let approver = Arc::new(Scripted::new(replies));
+    let with = |workspace: &std::path::Path, replies: Vec<ApprovalResponse>| {
+        let store = GrantStore::open(state.path().join("approvals"), workspace);
+        let approver = Arc::new(ScriptedApprover::new(replies));
         let asked = Arc::clone(&approver);
-        (pipeline().approvals(store).shared_approver(approver), asked)
+        (pipeline().grant_store(store).shared_approver(approver), asked)
     };
-    let always = Reply::Always { patterns: vec!["a".to_owned()] };
+    let always = ApprovalResponse::Always { patterns: vec!["a".to_owned()] };
     let (first, _) = with(here.path(), vec![always]);
     assert!(call(&first, &Session::new("1"), "remove", "a").await.result.is_ok());
 
     let (again, asked) = with(here.path(), Vec::new());
     assert!(call(&again, &Session::new("2"), "remove", "a").await.result.is_ok());
-    assert!(asked.asked().is_empty());
+    assert!(asked.requests().is_empty());
     assert!(call(&again, &Session::new("2"), "remove", "b").await.result.is_err());
     let (elsewhere, _) = with(there.path(), Vec::new());
     assert!(call(&elsewhere, &Session::new("3"), "remove", "a").await.result.is_err());
@@ -73,7 +73,7 @@ async fn what_is_approved_for_always_holds_in_a_new_pipeline() {
     // F78: a rule written later wins, and a revocation is seen at once.
     let denied = with(here.path(), Vec::new()).0.rules(["deny remove(a)".parse::<Rule>().unwrap()]);
     assert!(call(&denied, &Session::new("4"), "remove", "a").await.result.is_err());
-    let store = ApprovalStore::open(state.path().join("approvals"), here.path());
+    let store = GrantStore::open(state.path().join("approvals"), here.path());
     let id = store.list().unwrap().remove(0).id;
     assert!(store.revoke(&id).unwrap());
     assert!(call(&again, &Session::new("2"), "remove", "a").await.result.is_err());
@@ -84,10 +84,10 @@ async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
     let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let blocked = state.path().join("approvals");
     std::fs::write(&blocked, "a file where the folder should be").unwrap();
-    let always = Reply::Always { patterns: vec!["a".to_owned()] };
+    let always = ApprovalResponse::Always { patterns: vec!["a".to_owned()] };
     let pipeline = pipeline()
-        .approvals(ApprovalStore::open(&blocked, workspace.path()))
-        .approver(Scripted::new([always]));
+        .grant_store(GrantStore::open(&blocked, workspace.path()))
+        .approver(ScriptedApprover::new([always]));
     let mut events = pipeline.subscribe();
     let session = Session::new("s");
     for _ in 0..2 {
@@ -102,10 +102,10 @@ async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
 async fn a_store_in_a_folder_that_was_lent_is_not_believed() {
     let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let folder = state.path().join("approvals");
-    let always = Reply::Always { patterns: vec!["a".to_owned()] };
-    let with = |replies: Vec<Reply>| {
-        let store = ApprovalStore::open(&folder, workspace.path());
-        pipeline().approvals(store).approver(Scripted::new(replies))
+    let always = ApprovalResponse::Always { patterns: vec!["a".to_owned()] };
+    let with = |replies: Vec<ApprovalResponse>| {
+        let store = GrantStore::open(&folder, workspace.path());
+        pipeline().grant_store(store).approver(ScriptedApprover::new(replies))
     };
     assert!(
         call(&with(vec![always.clone()]), &Session::new("1"), "remove", "a").await.result.is_ok()
@@ -113,7 +113,7 @@ async fn a_store_in_a_folder_that_was_lent_is_not_believed() {
     assert!(call(&with(Vec::new()), &Session::new("2"), "remove", "a").await.result.is_ok());
 
     let lent = Workspace::open([workspace.path(), state.path()]).unwrap();
-    let session = Session::new("3").lend(lent);
+    let session = Session::new("3").with_service(lent);
     let pipeline = with(vec![always]);
     let mut events = pipeline.subscribe();
     for _ in 0..2 {
@@ -163,8 +163,9 @@ async fn calls_that_cannot_run_repeat_too() {
 // Who says again what a session is has the same session, and nobody else has.
 #[tokio::test]
 async fn a_session_that_is_told_again_who_it_is_for_keeps_what_was_approved() {
-    let yes = || Reply::Session { patterns: vec!["a".to_owned()] };
-    let pipeline = pipeline().loop_guard(LoopGuard::default()).approver(Scripted::new([yes()]));
+    let yes = || ApprovalResponse::Session { patterns: vec!["a".to_owned()] };
+    let pipeline =
+        pipeline().loop_guard(LoopGuard::default()).approver(ScriptedApprover::new([yes()]));
     let base = Session::new("s").with_user("ada").with_agent("a").with_project("p");
     assert!(call(&pipeline, &base, "remove", "a").await.result.is_ok());
     let again = || base.clone().with_id("s").with_user("ada").with_agent("a").with_project("p");
@@ -183,7 +184,7 @@ async fn a_session_that_is_told_again_who_it_is_for_keeps_what_was_approved() {
 
 #[tokio::test]
 async fn no_approval_lifts_the_hard_stop() {
-    let yes = Scripted::always(Reply::Once);
+    let yes = ScriptedApprover::always_respond(ApprovalResponse::Once);
     let pipeline = pipeline().loop_guard(LoopGuard::default()).mode(Mode::Bypass).approver(yes);
     let session = Session::new("s");
     let mut ok = 0;
@@ -199,7 +200,9 @@ async fn every_decision_and_run_is_written_down() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::new(["hunter2hunter2"])).unwrap();
-    let pipeline = pipeline().audit(log).approver(Scripted::new([Reply::Once, Reply::Reject]));
+    let pipeline = pipeline()
+        .audit(log)
+        .approver(ScriptedApprover::new([ApprovalResponse::Once, ApprovalResponse::Reject]));
     let session = Session::new("s").with_user("ada");
     for (tool, path) in [("look", "a"), ("remove", "hunter2hunter2"), ("remove", "b")] {
         call(&pipeline, &session, tool, path).await;
@@ -248,14 +251,14 @@ async fn what_cannot_be_written_down_does_not_run() {
 // LG1: events hold no secret; whoever is asked sees what runs.
 #[tokio::test]
 async fn events_are_redacted_and_asks_are_not() {
-    let approver = Arc::new(Scripted::new([Reply::Once]));
+    let approver = Arc::new(ScriptedApprover::new([ApprovalResponse::Once]));
     let pipeline = pipeline()
         .redact_events(Redactor::new(["hunter2hunter2"]))
         .shared_approver(Arc::clone(&approver) as _);
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, &Session::new("s"), "remove", "hunter2hunter2").await;
     assert_eq!(outcome.text(), "removed hunter2hunter2");
-    let asked = approver.asked();
+    let asked = approver.requests();
     assert_eq!(asked[0].arguments, json!({ "path": "hunter2hunter2" }));
     assert_eq!(asked[0].subjects[0].text(), "hunter2hunter2");
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tool_sdk::{
-    Action, Call, Context, Pipeline, RawArgs, Registry, Reply, Scripted, Session, Subject, Tool,
-    tool, tools,
+    Action, ApprovalResponse, Call, Context, Pipeline, RawArgs, Registry, Resource,
+    ScriptedApprover, Session, Tool, tool, tools,
 };
 
 tool_sdk::link!(tool_std);
@@ -117,8 +117,8 @@ fn touch(
     paths.len().to_string()
 }
 
-fn touched(args: &TouchArgs, _: &Context) -> Vec<Subject> {
-    args.paths.iter().map(|path| Subject::path(path.clone(), format!("/w/{path}"))).collect()
+fn touched(args: &TouchArgs, _: &Context) -> Vec<Resource> {
+    args.paths.iter().map(|path| Resource::path(path.clone(), format!("/w/{path}"))).collect()
 }
 
 fn paths(count: usize) -> Vec<String> {
@@ -128,8 +128,8 @@ fn paths(count: usize) -> Vec<String> {
 /// What is allocated to ask about a call that touches so much, and then to judge one of which
 /// everything was approved.
 fn cost_to_judge(count: usize) -> [(u64, u64); 2] {
-    let yes = [Reply::Session { patterns: paths(count) }, Reply::Once];
-    let approver = Arc::new(Scripted::new(yes));
+    let yes = [ApprovalResponse::Session { patterns: paths(count) }, ApprovalResponse::Once];
+    let approver = Arc::new(ScriptedApprover::new(yes));
     let registry = Registry::builder().add(tools![touch]).build().expect("a registry");
     let pipeline = Pipeline::new(registry).shared_approver(approver.clone());
     let session = Session::new("s");
@@ -141,12 +141,12 @@ fn cost_to_judge(count: usize) -> [(u64, u64); 2] {
         let checked = pipeline.check(&session, call(paths(count))).await.expect("a decision");
         let judged = ALLOCATED.get();
         assert_eq!(checked.decision.action, Action::Allow);
-        pipeline.forget(&session, None);
+        pipeline.revoke_grants(&session, None);
         let forgotten = ALLOCATED.get();
         assert_eq!(pipeline.call(&session, call(paths(count))).await.text(), count.to_string());
         let asked = ALLOCATED.get();
-        assert_eq!(approver.asked().len(), 2);
-        assert!(approver.asked()[1].suggestions.is_empty());
+        assert_eq!(approver.requests().len(), 2);
+        assert!(approver.requests()[1].suggestions.is_empty());
         let spent = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
         [spent(judged, before), spent(asked, forgotten)]
     })

@@ -9,12 +9,13 @@ pub use crate::error::ToolError;
 pub use crate::risk::{Risk, RiskClass};
 pub use crate::surface::schema_lock::assert_schema;
 pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
-pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption, ViaPlace};
+pub use crate::tool::summary_value::{ViaDebug, ViaDisplay, ViaList, ViaOption, ViaPlace};
 pub use crate::tool::{
-    Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,
-    ParallelSpec, Param, ParamOptions, ParamSpec, Patterned, Place, Prepare, Range, Ranged, Ready,
-    Refinement, Shown, Subject, Table, Tool, ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate,
-    ViaMethods, ViaNothing, Whole, default_value, output_type, struct_type,
+    Args, ArgsSpec, AutorefTools, DefaultSpec, Flags, FnTool, IntoTools, Lengthy, MethodTool,
+    OutputType, ParallelSpec, Param, ParamOptions, ParamSpec, Patterned, Prepare, PrepareResult,
+    Range, Ranged, Refinement, Resource, SourceLocation, SummaryValue, Table, Tool, ToolCallbacks,
+    ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate, ViaMethods, ViaNothing, default_value,
+    output_type, struct_type,
 };
 #[cfg(feature = "linked")]
 pub use inventory;

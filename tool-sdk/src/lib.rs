@@ -124,27 +124,32 @@ mod guide {
 
 pub use self::audit::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
 pub use self::batch::Batch;
-pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
+pub use self::call::{
+    ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,
+};
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    Asking, Client, Context, Elicited, FromContext, FromContextRef, Inquiries, Inquiring, Inquiry,
-    InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
-    ToolFacts, Visibility,
+    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
+    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
+    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
-pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
+pub use self::event::{
+    Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
+};
 #[cfg(feature = "hooks")]
 pub use self::hook::external::{ExternalHooks, HookConfigError};
-pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority};
+pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidToolName, ToolName};
 pub use self::permission::{
-    Action, ApprovalStore, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Extent,
-    Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
-    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
-    WrittenRule, WrittenRules, ask_channel,
+    Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
+    ApprovalResponseError, ApprovalSender, Approver, Decision, DecisionSource, Fingerprint, Grant,
+    GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule, Mode, Pattern,
+    PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
+    StoredGrant, StoredGrants, approval_channel,
 };
-pub use self::pipeline::{Checked, Pipeline};
+pub use self::pipeline::{CheckOutcome, Pipeline};
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
 #[cfg(feature = "linked")]
@@ -164,9 +169,10 @@ pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, Icon, IntoOutput,
-    IntoTools, InvalidArgs, Json, Label, Parallel, Param, Place, Prepared, Refinement, Running,
-    Source, Subject, Tool, ToolFn, ToolMethods, Truncate,
+    Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
+    IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
+    Resource, SourceLocation, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource,
+    Truncate,
 };
 pub use self::toolset::{
     AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,

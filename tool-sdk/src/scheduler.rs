@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::error::ToolError;
-use crate::permission::By;
+use crate::permission::DecisionSource;
 use crate::tool::Parallel;
 
 /// Beside which other calls a call may run.
@@ -71,10 +71,10 @@ impl StopReason {
         }
     }
 
-    pub(crate) const fn decided_by(self) -> By {
+    pub(crate) const fn decided_by(self) -> DecisionSource {
         match self {
-            Self::Rejected => By::Reply,
-            Self::Halted => By::Hook,
+            Self::Rejected => DecisionSource::Reply,
+            Self::Halted => DecisionSource::Hook,
         }
     }
 }

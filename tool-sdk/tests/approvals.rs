@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use tool_sdk::{ApprovalStore, Grant, GrantSource, Grantee, PrivateFileError, ToolName};
+use tool_sdk::{Grant, GrantSource, GrantStore, Grantee, PrivateFileError, ToolName};
 
 /// Where a process finds the state folder and the workspace.
 const ROOT: &str = "TOOL_SDK_TEST_APPROVALS";
@@ -22,16 +22,16 @@ const WRITES: &str = "TOOL_SDK_TEST_WRITES";
 /// How many approvals it writes at once.
 const AT_ONCE: &str = "TOOL_SDK_TEST_AT_ONCE";
 
-fn store(root: &Path) -> ApprovalStore {
+fn store(root: &Path) -> GrantStore {
     let workspace = root.join("workspace");
     fs::create_dir_all(&workspace).expect("there is room");
-    ApprovalStore::open(root.join("approvals"), &workspace)
+    GrantStore::open(root.join("approvals"), &workspace)
 }
 
-fn grant(store: &ApprovalStore, patterns: &[String]) -> Result<Vec<String>, PrivateFileError> {
+fn grant(store: &GrantStore, patterns: &[String]) -> Result<Vec<String>, PrivateFileError> {
     let to = Grantee::new(ToolName::from_static("run"), "run");
     let grants = patterns.iter().map(|pattern| Grant::new(to.clone(), pattern.as_str()));
-    let stored = store.grant(grants.collect(), GrantSource::default())?;
+    let stored = store.add_grants(grants.collect(), GrantSource::default())?;
     Ok(stored.into_iter().map(|approval| approval.id).collect())
 }
 
@@ -55,7 +55,7 @@ fn process() {
 }
 
 /// Others may keep it waiting for too long, which is an answer, and no approval.
-fn grant_patiently(store: &ApprovalStore, patterns: &[String]) -> Vec<String> {
+fn grant_patiently(store: &GrantStore, patterns: &[String]) -> Vec<String> {
     for _ in 0..100 {
         match grant(store, patterns) {
             Ok(ids) => return ids,

@@ -7,7 +7,8 @@ use std::io;
 use std::path::Path;
 
 use tool_sdk::{
-    Context, ResolvedPath, Sight, State, Stop, ToolError, Visibility, Workspace, WorkspacePath,
+    Context, ResolvedPath, State, ToolError, Visibility, VisibilityFilter, WorkStop, Workspace,
+    WorkspacePath,
 };
 
 use crate::cancel;
@@ -17,11 +18,11 @@ use crate::suggest::with_suggestions;
 pub(crate) struct ReadTask<'l> {
     pub(crate) place: ResolvedPath,
     pub(crate) workspace: &'l Workspace,
-    pub(crate) stop: &'l Stop,
+    pub(crate) stop: &'l WorkStop,
     path: &'l WorkspacePath,
     /// The path as the call requested it, when symbolic links lead from there to `place`.
     requested: Option<ResolvedPath>,
-    sight: Sight,
+    sight: VisibilityFilter,
 }
 
 /// Whether the read rules allow the content of a file that the call names to be revealed. Both the
@@ -30,14 +31,17 @@ pub(crate) fn is_content_visible(
     path: &WorkspacePath,
     place: &ResolvedPath,
     workspace: &Workspace,
-    sight: &Sight,
+    sight: &VisibilityFilter,
 ) -> bool {
-    let shows = |asked: &str, absolute: &Path| sight.of_named(asked, absolute) == Visibility::Shown;
+    let shows = |asked: &str, absolute: &Path| {
+        sight.named_file_visibility(asked, absolute) == Visibility::Shown
+    };
     let shows_as_sent = || match workspace.resolve(path.as_str()) {
         Ok(sent) => shows(&sent.rule_path(), &sent.absolute_path()),
         Err(_) => shows(path.as_str(), path.as_str().as_ref()),
     };
-    sight.is_everything() || (shows(&place.rule_path(), &place.absolute_path()) && shows_as_sent())
+    sight.shows_everything()
+        || (shows(&place.rule_path(), &place.absolute_path()) && shows_as_sent())
 }
 
 /// Resolves `path`, runs `work` on a blocking thread and waits for the result.
@@ -47,8 +51,8 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     cx: &Context,
     work: impl FnOnce(ReadTask<'_>) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
+    let sight = cx.visible_files("read");
+    cx.run_blocking(move |stop| {
         cancel::check_cancelled(stop)?;
         let place = path.locate(&workspace)?;
         let sent = workspace.resolve(path.as_str()).ok();
@@ -61,7 +65,7 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
 impl ReadTask<'_> {
     /// Whether the visibility filter hides nothing.
     pub(crate) fn is_unfiltered(&self) -> bool {
-        self.sight.is_everything()
+        self.sight.shows_everything()
     }
 
     /// Returns whether a file at or below the resolved path may be mentioned, when the call does
@@ -71,8 +75,9 @@ impl ReadTask<'_> {
         if self.is_unfiltered() {
             return Visibility::Shown;
         }
-        let of =
-            |there: &ResolvedPath| self.sight.of_file(&there.rule_path(), &there.absolute_path());
+        let of = |there: &ResolvedPath| {
+            self.sight.file_visibility(&there.rule_path(), &there.absolute_path())
+        };
         let as_sent = self.requested.as_ref().and_then(|sent| {
             let absolute = there.absolute_path();
             let below = absolute.strip_prefix(self.place.absolute_path()).ok()?;

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use tool_sdk::{ErrorKind, ResolvedPath, Sight, Stop, ToolError};
+use tool_sdk::{ErrorKind, ResolvedPath, ToolError, VisibilityFilter, WorkStop};
 
 use crate::text::similar_names;
 
@@ -18,8 +18,8 @@ const MAX_NAMES: usize = 10_000;
 pub(crate) fn with_suggestions(
     error: ToolError,
     place: &ResolvedPath,
-    sight: &Sight,
-    stop: &Stop,
+    sight: &VisibilityFilter,
+    stop: &WorkStop,
 ) -> ToolError {
     let (ErrorKind::NotFound, Some(folder), Some(name)) =
         (error.kind(), place.parent(), place.file_name())
@@ -40,7 +40,7 @@ pub(crate) fn with_suggestions(
     let name = name.to_string_lossy();
     let is_shown = |name: &OsString| {
         let there = folder.join(name);
-        sight.is_everything() || sight.shows(&there.rule_path(), &there.absolute_path())
+        sight.shows_everything() || sight.shows(&there.rule_path(), &there.absolute_path())
     };
     let names: Vec<OsString> = entries
         .take(MAX_NAMES)

@@ -29,8 +29,9 @@ impl Shell {
         if let Some(process) = self.running() {
             return Ok(process);
         }
-        let spawn =
-            BackgroundCommand::new("bash", ["--norc", "-i"]).terminal(true).cancel_on(cx.closed());
+        let spawn = BackgroundCommand::new("bash", ["--norc", "-i"])
+            .terminal(true)
+            .cancel_on(cx.shutdown_token());
         let process = BackgroundProcesses::of_session(cx.session())
             .spawn(&spawn)
             .map_err(|error| ToolError::unavailable("no shell starts").source(error))?;
@@ -71,8 +72,8 @@ fn registry() -> Registry {
 async fn a_terminal_is_started_typed_into_and_ended() {
     let folder = tempfile::tempdir().unwrap();
     let session = Session::new("s")
-        .lend(Workspace::open([folder.path()]).unwrap())
-        .lend(TerminalHandle::from_backend(Shell::default()));
+        .with_service(Workspace::open([folder.path()]).unwrap())
+        .with_service(TerminalHandle::from_backend(Shell::default()));
     let harness = Harness::from_registry(registry()).session(session);
     let terminal = async |action: &str| {
         harness.ok("terminal", json!({ "action": action })).await.as_text().to_owned()
@@ -103,7 +104,8 @@ async fn looking_asks_nobody_and_starting_does() {
     let decision = async |rules: &[&str], action: &str| {
         let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
         let pipeline = Pipeline::new(registry()).mode(Mode::Auto).rules(rules);
-        let session = Session::new("s").lend(TerminalHandle::from_backend(Shell::default()));
+        let session =
+            Session::new("s").with_service(TerminalHandle::from_backend(Shell::default()));
         let call = Call::new("terminal", json!({ "action": action }).to_string());
         pipeline.check(&session, call).await.unwrap().decision.action
     };

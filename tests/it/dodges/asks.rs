@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_denial_that_comes_before_the_answer_holds() {
-    let (ap, mut inbox) = ask_channel();
+    let (ap, mut inbox) = approval_channel();
     let t =
         Toy { d: definition_of("run", RiskClass::Execute), subjects_of: commands, covers: None };
     let p = pipeline_of(t).approver(ap);
@@ -14,14 +14,14 @@ async fn a_denial_that_comes_before_the_answer_holds() {
     });
     let ask = inbox.recv().await.unwrap();
     p.set_rules([rule("deny run")].into_iter().collect());
-    p.reply(&ask.ask().id, &ask.ask().fingerprint, Reply::Once).await.unwrap();
+    p.respond(&ask.request().id, &ask.request().fingerprint, ApprovalResponse::Once).await.unwrap();
     let o = h.await.unwrap();
     assert!(o.result.is_err(), "ran: {}", o.text());
 }
 
 #[tokio::test]
 async fn a_tool_that_was_taken_away_does_not_run_after_a_yes() {
-    let (ap, mut inbox) = ask_channel();
+    let (ap, mut inbox) = approval_channel();
     let t =
         Toy { d: definition_of("run", RiskClass::Execute), subjects_of: commands, covers: None };
     let p = pipeline_of(t).approver(ap);
@@ -32,23 +32,25 @@ async fn a_tool_that_was_taken_away_does_not_run_after_a_yes() {
     let ask = inbox.recv().await.unwrap();
     assert!(p.toolset().remove("run"));
     tokio::task::yield_now().await;
-    ask.reply(Reply::Once);
+    ask.respond(ApprovalResponse::Once);
     let o = h.await.unwrap();
     assert!(o.result.is_err(), "ran: {}", o.text());
 }
 
 #[tokio::test]
 async fn an_answer_grants_nothing_beyond_what_was_offered() {
-    fn subjects_of(v: &Value) -> Option<Vec<Subject>> {
+    fn subjects_of(v: &Value) -> Option<Vec<Resource>> {
         match v["cmd"].as_str().unwrap() {
-            "both" => {
-                Some(vec![Subject::new("a"), Subject::new("/out").under("external_directory")])
-            }
-            o => Some(vec![Subject::new(o.to_owned()).under("external_directory")]),
+            "both" => Some(vec![
+                Resource::new("a"),
+                Resource::new("/out").with_permission("external_directory"),
+            ]),
+            o => Some(vec![Resource::new(o.to_owned()).with_permission("external_directory")]),
         }
     }
     let t = Toy { d: definition_of("run", RiskClass::Execute), subjects_of, covers: None };
-    let ap = Arc::new(Scripted::new([Reply::Session { patterns: vec!["*".into()] }]));
+    let ap =
+        Arc::new(ScriptedApprover::new([ApprovalResponse::Session { patterns: vec!["*".into()] }]));
     let p = pipeline_of(t).shared_approver(ap.clone());
     let s = Session::new("s");
     p.call(&s, Call::new("run", json!({"cmd":"both"}))).await;
@@ -63,8 +65,8 @@ async fn asks_of_different_sessions_stay_apart() {
         subjects_of: commands,
         covers: None,
     });
-    let (a, mut ia) = ask_channel();
-    let bob = Arc::new(Scripted::always(Reply::Reject));
+    let (a, mut ia) = approval_channel();
+    let bob = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Reject));
     let sa = Session::default().with_approver(a);
     let sb = Session::default().with_shared_approver(bob.clone());
     let h1 = tokio::spawn({
@@ -79,15 +81,15 @@ async fn asks_of_different_sessions_stay_apart() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
-    ask.reply(Reply::Once);
+    ask.respond(ApprovalResponse::Once);
     h1.await.unwrap();
     let o = h2.await.unwrap();
-    assert!(o.result.is_err(), "bob was asked {} times; ran: {}", bob.asked().len(), o.text());
+    assert!(o.result.is_err(), "bob was asked {} times; ran: {}", bob.requests().len(), o.text());
 }
 
 #[tokio::test]
 async fn no_pattern_covers_what_was_not_understood() {
-    fn subjects_of(v: &Value) -> Option<Vec<Subject>> {
+    fn subjects_of(v: &Value) -> Option<Vec<Resource>> {
         commands(v)
     }
     let t = Toy {
@@ -95,8 +97,9 @@ async fn no_pattern_covers_what_was_not_understood() {
         subjects_of,
         covers: Some(|p| p == "git *"),
     };
-    let p =
-        pipeline_of(t).approver(Scripted::new([Reply::Session { patterns: vec!["git *".into()] }]));
+    let p = pipeline_of(t).approver(ScriptedApprover::new([ApprovalResponse::Session {
+        patterns: vec!["git *".into()],
+    }]));
     let s = Session::new("s");
     p.call(&s, Call::new("run", json!({"cmd":"git status"}))).await;
     let o = p.call(&s, Call::new("run", json!({"cmd":"git $(rm)"}))).await;
@@ -105,16 +108,20 @@ async fn no_pattern_covers_what_was_not_understood() {
 
 #[tokio::test]
 async fn whoever_is_asked_reads_the_reason_of_a_hook() {
-    let ap = Arc::new(Scripted::new([Reply::Once]));
+    let ap = Arc::new(ScriptedApprover::new([ApprovalResponse::Once]));
     let p = pipeline_of(Toy {
         d: definition_of("run", RiskClass::Execute),
         subjects_of: commands,
         covers: None,
     })
     .shared_approver(ap.clone())
-    .hook("*", Priority::SECURITY, Says(|| Opinion::ask("this is PRODUCTION"), false));
+    .hook(
+        "*",
+        HookPriority::SECURITY,
+        Says(|| HookDecision::ask("this is PRODUCTION"), false),
+    );
     p.call(&Session::new("s"), Call::new("run", r#"{"cmd":"x"}"#)).await;
-    let a = &ap.asked()[0];
+    let a = &ap.requests()[0];
     assert!(
         a.prompt().text.contains("PRODUCTION"),
         "{} {:?} {:?}",
@@ -128,8 +135,9 @@ async fn whoever_is_asked_reads_the_reason_of_a_hook() {
 async fn an_approved_command_is_that_command() {
     let t =
         Toy { d: definition_of("run", RiskClass::Execute), subjects_of: commands, covers: None };
-    let p = pipeline_of(t)
-        .approver(Scripted::new([Reply::Session { patterns: vec![r"rm -r build\ old".into()] }]));
+    let p = pipeline_of(t).approver(ScriptedApprover::new([ApprovalResponse::Session {
+        patterns: vec![r"rm -r build\ old".into()],
+    }]));
     let s = Session::new("s");
     p.call(&s, Call::new("run", json!({"cmd":r"rm -r build\ old"}))).await;
     let o = p.call(&s, Call::new("run", json!({"cmd":"rm -r build/ old"}))).await;
@@ -138,7 +146,7 @@ async fn an_approved_command_is_that_command() {
 
 #[tokio::test]
 async fn a_denial_holds_for_calls_that_wait_for_their_turn() {
-    let (ap, mut inbox) = ask_channel();
+    let (ap, mut inbox) = approval_channel();
     let r = Registry::builder()
         .add(Toy {
             d: definition_of("run", RiskClass::Execute),
@@ -165,7 +173,7 @@ async fn a_denial_holds_for_calls_that_wait_for_their_turn() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
-    ask.reply(Reply::Once);
+    ask.respond(ApprovalResponse::Once);
     let o = h.await.unwrap();
     assert!(o[0].result.is_err(), "ran: {}", o[0].text());
 }
@@ -181,7 +189,7 @@ async fn a_running_tools_ask_is_judged_again() {
         }
     }
     let c = Records::default();
-    let (ap, mut inbox) = ask_channel();
+    let (ap, mut inbox) = approval_channel();
     let p = Pipeline::new(Registry::builder().add(tools![reach]).build().unwrap())
         .audit(c.clone())
         .approver(ap);
@@ -194,7 +202,7 @@ async fn a_running_tools_ask_is_judged_again() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
-    ask.reply(Reply::Once);
+    ask.respond(ApprovalResponse::Once);
     let o = h.await.unwrap();
     assert_eq!(o.text(), "false");
     let records = c.0.lock().unwrap().join("\n");
@@ -208,9 +216,9 @@ async fn a_broken_store_is_told() {
     let ws = d.join("ws");
     std::fs::create_dir_all(&ws).unwrap();
     let st = d.join("ap");
-    let store = ApprovalStore::open(&st, &ws);
+    let store = GrantStore::open(&st, &ws);
     store
-        .grant(
+        .add_grants(
             vec![Grant::new(Grantee::new(ToolName::new("run").unwrap(), "run"), "x")],
             GrantSource::new("s", "c"),
         )
@@ -221,7 +229,7 @@ async fn a_broken_store_is_told() {
         subjects_of: commands,
         covers: None,
     })
-    .approvals(ApprovalStore::open(&st, &ws));
+    .grant_store(GrantStore::open(&st, &ws));
     let mut ev = p.subscribe();
     p.call(&Session::new("s"), Call::new("run", r#"{"cmd":"x"}"#)).await;
     let mut k = vec![];
@@ -235,32 +243,32 @@ async fn a_broken_store_is_told() {
 async fn after_a_plain_no_the_batch_asks_no_more() {
     struct SlowSecond;
     impl Hook for SlowSecond {
-        async fn before(&self, c: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async fn before(&self, c: &HookContext<'_>) -> Result<HookDecision, ToolError> {
             let slow = c.arguments().contains('b');
             async move {
                 if slow {
                     tokio::time::sleep(std::time::Duration::from_millis(30)).await;
                 }
-                Ok(Opinion::none())
+                Ok(HookDecision::none())
             }
             .await
         }
     }
-    let ap = Arc::new(Scripted::new([Reply::Reject, Reply::Once]));
+    let ap = Arc::new(ScriptedApprover::new([ApprovalResponse::Reject, ApprovalResponse::Once]));
     let p = pipeline_of(Toy {
         d: definition_of("run", RiskClass::Execute),
         subjects_of: commands,
         covers: None,
     })
     .shared_approver(ap.clone())
-    .hook("*", Priority::DEFAULT, SlowSecond);
+    .hook("*", HookPriority::DEFAULT, SlowSecond);
     let _outcomes = Batch::new(&p)
         .run(
             &Session::new("s"),
             [Call::new("run", r#"{"cmd":"a"}"#), Call::new("run", r#"{"cmd":"b"}"#)],
         )
         .await;
-    assert_eq!(ap.asked().len(), 1);
+    assert_eq!(ap.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -271,12 +279,12 @@ async fn an_approval_of_one_server_is_none_of_another() {
     std::fs::create_dir_all(&ws).unwrap();
     let mk = |server: &str| {
         let mut x = definition_of("search", RiskClass::Execute);
-        x.source = Source::Mcp { server: server.into() };
+        x.source = ToolSource::Mcp { server: server.into() };
         pipeline_of(Toy { d: x, subjects_of: commands, covers: None })
-            .approvals(ApprovalStore::open(d.join("ap"), &ws))
+            .grant_store(GrantStore::open(d.join("ap"), &ws))
     };
     mk("good")
-        .approver(Scripted::new([Reply::Always { patterns: vec!["*".into()] }]))
+        .approver(ScriptedApprover::new([ApprovalResponse::Always { patterns: vec!["*".into()] }]))
         .call(&Session::new("1"), Call::new("search", r#"{"cmd":"x"}"#))
         .await;
     let o = mk("evil").call(&Session::new("2"), Call::new("search", r#"{"cmd":"x"}"#)).await;

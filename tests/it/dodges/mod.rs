@@ -9,23 +9,24 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    AgentProfile, ApprovalStore, Approved, AuditRecord, AuditSink, Batch, Call, Context,
-    Definition, DynamicTool, Grant, GrantSource, Grantee, Hook, HookedCall, InvalidArgs, Lenient,
-    LoopGuard, Mode, Opinion, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, Risk,
-    RiskClass, Rule, Running, Schema, Scripted, Session, Source, Subject, Tool, ToolError,
-    ToolName, Toolset, ask_channel, tool, tools,
+    AgentProfile, ApprovalResponse, AuditRecord, AuditSink, Batch, Call, Context, Definition,
+    DynamicTool, ExecutionPermit, Grant, GrantSource, GrantStore, Grantee, Hook, HookContext,
+    HookDecision, HookPriority, InvalidArgs, Leniency, LoopGuard, Mode, Output, OutputFuture,
+    Pipeline, PreparedCall, RawArgs, Registry, Resource, Risk, RiskClass, Rule, Schema,
+    ScriptedApprover, Session, Tool, ToolError, ToolName, ToolSource, Toolset, approval_channel,
+    tool, tools,
 };
 
 /// A tool whose subjects a test chooses.
 struct Toy {
     d: Definition,
-    subjects_of: fn(&Value) -> Option<Vec<Subject>>,
+    subjects_of: fn(&Value) -> Option<Vec<Resource>>,
     covers: Option<fn(&str) -> bool>,
 }
 
 struct ToyCall {
     v: Value,
-    subjects_of: fn(&Value) -> Option<Vec<Subject>>,
+    subjects_of: fn(&Value) -> Option<Vec<Resource>>,
     covers: Option<fn(&str) -> bool>,
 }
 
@@ -33,7 +34,7 @@ impl Tool for Toy {
     fn definition(&self) -> &Definition {
         &self.d
     }
-    fn prepare(&self, a: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, a: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         Ok(Box::new(ToyCall {
             v: serde_json::from_str(a.text()).unwrap_or(json!({"raw":a.text()})),
             subjects_of: self.subjects_of,
@@ -42,11 +43,11 @@ impl Tool for Toy {
     }
 }
 
-impl Prepared for ToyCall {
-    fn run(self: Box<Self>, _: Approved) -> Running {
+impl PreparedCall for ToyCall {
+    fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
         Box::pin(async move { Ok(Output::text(format!("RAN {}", self.v))) })
     }
-    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         (self.subjects_of)(&self.v)
     }
     fn covered_by(&self, p: &str) -> Option<bool> {
@@ -68,13 +69,13 @@ fn rule(s: &str) -> Rule {
     s.parse().unwrap()
 }
 
-fn commands(v: &Value) -> Option<Vec<Subject>> {
+fn commands(v: &Value) -> Option<Vec<Resource>> {
     Some(
         v["cmd"]
             .as_str()
             .unwrap_or("")
             .split(" && ")
-            .map(|s| if s.contains('$') { Subject::new(s).opaque() } else { Subject::new(s) })
+            .map(|s| if s.contains('$') { Resource::new(s).opaque() } else { Resource::new(s) })
             .collect(),
     )
 }
@@ -91,9 +92,9 @@ async fn repeats_are_found_for_tools_that_say_what_they_touch() {
     assert_eq!(v[..3], [true, true, false], "{v:?}");
 }
 
-struct Says(fn() -> Opinion, bool);
+struct Says(fn() -> HookDecision, bool);
 impl Hook for Says {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         Ok((self.0)())
     }
     fn may_allow(&self) -> bool {
@@ -108,11 +109,11 @@ async fn what_a_hook_allowed_is_not_what_the_next_made_of_it() {
         subjects_of: commands,
         covers: None,
     })
-    .hook("*", Priority::SECURITY, Says(|| Opinion::allow("git is fine"), true))
+    .hook("*", HookPriority::SECURITY, Says(|| HookDecision::allow("git is fine"), true))
     .hook(
         "*",
-        Priority::DEFAULT,
-        Says(|| Opinion::none().rewrite(&json!({"cmd":"rm -rf /"})), false),
+        HookPriority::DEFAULT,
+        Says(|| HookDecision::none().rewrite(&json!({"cmd":"rm -rf /"})), false),
     );
     let o = p.call(&Session::new("s"), Call::new("run", r#"{"cmd":"git status"}"#)).await;
     assert!(o.result.is_err(), "ran: {}", o.text());
@@ -193,7 +194,7 @@ async fn a_refusal_by_a_failing_hook_is_written_down() {
     }
     struct Fails;
     impl Hook for Fails {
-        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
             Err(ToolError::internal("x"))
         }
     }
@@ -204,7 +205,7 @@ async fn a_refusal_by_a_failing_hook_is_written_down() {
         covers: None,
     })
     .audit(Records(n.clone()))
-    .hook("*", Priority::DEFAULT, Fails);
+    .hook("*", HookPriority::DEFAULT, Fails);
     p.call(&Session::new("s"), Call::new("run", r#"{}"#)).await;
     assert_eq!(n.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
@@ -215,8 +216,8 @@ async fn a_hook_sees_a_tool_under_each_of_its_names() {
     d.aliases = vec![ToolName::new("bash").unwrap()];
     let p = pipeline_of(Toy { d, subjects_of: |_| None, covers: None }).hook(
         "bash",
-        Priority::SECURITY,
-        Says(|| Opinion::deny("no"), false),
+        HookPriority::SECURITY,
+        Says(|| HookDecision::deny("no"), false),
     );
     let o = p.call(&Session::new("s"), Call::new("bash", r#"{}"#)).await;
     assert!(o.result.is_err(), "ran: {}", o.text());
@@ -226,10 +227,10 @@ async fn a_hook_sees_a_tool_under_each_of_its_names() {
 async fn the_time_of_a_hook_is_not_the_tools() {
     struct Slow;
     impl Hook for Slow {
-        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
             async {
                 tokio::time::sleep(std::time::Duration::from_secs(8)).await;
-                Ok(Opinion::none())
+                Ok(HookDecision::none())
             }
             .await
         }
@@ -242,7 +243,7 @@ async fn the_time_of_a_hook_is_not_the_tools() {
     });
     let p = Pipeline::new(Registry::builder().add(t).build().unwrap()).hook(
         "*",
-        Priority::DEFAULT,
+        HookPriority::DEFAULT,
         Slow,
     );
     let o = p.call(&Session::new("s"), Call::new("t", "{}")).await;
@@ -273,7 +274,7 @@ async fn reach(
     host: String,
     cx: &Context,
 ) -> String {
-    cx.ask("network", host).await.to_string()
+    cx.request_permission("network", host).await.to_string()
 }
 
 #[tokio::test]
@@ -300,7 +301,7 @@ async fn closing_ends_hooks_that_hang() {
     impl Hook for Hang {
         async fn after(
             &self,
-            _: &HookedCall<'_>,
+            _: &HookContext<'_>,
             _: &mut Result<Output, ToolError>,
         ) -> Result<(), ToolError> {
             std::future::pending().await
@@ -311,7 +312,7 @@ async fn closing_ends_hooks_that_hang() {
         subjects_of: |_| None,
         covers: None,
     })
-    .hook("*", Priority::DEFAULT, Hang);
+    .hook("*", HookPriority::DEFAULT, Hang);
     let h = tokio::spawn({
         let p = p.clone();
         async move { p.call(&Session::new("s"), Call::new("run", "{}")).await }

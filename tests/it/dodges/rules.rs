@@ -6,7 +6,7 @@ use super::*;
 async fn a_denied_tool_stays_denied_under_another_permission() {
     let t = Toy {
         d: definition_of("fetch", RiskClass::Read),
-        subjects_of: |_| Some(vec![Subject::new("https://x").under("network")]),
+        subjects_of: |_| Some(vec![Resource::new("https://x").with_permission("network")]),
         covers: None,
     };
     let p = pipeline_of(t).rules([rule("deny fetch").locked()]);
@@ -65,7 +65,7 @@ async fn what_could_be_read_in_two_ways_is_refused_for_every_tool() {
 async fn a_rule_sees_defaults_and_aliases() {
     let p = || Pipeline::new(Registry::builder().add(tools![save]).build().unwrap());
     let a = p().rules([rule("deny save(mode: overwrite)")]);
-    let args = RawArgs::new(r#"{"mode":null}"#).lenient(Lenient::default().null_is_absent());
+    let args = RawArgs::new(r#"{"mode":null}"#).lenient(Leniency::default().null_is_absent());
     let o = a.call(&Session::new("s"), Call::new("save", args)).await;
     let b = p().rules([rule("deny save(how: overwrite)")]);
     let o2 = b.call(&Session::new("s"), Call::new("save", r#"{"mode":"overwrite"}"#)).await;
@@ -92,7 +92,7 @@ async fn a_rule_sees_hidden_defaults_and_lists_in_strings() {
         .call(&Session::new("s"), Call::new("rm", "{}"))
         .await;
     let args =
-        RawArgs::new(r#"{"names":"[\"x\",\".env\"]"}"#).lenient(Lenient::default().stringified());
+        RawArgs::new(r#"{"names":"[\"x\",\".env\"]"}"#).lenient(Leniency::default().stringified());
     let o2 = p()
         .rules([rule("deny rm(names: .env)")])
         .call(&Session::new("s"), Call::new("rm", args))
@@ -104,7 +104,7 @@ async fn a_rule_sees_hidden_defaults_and_lists_in_strings() {
 async fn no_way_up_leads_out_of_the_writable_roots() {
     let t = Toy {
         d: definition_of("w", RiskClass::Write),
-        subjects_of: |_| Some(vec![Subject::path("x", "/work/out/../src/x")]),
+        subjects_of: |_| Some(vec![Resource::path("x", "/work/out/../src/x")]),
         covers: None,
     };
     let p = pipeline_of(t).rules([rule("allow w")]).writable_roots(["/work/out"]);
@@ -116,7 +116,7 @@ async fn no_way_up_leads_out_of_the_writable_roots() {
 #[tokio::test]
 async fn what_names_no_file_is_asked_about_within_writable_roots() {
     for subjects_of in
-        [(|_| None) as fn(&Value) -> Option<Vec<Subject>>, |_| Some(vec!["x".into()])]
+        [(|_| None) as fn(&Value) -> Option<Vec<Resource>>, |_| Some(vec!["x".into()])]
     {
         let t = || Toy { d: definition_of("w", RiskClass::Write), subjects_of, covers: None };
         let run = async |p: Pipeline| {

@@ -55,9 +55,12 @@ async fn a_call_that_cannot_run_asks_nobody() {
 struct Meddling(PathBuf, &'static str);
 
 impl Approver for Meddling {
-    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         fs::write(&self.0, self.1).unwrap();
-        Box::pin(std::future::ready(Some(Reply::Once)))
+        Box::pin(std::future::ready(Some(ApprovalResponse::Once)))
     }
 }
 

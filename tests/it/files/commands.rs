@@ -1,6 +1,6 @@
 //! Hooks that are commands, as users of Claude Code write them, in front of the standard tools.
 
-use tool_sdk::{ExternalHooks, Mode, Priority};
+use tool_sdk::{ExternalHooks, HookPriority, Mode};
 use tool_std::exec::exec_command;
 
 use super::*;
@@ -29,9 +29,9 @@ impl Guarded {
             Registry::builder().add(tools![write_file, edit_file, exec_command]).build().unwrap();
         let pipeline = Pipeline::new(registry)
             .rules(["ask edit".parse::<Rule>().unwrap(), "ask run".parse().unwrap()])
-            .hook("*", Priority::DEFAULT, hooks)
+            .hook("*", HookPriority::DEFAULT, hooks)
             .approver(Asked { yes: true, ..Asked::default() });
-        let session = Session::new("s").lend(Workspace::open([folder.path()]).unwrap());
+        let session = Session::new("s").with_service(Workspace::open([folder.path()]).unwrap());
         Self { folder, pipeline, session }
     }
 

@@ -24,8 +24,8 @@ use std::task::Waker;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tool_sdk::{
-    Approver, Ask, Call, Checked, ErrorKind, Mode, Outcome, Output, Pipeline, Registry, Reply,
-    Rule, Session, ToolError, Workspace, tools,
+    ApprovalRequest, ApprovalResponse, Approver, Call, CheckOutcome, ErrorKind, Mode, Outcome,
+    Output, Pipeline, Registry, Rule, Session, ToolError, Workspace, tools,
 };
 use tool_std::fs::{apply_patch, edit_file, write_file};
 
@@ -33,13 +33,16 @@ use tool_std::fs::{apply_patch, edit_file, write_file};
 #[derive(Clone, Default)]
 struct Asked {
     yes: bool,
-    asks: Arc<Mutex<Vec<Arc<Ask>>>>,
+    asks: Arc<Mutex<Vec<Arc<ApprovalRequest>>>>,
 }
 
 impl Approver for Asked {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         self.asks.lock().unwrap().push(ask);
-        let reply = if self.yes { Reply::Once } else { Reply::Reject };
+        let reply = if self.yes { ApprovalResponse::Once } else { ApprovalResponse::Reject };
         Box::pin(std::future::ready(Some(reply)))
     }
 }
@@ -65,7 +68,7 @@ impl Desk {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let session = Session::new("s").lend(Workspace::open([folder.path()]).unwrap());
+        let session = Session::new("s").with_service(Workspace::open([folder.path()]).unwrap());
         let tools = tools![write_file, edit_file, apply_patch];
         let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
         let pipeline = Pipeline::new(Registry::builder().add(tools).build().unwrap()).rules(rules);
@@ -92,7 +95,7 @@ impl Desk {
         self.call(tool, arguments).await.result.expect_err("it fails")
     }
 
-    async fn check(&self, tool: &str, arguments: Value) -> Checked {
+    async fn check(&self, tool: &str, arguments: Value) -> CheckOutcome {
         let arguments = arguments.to_string();
         let checked = self.pipeline.check(&self.session, Call::new(tool, arguments.as_str()));
         checked.await.unwrap()

@@ -1,6 +1,6 @@
 //! What is offered for always: it is what is kept, and with it the call runs.
 
-use tool_sdk::{ApprovalStore, Settings};
+use tool_sdk::{GrantStore, ToolSettings};
 use tool_std::exec::exec_command;
 use tool_std::fs::read_file;
 
@@ -8,13 +8,16 @@ use super::*;
 
 /// Says yes for always to all that is offered.
 #[derive(Clone, Default)]
-struct Generous(Arc<Mutex<Vec<Arc<Ask>>>>);
+struct Generous(Arc<Mutex<Vec<Arc<ApprovalRequest>>>>);
 
 impl Approver for Generous {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         let reply = match ask.suggestions.as_slice() {
-            [] => Reply::Reject,
-            patterns => Reply::Always { patterns: patterns.to_vec() },
+            [] => ApprovalResponse::Reject,
+            patterns => ApprovalResponse::Always { patterns: patterns.to_vec() },
         };
         self.0.lock().unwrap().push(ask);
         Box::pin(std::future::ready(Some(reply)))
@@ -46,18 +49,18 @@ async fn what_is_offered_is_what_is_kept_and_lets_the_call_run() {
     ] {
         let (folder, state) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         fs::write(folder.path().join("f"), "x\n").unwrap();
-        let store = || ApprovalStore::open(state.path().join("approvals"), folder.path());
+        let store = || GrantStore::open(state.path().join("approvals"), folder.path());
         let registry = Registry::builder().add(tools![read_file, write_file, exec_command]);
         let generous = Generous::default();
         let pipeline = Pipeline::new(registry.build().unwrap())
             .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()))
             .mode(mode)
-            .approvals(store())
+            .grant_store(store())
             .approver(generous.clone());
         let workspace = Workspace::open([folder.path()]).unwrap();
-        let mut settings = Settings::default();
+        let mut settings = ToolSettings::default();
         settings.safe_commands = mode != Mode::Strict;
-        let session = Session::new("s").lend(workspace).lend(settings);
+        let session = Session::new("s").with_service(workspace).with_service(settings);
         let call = || Call::new(tool, arguments.to_string());
         let case = format!("{rules:?} {mode} {arguments}");
         let outcome = pipeline.call(&session, call()).await;

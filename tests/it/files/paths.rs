@@ -1,6 +1,6 @@
 //! Where files may be written.
 
-use tool_sdk::{Batch, Subject};
+use tool_sdk::{Batch, Resource};
 
 use super::*;
 
@@ -56,7 +56,7 @@ async fn a_folder_that_may_only_be_read_says_so() {
     let mut desk = Desk::with_rules(&[], &["allow *"]);
     let workspace =
         Workspace::open([desk.folder.path()]).unwrap().with_read_only(lent.path()).unwrap();
-    desk.session = Session::new("s").lend(workspace);
+    desk.session = Session::new("s").with_service(workspace);
     let path = lent.path().canonicalize().unwrap().join("page");
     let error = desk.error("write_file", json!({ "path": path, "content": "x" })).await;
     assert_eq!(error.kind(), ErrorKind::Denied);
@@ -152,7 +152,7 @@ async fn a_link_that_leads_out_can_be_deleted() {
         desk.patch("*** Delete File: dir/link").await.unwrap();
         assert!(!desk.path("dir/link").is_symlink());
         let asks = desk.asked.asks.lock().unwrap().clone();
-        let said: Vec<&str> = asks[0].subjects.iter().map(Subject::text).collect();
+        let said: Vec<&str> = asks[0].subjects.iter().map(Resource::text).collect();
         assert_eq!((asks.len(), said), (1, vec!["dir/link"]));
 
         // Anything else that is done with it is refused as before, and asks nobody.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool_sdk::{ApprovalStore, Args, AuditLog, Mode, Redactor, WorkspacePath, tool};
+use tool_sdk::{Args, AuditLog, GrantStore, Mode, Redactor, WorkspacePath, tool};
 
 use super::*;
 
@@ -50,7 +50,7 @@ async fn clear_all(args: Args<Several>) -> String {
 #[tokio::test]
 async fn a_path_is_a_subject_by_itself() {
     let folder = TempDir::new().unwrap();
-    let session = Session::new("s").lend(Workspace::open([folder.path()]).unwrap());
+    let session = Session::new("s").with_service(Workspace::open([folder.path()]).unwrap());
     for (rules, tool, arguments, expected) in [
         (&["allow clear"][..], "clear", json!({ "path": "src/a" }), "allow"),
         (&["allow clear"], "clear", json!({ "path": ".envrc" }), "ask"),
@@ -95,7 +95,7 @@ async fn a_rule_on_an_argument_knows_every_spelling_of_its_path() {
     fs::create_dir_all(folder.path().join("secrets/deep")).unwrap();
     fs::create_dir(folder.path().join("src")).unwrap();
     let root = folder.path().canonicalize().unwrap();
-    let session = Session::new("s").lend(Workspace::open([&root]).unwrap());
+    let session = Session::new("s").with_service(Workspace::open([&root]).unwrap());
     let root = root.display();
     let tools = Registry::builder().add(tools![clear, clear_all]).build().unwrap();
     let check = async |rules: &[&str], tool: &str, arguments: Value| {
@@ -159,7 +159,7 @@ async fn a_denial_of_a_relative_path_holds_in_every_root() {
     }
     let root = folder.path().canonicalize().unwrap();
     let roots = [root.join("a"), root.join("b")];
-    let session = Session::new("s").lend(Workspace::open(roots).unwrap());
+    let session = Session::new("s").with_service(Workspace::open(roots).unwrap());
     let whole = root.join("b/secrets/x");
     let whole = whole.to_str().unwrap();
     for (rule, path, expected) in [
@@ -193,7 +193,7 @@ async fn what_the_guards_keep_is_written_by_no_tool() {
     }
     std::os::unix::fs::symlink(root.join("state"), root.join("work/link")).unwrap();
     let work = root.join("work");
-    let session = Session::new("s").lend(Workspace::open([&work]).unwrap());
+    let session = Session::new("s").with_service(Workspace::open([&work]).unwrap());
     let approvals = root.join("state/approvals");
     for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
         let log = AuditLog::open(work.join("audit.jsonl"), Redactor::default()).unwrap();
@@ -201,7 +201,7 @@ async fn what_the_guards_keep_is_written_by_no_tool() {
         let pipeline = Pipeline::new(tools)
             .rules(["allow *".parse::<Rule>().unwrap()])
             .mode(mode)
-            .approvals(ApprovalStore::open(&approvals, &work))
+            .grant_store(GrantStore::open(&approvals, &work))
             .audit(log);
         let decision = async |tool: &str, path: &Path| {
             let call = Call::new(tool, json!({ "path": path }));

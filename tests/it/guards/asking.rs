@@ -6,20 +6,20 @@ use super::*;
 #[tokio::test]
 async fn approvals_reach_as_far_as_they_say() {
     let log = Log::default();
-    let (pipeline, approver) = answered_by(&log, [Reply::Once, Reply::Once]);
+    let (pipeline, approver) = answered_by(&log, [ApprovalResponse::Once, ApprovalResponse::Once]);
     for _ in 0..2 {
         overwrite_a(&pipeline, &log).await;
     }
-    assert_eq!(approver.asked().len(), 2);
+    assert_eq!(approver.requests().len(), 2);
 
-    let grant = Reply::Session { patterns: vec!["a".to_owned()] };
+    let grant = ApprovalResponse::Session { patterns: vec!["a".to_owned()] };
     let (pipeline, approver) = answered_by(&log, [grant]);
     let session = session(&log);
     let call = |path: &str| Call::new("overwrite", json!({ "path": path }));
     for _ in 0..3 {
         assert!(pipeline.call(&session, call("a")).await.result.is_ok());
     }
-    assert_eq!(approver.asked().len(), 1);
+    assert_eq!(approver.requests().len(), 1);
     assert!(pipeline.call(&session, call("b")).await.result.is_err());
     assert!(pipeline.call(&session.clone().with_user("eve"), call("a")).await.result.is_err());
     // F78: a rule that denies wins over what was approved.
@@ -31,39 +31,45 @@ async fn approvals_reach_as_far_as_they_say() {
 #[tokio::test]
 async fn an_ask_shows_what_runs_and_is_answered_by_its_id() {
     let log = Log::default();
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let pipeline = all_forms(&log).remove(0).approver(approver);
     let running = {
         let (pipeline, log) = (pipeline.clone(), log.clone());
         tokio::spawn(async move { overwrite_a(&pipeline, &log).await })
     };
     let pending = inbox.recv().await.unwrap();
-    assert_eq!(pending.ask().arguments, json!({ "path": "a" }));
-    assert_eq!(pending.ask().suggestions, ["a"]);
+    assert_eq!(pending.request().arguments, json!({ "path": "a" }));
+    assert_eq!(pending.request().suggestions, ["a"]);
     assert!(log.take().is_empty());
 
-    let (id, shown) = (pending.ask().id.clone(), pending.ask().fingerprint.clone());
-    let reply = |id: &AskId, shown: &str| {
+    let (id, shown) = (pending.request().id.clone(), pending.request().fingerprint.clone());
+    let reply = |id: &ApprovalId, shown: &str| {
         let (pipeline, id, shown) = (pipeline.clone(), id.clone(), shown.to_owned());
-        async move { pipeline.reply(&id, &shown, Reply::Once).await }
+        async move { pipeline.respond(&id, &shown, ApprovalResponse::Once).await }
     };
     // PR6: an answer to something else than what waits is none.
     for other in ["", "0", &shown[1..]] {
-        assert_eq!(reply(&id, other).await, Err(ReplyError::OtherCall(id.clone())));
+        assert_eq!(
+            reply(&id, other).await,
+            Err(ApprovalResponseError::FingerprintMismatch(id.clone()))
+        );
     }
-    assert!(log.take().is_empty() && pipeline.asks().len() == 1);
+    assert!(log.take().is_empty() && pipeline.pending_approvals().len() == 1);
     reply(&id, &shown).await.unwrap();
-    assert_eq!(reply(&id, &shown).await, Err(ReplyError::Settled(id.clone())));
-    assert!(matches!(reply(&"0".into(), &shown).await, Err(ReplyError::Unknown(_))));
+    assert_eq!(reply(&id, &shown).await, Err(ApprovalResponseError::AlreadyEnded(id.clone())));
+    assert!(matches!(
+        reply(&"0".into(), &shown).await,
+        Err(ApprovalResponseError::UnknownRequest(_))
+    ));
     assert_eq!(running.await.unwrap().text(), "overwrote a");
-    assert!(pipeline.asks().is_empty());
+    assert!(pipeline.pending_approvals().is_empty());
 }
 
 // F82: merged asks, a plain no for everything the session asks, feedback for one.
 #[tokio::test]
 async fn identical_asks_are_one_and_a_plain_no_settles_the_rest() {
     let log = Log::default();
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let pipeline = all_forms(&log).remove(0).approver(approver);
     let session = session(&log);
     let spawn = |path: &'static str| {
@@ -75,30 +81,30 @@ async fn identical_asks_are_one_and_a_plain_no_settles_the_rest() {
     let (one, two, other) = (spawn("a"), spawn("a"), spawn("b"));
     let first = inbox.recv().await.unwrap();
     let second = inbox.recv().await.unwrap();
-    while pipeline.asks().len() < 2 {
+    while pipeline.pending_approvals().len() < 2 {
         tokio::task::yield_now().await;
     }
     assert!(inbox.try_recv().is_none(), "three calls, two asks");
-    let (for_a, for_b) = match first.ask().subjects[0].text() {
+    let (for_a, for_b) = match first.request().subjects[0].text() {
         "a" => (first, second),
         _ => (second, first),
     };
-    for_a.reply(Reply::Once);
+    for_a.respond(ApprovalResponse::Once);
     assert!(one.await.unwrap().result.is_ok() && two.await.unwrap().result.is_ok());
     let again = spawn("c");
     let for_c = inbox.recv().await.unwrap();
-    for_b.reply(Reply::Reject);
+    for_b.respond(ApprovalResponse::Reject);
     for outcome in [other.await.unwrap(), again.await.unwrap()] {
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
     }
-    assert!(!for_c.reply(Reply::Once), "it was settled before");
+    assert!(!for_c.respond(ApprovalResponse::Once), "it was settled before");
 }
 
 // An approval for one ask settles those that it covers.
 #[tokio::test]
 async fn an_approval_settles_the_asks_that_it_covers() {
     let log = Log::default();
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let pipeline = all_forms(&log).remove(0).approver(approver);
     let session = session(&log);
     let spawn = |path: &'static str| {
@@ -109,7 +115,7 @@ async fn an_approval_settles_the_asks_that_it_covers() {
     };
     let calls = [spawn("src/a"), spawn("src/b")];
     let (first, _second) = (inbox.recv().await.unwrap(), inbox.recv().await.unwrap());
-    first.reply(Reply::Session { patterns: vec!["src/*".to_owned()] });
+    first.respond(ApprovalResponse::Session { patterns: vec!["src/*".to_owned()] });
     for call in calls {
         assert!(call.await.unwrap().result.is_ok());
     }
@@ -123,23 +129,23 @@ async fn an_approval_settles_the_asks_that_it_covers() {
 #[tokio::test(start_paused = true)]
 async fn an_ask_without_an_answer_ends_as_a_no() {
     let log = Log::default();
-    let (approver, _inbox) = ask_channel();
+    let (approver, _inbox) = approval_channel();
     let pipeline =
-        all_forms(&log).remove(0).approver(approver).ask_timeout(Duration::from_secs(60));
+        all_forms(&log).remove(0).approver(approver).approval_timeout(Duration::from_secs(60));
     let outcome = overwrite_a(&pipeline, &log).await;
     assert!(outcome.text().contains("nobody answered in time"));
-    assert!(pipeline.asks().is_empty());
+    assert!(pipeline.pending_approvals().is_empty());
 
     let stop = session(&log);
     let call = pipeline.call(&stop, Call::new("overwrite", r#"{"path": "a"}"#));
     let cancel = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(pipeline.asks().len(), 1);
+        assert_eq!(pipeline.pending_approvals().len(), 1);
         stop.cancel_token().cancel();
     };
     let (outcome, ()) = tokio::join!(call, cancel);
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
-    assert!(pipeline.asks().is_empty());
+    assert!(pipeline.pending_approvals().is_empty());
     assert!(log.take().is_empty());
 
     let waiting = tokio::spawn({
@@ -155,14 +161,14 @@ async fn an_ask_without_an_answer_ends_as_a_no() {
 #[tokio::test]
 async fn a_rejected_call_is_not_asked_again_at_once() {
     let log = Log::default();
-    let feedback = Reply::RejectWith { feedback: "no".to_owned() };
+    let feedback = ApprovalResponse::RejectWith { feedback: "no".to_owned() };
     let (pipeline, approver) = answered_by(&log, [feedback.clone(), feedback]);
     let session = session(&log);
     let call = |message: &'static str| Call::new("overwrite", r#"{"path": "a"}"#).message(message);
     for message in ["m1", "m1", "m2"] {
         assert!(pipeline.call(&session, call(message)).await.result.is_err());
     }
-    assert_eq!(approver.asked().len(), 2);
+    assert_eq!(approver.requests().len(), 2);
 }
 
 // F54: a running tool asks for more.
@@ -175,7 +181,7 @@ async fn a_running_tool_may_ask() {
         host: String,
         cx: &Context,
     ) -> String {
-        cx.ask("network", host).await.to_string()
+        cx.request_permission("network", host).await.to_string()
     }
     let registry = Registry::builder().add(tools![reach]).build().unwrap();
     let reach = async |pipeline: Pipeline| {
@@ -184,11 +190,14 @@ async fn a_running_tool_may_ask() {
     };
     let pipeline = || Pipeline::new(registry.clone());
     assert_eq!(reach(pipeline()).await, "false", "nobody is there to ask");
-    assert_eq!(reach(pipeline().approver(Scripted::new([Reply::Once]))).await, "true");
+    assert_eq!(
+        reach(pipeline().approver(ScriptedApprover::new([ApprovalResponse::Once]))).await,
+        "true"
+    );
     let allow: Rule = "allow network(*.example)".parse().unwrap();
     assert_eq!(reach(pipeline().rules([allow])).await, "true");
     let deny: Rule = "deny network".parse().unwrap();
-    let yes = Scripted::new([Reply::Once]);
+    let yes = ScriptedApprover::new([ApprovalResponse::Once]);
     assert_eq!(reach(pipeline().rules([deny]).approver(yes)).await, "false");
 }
 
@@ -203,17 +212,20 @@ async fn a_person_thinks_on_nobodys_time() {
         cx: &Context,
     ) -> String {
         // Two questions at once are thought about at once.
-        let (one, two) = tokio::join!(cx.ask("network", "one"), cx.ask("network", "two"));
+        let (one, two) = tokio::join!(
+            cx.request_permission("network", "one"),
+            cx.request_permission("network", "two")
+        );
         tokio::time::sleep(Duration::from_millis(work)).await;
         format!("{one} {two} {}", cx.is_cancelled())
     }
     let registry = Registry::builder().add(tools![reach]).build().unwrap();
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let pipeline = Pipeline::new(registry).approver(approver);
     tokio::spawn(async move {
         while let Some(ask) = inbox.recv().await {
             tokio::time::sleep(Duration::from_millis(600)).await;
-            ask.reply(Reply::Once);
+            ask.respond(ApprovalResponse::Once);
         }
     });
     let session = Session::new("s");
@@ -235,10 +247,10 @@ fn change(
     what.join(" ")
 }
 
-fn all_of(args: &ChangeArgs, _: &Context) -> Vec<Subject> {
+fn all_of(args: &ChangeArgs, _: &Context) -> Vec<Resource> {
     let subject = |what: &String| match what.split_once('@') {
-        Some((what, permission)) => Subject::new(what).under(permission.to_owned()),
-        None => Subject::new(what.clone()),
+        Some((what, permission)) => Resource::new(what).with_permission(permission.to_owned()),
+        None => Resource::new(what.clone()),
     };
     args.what.iter().map(subject).collect()
 }
@@ -308,8 +320,8 @@ async fn a_rule_that_decides_is_not_told_as_one_about_nothing() {
 async fn what_nobody_can_answer_says_what_would_help() {
     struct Asks;
     impl Hook for Asks {
-        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-            Ok(Opinion::ask("it is Friday"))
+        async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+            Ok(HookDecision::ask("it is Friday"))
         }
     }
     let rule = |text: &str| text.parse::<Rule>().unwrap();
@@ -317,10 +329,10 @@ async fn what_nobody_can_answer_says_what_would_help() {
     let plain = || all_forms(&log).remove(0);
     let helps = "the rule `allow overwrite(a)` would allow it";
     for (pipeline, cause, names_a_rule) in [
-        (plain(), By::Default, true),
-        (plain().rules([rule("ask overwrite")]), By::Rule, true),
-        (plain().rules([rule("ask overwrite").locked()]), By::Rule, false),
-        (plain().hook("*", Priority::DEFAULT, Asks), By::Hook, false),
+        (plain(), DecisionSource::Default, true),
+        (plain().rules([rule("ask overwrite")]), DecisionSource::Rule, true),
+        (plain().rules([rule("ask overwrite").locked()]), DecisionSource::Rule, false),
+        (plain().hook("*", HookPriority::DEFAULT, Asks), DecisionSource::Hook, false),
     ] {
         let mut events = pipeline.subscribe();
         let error = overwrite_a(&pipeline, &log).await.result.unwrap_err();
@@ -332,12 +344,12 @@ async fn what_nobody_can_answer_says_what_would_help() {
             _ => None,
         });
         let denied = denied.unwrap();
-        assert_eq!((denied.by, denied.asked_by), (By::Nobody, Some(cause)));
+        assert_eq!((denied.by, denied.asked_by), (DecisionSource::Nobody, Some(cause)));
     }
 }
 
 /// What the pipeline warned of since `events` began.
-fn warnings(events: &mut Events) -> Vec<String> {
+fn warnings(events: &mut Subscription) -> Vec<String> {
     let told = std::iter::from_fn(|| events.try_recv());
     told.filter_map(|event| match event.kind {
         EventKind::Warned { message } => Some(message),
@@ -350,7 +362,7 @@ fn warnings(events: &mut Events) -> Vec<String> {
 #[tokio::test]
 async fn an_answer_that_was_not_offered_is_told_as_such() {
     let log = Log::default();
-    let (approver, mut inbox) = ask_channel();
+    let (approver, mut inbox) = approval_channel();
     let pipeline = all_forms(&log).remove(0).approver(approver);
     let mut events = pipeline.subscribe();
     let session = session(&log);
@@ -361,8 +373,8 @@ async fn an_answer_that_was_not_offered_is_told_as_such() {
         tokio::spawn(async move { pipeline.call(&session, call).await })
     };
     let pending = inbox.recv().await.unwrap();
-    assert!(pending.ask().suggestions.is_empty() && !pending.ask().offers_always());
-    pending.reply(Reply::Session { patterns: vec!["*".to_owned()] });
+    assert!(pending.request().suggestions.is_empty() && !pending.request().offers_always());
+    pending.respond(ApprovalResponse::Session { patterns: vec!["*".to_owned()] });
     let error = running.await.unwrap().result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.message().ends_with("none of those that were offered"), "{error}");
@@ -378,7 +390,7 @@ async fn an_approval_that_does_not_cover_the_call_is_told() {
     {
         let log = Log::default();
         let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
-        let (pipeline, _) = answered_by(&log, [Reply::Session { patterns }]);
+        let (pipeline, _) = answered_by(&log, [ApprovalResponse::Session { patterns }]);
         let mut events = pipeline.subscribe();
         assert!(overwrite_a(&pipeline, &log).await.result.is_ok());
         let told = warnings(&mut events);
@@ -395,7 +407,7 @@ async fn an_approval_that_does_not_cover_the_call_is_told() {
 async fn a_dropped_question_is_nobodys_no() {
     let log = Log::default();
     for is_read in [true, false] {
-        let (approver, mut inbox) = ask_channel();
+        let (approver, mut inbox) = approval_channel();
         let pipeline = all_forms(&log).remove(0).approver(approver);
         let screen = async {
             if is_read {
@@ -416,18 +428,18 @@ async fn an_approval_that_reaches_less_than_was_said_is_told() {
     let log = Log::default();
     let blank = |patterns: &[&str]| patterns.iter().map(|&it| it.to_owned()).collect();
     for (reply, asked, words) in [
-        (Reply::Session { patterns: blank(&[]) }, 2, "for this call only"),
-        (Reply::Always { patterns: blank(&["", " "]) }, 2, "for this call only"),
-        (Reply::Always { patterns: blank(&["a"]) }, 1, "for this session only"),
+        (ApprovalResponse::Session { patterns: blank(&[]) }, 2, "for this call only"),
+        (ApprovalResponse::Always { patterns: blank(&["", " "]) }, 2, "for this call only"),
+        (ApprovalResponse::Always { patterns: blank(&["a"]) }, 1, "for this session only"),
     ] {
-        let (pipeline, approver) = answered_by(&log, [reply.clone(), Reply::Once]);
+        let (pipeline, approver) = answered_by(&log, [reply.clone(), ApprovalResponse::Once]);
         let mut events = pipeline.subscribe();
         let session = session(&log);
         for _ in 0..2 {
             let call = Call::new("overwrite", json!({ "path": "a" }));
             assert!(pipeline.call(&session, call).await.result.is_ok());
         }
-        assert_eq!(approver.asked().len(), asked, "{reply:?}");
+        assert_eq!(approver.requests().len(), asked, "{reply:?}");
         let warnings = warnings(&mut events);
         assert!(warnings.len() == 1 && warnings[0].contains(words), "{reply:?}: {warnings:?}");
     }
@@ -448,27 +460,27 @@ async fn an_empty_id_is_none() {
 #[tokio::test]
 async fn what_was_approved_for_the_session_is_listed_and_taken_back() {
     let log = Log::default();
-    let a = || Reply::Session { patterns: vec!["a".into()] };
-    let (pipeline, approver) = answered_by(&log, [a(), a(), Reply::Reject]);
+    let a = || ApprovalResponse::Session { patterns: vec!["a".into()] };
+    let (pipeline, approver) = answered_by(&log, [a(), a(), ApprovalResponse::Reject]);
     let session = session(&log);
     let call = async || {
         let call = Call::new("overwrite", r#"{"path": "a"}"#);
-        (pipeline.call(&session, call).await.result.is_ok(), approver.asked().len())
+        (pipeline.call(&session, call).await.result.is_ok(), approver.requests().len())
     };
-    assert!(pipeline.approved(&session).is_empty());
+    assert!(pipeline.session_grants(&session).is_empty());
     assert_eq!((call().await, call().await), ((true, 1), (true, 1)));
 
     let name = definition().name;
     let expected = Grant::new(Grantee::new(name.clone(), "overwrite"), "a");
-    assert_eq!(pipeline.approved(&session), [expected]);
-    assert!(pipeline.approved(&Session::new("another")).is_empty());
+    assert_eq!(pipeline.session_grants(&session), [expected]);
+    assert!(pipeline.session_grants(&Session::new("another")).is_empty());
 
     // What another tool was granted is not meant.
-    pipeline.forget(&session, Some(&ToolName::new("other").unwrap()));
+    pipeline.revoke_grants(&session, Some(&ToolName::new("other").unwrap()));
     assert_eq!(call().await, (true, 1));
-    pipeline.forget(&session, Some(&name));
-    assert!(pipeline.approved(&session).is_empty());
+    pipeline.revoke_grants(&session, Some(&name));
+    assert!(pipeline.session_grants(&session).is_empty());
     assert_eq!(call().await, (true, 2));
-    pipeline.forget(&session, None);
+    pipeline.revoke_grants(&session, None);
     assert_eq!(call().await, (false, 3));
 }

@@ -31,13 +31,13 @@ enum Fault {
 #[derive(Clone)]
 struct Faulty {
     fault: Option<Fault>,
-    says: Reply,
+    says: ApprovalResponse,
     log: Log,
 }
 
 impl Faulty {
     fn new(fault: Option<Fault>, log: &Log) -> Self {
-        Self { fault, says: Reply::Once, log: log.clone() }
+        Self { fault, says: ApprovalResponse::Once, log: log.clone() }
     }
 
     /// Whether the fault is here; then it is written down that the call came so far.
@@ -60,7 +60,7 @@ impl Tool for Faulty {
         DEFINITION.get_or_init(definition)
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         self.at(Fault::Decode);
         // What a hook made of it is refused like what a model made of it.
         serde_json::from_str::<serde_json::Map<String, Value>>(args.text()).expect("an object");
@@ -68,13 +68,13 @@ impl Tool for Faulty {
     }
 }
 
-impl Prepared for Faulty {
-    fn run(self: Box<Self>, _: Approved) -> Running {
+impl PreparedCall for Faulty {
+    fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
         self.log.note("run");
         Box::pin(async { Ok(Output::text("ran")) })
     }
 
-    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         self.at(Fault::Subjects);
         Some(vec!["a".into()])
     }
@@ -89,7 +89,7 @@ impl Prepared for Faulty {
         Vec::new()
     }
 
-    fn suggests(&self) -> bool {
+    fn restricts_suggestions(&self) -> bool {
         self.at(Fault::Suggests);
         false
     }
@@ -109,7 +109,7 @@ impl Prepared for Faulty {
         false
     }
 
-    fn facts(&self, _: &Context) -> Vec<(&'static str, String)> {
+    fn fingerprint_facts(&self, _: &Context) -> Vec<(&'static str, String)> {
         self.at(Fault::Facts);
         Vec::new()
     }
@@ -119,12 +119,12 @@ impl Prepared for Faulty {
         None
     }
 
-    fn parallel_key(&self) -> Option<String> {
+    fn concurrency_key(&self) -> Option<String> {
         self.at(Fault::Key);
         None
     }
 
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         self.at(Fault::Notes);
         &[]
     }
@@ -138,12 +138,12 @@ impl AuditSink for Faulty {
 }
 
 impl Hook for Faulty {
-    fn define(&self, _: &mut Definition, _: &Session) -> bool {
+    fn edit_definition(&self, _: &mut Definition, _: &Session) -> bool {
         self.at(Fault::Define);
         true
     }
 
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         if self.breaks(Fault::BeforeFails) {
             return Err(ToolError::internal("hook"));
         }
@@ -151,14 +151,17 @@ impl Hook for Faulty {
             return async { panic!("hook") }.await;
         }
         Ok(match self.breaks(Fault::BeforeRewritesBadly) {
-            true => Opinion::allow("x").rewrite(&json!("no object")),
-            false => Opinion::none(),
+            true => HookDecision::allow("x").rewrite(&json!("no object")),
+            false => HookDecision::none(),
         })
     }
 }
 
 impl Approver for Faulty {
-    fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         self.at(Fault::ApproverPanics);
         match self.breaks(Fault::ApproverLeaves) {
             true => Box::pin(async { panic!("left") }),
@@ -181,12 +184,12 @@ enum Way {
 }
 
 /// A store in which `pattern` was approved.
-fn approving(folder: &tempfile::TempDir, pattern: &str) -> ApprovalStore {
+fn approving(folder: &tempfile::TempDir, pattern: &str) -> GrantStore {
     let workspace = folder.path().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
-    let store = ApprovalStore::open(folder.path().join("approvals"), &workspace);
+    let store = GrantStore::open(folder.path().join("approvals"), &workspace);
     let to = Grantee::new(definition().name, "overwrite");
-    store.grant(vec![Grant::new(to, pattern)], GrantSource::default()).unwrap();
+    store.add_grants(vec![Grant::new(to, pattern)], GrantSource::default()).unwrap();
     store
 }
 
@@ -194,7 +197,7 @@ fn approving(folder: &tempfile::TempDir, pattern: &str) -> ApprovalStore {
 /// is watched, there is a log, and somebody who listens and hears of one end.
 async fn went(fault: Option<Fault>, way: Way, is_watched: bool) -> (bool, bool) {
     let log = Log::default();
-    let says = if way == Way::No { Reply::Reject } else { Reply::Once };
+    let says = if way == Way::No { ApprovalResponse::Reject } else { ApprovalResponse::Once };
     let faulty = || Faulty { says: says.clone(), ..Faulty::new(fault, &log) };
     let registry = Registry::builder().add(faulty()).build().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -203,9 +206,9 @@ async fn went(fault: Option<Fault>, way: Way, is_watched: bool) -> (bool, bool) 
 
     let pipeline = Pipeline::new(registry)
         .mode(if matches!(way, Way::Bypass | Way::Batch) { Mode::Bypass } else { Mode::Auto })
-        .hook("*", Priority::DEFAULT, faulty())
+        .hook("*", HookPriority::DEFAULT, faulty())
         .approver(faulty())
-        .approvals(store)
+        .grant_store(store)
         .loop_guard(LoopGuard::default());
     let pipeline = if is_watched { pipeline.audit(faulty()) } else { pipeline };
     let events = is_watched.then(|| pipeline.subscribe());
@@ -298,7 +301,7 @@ async fn a_store_that_is_broken_lets_nothing_run() {
         let folder = tempfile::tempdir().unwrap();
         let store = approving(&folder, "a");
         spoil(&folder.path().join("approvals/approvals.json"));
-        let pipeline = all_forms(&log).remove(0).approvals(store);
+        let pipeline = all_forms(&log).remove(0).grant_store(store);
         let outcome = overwrite_a(&pipeline, &log).await;
         assert_eq!(outcome.result.is_ok(), runs, "{nth}: {outcome:?}");
         assert_eq!(!log.take().is_empty(), runs, "{nth}");
@@ -339,8 +342,11 @@ async fn a_log_that_panics_is_one_that_could_not_write() {
 async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
     let log = Log::default();
     let native = all_forms(&log).remove(0).mode(Mode::Bypass);
-    let pipeline =
-        native.hook("*", Priority::DEFAULT, Faulty::new(Some(Fault::BeforeRewritesBadly), &log));
+    let pipeline = native.hook(
+        "*",
+        HookPriority::DEFAULT,
+        Faulty::new(Some(Fault::BeforeRewritesBadly), &log),
+    );
     let outcome = overwrite_a(&pipeline, &log).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
     assert_eq!(log.take(), ["fault"]);
@@ -350,13 +356,13 @@ async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
 struct Hangs(OnError);
 
 impl Hook for Hangs {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         std::future::pending().await
     }
 
     async fn after(
         &self,
-        _: &HookedCall<'_>,
+        _: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         std::future::pending().await
@@ -381,7 +387,7 @@ async fn a_hook_that_hangs_has_failed() {
     for (on_error, seconds) in [(OnError::Deny, 10), (OnError::Ignore, 2)] {
         let log = Log::default();
         let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
-        let pipeline = pipeline.hook("*", Priority::DEFAULT, Hangs(on_error));
+        let pipeline = pipeline.hook("*", HookPriority::DEFAULT, Hangs(on_error));
         let mut events = pipeline.subscribe();
         let started = tokio::time::Instant::now();
         let outcome = overwrite_a(&pipeline, &log).await;
@@ -409,7 +415,7 @@ async fn a_hook_that_hangs_has_failed() {
 async fn a_hook_that_panics_is_reported() {
     struct Panics;
     impl Hook for Panics {
-        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
             panic!("a defect")
         }
 
@@ -419,7 +425,7 @@ async fn a_hook_that_panics_is_reported() {
     }
     let log = Log::default();
     let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
-    let pipeline = pipeline.hook("*", Priority::DEFAULT, Panics);
+    let pipeline = pipeline.hook("*", HookPriority::DEFAULT, Panics);
     let mut events = pipeline.subscribe();
     assert_eq!(overwrite_a(&pipeline, &log).await.text(), "overwrote a");
     let outcomes: Vec<String> = std::iter::from_fn(|| events.try_recv())
@@ -437,7 +443,7 @@ struct Strips(OnError, &'static str);
 impl Hook for Strips {
     async fn after(
         &self,
-        _: &HookedCall<'_>,
+        _: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let half = "half of a secret";
@@ -465,7 +471,7 @@ async fn a_hook_that_fails_after_the_call_leaves_nothing_half_done() {
         for on_error in [OnError::Deny, OnError::Ignore] {
             let log = Log::default();
             let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
-            let pipeline = pipeline.hook("*", Priority::DEFAULT, Strips(on_error, how));
+            let pipeline = pipeline.hook("*", HookPriority::DEFAULT, Strips(on_error, how));
             let outcome = overwrite_a(&pipeline, &log).await;
             let text = outcome.text().into_owned();
             assert!(!text.contains("half"), "{how}: {text}");

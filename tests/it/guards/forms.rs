@@ -76,7 +76,7 @@ async fn check(
 
 fn watched(log: &Log, pipeline: Pipeline) -> Pipeline {
     let watching = Watching { log: log.clone(), rewrite: None };
-    pipeline.hook("*", Priority::DEFAULT, watching).approver(Showing(log.clone()))
+    pipeline.hook("*", HookPriority::DEFAULT, watching).approver(Showing(log.clone()))
 }
 
 const A: &str = r#"{"path": "a"}"#;
@@ -86,7 +86,7 @@ async fn check_order(rewrite: Option<&'static str>, path: &str) {
     let log = Log::default();
     let set_up = |pipeline: Pipeline| {
         pipeline
-            .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite })
+            .hook("*", HookPriority::DEFAULT, Watching { log: log.clone(), rewrite })
             .approver(Showing(log.clone()))
             .audit(Recording(log.clone()))
             .loop_guard(LoopGuard::default().threshold(2))
@@ -157,7 +157,7 @@ impl Tool for Decoding {
         self.0.definition()
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         self.0.log.note(format!("prepare {}", args.text()));
         self.0.prepare(args)
     }
@@ -170,7 +170,7 @@ async fn arguments_are_decoded_before_hooks_and_once_more_behind_them() {
     let class = Class { definition: definition(), log: log.clone() };
     let registry = Registry::builder().add(Decoding(class)).build().unwrap();
     let pipeline = Pipeline::new(registry)
-        .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") })
+        .hook("*", HookPriority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") })
         .approver(Showing(log.clone()));
     overwrite_a(&pipeline, &log).await.result.unwrap();
     let again = r#"prepare {"path":"b"}"#;
@@ -192,13 +192,15 @@ async fn every_kind_of_tool_is_stopped_at_the_same_gate() {
 
     let refuses = |pipeline: Pipeline| {
         let mode = pipeline.mode(Mode::Bypass);
-        watched(&log, mode).hook("*", Priority(1000), Refuses)
+        watched(&log, mode).hook("*", HookPriority(1000), Refuses)
     };
     let twice = [&hooked[..], &hooked[1..], &["denied", "failed"]].concat();
     check(&log, refuses, A, &["before a"], &twice).await;
 
     let rejected = [&hooked[..], &["permission_asked", "permission_replied", "denied", "failed"]];
-    let rejects = |pipeline| watched(&log, pipeline).approver(Scripted::new([Reply::Reject]));
+    let rejects = |pipeline| {
+        watched(&log, pipeline).approver(ScriptedApprover::new([ApprovalResponse::Reject]))
+    };
     check(&log, rejects, A, &["before a"], &rejected.concat()).await;
 }
 
@@ -206,7 +208,7 @@ async fn every_kind_of_tool_is_stopped_at_the_same_gate() {
 struct Refuses;
 
 impl Hook for Refuses {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        Ok(Opinion::deny("no"))
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        Ok(HookDecision::deny("no"))
     }
 }

@@ -10,7 +10,7 @@ async fn a_rewritten_call_is_judged_and_shown_as_it_will_run() {
         let hook = Watching { log: log.clone(), rewrite: Some("b") };
         let pipeline = pipeline
             .rules(["allow overwrite(a)".parse::<Rule>().unwrap()])
-            .hook("over*", Priority::SECURITY, hook)
+            .hook("over*", HookPriority::SECURITY, hook)
             .approver(Showing(log.clone()));
         let mut events = pipeline.subscribe();
         let outcome = overwrite_a(&pipeline, &log).await;
@@ -33,17 +33,17 @@ async fn what_was_denied_stays_denied_however_a_hook_changes_it() {
     let native = all_forms(&log).remove(0);
     let pipeline = native
         .rules(["allow overwrite".parse::<Rule>().unwrap(), "deny overwrite(a)".parse().unwrap()])
-        .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") });
+        .hook("*", HookPriority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") });
     let outcome = overwrite_a(&pipeline, &log).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
     assert_eq!(log.take(), ["before a"]);
 }
 
 /// A hook with one opinion.
-struct Says(fn() -> Opinion);
+struct Says(fn() -> HookDecision);
 
 impl Hook for Says {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         Ok((self.0)())
     }
 
@@ -57,17 +57,20 @@ impl Hook for Says {
 async fn hooks_deny_ask_and_halt() {
     let log = Log::default();
     let allowed = || all_forms(&log).remove(0).rules(["allow *".parse::<Rule>().unwrap()]);
-    let with = |says| allowed().hook("*", Priority::DEFAULT, Says(says));
+    let with = |says| allowed().hook("*", HookPriority::DEFAULT, Says(says));
 
-    let outcome = overwrite_a(&with(|| Opinion::deny("not on Fridays")), &log).await;
+    let outcome = overwrite_a(&with(|| HookDecision::deny("not on Fridays")), &log).await;
     assert!(outcome.text().contains("not on Fridays"));
-    let outcome = overwrite_a(&with(|| Opinion::halt("stop here")), &log).await;
-    assert_eq!(outcome.halted(), Some("stop here"));
-    let outcome = overwrite_a(&with(|| Opinion::ask("look at it")), &log).await;
+    let outcome = overwrite_a(&with(|| HookDecision::halt("stop here")), &log).await;
+    assert_eq!(outcome.halt_reason(), Some("stop here"));
+    let outcome = overwrite_a(&with(|| HookDecision::ask("look at it")), &log).await;
     assert!(outcome.text().contains("look at it"), "nobody is there to ask: {}", outcome.text());
     // Nobody trusts this hook to allow.
-    let careful =
-        all_forms(&log).remove(0).hook("*", Priority::DEFAULT, Says(|| Opinion::allow("x")));
+    let careful = all_forms(&log).remove(0).hook(
+        "*",
+        HookPriority::DEFAULT,
+        Says(|| HookDecision::allow("x")),
+    );
     let outcome = overwrite_a(&careful, &log).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
     assert!(log.take().is_empty());
@@ -79,7 +82,7 @@ async fn a_hook_that_makes_arguments_invalid_is_named_with_what_is_wrong() {
     let log = Log::default();
     for arguments in [json!({ "path": 5 }), json!({ "pth": "x" }), json!({ "path": null })] {
         let hook = Rewrites(arguments.clone());
-        let pipeline = all_forms(&log).remove(0).hook("*", Priority::DEFAULT, hook);
+        let pipeline = all_forms(&log).remove(0).hook("*", HookPriority::DEFAULT, hook);
         let outcome = overwrite_a(&pipeline, &log).await;
         let error = outcome.result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied);
@@ -94,8 +97,8 @@ async fn a_hook_that_makes_arguments_invalid_is_named_with_what_is_wrong() {
 struct Rewrites(Value);
 
 impl Hook for Rewrites {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        Ok(Opinion::none().rewrite(&self.0))
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        Ok(HookDecision::none().rewrite(&self.0))
     }
 }
 
@@ -104,30 +107,30 @@ impl Hook for Rewrites {
 async fn hooks_run_by_priority_and_pattern() {
     struct Named(&'static str, Log);
     impl Hook for Named {
-        async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+        async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
             self.1.note(self.0);
-            Ok(Opinion::none())
+            Ok(HookDecision::none())
         }
     }
     let log = Log::default();
     let pipeline = all_forms(&log)
         .remove(0)
         .mode(Mode::Bypass)
-        .hook("*", Priority::LOGGING, Named("log", log.clone()))
-        .hook("over*", Priority::SECURITY, Named("scan", log.clone()))
-        .hook("read_*", Priority::SECURITY, Named("other", log.clone()))
-        .hook("*", Priority(150), Named("first", log.clone()))
-        .hook("*", Priority(150), Named("second", log.clone()));
+        .hook("*", HookPriority::LOGGING, Named("log", log.clone()))
+        .hook("over*", HookPriority::SECURITY, Named("scan", log.clone()))
+        .hook("read_*", HookPriority::SECURITY, Named("other", log.clone()))
+        .hook("*", HookPriority(150), Named("first", log.clone()))
+        .hook("*", HookPriority(150), Named("second", log.clone()));
     overwrite_a(&pipeline, &log).await;
     assert_eq!(log.take(), ["scan", "first", "second", "log", "run a"]);
 
     // F70: whatever they are registered as.
     let named = [
-        ("cleanup", Priority::CLEANUP),
-        ("default", Priority::default()),
-        ("validation", Priority::VALIDATION),
-        ("logging", Priority::LOGGING),
-        ("security", Priority::SECURITY),
+        ("cleanup", HookPriority::CLEANUP),
+        ("default", HookPriority::default()),
+        ("validation", HookPriority::VALIDATION),
+        ("logging", HookPriority::LOGGING),
+        ("security", HookPriority::SECURITY),
     ];
     let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
     let pipeline = named.into_iter().fold(pipeline, |pipeline, (name, priority)| {
@@ -144,7 +147,7 @@ async fn after_hooks_change_results() {
     impl Hook for Redact {
         async fn after(
             &self,
-            _: &HookedCall<'_>,
+            _: &HookContext<'_>,
             result: &mut Result<Output, ToolError>,
         ) -> Result<(), ToolError> {
             *result = Ok(Output::text("redacted"));
@@ -153,7 +156,7 @@ async fn after_hooks_change_results() {
     }
     let log = Log::default();
     for pipeline in all_forms(&log) {
-        let pipeline = pipeline.mode(Mode::Bypass).hook("*", Priority::DEFAULT, Redact);
+        let pipeline = pipeline.mode(Mode::Bypass).hook("*", HookPriority::DEFAULT, Redact);
         assert_eq!(overwrite_a(&pipeline, &log).await.text(), "redacted");
     }
 }

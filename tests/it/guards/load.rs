@@ -34,7 +34,7 @@ impl Held {
         let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
         Self {
             tasks: Handle::current().metrics().num_alive_tasks(),
-            asks: pipeline.asks().len(),
+            asks: pipeline.pending_approvals().len(),
             running: RUNNING.load(Ordering::Relaxed),
             descriptors,
         }

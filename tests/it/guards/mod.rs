@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, ApprovalStore, Approved, Approver, Ask, AskId, AuditRecord, AuditSink, Batch, Budget,
-    By, Call, Context, Decision, Definition, DynamicTool, ErrorKind, EventKind, Events, Grant,
-    GrantSource, Grantee, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, Note, OnError,
-    Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError,
-    Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State, Subject, Tool, ToolError,
-    ToolName, ToolsFile, ask_channel, tool, tools,
+    Action, ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Approver,
+    ArgumentNote, AuditRecord, AuditSink, Batch, Budget, Call, Context, Decision, DecisionSource,
+    Definition, DynamicTool, ErrorKind, EventKind, ExecutionPermit, Grant, GrantSource, GrantStore,
+    Grantee, Hook, HookContext, HookDecision, HookPriority, IntoTools, InvalidArgs, LoopGuard,
+    Mode, OnError, Outcome, Output, OutputFuture, Pipeline, PreparedCall, RawArgs, Registry,
+    Resource, Risk, RiskClass, Rule, Schema, ScriptedApprover, Session, State, Subscription, Tool,
+    ToolError, ToolName, ToolsFile, approval_channel, tool, tools,
 };
 
 /// What happened, in order.
@@ -31,7 +32,7 @@ struct Log(Arc<Mutex<Happened>>);
 struct Happened {
     steps: Vec<String>,
     /// What is told of the calls, where that is to stand between the steps.
-    events: Option<Events>,
+    events: Option<Subscription>,
 }
 
 impl Happened {
@@ -83,8 +84,8 @@ fn overwrite(
     format!("overwrote {path}")
 }
 
-fn overwritten(args: &OverwriteArgs, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(args.path.clone())]
+fn overwritten(args: &OverwriteArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.path.clone())]
 }
 
 fn definition() -> Definition {
@@ -125,22 +126,22 @@ impl Tool for Class {
         &self.definition
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         let args: Value = serde_json::from_str(args.text()).unwrap();
         let path = args["path"].as_str().unwrap_or_default().to_owned();
         Ok(Box::new(Ready { path, log: self.log.clone() }))
     }
 }
 
-impl Prepared for Ready {
-    fn run(self: Box<Self>, _: Approved) -> Running {
+impl PreparedCall for Ready {
+    fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
         Box::pin(async move {
             self.log.note(format!("run {}", self.path));
             Ok(Output::text(format!("overwrote {}", self.path)))
         })
     }
 
-    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         Some(vec![self.path.as_str().into()])
     }
 }
@@ -152,17 +153,20 @@ struct Watching {
 }
 
 impl Hook for Watching {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        self.log.note(format!("before {}", call.value()["path"].as_str().unwrap_or_default()));
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        self.log.note(format!(
+            "before {}",
+            call.arguments_value()["path"].as_str().unwrap_or_default()
+        ));
         Ok(match self.rewrite {
-            Some(path) => Opinion::none().rewrite(&json!({ "path": path })),
-            None => Opinion::none(),
+            Some(path) => HookDecision::none().rewrite(&json!({ "path": path })),
+            None => HookDecision::none(),
         })
     }
 
     async fn after(
         &self,
-        _: &HookedCall<'_>,
+        _: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         self.log.note(format!("after {}", result.as_ref().map_or("-", Output::as_text)));
@@ -174,9 +178,12 @@ impl Hook for Watching {
 struct Showing(Log);
 
 impl Approver for Showing {
-    fn ask(&self, ask: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        self.0.note(format!("ask {}", ask.subjects.first().map_or("-", Subject::text)));
-        Box::pin(std::future::ready(Some(Reply::Once)))
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        self.0.note(format!("ask {}", ask.subjects.first().map_or("-", Resource::text)));
+        Box::pin(std::future::ready(Some(ApprovalResponse::Once)))
     }
 }
 
@@ -200,7 +207,7 @@ fn all_forms(log: &Log) -> Vec<Pipeline> {
 }
 
 fn session(log: &Log) -> Session {
-    Session::new("s").lend(log.clone())
+    Session::new("s").with_service(log.clone())
 }
 
 async fn overwrite_a(pipeline: &Pipeline, log: &Log) -> Outcome {
@@ -208,7 +215,7 @@ async fn overwrite_a(pipeline: &Pipeline, log: &Log) -> Outcome {
 }
 
 /// The events of a call as their JSON names them.
-fn kinds(events: &mut Events) -> Vec<String> {
+fn kinds(events: &mut Subscription) -> Vec<String> {
     std::iter::from_fn(|| events.try_recv())
         .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
         .collect()
@@ -240,7 +247,7 @@ async fn a_check_tells_what_would_happen_and_runs_nothing() {
     assert_eq!(checked.suggestions, ["a"]);
     let json = serde_json::to_value(&checked).unwrap();
     assert_eq!((&json["decision"], &json["subjects"]), (&json!("ask"), &json!(["a"])));
-    assert!(approver.asked().is_empty() && log.take().is_empty());
+    assert!(approver.requests().is_empty() && log.take().is_empty());
     let bad = pipeline.check(&session, Call::new("overwrite", "{}")).await;
     assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidArgs);
 }
@@ -250,8 +257,8 @@ async fn a_check_tells_what_would_happen_and_runs_nothing() {
 async fn a_check_asks_a_tool_once_what_the_call_touches() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-    fn counted(_: &CountingArgs, _: &Context) -> Vec<Subject> {
-        vec![Subject::new(format!("look {}", ASKED.fetch_add(1, Ordering::Relaxed)))]
+    fn counted(_: &CountingArgs, _: &Context) -> Vec<Resource> {
+        vec![Resource::new(format!("look {}", ASKED.fetch_add(1, Ordering::Relaxed)))]
     }
 
     /// Count.
@@ -262,7 +269,7 @@ async fn a_check_asks_a_tool_once_what_the_call_touches() {
     let pipeline = Pipeline::new(registry);
     let call = Call::new("counting", "{}");
     let checked = pipeline.check(&Session::new("s"), call).await.unwrap();
-    let touched: Vec<&str> = checked.decision.subjects.iter().map(Subject::text).collect();
+    let touched: Vec<&str> = checked.decision.subjects.iter().map(Resource::text).collect();
     assert_eq!((touched, ASKED.load(Ordering::Relaxed)), (vec!["look 0"], 1));
 }
 
@@ -274,7 +281,10 @@ fn a_decision_is_plain_data() {
 }
 
 /// The native form, and somebody who gives these answers.
-fn answered_by(log: &Log, replies: impl IntoIterator<Item = Reply>) -> (Pipeline, Arc<Scripted>) {
-    let approver = Arc::new(Scripted::new(replies));
+fn answered_by(
+    log: &Log,
+    replies: impl IntoIterator<Item = ApprovalResponse>,
+) -> (Pipeline, Arc<ScriptedApprover>) {
+    let approver = Arc::new(ScriptedApprover::new(replies));
     (all_forms(log).remove(0).shared_approver(Arc::clone(&approver) as _), approver)
 }

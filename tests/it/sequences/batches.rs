@@ -21,16 +21,24 @@ const MIXED: [(&str, &str, &str); 4] = [
 #[tokio::test(start_paused = true)]
 async fn records_batches() {
     let recorder = Recorder::default();
-    let scenario = |name: &str, replies: Vec<Option<Reply>>| {
+    let scenario = |name: &str, replies: Vec<Option<ApprovalResponse>>| {
         Scenario::new(&recorder, name, |pipeline| {
             pipeline.approver(ScriptedApprover::new(&recorder, replies))
         })
     };
-    run(&scenario("all approved", vec![Some(Reply::Once), Some(Reply::Once)]), &MIXED).await;
-    run(&scenario("the first question is rejected", vec![Some(Reply::Reject)]), &MIXED).await;
-    let feedback = Reply::RejectWith { feedback: "no".into() };
     run(
-        &scenario("one is rejected with feedback", vec![Some(feedback), Some(Reply::Once)]),
+        &scenario("all approved", vec![Some(ApprovalResponse::Once), Some(ApprovalResponse::Once)]),
+        &MIXED,
+    )
+    .await;
+    run(&scenario("the first question is rejected", vec![Some(ApprovalResponse::Reject)]), &MIXED)
+        .await;
+    let feedback = ApprovalResponse::RejectWith { feedback: "no".into() };
+    run(
+        &scenario(
+            "one is rejected with feedback",
+            vec![Some(feedback), Some(ApprovalResponse::Once)],
+        ),
         &MIXED,
     )
     .await;
@@ -42,15 +50,15 @@ async fn records_batches() {
     run(&scenario("shared calls run side by side", vec![]), &waiting).await;
     let halting = Scenario::new(&recorder, "an after-hook ends the turn", |pipeline| {
         let hook = ScriptedHook::new("halting", &recorder).after(After::Halt("enough"));
-        pipeline.rules(rules(&["allow *"])).hook("write_note", Priority::DEFAULT, hook)
+        pipeline.rules(rules(&["allow *"])).hook("write_note", HookPriority::DEFAULT, hook)
     });
     let two =
         [("c1", "write_note", r#"{"name": "a"}"#), ("c2", "dynamic_write", r#"{"path": "p"}"#)];
     run(&halting, &two).await;
     let denying = Scenario::new(&recorder, "a before-hook denies one of two", |pipeline| {
         let hook = ScriptedHook::new("denying", &recorder)
-            .before(Before::OpineLater(|| Opinion::deny("not today")));
-        pipeline.rules(rules(&["allow *"])).hook("write_note", Priority::DEFAULT, hook)
+            .before(Before::OpineLater(|| HookDecision::deny("not today")));
+        pipeline.rules(rules(&["allow *"])).hook("write_note", HookPriority::DEFAULT, hook)
     });
     run(&denying, &two).await;
     assert_recorded("batches", &recorder);

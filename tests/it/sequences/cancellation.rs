@@ -38,7 +38,7 @@ async fn records_cancelled_calls() {
     let plain = |name: &str| Scenario::new(&recorder, name, |pipeline| pipeline);
     let hooked = |name: &str, hook: ScriptedHook| {
         Scenario::new(&recorder, name, |pipeline| {
-            pipeline.rules(rules(&["allow *"])).hook("*", Priority::SECURITY, hook)
+            pipeline.rules(rules(&["allow *"])).hook("*", HookPriority::SECURITY, hook)
         })
     };
     let asked = |name: &str| {

@@ -4,7 +4,7 @@ use super::*;
 
 fn with_hook(recorder: &Recorder, name: &str, hook: ScriptedHook) -> Scenario {
     Scenario::new(recorder, name, |pipeline| {
-        pipeline.rules(rules(&["allow write_note"])).hook("*", Priority::SECURITY, hook)
+        pipeline.rules(rules(&["allow write_note"])).hook("*", HookPriority::SECURITY, hook)
     })
 }
 
@@ -14,19 +14,25 @@ async fn records_before_hooks() {
     let hook = || ScriptedHook::new("scripted", &recorder);
     let cases: Vec<(&str, ScriptedHook)> = vec![
         ("no opinion", hook()),
-        ("context", hook().before(Before::Opine(|| Opinion::none().context("mind the gap")))),
-        ("a later opinion", hook().before(Before::OpineLater(|| Opinion::none().context("late")))),
-        ("deny", hook().before(Before::Opine(|| Opinion::deny("not today")))),
-        ("deny later", hook().before(Before::OpineLater(|| Opinion::deny("not today")))),
-        ("ask", hook().before(Before::Opine(|| Opinion::ask("look at it")))),
-        ("halt", hook().before(Before::Opine(|| Opinion::halt("stop here")))),
+        (
+            "context",
+            hook().before(Before::Opine(|| HookDecision::none().with_context("mind the gap"))),
+        ),
+        (
+            "a later opinion",
+            hook().before(Before::OpineLater(|| HookDecision::none().with_context("late"))),
+        ),
+        ("deny", hook().before(Before::Opine(|| HookDecision::deny("not today")))),
+        ("deny later", hook().before(Before::OpineLater(|| HookDecision::deny("not today")))),
+        ("ask", hook().before(Before::Opine(|| HookDecision::ask("look at it")))),
+        ("halt", hook().before(Before::Opine(|| HookDecision::halt("stop here")))),
         (
             "rewrite",
-            hook().before(Before::Opine(|| Opinion::none().rewrite(&json!({ "name": "b" })))),
+            hook().before(Before::Opine(|| HookDecision::none().rewrite(&json!({ "name": "b" })))),
         ),
         (
             "rewrite to invalid arguments",
-            hook().before(Before::Opine(|| Opinion::none().rewrite(&json!({ "nam": "b" })))),
+            hook().before(Before::Opine(|| HookDecision::none().rewrite(&json!({ "nam": "b" })))),
         ),
         ("fail", hook().before(Before::Fail)),
         ("fail, ignored", hook().before(Before::Fail).ignoring_errors()),
@@ -39,26 +45,26 @@ async fn records_before_hooks() {
         let scenario = with_hook(&recorder, &format!("before: {name}"), hook);
         scenario.call("write_note", r#"{"name": "a", "token": "t"}"#).await;
     }
-    let trusted = hook().before(Before::Opine(|| Opinion::allow("fine"))).allowed_to_allow();
+    let trusted = hook().before(Before::Opine(|| HookDecision::allow("fine"))).allowed_to_allow();
     let scenario = Scenario::new(&recorder, "before: a trusted hook allows", |pipeline| {
-        pipeline.hook("dynamic_*", Priority::SECURITY, trusted)
+        pipeline.hook("dynamic_*", HookPriority::SECURITY, trusted)
     });
     scenario.call("dynamic_write", r#"{"path": "p"}"#).await;
-    let untrusted = hook().before(Before::Opine(|| Opinion::allow("fine")));
+    let untrusted = hook().before(Before::Opine(|| HookDecision::allow("fine")));
     let scenario = Scenario::new(&recorder, "before: an untrusted hook allows", |pipeline| {
-        pipeline.hook("dynamic_*", Priority::SECURITY, untrusted)
+        pipeline.hook("dynamic_*", HookPriority::SECURITY, untrusted)
     });
     scenario.call("dynamic_write", r#"{"path": "p"}"#).await;
     let scenario = Scenario::new(&recorder, "before: two hooks in order", |pipeline| {
         let first = ScriptedHook::new("first", &recorder)
-            .before(Before::Opine(|| Opinion::none().rewrite(&json!({ "name": "c" }))));
+            .before(Before::Opine(|| HookDecision::none().rewrite(&json!({ "name": "c" }))));
         let second = ScriptedHook::new("second", &recorder)
-            .before(Before::Opine(|| Opinion::ask("second asks")));
+            .before(Before::Opine(|| HookDecision::ask("second asks")));
         pipeline
             .rules(rules(&["allow write_note"]))
-            .hook("*", Priority::DEFAULT, second)
-            .hook("*", Priority::SECURITY, first)
-            .approver(ScriptedApprover::new(&recorder, [Some(Reply::Once)]))
+            .hook("*", HookPriority::DEFAULT, second)
+            .hook("*", HookPriority::SECURITY, first)
+            .approver(ScriptedApprover::new(&recorder, [Some(ApprovalResponse::Once)]))
     });
     scenario.call("write_note", r#"{"name": "a"}"#).await;
     assert_recorded("before_hooks", &recorder);

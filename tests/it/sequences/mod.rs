@@ -20,9 +20,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Approver, Ask, AuditRecord, AuditSink, Call, Context, Definition, DynamicTool, Events, Hook,
-    HookedCall, OnError, Opinion, Outcome, Output, Pipeline, Priority, Registry, Reply, Risk,
-    RiskClass, Rule, Schema, Session, Subject, ToolError, ToolName, tool, tools,
+    ApprovalRequest, ApprovalResponse, Approver, AuditRecord, AuditSink, Call, Context, Definition,
+    DynamicTool, Hook, HookContext, HookDecision, HookPriority, OnError, Outcome, Output, Pipeline,
+    Registry, Resource, Risk, RiskClass, Rule, Schema, Session, Subscription, ToolError, ToolName,
+    tool, tools,
 };
 
 /// What a scenario wrote down.
@@ -32,7 +33,7 @@ struct Recorder(Arc<Mutex<Recording>>);
 #[derive(Default)]
 struct Recording {
     text: String,
-    events: Option<Events>,
+    events: Option<Subscription>,
     /// Stable names for the random ids of approval requests.
     ids: HashMap<String, usize>,
     /// Stable names for fingerprints, which hash internals such as the sandbox policy.
@@ -41,7 +42,7 @@ struct Recording {
 
 impl Recording {
     fn drain_events(&mut self) {
-        while let Some(event) = self.events.as_mut().and_then(Events::try_recv) {
+        while let Some(event) = self.events.as_mut().and_then(Subscription::try_recv) {
             let mut value = serde_json::to_value(&event).unwrap();
             self.normalize(&mut value);
             writeln!(self.text, "  event    {value}").unwrap();
@@ -99,9 +100,10 @@ impl Recorder {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.kind().to_string(),
         };
-        let halted = outcome.halted().map(|why| format!(" halted={why:?}")).unwrap_or_default();
+        let halted =
+            outcome.halt_reason().map(|why| format!(" halted={why:?}")).unwrap_or_default();
         let notes = outcome.notes().len();
-        let cut = outcome.truncated().is_some();
+        let cut = outcome.truncation().is_some();
         self.note(format!(
             "outcome  {} {kind}{halted} notes={notes} truncated={cut} {:?}",
             outcome.call,
@@ -138,8 +140,8 @@ impl AuditSink for BrokenAudit {
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
-    Opine(fn() -> Opinion),
-    OpineLater(fn() -> Opinion),
+    Opine(fn() -> HookDecision),
+    OpineLater(fn() -> HookDecision),
     Fail,
     Panic,
     Hang,
@@ -199,10 +201,10 @@ impl Hook for ScriptedHook {
         self.name.into()
     }
 
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         self.recorder.note(format!("before   {} {}", self.name, call.arguments()));
         match self.before {
-            Before::Nothing => Ok(Opinion::none()),
+            Before::Nothing => Ok(HookDecision::none()),
             Before::Opine(opinion) => Ok(opinion()),
             Before::OpineLater(opinion) => {
                 async move {
@@ -219,7 +221,7 @@ impl Hook for ScriptedHook {
 
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let text = match &*result {
@@ -230,7 +232,7 @@ impl Hook for ScriptedHook {
         match self.after {
             After::Nothing => {}
             After::Replace(text) => *result = Ok(Output::text(text)),
-            After::Halt(reason) => call.halt(reason),
+            After::Halt(reason) => call.halt_turn(reason),
             After::Fail => return Err(ToolError::failed("the hook is broken")),
             After::Panic => panic!("the hook panics"),
             After::Hang => return std::future::pending().await,
@@ -238,7 +240,7 @@ impl Hook for ScriptedHook {
         Ok(())
     }
 
-    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+    fn observe(&self, call: &HookContext<'_>, outcome: &Outcome) {
         let kind =
             outcome.result.as_ref().map_or_else(|error| error.kind().to_string(), |_| "ok".into());
         let (name, tool) = (self.name, &call.definition().name);
@@ -257,12 +259,15 @@ impl Hook for ScriptedHook {
 /// An approver that writes down what it is asked and answers from a list.
 struct ScriptedApprover {
     recorder: Recorder,
-    replies: Mutex<Vec<Option<Reply>>>,
+    replies: Mutex<Vec<Option<ApprovalResponse>>>,
 }
 
 impl ScriptedApprover {
     /// `None` panics; when the list is used up, no answer ever comes.
-    fn new(recorder: &Recorder, replies: impl IntoIterator<Item = Option<Reply>>) -> Self {
+    fn new(
+        recorder: &Recorder,
+        replies: impl IntoIterator<Item = Option<ApprovalResponse>>,
+    ) -> Self {
         let mut replies: Vec<_> = replies.into_iter().collect();
         replies.reverse();
         Self { recorder: recorder.clone(), replies: Mutex::new(replies) }
@@ -270,8 +275,11 @@ impl ScriptedApprover {
 }
 
 impl Approver for ScriptedApprover {
-    fn ask(&self, ask: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        let subject = ask.subjects.first().map_or("-", Subject::text);
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        let subject = ask.subjects.first().map_or("-", Resource::text);
         self.recorder.note(format!("ask      {} {subject} {:?}", ask.tool, ask.suggestions));
         match self.replies.lock().unwrap().pop() {
             Some(Some(reply)) => Box::pin(std::future::ready(Some(reply))),
@@ -293,8 +301,8 @@ fn read_note(
     vec![name; times as usize].join(" ")
 }
 
-fn written_note(args: &WriteNoteArgs, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(args.name.clone())]
+fn written_note(args: &WriteNoteArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.name.clone())]
 }
 
 /// Write a note.
@@ -335,7 +343,7 @@ async fn wait_for(
 ) -> String {
     cx.progress(1, Some(2), "waiting");
     tokio::time::sleep(Duration::from_secs(seconds)).await;
-    cx.output("waited\n");
+    cx.emit_output("waited\n");
     format!("waited {seconds} s")
 }
 
@@ -346,8 +354,8 @@ async fn nested(
     name: String,
     cx: &Context,
 ) -> Result<String, ToolError> {
-    cx.metadata("name", json!(name));
-    match cx.ask("open_host", "example.org").await {
+    cx.set_metadata("name", json!(name));
+    match cx.request_permission("open_host", "example.org").await {
         true => Ok(format!("opened for {name}")),
         false => Err(ToolError::denied("the host may not be opened")),
     }
@@ -393,7 +401,7 @@ fn all_tools() -> Pipeline {
             long_text
         ])
         .add(dynamic_tool());
-    Pipeline::new(registry.build().unwrap()).ask_timeout(Duration::from_secs(30))
+    Pipeline::new(registry.build().unwrap()).approval_timeout(Duration::from_secs(30))
 }
 
 fn rules(list: &[&str]) -> Vec<Rule> {
@@ -411,7 +419,8 @@ impl Scenario {
     /// Starts a scenario with all tools, an audit log and one hook that only observes.
     fn new(recorder: &Recorder, name: &str, setup: impl FnOnce(Pipeline) -> Pipeline) -> Self {
         let observer = ScriptedHook::new("observer", recorder);
-        let pipeline = all_tools().audit(recorder.clone()).hook("*", Priority::LOGGING, observer);
+        let pipeline =
+            all_tools().audit(recorder.clone()).hook("*", HookPriority::LOGGING, observer);
         Self::plain(recorder, name, setup(pipeline))
     }
 

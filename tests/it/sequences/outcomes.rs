@@ -4,7 +4,7 @@ use tool_sdk::mcp::{
     RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool, ServerConfig,
     ServerManager, TransportConfig,
 };
-use tool_sdk::{Lenient, LoopGuard, Mode, RawArgs};
+use tool_sdk::{Leniency, LoopGuard, Mode, RawArgs};
 
 use super::*;
 
@@ -66,7 +66,7 @@ async fn records_each_outcome() {
     limited.recorder.outcome(&limited.pipeline.call(&limited.session, call).await);
     let lenient = plain("null is taken as absent");
     let args = RawArgs::new(r#"{"name": "a", "times": null}"#);
-    let call = Call::new("read_note", args.lenient(Lenient::default().null_is_absent())).id("c1");
+    let call = Call::new("read_note", args.lenient(Leniency::default().null_is_absent())).id("c1");
     lenient.recorder.outcome(&lenient.pipeline.call(&lenient.session, call).await);
     let closed = plain("a closed pipeline");
     closed.pipeline.close();
@@ -125,7 +125,7 @@ async fn records_loops() {
         changing.call_as(&format!("c{number}"), "read_note", &arguments).await;
     }
     let mut plain = all_tools().loop_guard(LoopGuard::default());
-    plain = plain.approver(ScriptedApprover::new(&recorder, [Some(Reply::Once)]));
+    plain = plain.approver(ScriptedApprover::new(&recorder, [Some(ApprovalResponse::Once)]));
     let approved = Scenario::plain(&recorder, "a person lets a loop go on", plain);
     for number in 1..=5 {
         approved.call_as(&format!("c{number}"), "fail", "{}").await;

@@ -134,8 +134,8 @@ fn hooks(tool: &Tool) -> TokenStream {
     fields.some("summary", summary);
     fields.some("key", serial(tool).map(key));
     let args = args_type(tool);
-    let fields = fields.or(&quote!(__rt::Hooks::NONE));
-    quote!(static __HOOKS: __rt::Hooks<#args> = __rt::Hooks { #fields };)
+    let fields = fields.or(&quote!(__rt::ToolCallbacks::NONE));
+    quote!(static __HOOKS: __rt::ToolCallbacks<#args> = __rt::ToolCallbacks { #fields };)
 }
 
 /// Whether there is a `__HOOKS`.
@@ -165,12 +165,12 @@ fn reading(text: &TokenStream) -> TokenStream {
 
 /// The field by which calls are serial: a path is the place that it leads to.
 fn key(field: &Ident) -> TokenStream {
-    reading(&quote_spanned!(field.span()=> (&&&&&__rt::Shown(&__a.#field)).shown()))
+    reading(&quote_spanned!(field.span()=> (&&&&&__rt::SummaryValue(&__a.#field)).render()))
 }
 
 /// One field as text, by the best way that its type has; an error is where it is named.
 fn shown(field: &Ident) -> TokenStream {
-    quote_spanned!(field.span()=> (&&&&__rt::Shown(&__a.#field)).shown())
+    quote_spanned!(field.span()=> (&&&&__rt::SummaryValue(&__a.#field)).render())
 }
 
 /// What the table of a tool says.
@@ -194,7 +194,7 @@ pub(crate) fn spec(tool: &Tool) -> TokenStream {
             is_async: #is_async,
             args: __rt::ArgsSpec::#args,
             output: __OUT.schema,
-            place: __rt::Place {
+            place: __rt::SourceLocation {
                 package: ::core::env!("CARGO_PKG_NAME"),
                 version: ::core::env!("CARGO_PKG_VERSION"),
                 file: ::core::file!(),

@@ -79,7 +79,7 @@ fn implementations(
             impl __rt::IntoTools for #ty {
                 fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                     use __rt::{ViaMethods as _, ViaNothing as _};
-                    __rt::Whole(self).tools()
+                    __rt::AutorefTools(self).tools()
                 }
             }
         };

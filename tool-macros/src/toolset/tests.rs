@@ -115,7 +115,7 @@ fn methods_become_tools_on_a_shared_value() {
                                         ],
                                     ),
                                     output: __OUT.schema,
-                                    place: __rt::Place {
+                                    place: __rt::SourceLocation {
                                         package: ::core::env!("CARGO_PKG_NAME"),
                                         version: ::core::env!("CARGO_PKG_VERSION"),
                                         file: ::core::file!(),
@@ -163,7 +163,7 @@ fn methods_become_tools_on_a_shared_value() {
                                     is_async: false,
                                     args: __rt::ArgsSpec::Params(&[]),
                                     output: __OUT.schema,
-                                    place: __rt::Place {
+                                    place: __rt::SourceLocation {
                                         package: ::core::env!("CARGO_PKG_NAME"),
                                         version: ::core::env!("CARGO_PKG_VERSION"),
                                         file: ::core::file!(),
@@ -202,7 +202,7 @@ fn methods_become_tools_on_a_shared_value() {
                 impl __rt::IntoTools for Tracker {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         use __rt::{ViaMethods as _, ViaNothing as _};
-                        __rt::Whole(self).tools()
+                        __rt::AutorefTools(self).tools()
                     }
                 }
             };

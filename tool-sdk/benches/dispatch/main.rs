@@ -24,7 +24,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use tool_sdk::{
-    Action, Budget, Call, Hook, LoopGuard, Output, Pipeline, Priority, Registry, Rule, Session,
+    Action, Budget, Call, Hook, HookPriority, LoopGuard, Output, Pipeline, Registry, Rule, Session,
     tools,
 };
 
@@ -266,7 +266,7 @@ fn guarded(pipeline: Pipeline) -> Pipeline {
         .budget(Budget::default())
         .output_dir(std::env::temp_dir())
         .rules([Rule::new(Action::Allow, "*", "*"), Rule::new(Action::Deny, "write_*", "*")])
-        .hook("*", Priority::DEFAULT, Silent)
+        .hook("*", HookPriority::DEFAULT, Silent)
         .loop_guard(LoopGuard::default())
 }
 

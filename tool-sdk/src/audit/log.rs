@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{AuditEvent, AuditRecord, AuditSink};
 use crate::private_file::location;
 use crate::redact::{DetectedSecrets, Redactor};
-use crate::tool::Subject;
+use crate::tool::Resource;
 
 /// Writes records as JSON lines to a file with mode `0o600`.
 ///
@@ -66,7 +66,7 @@ impl AuditSink for AuditLog {
         let mut value = serde_json::to_value(record)?;
         let mut spotted = DetectedSecrets::from_arguments(&self.redactor, record.argument_texts);
         if let AuditEvent::Decided { subjects, .. } = record.event {
-            let texts = subjects.iter().flat_map(Subject::forbidden_spellings);
+            let texts = subjects.iter().flat_map(Resource::forbidden_spellings);
             texts.for_each(|text| spotted.scan_text(&self.redactor, text));
         }
         // Redact before serializing, because JSON escapes would hide a secret with quotes.

@@ -21,9 +21,11 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::name::ToolName;
-use crate::permission::{Action, By, Decision, Fingerprint, Reply, Rule, Scope};
+use crate::permission::{
+    Action, ApprovalResponse, Decision, DecisionSource, Fingerprint, Rule, RuleScope,
+};
 use crate::private_file::location;
-use crate::tool::{Definition, Source, Subject};
+use crate::tool::{Definition, Resource, ToolSource};
 
 /// Receives the audit records of calls.
 ///
@@ -92,7 +94,7 @@ pub struct AuditRecord<'a> {
     /// The tool's name.
     pub tool: &'a ToolName,
     /// Where the tool comes from.
-    pub source: &'a Source,
+    pub source: &'a ToolSource,
     /// The permission that the call needs.
     pub permission: &'a str,
     /// The fingerprint of the call as it was decided, or as it ran.
@@ -118,14 +120,14 @@ pub enum AuditEvent<'a> {
         /// The decision.
         decision: Action,
         /// The source of the decision.
-        by: By,
+        by: DecisionSource,
         /// The reason.
         reason: &'a str,
         /// The rules that led to the decision.
         #[serde(serialize_with = "serialize_rules")]
         rules: &'a [Rule],
         /// The resources that the call acts on.
-        subjects: &'a [Subject],
+        subjects: &'a [Resource],
         /// The response to the approval request, if there was one.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<AuditAnswer<'a>>,
@@ -153,7 +155,7 @@ pub struct AuditAnswer<'a> {
     pub who: Option<&'a str>,
     /// The response.
     #[serde(flatten)]
-    pub reply: &'a Reply,
+    pub reply: &'a ApprovalResponse,
 }
 
 impl<'a> AuditRecord<'a> {
@@ -201,7 +203,7 @@ impl<'a> AuditEvent<'a> {
 impl<'a> AuditAnswer<'a> {
     /// Creates an answer from a response and the person who gave it.
     #[must_use]
-    pub const fn new(reply: &'a Reply, who: Option<&'a str>) -> Self {
+    pub const fn new(reply: &'a ApprovalResponse, who: Option<&'a str>) -> Self {
         Self { who, reply }
     }
 }
@@ -211,7 +213,7 @@ fn serialize_rules<S: Serializer>(rules: &&[Rule], to: S) -> Result<S::Ok, S::Er
     #[derive(Serialize)]
     struct RuleEntry<'a> {
         rule: String,
-        scope: Scope,
+        scope: RuleScope,
         #[serde(skip_serializing_if = "str::is_empty")]
         origin: &'a str,
     }

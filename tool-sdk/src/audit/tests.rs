@@ -19,15 +19,15 @@ fn decision() -> Decision {
     Decision {
         rules: vec![rule],
         subjects: vec!["git push".into()],
-        ..Decision::new(Action::Ask, By::Rule, "the rule decides")
+        ..Decision::new(Action::Ask, DecisionSource::Rule, "the rule decides")
     }
 }
 
 /// Writes a record for the call id `call`.
 fn record(log: &AuditLog, call: &str, what: AuditEvent<'_>) {
     let session = Session::new("s").with_user("ada").with_agent("coder");
-    let (definition, call) = (definition(), CallId::given(call));
-    let fingerprint = Fingerprint::of(&definition, "{}", &[]);
+    let (definition, call) = (definition(), CallId::from_external(call));
+    let fingerprint = Fingerprint::compute(&definition, "{}", &[]);
     let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, what);
     record.time = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
     log.record(&record).unwrap();
@@ -66,7 +66,8 @@ fn records_contain_decision_and_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::default()).unwrap();
-    let (decision, reply) = (decision(), Reply::Session { patterns: vec!["git *".to_owned()] });
+    let (decision, reply) =
+        (decision(), ApprovalResponse::Session { patterns: vec!["git *".to_owned()] });
     let answer = AuditAnswer::new(&reply, Some("ada"));
     record(&log, "1", AuditEvent::from_decision(&decision, Some(answer)));
     let facts = json!({"argv": ["git", "push"], "exit": 1});
@@ -81,7 +82,7 @@ fn records_contain_decision_and_outcome() {
     );
     record(&log, "2", AuditEvent::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None });
 
-    let fingerprint = Fingerprint::of(&definition(), "{}", &[]);
+    let fingerprint = Fingerprint::compute(&definition(), "{}", &[]);
     let head = json!({
         "time": "2023-11-14T22:13:20.123Z", "session": "s", "user": "ada", "agent": "coder",
         "call": "1", "tool": "run", "source": {"type": "native"}, "permission": "run",
@@ -114,8 +115,8 @@ fn records_name_the_hooks_that_changed_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let log = AuditLog::open(&path, Redactor::new(["open-sesame-42"])).unwrap();
-    let (session, definition, call) = (Session::new("s"), definition(), CallId::given("1"));
-    let fingerprint = Fingerprint::of(&definition, "{}", &[]);
+    let (session, definition, call) = (Session::new("s"), definition(), CallId::from_external("1"));
+    let fingerprint = Fingerprint::compute(&definition, "{}", &[]);
     let ran = AuditEvent::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None };
     let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, ran);
     log.record(&record).unwrap();
@@ -136,7 +137,7 @@ fn redacts_secrets_in_records() {
     let path = folder.path().join("audit.jsonl");
     let secret = "quoted \"secret\"\nof two lines";
     let log = AuditLog::open(&path, Redactor::new([secret])).unwrap();
-    let reply = Reply::RejectWith { feedback: format!("use {secret}") };
+    let reply = ApprovalResponse::RejectWith { feedback: format!("use {secret}") };
     let mut decision = decision();
     decision.reason = format!("because {secret}").into();
     decision.subjects = vec![format!("curl https://a:b@host -H '{secret}'").into()];
@@ -169,8 +170,8 @@ fn a_call_cannot_hide_its_arguments() {
         decision.subjects = vec![command.clone().into()];
         decision.reason = format!("`{command}` is asked about").into();
         let session = Session::new("s");
-        let (definition, call) = (definition(), CallId::given("1"));
-        let fingerprint = Fingerprint::of(&definition, &arguments, &[]);
+        let (definition, call) = (definition(), CallId::from_external("1"));
+        let fingerprint = Fingerprint::compute(&definition, &arguments, &[]);
         let what = AuditEvent::from_decision(&decision, None);
         let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, what);
         record.time = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);

@@ -55,23 +55,23 @@ use futures_util::future::BoxFuture;
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'p> {
     pipeline: &'p Pipeline,
-    most: usize,
+    max_concurrent: usize,
 }
 
 impl<'p> Batch<'p> {
     /// How many calls run at once by default.
-    pub const DEFAULT_MOST: usize = 10;
+    pub const DEFAULT_MAX_CONCURRENT: usize = 10;
 
     /// Batches of calls through `pipeline`.
     #[must_use]
     pub fn new(pipeline: &'p Pipeline) -> Self {
-        Self { pipeline, most: Self::DEFAULT_MOST }
+        Self { pipeline, max_concurrent: Self::DEFAULT_MAX_CONCURRENT }
     }
 
     /// Sets how many calls run at once, at least one.
     #[must_use]
-    pub fn most(mut self, calls: usize) -> Self {
-        self.most = calls.max(1);
+    pub fn max_concurrent(mut self, calls: usize) -> Self {
+        self.max_concurrent = calls.max(1);
         self
     }
 
@@ -82,7 +82,7 @@ impl<'p> Batch<'p> {
         calls: impl IntoIterator<Item = Call<'c>>,
     ) -> Vec<Outcome> {
         let calls: Vec<Call<'c>> = calls.into_iter().collect();
-        let scheduler = Arc::new(BatchScheduler::new(calls.len(), self.most));
+        let scheduler = Arc::new(BatchScheduler::new(calls.len(), self.max_concurrent));
         let running: FuturesUnordered<_> = calls
             .into_iter()
             .enumerate()
@@ -99,7 +99,7 @@ impl<'p> Batch<'p> {
 
 /// Decides which calls of a batch may run at the same time.
 struct BatchScheduler {
-    most: usize,
+    max_concurrent: usize,
     state: Mutex<State>,
 }
 
@@ -154,12 +154,12 @@ impl ConcurrencyClass {
 }
 
 impl BatchScheduler {
-    fn new(calls: usize, most: usize) -> Self {
+    fn new(calls: usize, max_concurrent: usize) -> Self {
         let states = std::iter::repeat_with(CallState::new).take(calls).collect();
         let (running, stopped, decided_to, shown_to) = Default::default();
         let state =
             State { calls: states, undecided: calls, running, stopped, decided_to, shown_to };
-        Self { most, state: Mutex::new(state) }
+        Self { max_concurrent, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -172,7 +172,7 @@ impl BatchScheduler {
         let is_decided = before == Progress::Undecided && to != Progress::Undecided;
         state.undecided -= usize::from(is_decided);
         state.running -= usize::from(before == Progress::Running);
-        state.start_calls(self.most);
+        state.start_calls(self.max_concurrent);
         state.advance_order();
     }
 
@@ -282,7 +282,7 @@ impl Scheduler for CallSlot {
             state.calls[self.at].is_prompt_shown = false;
         }
         drop(state);
-        Arc::new(CallPrompt { scheduler: Arc::clone(&self.scheduler), at: self.at })
+        Arc::new(BatchPromptOrder { scheduler: Arc::clone(&self.scheduler), at: self.at })
     }
 
     fn wait_for_slot(&self, key: &ConcurrencyKey) -> BoxFuture<'_, Result<RunSlot, ToolError>> {
@@ -318,12 +318,12 @@ impl Scheduler for CallSlot {
 }
 
 /// The prompt of one call of a batch.
-struct CallPrompt {
+struct BatchPromptOrder {
     scheduler: Arc<BatchScheduler>,
     at: usize,
 }
 
-impl PromptOrder for CallPrompt {
+impl PromptOrder for BatchPromptOrder {
     fn wait_for_turn(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.scheduler.wait_for_earlier_calls(self.at, |state| state.shown_to).await;
@@ -358,6 +358,6 @@ impl Drop for EndOnDrop {
 }
 
 #[cfg(test)]
-mod changed;
+mod changed_tests;
 #[cfg(test)]
 mod tests;

@@ -12,15 +12,16 @@ use crate::call::RawArgs;
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ErrorKind;
-use crate::hook::{Hook, HookedCall, Opinion, Priority};
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority};
 use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
-use crate::permission::{Reply, Rule, Scripted};
+use crate::permission::{ApprovalResponse, Rule, ScriptedApprover};
 use crate::registry::Registry;
 use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{
-    Approved, Definition, DynamicTool, InvalidArgs, Parallel, Prepared, Running, Tool,
+    Definition, DynamicTool, ExecutionPermit, InvalidArgs, OutputFuture, Parallel, PreparedCall,
+    Tool,
 };
 
 const PAUSE: Duration = Duration::from_millis(200);
@@ -95,7 +96,7 @@ async fn no_more_than_the_cap_run_at_once() {
     let calls: Vec<_> = (0..6).map(|_| call("look", "x")).collect();
     let pipeline = pipeline();
     let started = Instant::now();
-    let outcomes = Batch::new(&pipeline).most(2).run(&Session::new("s"), calls).await;
+    let outcomes = Batch::new(&pipeline).max_concurrent(2).run(&Session::new("s"), calls).await;
     assert_eq!((outcomes.len(), started.elapsed()), (6, PAUSE * 3));
 }
 
@@ -112,7 +113,7 @@ async fn a_failure_stops_nobody() {
 async fn everything_is_asked_before_anything_runs() {
     let running = Arc::new(AtomicUsize::new(0));
     let at_ask = Arc::new(AtomicUsize::new(usize::MAX));
-    let (approver, mut inbox) = crate::permission::ask_channel();
+    let (approver, mut inbox) = crate::permission::approval_channel();
     let pipeline = pipeline().approver(approver);
     let mut events = pipeline.subscribe();
     let answering = {
@@ -126,8 +127,8 @@ async fn everything_is_asked_before_anything_runs() {
                 running.fetch_add(usize::from(started), Ordering::Relaxed);
             }
             at_ask.store(running.load(Ordering::Relaxed), Ordering::Relaxed);
-            assert_eq!(pending.ask().tool, "change");
-            pending.reply(Reply::Once);
+            assert_eq!(pending.request().tool, "change");
+            pending.respond(ApprovalResponse::Once);
             assert!(inbox.try_recv().is_none(), "one ask, no more");
         }
     };
@@ -140,7 +141,7 @@ async fn everything_is_asked_before_anything_runs() {
 // F82: a plain no ends the batch, each call with a result of its own.
 #[tokio::test(start_paused = true)]
 async fn a_plain_no_stops_what_has_not_run() {
-    let pipeline = pipeline().approver(Scripted::new([Reply::Reject]));
+    let pipeline = pipeline().approver(ScriptedApprover::new([ApprovalResponse::Reject]));
     let calls = vec![call("look", "a"), call("change", "b"), call("look", "c")];
     let (outcomes, _) = run(&pipeline, calls).await;
     let kinds: Vec<_> = outcomes.iter().map(|it| it.result.as_ref().unwrap_err().kind()).collect();
@@ -150,8 +151,8 @@ async fn a_plain_no_stops_what_has_not_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_no_with_feedback_is_about_one_call() {
-    let feedback = Reply::RejectWith { feedback: "use a copy".to_owned() };
-    let pipeline = pipeline().approver(Scripted::new([feedback]));
+    let feedback = ApprovalResponse::RejectWith { feedback: "use a copy".to_owned() };
+    let pipeline = pipeline().approver(ScriptedApprover::new([feedback]));
     let (outcomes, _) = run(&pipeline, vec![call("look", "a"), call("change", "b")]).await;
     assert_eq!(texts(&outcomes)[0], "a");
     assert!(texts(&outcomes)[1].contains("use a copy"));
@@ -179,27 +180,27 @@ struct Stops {
 }
 
 impl Stops {
-    fn sees(call: &HookedCall<'_>) -> bool {
-        call.value()["text"] == "stop"
+    fn sees(call: &HookContext<'_>) -> bool {
+        call.arguments_value()["text"] == "stop"
     }
 }
 
 impl Hook for Stops {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         let stops = self.before && Self::sees(call);
-        Ok(if stops { Opinion::halt("enough") } else { Opinion::none() })
+        Ok(if stops { HookDecision::halt("enough") } else { HookDecision::none() })
     }
 
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let stops = !self.before && Self::sees(call);
         async move {
             tokio::time::sleep(PAUSE).await;
             if stops {
-                call.halt("enough");
+                call.halt_turn("enough");
             }
             Ok(())
         }
@@ -214,14 +215,14 @@ async fn a_halt_stops_what_has_not_begun() {
     for (before, expected) in
         [(true, [Some(Aborted), Some(Denied), Some(Aborted)]), (false, [None, None, Some(Aborted)])]
     {
-        let pipeline = allowed().hook("*", Priority::DEFAULT, Stops { before });
+        let pipeline = allowed().hook("*", HookPriority::DEFAULT, Stops { before });
         let calls = vec![call("change", "a"), call("change", "stop"), call("change", "c")];
         let (outcomes, _) = run(&pipeline, calls).await;
         let kinds: Vec<_> =
             outcomes.iter().map(|it| it.result.as_ref().err().map(ToolError::kind)).collect();
         assert_eq!(kinds, expected);
         assert!(texts(&outcomes)[2].contains("a hook ended the turn"));
-        let halted: Vec<_> = outcomes.iter().map(|it| it.halted()).collect();
+        let halted: Vec<_> = outcomes.iter().map(|it| it.halt_reason()).collect();
         assert_eq!(halted, [None, Some("enough"), None]);
     }
 }
@@ -229,11 +230,11 @@ async fn a_halt_stops_what_has_not_begun() {
 // Nobody has to answer what was asked on account of a turn that has ended.
 #[tokio::test(start_paused = true)]
 async fn a_halt_takes_back_what_is_asked() {
-    let (approver, inbox) = crate::permission::ask_channel();
-    let pipeline = pipeline().hook("look", Priority::DEFAULT, Slow).approver(approver);
+    let (approver, inbox) = crate::permission::approval_channel();
+    let pipeline = pipeline().hook("look", HookPriority::DEFAULT, Slow).approver(approver);
     let (outcomes, _) = run(&pipeline, vec![call("change", "a"), call("look", "b")]).await;
     assert!(texts(&outcomes)[0].contains("a hook ended the turn"), "{}", texts(&outcomes)[0]);
-    assert!(pipeline.asks().is_empty());
+    assert!(pipeline.pending_approvals().is_empty());
     drop(inbox);
 }
 
@@ -241,10 +242,10 @@ async fn a_halt_takes_back_what_is_asked() {
 struct Slow;
 
 impl Hook for Slow {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         async {
             tokio::time::sleep(PAUSE).await;
-            Ok(Opinion::halt("enough"))
+            Ok(HookDecision::halt("enough"))
         }
         .await
     }
@@ -261,13 +262,13 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
             &self.0
         }
 
-        fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
             let args: Value = serde_json::from_str(args.text()).unwrap();
             Ok(Box::new(KeyedCall(args["text"].as_str().unwrap().to_owned())))
         }
     }
-    impl Prepared for KeyedCall {
-        fn run(self: Box<Self>, _: Approved) -> Running {
+    impl PreparedCall for KeyedCall {
+        fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
             Box::pin(async move {
                 let began = Instant::now();
                 tokio::time::sleep(PAUSE).await;
@@ -275,7 +276,7 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
             })
         }
 
-        fn parallel_key(&self) -> Option<String> {
+        fn concurrency_key(&self) -> Option<String> {
             Some(self.0.clone())
         }
     }
@@ -297,7 +298,7 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
 }
 
 /// How many of the outcomes are results, and the kinds of those that are none.
-fn told(outcomes: &[Outcome]) -> (usize, Vec<ErrorKind>) {
+fn count_results(outcomes: &[Outcome]) -> (usize, Vec<ErrorKind>) {
     let kinds: Vec<_> = outcomes.iter().filter_map(|it| it.result.as_ref().err()).collect();
     (outcomes.len() - kinds.len(), kinds.into_iter().map(ToolError::kind).collect())
 }
@@ -312,47 +313,47 @@ async fn identical_calls_of_a_batch_are_a_loop() {
     use ErrorKind::{Aborted, Denied};
     // Side by side nothing repeats a result, and the tenth is one too many.
     let (outcomes, _) = run(&guarded(), vec![call("look", "x"); 12]).await;
-    assert_eq!(told(&outcomes), (9, vec![Denied; 3]));
+    assert_eq!(count_results(&outcomes), (9, vec![Denied; 3]));
     assert!(texts(&outcomes)[9].contains("it is refused from now on"), "{}", texts(&outcomes)[9]);
 
     // One after the other they are looked at like any others.
     let (outcomes, _) = run(&guarded(), vec![call("change", "x"); 60]).await;
-    assert_eq!(told(&outcomes), (2, vec![Denied; 58]));
+    assert_eq!(count_results(&outcomes), (2, vec![Denied; 58]));
     assert!(texts(&outcomes)[2].contains("was called 3 times in a row"), "{}", texts(&outcomes)[2]);
     let rounds = ["a", "b"].repeat(6).into_iter().map(|text| call("change", text)).collect();
     let (outcomes, _) = run(&guarded(), rounds).await;
-    assert_eq!(told(&outcomes), (5, vec![Denied; 7]));
+    assert_eq!(count_results(&outcomes), (5, vec![Denied; 7]));
 
-    let yes = Arc::new(Scripted::always(Reply::Once));
+    let yes = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let pipeline = guarded().shared_approver(yes.clone());
     let (outcomes, _) = run(&pipeline, vec![call("change", "x"); 60]).await;
-    assert_eq!(told(&outcomes), (9, vec![Denied; 51]));
-    assert_eq!(yes.asked().len(), 3);
+    assert_eq!(count_results(&outcomes), (9, vec![Denied; 51]));
+    assert_eq!(yes.requests().len(), 3);
 
-    let pipeline = guarded().approver(Scripted::new([Reply::Reject]));
+    let pipeline = guarded().approver(ScriptedApprover::new([ApprovalResponse::Reject]));
     let calls = [vec![call("change", "x"); 4], vec![call("change", "y")]].concat();
     let (outcomes, _) = run(&pipeline, calls).await;
-    assert_eq!(told(&outcomes), (2, vec![Denied, Aborted, Aborted]));
+    assert_eq!(count_results(&outcomes), (2, vec![Denied, Aborted, Aborted]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
     let pipeline = allowed().loop_guard(LoopGuard::default().exempt("change"));
     let (outcomes, _) = run(&pipeline, vec![call("change", "x"); 12]).await;
-    assert_eq!(told(&outcomes), (12, vec![]));
+    assert_eq!(count_results(&outcomes), (12, vec![]));
     let calls = (0..60).map(|at| call("change", &at.to_string())).collect();
-    assert_eq!(told(&run(&guarded(), calls).await.0), (60, vec![]));
+    assert_eq!(count_results(&run(&guarded(), calls).await.0), (60, vec![]));
 }
 
 /// Takes longer over what comes first.
 struct Ponders;
 
 impl Hook for Ponders {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        let is_first = call.value()["text"] == "z1";
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        let is_first = call.arguments_value()["text"] == "z1";
         async move {
             tokio::time::sleep(PAUSE * u32::from(is_first)).await;
-            Ok(Opinion::none())
+            Ok(HookDecision::none())
         }
         .await
     }
@@ -361,20 +362,21 @@ impl Hook for Ponders {
 // F48: whoever answers one question after the other answers them in the order of the calls.
 #[tokio::test(start_paused = true)]
 async fn questions_come_in_the_order_of_the_calls_whatever_takes_long() {
-    let scripted = Arc::new(Scripted::always(Reply::Once));
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, Ponders);
+    let scripted = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
+    let pipeline = pipeline().hook("*", HookPriority::DEFAULT, Ponders);
     let pipeline = pipeline.shared_approver(scripted.clone());
     let calls = ["z1", "z2", "z3"].map(|text| call("change", text));
     let (outcomes, _) = run(&pipeline, calls.to_vec()).await;
-    assert_eq!(told(&outcomes), (3, vec![]));
-    let asked: Vec<_> = scripted.asked().iter().map(|ask| ask.arguments["text"].clone()).collect();
+    assert_eq!(count_results(&outcomes), (3, vec![]));
+    let asked: Vec<_> =
+        scripted.requests().iter().map(|ask| ask.arguments["text"].clone()).collect();
     assert_eq!(asked, ["z1", "z2", "z3"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
     for round in 0..300 {
-        let (approver, mut inbox) = crate::permission::ask_channel();
+        let (approver, mut inbox) = crate::permission::approval_channel();
         let pipeline = pipeline().approver(approver);
         let session = Session::new("s");
         let calls = ["z1", "z2", "z1", "z3"].map(|text| call("change", text));
@@ -383,8 +385,8 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
             let mut asked = Vec::new();
             while asked.len() < 3 {
                 let pending = inbox.recv().await.unwrap();
-                asked.push(pending.ask().arguments["text"].as_str().unwrap().to_owned());
-                pending.reply(Reply::RejectWith { feedback: "not now".into() });
+                asked.push(pending.request().arguments["text"].as_str().unwrap().to_owned());
+                pending.respond(ApprovalResponse::RejectWith { feedback: "not now".into() });
             }
             asked
         };
@@ -397,7 +399,7 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_takes_the_place_of_another_is_shown() {
     let scheduler = Arc::new(BatchScheduler::new(3, 4));
-    let prompt = |at| Arc::new(CallPrompt { scheduler: Arc::clone(&scheduler), at });
+    let prompt = |at| Arc::new(BatchPromptOrder { scheduler: Arc::clone(&scheduler), at });
     let slots: Vec<_> =
         (0..3).map(|at| CallSlot { scheduler: Arc::clone(&scheduler), at }).collect();
     slots.iter().for_each(CallSlot::mark_waiting_for_approval);

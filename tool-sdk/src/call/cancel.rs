@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 /// A token that is made when somebody wants it; clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cancel(Arc<OnceLock<CancellationToken>>);
+pub(crate) struct LazyCancelToken(Arc<OnceLock<CancellationToken>>);
 
-impl Cancel {
+impl LazyCancelToken {
     /// The token itself.
     pub(crate) fn token(&self) -> &CancellationToken {
         self.0.get_or_init(CancellationToken::new)
@@ -26,7 +26,7 @@ impl Cancel {
     /// The same for another call: this one, where nobody else knows of it.
     #[cfg(feature = "mcp")]
     #[inline]
-    pub(crate) fn anew(mut self) -> Self {
+    pub(crate) fn for_new_call(mut self) -> Self {
         match Arc::get_mut(&mut self.0) {
             Some(token) if token.get().is_none() => self,
             _ => Self::default(),
@@ -34,7 +34,7 @@ impl Cancel {
     }
 }
 
-impl From<CancellationToken> for Cancel {
+impl From<CancellationToken> for LazyCancelToken {
     fn from(token: CancellationToken) -> Self {
         Self(Arc::new(token.into()))
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn all_who_share_it_see_that_it_is_cancelled() {
-        let cancel = Cancel::default();
+        let cancel = LazyCancelToken::default();
         let before = cancel.clone();
         assert!(!before.is_cancelled());
         cancel.token().cancel();
@@ -58,15 +58,15 @@ mod tests {
     #[cfg(feature = "mcp")]
     #[test]
     fn nobody_who_has_it_has_that_of_the_next_call() {
-        let unknown = Cancel::default().anew();
+        let unknown = LazyCancelToken::default().for_new_call();
         let known = unknown.clone();
-        let next = unknown.anew();
+        let next = unknown.for_new_call();
         next.token().cancel();
         assert!(!known.is_cancelled());
 
-        let asked = Cancel::default();
+        let asked = LazyCancelToken::default();
         let token = asked.token().clone();
-        asked.anew().token().cancel();
+        asked.for_new_call().token().cancel();
         assert!(!token.is_cancelled());
     }
 }

@@ -12,40 +12,40 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::cancel::Cancel;
+pub(crate) use self::cancel::LazyCancelToken;
 use crate::content::Output;
 use crate::error::ToolError;
 
 /// The id of one call: the provider's, or one of our own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CallId(Id);
+pub struct CallId(CallIdKind);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Id {
-    Given(Arc<str>),
-    Own(u64),
+enum CallIdKind {
+    External(Arc<str>),
+    Generated(u64),
 }
 
 impl CallId {
     /// The id that a provider or client gave.
     #[must_use]
-    pub fn given(id: &str) -> Self {
-        Self(Id::Given(id.into()))
+    pub fn from_external(id: &str) -> Self {
+        Self(CallIdKind::External(id.into()))
     }
 
     /// A new id, unique in this process.
     #[must_use]
-    pub fn next() -> Self {
+    pub fn generate() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(Id::Own(NEXT.fetch_add(1, Ordering::Relaxed)))
+        Self(CallIdKind::Generated(NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 }
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Id::Given(id) => f.write_str(id),
-            Id::Own(id) => write!(f, "call-{id}"),
+            CallIdKind::External(id) => f.write_str(id),
+            CallIdKind::Generated(id) => write!(f, "call-{id}"),
         }
     }
 }
@@ -58,7 +58,7 @@ impl Serialize for CallId {
 
 impl<'de> Deserialize<'de> for CallId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer).map(|id| Self::given(&id))
+        Cow::<str>::deserialize(deserializer).map(|id| Self::from_external(&id))
     }
 }
 
@@ -80,13 +80,13 @@ impl<'de> Deserialize<'de> for CallId {
 pub struct RawArgs<'a> {
     text: Cow<'a, str>,
     /// What is accepted beyond the contract.
-    pub lenient: Lenient,
+    pub lenient: Leniency,
 }
 
 /// What is accepted beyond a tool's own contract; nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Lenient {
+pub struct Leniency {
     /// `null` for what is optional means that it is absent, as strict function calling writes
     /// it: for an argument, and for a field of an object at any depth.
     pub null_is_absent: bool,
@@ -96,7 +96,7 @@ pub struct Lenient {
     pub hidden: bool,
 }
 
-impl Lenient {
+impl Leniency {
     /// Takes `null` for an optional argument as absent.
     #[must_use]
     pub const fn null_is_absent(mut self) -> Self {
@@ -123,19 +123,19 @@ impl Lenient {
 impl<'a> RawArgs<'a> {
     /// The same, for as long as somebody wants them.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only other threads keep them"))]
-    pub(crate) fn kept(&self) -> RawArgs<'static> {
+    pub(crate) fn to_static(&self) -> RawArgs<'static> {
         RawArgs { text: self.text.to_string().into(), lenient: self.lenient }
     }
 
     /// Arguments as JSON text.
     #[must_use]
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { text: text.into(), lenient: Lenient::default() }
+        Self { text: text.into(), lenient: Leniency::default() }
     }
 
     /// Says what is accepted beyond the contract.
     #[must_use]
-    pub fn lenient(mut self, lenient: Lenient) -> Self {
+    pub fn lenient(mut self, lenient: Leniency) -> Self {
         self.lenient = lenient;
         self
     }
@@ -192,7 +192,7 @@ pub struct Call<'a> {
     /// The most bytes of text that come back, instead of the tool's own limit.
     pub max_output: Option<usize>,
     /// What cancels this call, where anything does.
-    pub(crate) cancel: Option<Cancel>,
+    pub(crate) cancel: Option<LazyCancelToken>,
 }
 
 impl<'a> Call<'a> {
@@ -213,14 +213,14 @@ impl<'a> Call<'a> {
     /// Sets the provider's id of this call; an empty one is none.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
-        self.id = (!id.is_empty()).then(|| CallId::given(id));
+        self.id = (!id.is_empty()).then(|| CallId::from_external(id));
         self
     }
 
     /// The id by which everybody knows this run of the call.
     #[inline]
-    pub(crate) fn known_as(&self) -> CallId {
-        self.id.clone().unwrap_or_else(CallId::next)
+    pub(crate) fn id_or_generate(&self) -> CallId {
+        self.id.clone().unwrap_or_else(CallId::generate)
     }
 
     /// Sets the id of the message that holds the call.
@@ -255,14 +255,14 @@ impl<'a> Call<'a> {
 /// Something that was accepted although the contract does not say it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Note {
+pub struct ArgumentNote {
     /// The argument.
     pub argument: String,
     /// What was done with it.
     pub what: Coercion,
 }
 
-impl Note {
+impl ArgumentNote {
     pub(crate) fn new(argument: &str, what: Coercion) -> Self {
         Self { argument: argument.to_owned(), what }
     }
@@ -289,34 +289,34 @@ pub struct Outcome {
     pub call: CallId,
     /// The result for the model.
     pub result: Result<Output, ToolError>,
-    pub(crate) aside: Option<Box<Aside>>,
+    pub(crate) metadata: Option<Box<OutcomeMetadata>>,
 }
 
 /// What only few calls leave beside their result.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Aside {
-    pub(crate) truncated: Option<Truncated>,
-    pub(crate) notes: Vec<Note>,
-    pub(crate) halted: Option<String>,
+pub(crate) struct OutcomeMetadata {
+    pub(crate) truncation: Option<Truncation>,
+    pub(crate) notes: Vec<ArgumentNote>,
+    pub(crate) halt_reason: Option<String>,
 }
 
 impl Outcome {
     /// What was cut from the text, where something was.
     #[must_use]
-    pub fn truncated(&self) -> Option<&Truncated> {
-        self.aside.as_ref()?.truncated.as_ref()
+    pub fn truncation(&self) -> Option<&Truncation> {
+        self.metadata.as_ref()?.truncation.as_ref()
     }
 
     /// What was accepted beyond the contract.
     #[must_use]
-    pub fn notes(&self) -> &[Note] {
-        self.aside.as_ref().map_or(&[], |aside| &aside.notes)
+    pub fn notes(&self) -> &[ArgumentNote] {
+        self.metadata.as_ref().map_or(&[], |aside| &aside.notes)
     }
 
     /// Why the model's turn ends with this call, where a hook wants that.
     #[must_use]
-    pub fn halted(&self) -> Option<&str> {
-        self.aside.as_ref()?.halted.as_deref()
+    pub fn halt_reason(&self) -> Option<&str> {
+        self.metadata.as_ref()?.halt_reason.as_deref()
     }
 
     /// The text for the model, whether the call succeeded or not.
@@ -336,7 +336,7 @@ impl Outcome {
 /// numbers are of what stands between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Truncated {
+pub struct Truncation {
     /// Lines of the whole text.
     pub original_lines: usize,
     /// Bytes of the whole text.

@@ -45,24 +45,24 @@ pub(super) async fn race<F: Future>(
 }
 
 /// Nobody waits for the work any more.
-const STOPPED: u8 = 1;
+const STATE_STOPPED: u8 = 1;
 
 /// What the work does is told, whatever ends the call.
-const HELD: u8 = 2;
+const STATE_HELD: u8 = 2;
 
 /// Tells work on another thread that nobody waits for it any more.
 #[derive(Clone, Debug)]
-pub struct Stop {
+pub struct WorkStop {
     /// Both facts in one place, so that one of them is always the first.
     state: Arc<AtomicU8>,
     deadline: Option<Instant>,
 }
 
-impl Stop {
+impl WorkStop {
     /// Whether the work should end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.state.load(Ordering::SeqCst) & STOPPED != 0 || self.is_late()
+        self.state.load(Ordering::SeqCst) & STATE_STOPPED != 0 || self.is_past_deadline()
     }
 
     /// Holds the call until the work is done, unless it should end: for work that changes
@@ -82,7 +82,7 @@ impl Stop {
     /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
     /// use tool_sdk::ToolError;
     ///
-    /// cx.blocking(|stop| {
+    /// cx.run_blocking(|stop| {
     ///     let text = (0..1000).map(|n| format!("{n}\n")).collect::<String>();
     ///     stop.hold()?;
     ///     std::fs::write("numbers.txt", text)
@@ -92,7 +92,9 @@ impl Stop {
     /// # }
     /// ```
     pub fn hold(&self) -> Result<(), ToolError> {
-        if self.is_late() || self.state.fetch_or(HELD, Ordering::SeqCst) & STOPPED != 0 {
+        if self.is_past_deadline()
+            || self.state.fetch_or(STATE_HELD, Ordering::SeqCst) & STATE_STOPPED != 0
+        {
             return Err(ToolError::aborted("the call ended before the tool was done"));
         }
         Ok(())
@@ -100,51 +102,51 @@ impl Stop {
 
     /// Stops the work; says whether the call waits for it all the same.
     pub(crate) fn stop(&self) -> bool {
-        self.state.fetch_or(STOPPED, Ordering::SeqCst) & HELD != 0
+        self.state.fetch_or(STATE_STOPPED, Ordering::SeqCst) & STATE_HELD != 0
     }
 
     /// Whether both are about the same work.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_work(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.state, &other.state)
     }
 
-    fn is_late(&self) -> bool {
+    fn is_past_deadline(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
 /// Work on another thread that a call waits for; stopped when the waiting future goes away,
 /// however it does.
-struct Waited<'a> {
+struct AwaitedWork<'a> {
     cx: &'a Context,
-    stop: Stop,
+    stop: WorkStop,
 }
 
-impl<'a> Waited<'a> {
-    fn begin(cx: &'a Context) -> Self {
-        let stop = Stop { state: Arc::default(), deadline: cx.deadline() };
+impl<'a> AwaitedWork<'a> {
+    fn start(cx: &'a Context) -> Self {
+        let stop = WorkStop { state: Arc::default(), deadline: cx.deadline() };
         if let Some(sink) = &cx.sink {
-            sink.works(cx, &stop);
+            sink.work_started(cx, &stop);
         }
         Self { cx, stop }
     }
 }
 
-impl Drop for Waited<'_> {
+impl Drop for AwaitedWork<'_> {
     fn drop(&mut self) {
         self.stop.stop();
         if let Some(sink) = &self.cx.sink {
-            sink.worked(self.cx, &self.stop);
+            sink.work_ended(self.cx, &self.stop);
         }
     }
 }
 
-pub(super) async fn blocking<T, W>(cx: &Context, work: W) -> Result<T, ToolError>
+pub(super) async fn run_blocking<T, W>(cx: &Context, work: W) -> Result<T, ToolError>
 where
     T: Send + 'static,
-    W: FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
+    W: FnOnce(&WorkStop) -> Result<T, ToolError> + Send + 'static,
 {
-    let waited = Waited::begin(cx);
+    let waited = AwaitedWork::start(cx);
     let stop = waited.stop.clone();
     match tokio::task::spawn_blocking(move || work(&stop)).await {
         Ok(result) => result,

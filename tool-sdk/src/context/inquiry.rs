@@ -1,7 +1,7 @@
 //! What a running tool may want from whoever called it: a form that their user fills in,
 //! words of their model, the folders that they work in.
 //!
-//! The surface lends the way to ask, see [`Inquiries`]; where it lends none, and where the
+//! The surface lends the way to ask, see [`InquiryHandler`]; where it lends none, and where the
 //! other side cannot answer, the tool is told so.
 //!
 //! **Invariant:** an answer is data of the caller and no approval: it lifts no decision.
@@ -95,7 +95,7 @@ impl Inquiry {
 /// What became of a form.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
-pub enum Elicited {
+pub enum ElicitationOutcome {
     /// It was filled in.
     Accepted(Map<String, Value>),
     /// The user does not want to.
@@ -104,7 +104,7 @@ pub enum Elicited {
     Cancelled,
 }
 
-impl From<&Value> for Elicited {
+impl From<&Value> for ElicitationOutcome {
     /// Whatever does not say that it is accepted is not.
     fn from(answer: &Value) -> Self {
         match answer["action"].as_str() {
@@ -118,31 +118,31 @@ impl From<&Value> for Elicited {
 }
 
 /// How those who called are asked; a surface lends it with its sessions.
-pub trait Inquiries: Send + Sync + 'static {
+pub trait InquiryHandler: Send + Sync + 'static {
     /// Whether inquiries of this kind are answered at all.
-    fn can(&self, kind: InquiryKind) -> bool;
+    fn supports(&self, kind: InquiryKind) -> bool;
 
     /// Asks all of them, each under its name; gives the answers in the same order.
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring;
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture;
 }
 
 /// The answers that a running tool waits for.
-pub type Inquiring = Pin<Box<dyn Future<Output = Result<Vec<Value>, ToolError>> + Send>>;
+pub type InquiryFuture = Pin<Box<dyn Future<Output = Result<Vec<Value>, ToolError>> + Send>>;
 
 /// Lent with a session.
-struct Lent(Arc<dyn Inquiries>);
+struct InquiryService(Arc<dyn InquiryHandler>);
 
 impl Session {
     /// Lends tools a way to ask whoever calls.
     #[must_use]
-    pub fn with_inquiries(self, inquiries: Arc<dyn Inquiries>) -> Self {
-        self.lend(Lent(inquiries))
+    pub fn with_inquiry_handler(self, inquiries: Arc<dyn InquiryHandler>) -> Self {
+        self.with_service(InquiryService(inquiries))
     }
 
     /// Whether whoever calls answers inquiries of this kind.
     #[must_use]
     pub fn can_inquire(&self, kind: InquiryKind) -> bool {
-        self.lent().get::<Lent>().is_some_and(|lent| lent.0.can(kind))
+        self.services().get::<InquiryService>().is_some_and(|lent| lent.0.supports(kind))
     }
 
     /// Asks whoever calls: all inquiries at once, each under its name. The answers come in
@@ -155,22 +155,25 @@ impl Session {
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
-        self.inquiring(named(inquiries))?.await
+        self.start_inquiries(into_named(inquiries))?.await
     }
 
-    fn inquiring(&self, inquiries: Vec<(String, Inquiry)>) -> Result<Inquiring, ToolError> {
-        let lent = self.lent().get::<Lent>().ok_or_else(nobody)?;
+    fn start_inquiries(
+        &self,
+        inquiries: Vec<(String, Inquiry)>,
+    ) -> Result<InquiryFuture, ToolError> {
+        let lent = self.services().get::<InquiryService>().ok_or_else(no_inquiry_handler)?;
         Ok(Arc::clone(&lent.0).inquire(inquiries))
     }
 }
 
-fn named<N: Into<String>>(
+fn into_named<N: Into<String>>(
     inquiries: impl IntoIterator<Item = (N, Inquiry)>,
 ) -> Vec<(String, Inquiry)> {
     inquiries.into_iter().map(|(name, it)| (name.into(), it)).collect()
 }
 
-fn nobody() -> ToolError {
+fn no_inquiry_handler() -> ToolError {
     ToolError::unavailable("the tool has a question, and whoever calls cannot be asked here")
         .hint("call it from a client that can answer, or give what it asks for as an argument")
 }
@@ -188,11 +191,13 @@ impl Context {
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
-        let inquiries = named(inquiries);
+        let inquiries = into_named(inquiries);
         let is_for_people = inquiries.iter().any(|(_, it)| it.kind() == InquiryKind::Form);
-        let answers = self.session().inquiring(inquiries)?;
+        let answers = self.session().start_inquiries(inquiries)?;
         match &self.sink {
-            Some(sink) if is_for_people => Arc::clone(sink).think(self.clone(), answers).await,
+            Some(sink) if is_for_people => {
+                Arc::clone(sink).await_inquiry(self.clone(), answers).await
+            }
             _ => answers.await,
         }
     }
@@ -206,9 +211,9 @@ impl Context {
         &self,
         message: impl Into<String>,
         schema: Value,
-    ) -> Result<Elicited, ToolError> {
+    ) -> Result<ElicitationOutcome, ToolError> {
         let answers = self.inquire([("form", Inquiry::form(message, schema))]).await?;
-        Ok(answers.first().map_or(Elicited::Cancelled, Elicited::from))
+        Ok(answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from))
     }
 
     /// Lets the caller's model go on after `prompt`; gives its words.
@@ -229,9 +234,9 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Lent {
+impl fmt::Debug for InquiryService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Inquiries")
+        f.write_str("InquiryService")
     }
 }
 
@@ -245,7 +250,7 @@ mod tests {
     // What nobody can answer is not answered, and the tool is told so.
     #[tokio::test]
     async fn without_anybody_to_ask_there_is_no_answer() {
-        let cx = Context::new(Session::default(), ToolName::from_static("t"), CallId::next());
+        let cx = Context::new(Session::default(), ToolName::from_static("t"), CallId::generate());
         assert!(!cx.session().can_inquire(InquiryKind::Form));
         let form = cx.elicit("your name?", json!({ "type": "object" })).await.unwrap_err();
         assert_eq!(form.kind(), ErrorKind::Unavailable);
@@ -258,14 +263,14 @@ mod tests {
         for (answer, expected) in [
             (
                 json!({ "action": "accept", "content": name }),
-                Elicited::Accepted(name.as_object().unwrap().clone()),
+                ElicitationOutcome::Accepted(name.as_object().unwrap().clone()),
             ),
-            (json!({ "action": "decline", "content": name }), Elicited::Declined),
-            (json!({ "action": "cancel" }), Elicited::Cancelled),
-            (json!({ "content": name }), Elicited::Cancelled),
-            (json!(5), Elicited::Cancelled),
+            (json!({ "action": "decline", "content": name }), ElicitationOutcome::Declined),
+            (json!({ "action": "cancel" }), ElicitationOutcome::Cancelled),
+            (json!({ "content": name }), ElicitationOutcome::Cancelled),
+            (json!(5), ElicitationOutcome::Cancelled),
         ] {
-            assert_eq!(Elicited::from(&answer), expected, "{answer}");
+            assert_eq!(ElicitationOutcome::from(&answer), expected, "{answer}");
         }
     }
 }

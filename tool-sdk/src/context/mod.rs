@@ -7,14 +7,14 @@
 //! [`Client`] that the host names.
 
 mod cancel;
-mod facts;
 mod inquiry;
-mod kept;
 mod session;
+mod session_states;
 mod settings;
-mod sight;
 mod sink;
 mod state;
+mod tool_facts;
+mod visibility;
 
 use std::fmt;
 use std::future::Future;
@@ -25,18 +25,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use self::cancel::{Interrupted, Stop};
-pub use self::facts::ToolFacts;
-pub use self::inquiry::{Elicited, Inquiries, Inquiring, Inquiry, InquiryKind};
-pub use self::session::{Client, Message, Session};
-pub use self::settings::Settings;
-pub use self::sight::{Sight, Visibility};
+pub use self::cancel::{Interrupted, WorkStop};
+pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+pub use self::session::{ClientKind, ConversationMessage, Session};
+pub use self::settings::ToolSettings;
 #[cfg(feature = "mcp")]
-pub(crate) use self::sink::Listener;
-pub use self::sink::{Asking, Signal, Sink};
+pub(crate) use self::sink::SessionListener;
+pub use self::sink::{PermissionFuture, Signal, Sink};
 pub(crate) use self::state::Shared;
 pub use self::state::{FromContext, FromContextRef, State};
-use crate::call::{Call, CallId, Cancel};
+pub use self::tool_facts::ToolFacts;
+pub use self::visibility::{Visibility, VisibilityFilter};
+use crate::call::{Call, CallId, LazyCancelToken};
 use crate::error::ToolError;
 use crate::name::ToolName;
 
@@ -63,9 +63,9 @@ pub struct Context {
     message: Option<Arc<str>>,
     started: Instant,
     timeout: Option<Duration>,
-    cancel: Option<Cancel>,
+    cancel: Option<LazyCancelToken>,
     /// Whether rules let the call through, or the mode, and nobody who was asked.
-    is_unasked: bool,
+    is_unprompted: bool,
 }
 
 impl Context {
@@ -81,13 +81,13 @@ impl Context {
             started: Instant::now(),
             timeout: None,
             cancel: None,
-            is_unasked: false,
+            is_unprompted: false,
         }
     }
 
     /// The context of a call on its way through a pipeline.
     #[inline]
-    pub(crate) fn of_call(
+    pub(crate) fn for_call(
         session: &Session,
         sink: Arc<dyn Sink>,
         tool: &ToolName,
@@ -105,19 +105,19 @@ impl Context {
             started,
             timeout: Some(timeout),
             cancel: call.cancel.clone(),
-            is_unasked: false,
+            is_unprompted: false,
         }
     }
 
     /// Says whether rules let the call through, or the mode, and nobody who was asked.
-    pub(crate) fn unasked(mut self, is_unasked: bool) -> Self {
-        self.is_unasked = is_unasked;
+    pub(crate) fn with_unprompted(mut self, is_unasked: bool) -> Self {
+        self.is_unprompted = is_unasked;
         self
     }
 
     /// Whether nobody was asked about the call, now or before.
-    pub(crate) fn is_unasked(&self) -> bool {
-        self.is_unasked
+    pub(crate) fn is_unprompted(&self) -> bool {
+        self.is_unprompted
     }
 
     /// Sends signals of the call to `sink`.
@@ -144,7 +144,7 @@ impl Context {
     /// Lets `token` cancel the call.
     #[must_use]
     pub fn with_cancel(mut self, token: Option<CancellationToken>) -> Self {
-        self.cancel = token.map(Cancel::from);
+        self.cancel = token.map(LazyCancelToken::from);
         self
     }
 
@@ -179,15 +179,15 @@ impl Context {
     }
 
     /// When the time of the call is up; what somebody takes to answer what it
-    /// [asks](Self::ask), or to fill in a form, is not on its time.
+    /// [asks](Self::request_permission), or to fill in a form, is not on its time.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let thought = self.sink.as_ref().map_or(Duration::ZERO, |sink| sink.thought(self));
-        self.own_deadline()?.checked_add(thought)
+        let thought = self.sink.as_ref().map_or(Duration::ZERO, |sink| sink.prompt_time(self));
+        self.deadline_without_prompts()?.checked_add(thought)
     }
 
     /// The same when nobody was asked anything.
-    fn own_deadline(&self) -> Option<Instant> {
+    fn deadline_without_prompts(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| self.started.checked_add(timeout))
     }
 
@@ -196,21 +196,21 @@ impl Context {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.session.is_cancelled()
-            || self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
-            || self.is_late()
+            || self.cancel.as_ref().is_some_and(LazyCancelToken::is_cancelled)
+            || self.is_past_deadline()
     }
 
-    fn is_late(&self) -> bool {
+    fn is_past_deadline(&self) -> bool {
         let now = Instant::now();
         // Most calls are in time, whatever they asked.
-        self.own_deadline().is_some_and(|deadline| now >= deadline)
+        self.deadline_without_prompts().is_some_and(|deadline| now >= deadline)
             && self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
     /// Fires when the host closes its tools: what a tool leaves running ends then.
     #[must_use]
-    pub fn closed(&self) -> CancellationToken {
-        self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.closed())
+    pub fn shutdown_token(&self) -> CancellationToken {
+        self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.shutdown_token())
     }
 
     /// Waits until the call or its session is cancelled.
@@ -253,8 +253,8 @@ impl Context {
 
     /// Runs `work` on a thread where it may block.
     ///
-    /// `work` looks at its [`Stop`] now and then: it says so when nobody waits any more. Work that
-    /// changes something [holds](Stop::hold) the call before it does.
+    /// `work` looks at its [`WorkStop`] now and then: it says so when nobody waits any more. Work that
+    /// changes something [holds](WorkStop::hold) the call before it does.
     ///
     /// # Errors
     ///
@@ -266,7 +266,7 @@ impl Context {
     /// # async fn example(cx: &tool_sdk::Context) -> Result<u64, tool_sdk::ToolError> {
     /// use tool_sdk::ToolError;
     ///
-    /// cx.blocking(|stop| {
+    /// cx.run_blocking(|stop| {
     ///     let mut sum = 0;
     ///     for number in 0..1_000_000_u64 {
     ///         if stop.is_stopped() {
@@ -279,32 +279,32 @@ impl Context {
     /// .await
     /// # }
     /// ```
-    pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
+    pub async fn run_blocking<T, W>(&self, work: W) -> Result<T, ToolError>
     where
         T: Send + 'static,
-        W: FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
+        W: FnOnce(&WorkStop) -> Result<T, ToolError> + Send + 'static,
     {
-        cancel::blocking(self, work).await
+        cancel::run_blocking(self, work).await
     }
 
     /// Says how far the call is: `done` of `total` steps, and what it does now.
     pub fn progress(&self, done: u64, total: Option<u64>, message: impl Into<String>) {
-        self.signal(|| Signal::Progress { done, total, message: message.into() });
+        self.send_signal(|| Signal::Progress { done, total, message: message.into() });
     }
 
     /// Sets a fact about the running call, seen by subscribers before the tool returns.
-    pub fn metadata(&self, key: impl Into<String>, value: impl Into<Value>) {
-        self.signal(|| Signal::Metadata { key: key.into(), value: value.into() });
+    pub fn set_metadata(&self, key: impl Into<String>, value: impl Into<Value>) {
+        self.send_signal(|| Signal::Metadata { key: key.into(), value: value.into() });
     }
 
     /// Sends an event of the tool's own kind, delivered at once and in order.
     pub fn emit(&self, kind: impl Into<String>, data: impl Into<Value>) {
-        self.signal(|| Signal::Emitted { kind: kind.into(), data: data.into() });
+        self.send_signal(|| Signal::Emitted { kind: kind.into(), data: data.into() });
     }
 
     /// Sends a part of the output while the tool still runs.
-    pub fn output(&self, text: impl Into<String>) {
-        self.signal(|| Signal::Output { text: text.into() });
+    pub fn emit_output(&self, text: impl Into<String>) {
+        self.send_signal(|| Signal::Output { text: text.into() });
     }
 
     /// What the host lent under the type `T`.
@@ -321,7 +321,7 @@ impl Context {
     /// # Errors
     ///
     /// Fails with kind `unauthorized` when the session does not grant it.
-    pub fn require(&self, permission: &str) -> Result<(), ToolError> {
+    pub fn require_permission(&self, permission: &str) -> Result<(), ToolError> {
         if self.session.permissions().contains(permission) {
             return Ok(());
         }
@@ -344,15 +344,23 @@ impl Context {
     /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
     /// use tool_sdk::ToolError;
     ///
-    /// if !cx.ask("network", "https://example.com").await {
+    /// if !cx.request_permission("network", "https://example.com").await {
     ///     return Err(ToolError::denied("the host may not be reached"));
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn ask(&self, permission: impl Into<String>, what: impl Into<String>) -> bool {
+    pub async fn request_permission(
+        &self,
+        permission: impl Into<String>,
+        what: impl Into<String>,
+    ) -> bool {
         match &self.sink {
-            Some(sink) => Arc::clone(sink).ask(self.clone(), permission.into(), what.into()).await,
+            Some(sink) => {
+                Arc::clone(sink)
+                    .request_permission(self.clone(), permission.into(), what.into())
+                    .await
+            }
             None => false,
         }
     }
@@ -382,17 +390,17 @@ impl Context {
     /// assert!(sight.shows(".env", Path::new("/work/.env")));
     /// ```
     #[must_use]
-    pub fn sight(&self, permission: &str) -> Sight {
+    pub fn visible_files(&self, permission: &str) -> VisibilityFilter {
         match &self.sink {
-            Some(sink) => Arc::clone(sink).sight(self, permission),
-            None => Sight::EVERYTHING,
+            Some(sink) => Arc::clone(sink).visible_files(self, permission),
+            None => VisibilityFilter::SHOW_ALL,
         }
     }
 
-    fn signal(&self, signal: impl FnOnce() -> Signal) {
+    fn send_signal(&self, signal: impl FnOnce() -> Signal) {
         let Some(sink) = &self.sink else { return };
-        if sink.is_open() || self.session.listener().is_some() {
-            sink.signal(self, signal());
+        if sink.has_subscribers() || self.session.listener().is_some() {
+            sink.send_signal(self, signal());
         }
     }
 }

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::kept::Kept;
-use super::sink::Listener;
-use super::state::Lent;
-use crate::call::Cancel;
+use super::session_states::SessionStates;
+use super::sink::SessionListener;
+use super::state::SessionServices;
+use crate::call::LazyCancelToken;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
 ///
@@ -25,9 +25,9 @@ use crate::call::Cancel;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Client, Session};
+/// use tool_sdk::{ClientKind, Session};
 ///
-/// let session = Session::new("s1").with_user("ada").with_agent("librarian").with_client(Client::Rest);
+/// let session = Session::new("s1").with_user("ada").with_agent("librarian").with_client(ClientKind::Rest);
 /// assert_eq!(session.user(), Some("ada"));
 ///
 /// // The same session: what was approved for it holds for this call too.
@@ -46,24 +46,24 @@ struct Inner {
     user: Option<String>,
     request: Option<String>,
     model: Option<String>,
-    client: Client,
+    client: ClientKind,
     permissions: BTreeSet<String>,
     metadata: Map<String, Value>,
-    messages: Arc<[Message]>,
-    lent: Lent,
-    listener: Option<Arc<dyn Listener>>,
+    messages: Arc<[ConversationMessage]>,
+    services: SessionServices,
+    listener: Option<Arc<dyn SessionListener>>,
     /// Made when somebody asks for it; shared by clones all the same.
-    cancel: Cancel,
-    kept: Arc<Kept>,
+    cancel: LazyCancelToken,
+    states: Arc<SessionStates>,
     /// Whether others beside it speak to the same host, each for themselves.
     #[cfg(feature = "mcp")]
-    is_one_of_many: bool,
+    is_shared: bool,
 }
 
 /// Where a call comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Client {
+pub enum ClientKind {
     /// A host that embeds the tools.
     #[default]
     Embedded,
@@ -79,7 +79,7 @@ pub enum Client {
     Cli,
 }
 
-impl fmt::Display for Client {
+impl fmt::Display for ClientKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Embedded => f.write_str("embedded"),
@@ -95,14 +95,14 @@ impl fmt::Display for Client {
 /// A message of the conversation; tools may read it and not change it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a host writes messages as it has them")]
-pub struct Message {
+pub struct ConversationMessage {
     /// Who said it, such as `user` or `assistant`.
     pub role: String,
     /// What was said.
     pub content: Value,
 }
 
-impl Message {
+impl ConversationMessage {
     /// A message of plain text.
     #[must_use]
     pub fn text(role: impl Into<String>, text: impl Into<String>) -> Self {
@@ -128,11 +128,11 @@ macro_rules! names {
                 if self.0.$field == value {
                     return self;
                 }
-                let inner = self.inner();
+                let inner = self.inner_mut();
                 inner.$field = value;
                 if $whose {
                     // What was approved for one of them was not approved for another.
-                    inner.kept = Arc::default();
+                    inner.states = Arc::default();
                 }
                 self
             }
@@ -193,29 +193,29 @@ impl Session {
         if *self.0.id == *id {
             return self;
         }
-        let inner = self.inner();
+        let inner = self.inner_mut();
         inner.id = id.into();
-        inner.kept = Arc::default();
+        inner.states = Arc::default();
         self
     }
 
     /// Says where the calls come from.
     #[must_use]
-    pub fn with_client(mut self, client: Client) -> Self {
-        self.inner().client = client;
+    pub fn with_client(mut self, client: ClientKind) -> Self {
+        self.inner_mut().client = client;
         self
     }
 
     /// Where the calls come from.
     #[must_use]
-    pub fn client(&self) -> &Client {
+    pub fn client(&self) -> &ClientKind {
         &self.0.client
     }
 
     /// Grants the caller a permission, such as `notes:write`.
     #[must_use]
     pub fn with_permission(mut self, permission: impl Into<String>) -> Self {
-        self.inner().permissions.insert(permission.into());
+        self.inner_mut().permissions.insert(permission.into());
         self
     }
 
@@ -228,7 +228,7 @@ impl Session {
     /// Adds a fact of the host's own, for tools that know of it.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.inner().metadata.insert(key.into(), value.into());
+        self.inner_mut().metadata.insert(key.into(), value.into());
         self
     }
 
@@ -240,76 +240,76 @@ impl Session {
 
     /// Shows tools the conversation so far.
     #[must_use]
-    pub fn with_messages(mut self, messages: impl Into<Arc<[Message]>>) -> Self {
-        self.inner().messages = messages.into();
+    pub fn with_messages(mut self, messages: impl Into<Arc<[ConversationMessage]>>) -> Self {
+        self.inner_mut().messages = messages.into();
         self
     }
 
     /// The conversation so far.
     #[must_use]
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[ConversationMessage] {
         &self.0.messages
     }
 
     /// Lends tools a service, found by its type as [`State<T>`](crate::State).
     #[must_use]
-    pub fn lend<T: Send + Sync + 'static>(self, service: T) -> Self {
-        self.lend_shared(Arc::new(service))
+    pub fn with_service<T: Send + Sync + 'static>(self, service: T) -> Self {
+        self.with_shared_service(Arc::new(service))
     }
 
     /// Lends tools a service that the host keeps using.
     #[must_use]
-    pub fn lend_shared<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
-        self.inner().lent.insert(service);
+    pub fn with_shared_service<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
+        self.inner_mut().services.insert(service);
         self
     }
 
     #[inline]
-    pub(crate) fn lent(&self) -> &Lent {
-        &self.0.lent
+    pub(crate) fn services(&self) -> &SessionServices {
+        &self.0.services
     }
 
     /// Lets somebody hear what tools say while they run.
     #[cfg(feature = "mcp")]
-    pub(crate) fn with_listener(mut self, listener: Arc<dyn Listener>) -> Self {
-        self.inner().listener = Some(listener);
+    pub(crate) fn with_listener(mut self, listener: Arc<dyn SessionListener>) -> Self {
+        self.inner_mut().listener = Some(listener);
         self
     }
 
     #[inline]
-    pub(crate) fn listener(&self) -> Option<&dyn Listener> {
+    pub(crate) fn listener(&self) -> Option<&dyn SessionListener> {
         self.0.listener.as_deref()
     }
 
     /// The session of somebody beside whom others speak to the same host.
     #[cfg(feature = "mcp")]
-    pub(crate) fn among_many(mut self) -> Self {
-        self.inner().is_one_of_many = true;
+    pub(crate) fn with_shared_server(mut self) -> Self {
+        self.inner_mut().is_shared = true;
         self
     }
 
     /// On whose behalf somebody sees something for the first time: the user, nobody in
     /// particular of many, or, for `None`, the host itself.
     #[cfg(feature = "mcp")]
-    pub(crate) fn seer(&self) -> Option<&str> {
-        self.user().or(self.0.is_one_of_many.then_some(""))
+    pub(crate) fn user_key(&self) -> Option<&str> {
+        self.user().or(self.0.is_shared.then_some(""))
     }
 
     /// Whether both are one session: clones, on behalf of the same user and agent.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0.kept, &other.0.kept)
+    pub(crate) fn is_same_session(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.states, &other.0.states)
     }
 
     /// What a pipeline keeps for the session and all its clones, made at first use.
     #[inline]
-    pub(crate) fn kept<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
-        self.0.kept.get(pipeline)
+    pub(crate) fn pipeline_state<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
+        self.0.states.get_or_insert(pipeline)
     }
 
     /// Lets `token` cancel every call of the session.
     #[must_use]
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.inner().cancel = token.into();
+        self.inner_mut().cancel = token.into();
         self
     }
 
@@ -325,7 +325,7 @@ impl Session {
         self.0.cancel.is_cancelled()
     }
 
-    fn inner(&mut self) -> &mut Inner {
+    fn inner_mut(&mut self) -> &mut Inner {
         Arc::make_mut(&mut self.0)
     }
 }

@@ -9,34 +9,34 @@ use super::Session;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Session, Settings};
+/// use tool_sdk::{Session, ToolSettings};
 ///
-/// let mut settings = Settings::default();
+/// let mut settings = ToolSettings::default();
 /// assert!(settings.safe_commands);
 ///
 /// settings.safe_commands = false;
-/// let session = Session::new("s1").lend(settings);
-/// assert_eq!(Settings::of(&session), settings);
-/// assert_eq!(Settings::of(&Session::new("s2")), Settings::default());
+/// let session = Session::new("s1").with_service(settings);
+/// assert_eq!(ToolSettings::from_session(&session), settings);
+/// assert_eq!(ToolSettings::from_session(&Session::new("s2")), ToolSettings::default());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct ToolSettings {
     /// Whether a command that is known to do nothing but read may count as reading, so
     /// that nobody is asked about it.
     pub safe_commands: bool,
 }
 
-impl Default for Settings {
+impl Default for ToolSettings {
     fn default() -> Self {
         Self { safe_commands: true }
     }
 }
 
-impl Settings {
+impl ToolSettings {
     /// What was lent to `session`, or the defaults.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
-        session.lent().get().map_or_else(Self::default, |settings| *settings)
+    pub fn from_session(session: &Session) -> Self {
+        session.services().get().map_or_else(Self::default, |settings| *settings)
     }
 }

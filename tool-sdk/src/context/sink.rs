@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, Inquiring, Sight, Stop, ToolFacts};
+use super::{Context, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
 use crate::name::ToolName;
 use crate::redact::{DetectedSecrets, Redactor};
 
@@ -53,47 +53,52 @@ pub enum Signal {
 /// Where signals go. Delivery must not block.
 pub trait Sink: Send + Sync {
     /// Whether anybody listens; signals are not even built when not.
-    fn is_open(&self) -> bool {
+    fn has_subscribers(&self) -> bool {
         true
     }
 
     /// Takes one signal of the call `cx`.
-    fn signal(&self, cx: &Context, signal: Signal);
+    fn send_signal(&self, cx: &Context, signal: Signal);
 
     /// What fires when the host closes its tools; never, by default.
-    fn closed(&self) -> CancellationToken {
+    fn shutdown_token(&self) -> CancellationToken {
         CancellationToken::new()
     }
 
     /// Asks whether the call may do `what` under `permission`; no by default.
-    fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
+    fn request_permission(
+        self: Arc<Self>,
+        cx: Context,
+        permission: String,
+        what: String,
+    ) -> PermissionFuture {
         let _ = (cx, permission, what);
         Box::pin(ready(false))
     }
 
     /// How long somebody thought about what the running call asked: it is not on the tool's
     /// time. None by default.
-    fn thought(&self, cx: &Context) -> Duration {
+    fn prompt_time(&self, cx: &Context) -> Duration {
         let _ = cx;
         Duration::ZERO
     }
 
     /// Waits for what a person answers to the running call: that time is not on the tool's. Only
     /// waits by default.
-    fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
+    fn await_inquiry(self: Arc<Self>, cx: Context, answers: InquiryFuture) -> InquiryFuture {
         let _ = cx;
         answers
     }
 
-    /// Hears that the running call works on another thread, until it is told [`worked`](Self::worked).
-    /// `stop` ends that work; who ends the call waits for work that is [held](Stop::hold). Does
+    /// Hears that the running call works on another thread, until it is told [`worked`](Self::work_ended).
+    /// `stop` ends that work; who ends the call waits for work that is [held](WorkStop::hold). Does
     /// nothing by default.
-    fn works(&self, cx: &Context, stop: &Stop) {
+    fn work_started(&self, cx: &Context, stop: &WorkStop) {
         let _ = (cx, stop);
     }
 
     /// Hears that the call waits for this work no more. Does nothing by default.
-    fn worked(&self, cx: &Context, stop: &Stop) {
+    fn work_ended(&self, cx: &Context, stop: &WorkStop) {
         let _ = (cx, stop);
     }
 
@@ -104,9 +109,9 @@ pub trait Sink: Send + Sync {
     }
 
     /// What the call may show of the files that it meets; everything by default.
-    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+    fn visible_files(self: Arc<Self>, cx: &Context, permission: &str) -> VisibilityFilter {
         let _ = (cx, permission);
-        Sight::EVERYTHING
+        VisibilityFilter::SHOW_ALL
     }
 }
 
@@ -128,13 +133,13 @@ impl Signal {
 
 /// Hears what happens to the calls of one session while they run, as it happens. It must not
 /// block.
-pub(crate) trait Listener: Send + Sync {
+pub(crate) trait SessionListener: Send + Sync {
     /// What a tool says.
-    fn hear(&self, tool: &ToolName, signal: &Signal);
+    fn on_signal(&self, tool: &ToolName, signal: &Signal);
 
     /// What whoever made the call should know.
-    fn warn(&self, tool: &ToolName, message: &str);
+    fn on_warning(&self, tool: &ToolName, message: &str);
 }
 
 /// The answer that a running tool waits for.
-pub type Asking = Pin<Box<dyn Future<Output = bool> + Send>>;
+pub type PermissionFuture = Pin<Box<dyn Future<Output = bool> + Send>>;

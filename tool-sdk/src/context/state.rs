@@ -21,7 +21,7 @@ use crate::error::ToolError;
 ///     format!("rows of {}", db.0)
 /// }
 ///
-/// let session = Session::new("s1").lend(Database("orders"));
+/// let session = Session::new("s1").with_service(Database("orders"));
 /// ```
 pub struct State<T>(pub Arc<T>);
 
@@ -73,7 +73,7 @@ impl<T: Send + Sync + 'static> Shared for T {}
 
 impl<T: Shared> FromContext for State<T> {
     fn from_context(cx: &Context) -> Result<Self, ToolError> {
-        cx.session().lent().get::<T>().map(State).ok_or_else(|| {
+        cx.session().services().get::<T>().map(State).ok_or_else(|| {
             ToolError::config(format_args!(
                 "the tool `{}` is not available: the host did not set it up",
                 cx.tool()
@@ -108,9 +108,9 @@ impl FromContextRef for Context {
 
 /// Values by their type. They are few, so a look at each is sooner done than a hash.
 #[derive(Clone, Default)]
-pub(crate) struct Lent(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
+pub(crate) struct SessionServices(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
-impl Lent {
+impl SessionServices {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
         self.0.retain(|(of, _)| *of != TypeId::of::<T>());
         self.0.push((TypeId::of::<T>(), value));

@@ -2,12 +2,12 @@
 //!
 //! An event is plain data; what many of them say is shared and not copied.
 
-mod arguments;
-mod events;
-mod held;
-mod hub;
+mod bus;
+mod masked_arguments;
 mod queue;
-mod redacted;
+mod redaction;
+mod redaction_holdback;
+mod subscription;
 #[cfg(test)]
 mod tests;
 
@@ -18,19 +18,19 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-pub use self::arguments::Arguments;
-pub use self::events::Events;
-pub(crate) use self::held::Held;
-pub(crate) use self::hub::{Hub, HubOwner};
-use crate::call::{CallId, Note, Truncated};
+pub(crate) use self::bus::{EventBus, EventBusOwner};
+pub use self::masked_arguments::MaskedArguments;
+pub(crate) use self::redaction_holdback::SecretHoldback;
+pub use self::subscription::Subscription;
+use crate::call::{ArgumentNote, CallId, Truncation};
 use crate::content::Attachment;
 use crate::context::{Session, Signal};
 use crate::error::{ErrorKind, ToolError};
 use crate::hook::HookRun;
-use crate::loop_guard::Finding;
+use crate::loop_guard::LoopFinding;
 use crate::name::ToolName;
-use crate::permission::{Ask, AskId, Decision};
-use crate::tool::{Display, Label, Source};
+use crate::permission::{ApprovalId, ApprovalRequest, Decision};
+use crate::tool::{ToolDisplay, ToolLabel, ToolSource};
 
 /// Something that happened to a call.
 ///
@@ -45,7 +45,7 @@ pub struct ToolEvent {
     /// The call.
     pub call: CallId,
     /// The tool.
-    pub tool: Arc<Label>,
+    pub tool: Arc<ToolLabel>,
     /// The session's id.
     pub session: Arc<str>,
     /// What happened.
@@ -54,9 +54,9 @@ pub struct ToolEvent {
 
 /// The call to which something happens.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct EventCall<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) tool: &'a Arc<Label>,
+    pub(crate) tool: &'a Arc<ToolLabel>,
     pub(crate) call: &'a CallId,
 }
 
@@ -71,18 +71,18 @@ impl Serialize for ToolEvent {
             tool: Option<&'a ToolName>,
             #[serde(skip_serializing_if = "Option::is_none")]
             session: Option<&'a str>,
-            severity: Severity,
+            severity: EventSeverity,
             #[serde(skip_serializing_if = "Option::is_none")]
-            display: Option<&'a Display>,
+            display: Option<&'a ToolDisplay>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            source: Option<&'a Source>,
+            source: Option<&'a ToolSource>,
             #[serde(flatten)]
             kind: &'a EventKind,
         }
         let label = &*self.tool;
         // An ask says itself of what it is, and no key may stand twice in an object.
         let is_named = !matches!(self.kind, EventKind::PermissionAsked(_));
-        let is_labelled = self.kind.is_beginning() || self.kind.is_terminal();
+        let is_labelled = self.kind.starts_call() || self.kind.is_terminal();
         Written {
             seq: self.seq,
             call: is_named.then_some(&self.call),
@@ -101,7 +101,7 @@ impl Serialize for ToolEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Severity {
+pub enum EventSeverity {
     /// All is as it should be.
     Info,
     /// A call did not do what it was made for, or the host should know of something.
@@ -118,12 +118,12 @@ pub enum EventKind {
     /// The call was understood.
     Pending {
         /// The arguments, sensitive values masked.
-        arguments: Arguments,
+        arguments: MaskedArguments,
         /// One line for people.
         summary: Option<String>,
         /// What was accepted beyond the contract.
-        #[serde(skip_serializing_if = "<[Note]>::is_empty")]
-        notes: Box<[Note]>,
+        #[serde(skip_serializing_if = "<[ArgumentNote]>::is_empty")]
+        notes: Box<[ArgumentNote]>,
     },
     /// A hook looks at the call.
     HookStarted {
@@ -133,11 +133,11 @@ pub enum EventKind {
     /// A hook has looked at the call.
     HookFinished(HookRun),
     /// Somebody is asked.
-    PermissionAsked(Arc<Ask>),
+    PermissionAsked(Arc<ApprovalRequest>),
     /// An ask has its answer.
     PermissionReplied {
         /// The ask.
-        ask: AskId,
+        ask: ApprovalId,
         /// The answer: `once`, `session`, `always`, `reject` or `reject_with`; `refused` by a
         /// hook, or `changed` by one into another call; `rejected_beside` another call,
         /// `not_offered` to be answered so, `covered` by an approval for another ask, `expired`,
@@ -164,7 +164,7 @@ pub enum EventKind {
     Started {
         /// The arguments that run, where a hook changed them; sensitive values masked.
         #[serde(skip_serializing_if = "Option::is_none")]
-        arguments: Option<Arguments>,
+        arguments: Option<MaskedArguments>,
     },
     /// The tool says how far it is.
     Progress {
@@ -195,7 +195,7 @@ pub enum EventKind {
         text: String,
     },
     /// The result's text was cut.
-    Truncated(Box<Truncated>),
+    Truncated(Box<Truncation>),
     /// The end: the tool gave a result.
     Completed {
         /// How long it took.
@@ -211,11 +211,11 @@ pub enum EventKind {
         artifacts: Box<[Artifact]>,
     },
     /// The end: the call failed.
-    Failed(Ending),
+    Failed(CallFailure),
     /// The end: the call was cancelled.
-    Aborted(Ending),
+    Aborted(CallFailure),
     /// The end: the time was up.
-    TimedOut(Ending),
+    TimedOut(CallFailure),
     /// Events were lost because the subscriber did not keep up.
     Lost {
         /// How many.
@@ -236,12 +236,12 @@ impl From<Signal> for EventKind {
 }
 
 /// What the guard against loops found.
-impl From<Finding> for EventKind {
-    fn from(finding: Finding) -> Self {
+impl From<LoopFinding> for EventKind {
+    fn from(finding: LoopFinding) -> Self {
         match finding {
-            Finding::Fine => Self::Looped { times: 0, cycle: 0, stopped: false },
-            Finding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
-            Finding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
+            LoopFinding::NoLoop => Self::Looped { times: 0, cycle: 0, stopped: false },
+            LoopFinding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
+            LoopFinding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
         }
     }
 }
@@ -259,19 +259,19 @@ impl EventKind {
 
     /// How much it matters to whoever only looks for trouble.
     #[must_use]
-    pub const fn severity(&self) -> Severity {
+    pub const fn severity(&self) -> EventSeverity {
         match self {
-            Self::Failed(Ending { error: ErrorKind::Internal | ErrorKind::Config, .. }) => {
-                Severity::Error
-            }
+            Self::Failed(CallFailure {
+                error: ErrorKind::Internal | ErrorKind::Config, ..
+            }) => EventSeverity::Error,
             Self::Failed(_)
             | Self::TimedOut(_)
             | Self::Denied(_)
             | Self::Looped { .. }
             | Self::Warned { .. }
-            | Self::Lost { .. } => Severity::Warning,
-            Self::HookFinished(run) if run.has_failed() => Severity::Warning,
-            _ => Severity::Info,
+            | Self::Lost { .. } => EventSeverity::Warning,
+            Self::HookFinished(run) if run.has_failed() => EventSeverity::Warning,
+            _ => EventSeverity::Info,
         }
     }
 
@@ -287,12 +287,12 @@ impl EventKind {
     }
 
     /// Whether it is something that a call says, and no step on its way.
-    const fn is_said(&self) -> bool {
+    const fn is_message(&self) -> bool {
         self.is_signal() || matches!(self, Self::Warned { .. })
     }
 
     /// Whether it is the beginning of a call.
-    const fn is_beginning(&self) -> bool {
+    const fn starts_call(&self) -> bool {
         matches!(self, Self::Pending { .. })
     }
 }
@@ -300,7 +300,7 @@ impl EventKind {
 /// How a call ended that gave no result.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Ending {
+pub struct CallFailure {
     /// What kind of failure it was.
     pub error: ErrorKind,
     /// What the model reads.
@@ -309,7 +309,7 @@ pub struct Ending {
     pub elapsed_ms: u64,
 }
 
-impl Ending {
+impl CallFailure {
     pub(crate) fn new(error: &ToolError, elapsed: Duration) -> Self {
         let (error, message) = (error.kind(), error.to_string());
         Self { error, message, elapsed_ms: millis(elapsed) }
@@ -327,7 +327,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    pub(crate) fn of(attachment: &Attachment) -> Self {
+    pub(crate) fn from_attachment(attachment: &Attachment) -> Self {
         Self { mime: attachment.mime.clone(), name: attachment.name.clone() }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct EventQueue {
     pub(super) wakeup: Arc<Notify>,
     events: VecDeque<ToolEvent>,
     /// How many of the events belong to each class.
-    counts: [usize; Class::COUNT],
+    counts: [usize; EventClass::COUNT],
     /// The number of the first event after the subscription.
     first_seq: u64,
     /// How many calls are open whose beginning was queued.
@@ -28,12 +28,12 @@ pub(super) struct EventQueue {
     /// The numbers of the pending events that were dropped, of calls that are open.
     dropped_pending: HashSet<u64>,
     /// The only call whose signals are wanted.
-    pub(super) only: Option<CallId>,
+    pub(super) only_call: Option<CallId>,
 }
 
 /// The class of an event, by which a limit applies to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum EventClass {
     /// What a running tool says.
     Signal,
     /// A step of a call.
@@ -42,11 +42,11 @@ enum Class {
     End,
 }
 
-impl Class {
+impl EventClass {
     const COUNT: usize = 3;
 
     /// Returns the class of an event; a count of lost events has none.
-    const fn of(kind: &EventKind) -> Option<Self> {
+    const fn from_kind(kind: &EventKind) -> Option<Self> {
         match kind {
             EventKind::Lost { .. } => None,
             kind if kind.is_terminal() => Some(Self::End),
@@ -67,34 +67,34 @@ impl Class {
 }
 
 impl EventQueue {
-    pub(super) fn new(wakeup: Arc<Notify>, first_seq: u64, only: Option<CallId>) -> Self {
+    pub(super) fn new(wakeup: Arc<Notify>, first_seq: u64, only_call: Option<CallId>) -> Self {
         Self {
             wakeup,
             events: VecDeque::new(),
-            counts: [0; Class::COUNT],
+            counts: [0; EventClass::COUNT],
             first_seq,
             open_calls: 0,
             dropped_pending: HashSet::new(),
-            only,
+            only_call,
         }
     }
 
     /// Whether the subscriber wants the event.
     pub(super) fn wants(&self, event: &ToolEvent) -> bool {
-        self.only.as_ref().is_none_or(|only| *only == event.call && event.kind.is_said())
+        self.only_call.as_ref().is_none_or(|only| *only == event.call && event.kind.is_message())
     }
 
     /// Queues an event of a call whose pending event has the number `pending`, or counts it as
     /// lost, and wakes the subscriber.
     pub(super) fn push(&mut self, pending: u64, event: ToolEvent) {
-        if let Some(class) = Class::of(&event.kind) {
-            let is_owed = class == Class::End && self.close_call(pending);
+        if let Some(class) = EventClass::from_kind(&event.kind) {
+            let is_owed = class == EventClass::End && self.close_call(pending);
             let count = &mut self.counts[class as usize];
             if *count >= class.limit() && !is_owed {
                 return self.count_as_lost(event);
             }
             *count += 1;
-            self.open_calls += usize::from(event.kind.is_beginning());
+            self.open_calls += usize::from(event.kind.starts_call());
         }
         self.events.push_back(event);
         self.wakeup.notify_one();
@@ -109,7 +109,7 @@ impl EventQueue {
 
     /// Counts an event as lost, at the place where the loss began.
     fn count_as_lost(&mut self, mut event: ToolEvent) {
-        if event.kind.is_beginning() {
+        if event.kind.starts_call() {
             self.dropped_pending.insert(event.seq);
         }
         if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
@@ -123,7 +123,7 @@ impl EventQueue {
 
     pub(super) fn pop(&mut self) -> Option<ToolEvent> {
         let event = self.events.pop_front()?;
-        if let Some(class) = Class::of(&event.kind) {
+        if let Some(class) = EventClass::from_kind(&event.kind) {
             self.counts[class as usize] -= 1;
         }
         Some(event)
@@ -135,7 +135,7 @@ impl EventQueue {
 
     /// Whether more may come after the pipeline is closed: the end of an open call.
     pub(super) fn expects_more(&self) -> bool {
-        self.open_calls > 0 || self.only.is_some()
+        self.open_calls > 0 || self.only_call.is_some()
     }
 
     #[cfg(feature = "mcp")]

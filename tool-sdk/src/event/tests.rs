@@ -9,34 +9,34 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::json;
 
 use super::*;
-use crate::permission::{Action, Backstage, By};
+use crate::permission::{Action, ApprovalInternals, DecisionSource};
 use crate::redact::Redactor;
 use crate::risk::{Risk, RiskClass};
 
 fn pending() -> EventKind {
-    let arguments = Arguments::new(r#"{"key": "hunter2hunter2"}"#, &Display::default());
+    let arguments = MaskedArguments::new(r#"{"key": "hunter2hunter2"}"#, &ToolDisplay::default());
     let summary = Some("with hunter2hunter2".to_owned());
     EventKind::Pending { arguments, summary, notes: Box::default() }
 }
 
-fn ending() -> Ending {
-    Ending::new(&ToolError::failed("it failed"), Duration::ZERO)
+fn call_failure() -> CallFailure {
+    CallFailure::new(&ToolError::failed("it failed"), Duration::ZERO)
 }
 
 /// A hub, and a way to send: what happens to which call, and whether that had a beginning.
-fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind, bool)) {
-    let hub = Arc::<Hub>::default();
+fn event_bus() -> (Arc<EventBus>, impl Fn(u64, EventKind, bool)) {
+    let hub = Arc::<EventBus>::default();
     let sending = Arc::clone(&hub);
     let session = Session::new("s");
-    let tool = Arc::new(Label::named(ToolName::from_static("t")));
+    let tool = Arc::new(ToolLabel::from_name(ToolName::from_static("t")));
     let beginnings = RefCell::new(HashMap::new());
     let send = move |call: u64, kind: EventKind, begun: bool| {
-        let id = CallId::given(&call.to_string());
+        let id = CallId::from_external(&call.to_string());
         let mut beginnings = beginnings.borrow_mut();
         let began = if begun { beginnings[&call] } else { 0 };
-        let is_beginning = kind.is_beginning();
-        let about = About { session: &session, tool: &tool, call: &id };
-        let seq = sending.send(began, about, kind);
+        let is_beginning = kind.starts_call();
+        let about = EventCall { session: &session, tool: &tool, call: &id };
+        let seq = sending.publish(began, about, kind);
         if is_beginning {
             beginnings.insert(call, seq);
         }
@@ -45,7 +45,7 @@ fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind, bool)) {
 }
 
 /// What is unread: the calls that began, those that ended, and how many events were lost.
-fn read(events: &mut Events) -> (HashSet<CallId>, Vec<CallId>, u64) {
+fn drain_events(events: &mut Subscription) -> (HashSet<CallId>, Vec<CallId>, u64) {
     let (mut begun, mut ended, mut lost) = (HashSet::new(), Vec::new(), 0);
     let mut last = None;
     while let Some(event) = events.try_recv() {
@@ -64,40 +64,42 @@ fn read(events: &mut Events) -> (HashSet<CallId>, Vec<CallId>, u64) {
 #[test]
 fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     const CALLS: u64 = 100_000;
-    let (hub, send) = hub();
+    let (hub, send) = event_bus();
     let mut events = hub.subscribe();
     // Calls that began while somebody still read.
     for call in CALLS..CALLS + 100 {
         send(call, pending(), false);
     }
-    assert_eq!(read(&mut events).0.len(), 100);
+    assert_eq!(drain_events(&mut events).0.len(), 100);
 
     for call in 0..CALLS {
         send(call, pending(), false);
         send(call, EventKind::Started { arguments: None }, true);
-        send(call, EventKind::Failed(ending()), true);
+        send(call, EventKind::Failed(call_failure()), true);
     }
     for call in 0..CALLS + 100 {
         // One that was not understood, and one that began before.
-        send(CALLS * 2 + call, EventKind::Failed(ending()), false);
-        send(call, EventKind::Failed(ending()), call >= CALLS);
+        send(CALLS * 2 + call, EventKind::Failed(call_failure()), false);
+        send(call, EventKind::Failed(call_failure()), call >= CALLS);
     }
     let sent = CALLS * 3 + (CALLS + 100) * 2;
 
-    let (begun, ended, lost) = read(&mut events);
+    let (begun, ended, lost) = drain_events(&mut events);
     let unread = begun.len() + ended.len();
     let ended: HashSet<_> = ended.into_iter().collect();
     assert!(begun.is_subset(&ended));
-    assert!((CALLS..CALLS + 100).all(|call| ended.contains(&CallId::given(&call.to_string()))));
+    assert!(
+        (CALLS..CALLS + 100).all(|call| ended.contains(&CallId::from_external(&call.to_string())))
+    );
     // All ends of the first calls, although their beginnings were lost.
-    assert!((0..50_000_u64).all(|call| ended.contains(&CallId::given(&call.to_string()))));
+    assert!((0..50_000_u64).all(|call| ended.contains(&CallId::from_external(&call.to_string()))));
     assert!(unread < 100_000, "{unread} events were kept");
     assert!(lost < sent && lost > sent - 100_000, "{lost} of {sent} were lost");
 
     // Nothing of it is left, and a subscriber that is back misses nothing.
     send(0, pending(), false);
-    send(0, EventKind::Failed(ending()), true);
-    let (begun, ended, lost) = read(&mut events);
+    send(0, EventKind::Failed(call_failure()), true);
+    let (begun, ended, lost) = drain_events(&mut events);
     assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
 }
 
@@ -105,27 +107,27 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
 #[cfg(feature = "mcp")]
 #[test]
 fn one_call_may_be_listened_to() {
-    let (hub, send) = hub();
-    let mut one = hub.subscribe_to(&CallId::given("1"));
-    assert!(hub.wants_signals() && !hub.is_open());
+    let (hub, send) = event_bus();
+    let mut one = hub.subscribe_to(&CallId::from_external("1"));
+    assert!(hub.has_signal_subscribers() && !hub.has_subscribers());
     let mut all = hub.subscribe();
     let mut last = hub.subscribe();
     for call in 0..3 {
         send(call, pending(), false);
         send(call, EventKind::Warned { message: format!("by {call}") }, false);
-        send(call, EventKind::Failed(ending()), true);
+        send(call, EventKind::Failed(call_failure()), true);
     }
     let said = std::iter::from_fn(|| one.try_recv());
     let said: Vec<_> = said.map(|event| (event.call, event.kind)).collect();
     let [(call, EventKind::Warned { message })] = said.as_slice() else { panic!("{said:?}") };
-    assert_eq!((call, message.as_str()), (&CallId::given("1"), "by 1"));
+    assert_eq!((call, message.as_str()), (&CallId::from_external("1"), "by 1"));
     for other in [&mut all, &mut last] {
-        assert_eq!(read(other).1.len(), 3);
+        assert_eq!(drain_events(other).1.len(), 3);
     }
     drop((all, last));
-    assert!(hub.wants_signals() && !hub.is_open());
+    assert!(hub.has_signal_subscribers() && !hub.has_subscribers());
     drop(one);
-    assert!(!hub.wants_signals());
+    assert!(!hub.has_signal_subscribers());
 }
 
 // LG1: what the host calls a secret is in no event, wherever it stands.
@@ -134,10 +136,10 @@ fn what_a_redactor_finds_is_in_no_event() {
     let secret = "hunter2hunter2";
     let value = || json!({ "a": [secret] });
     let text = || secret.to_owned();
-    let mut decision = Decision::new(Action::Deny, By::Rule, text());
-    decision.subjects = vec![crate::tool::Subject::path("a", format!("/{secret}"))];
+    let mut decision = Decision::new(Action::Deny, DecisionSource::Rule, text());
+    decision.subjects = vec![crate::tool::Resource::path("a", format!("/{secret}"))];
     decision.rules = vec![format!("deny t({secret})").parse().unwrap()];
-    let failed = || Ending { message: text(), ..ending() };
+    let failed = || CallFailure { message: text(), ..call_failure() };
     let completed = EventKind::Completed {
         elapsed_ms: 0,
         title: Some(text()),
@@ -221,15 +223,15 @@ impl<'de> Deserialize<'de> for Strict {
     }
 }
 
-fn asked() -> EventKind {
-    EventKind::PermissionAsked(Arc::new(Ask {
-        id: AskId::from("1"),
-        call: CallId::given("c"),
+fn permission_asked() -> EventKind {
+    EventKind::PermissionAsked(Arc::new(ApprovalRequest {
+        id: ApprovalId::from("1"),
+        call: CallId::from_external("c"),
         session: "s".into(),
         agent: Some("a".to_owned()),
         tool: ToolName::from_static("t"),
         display: Arc::default(),
-        source: Source::Native,
+        source: ToolSource::Native,
         risk: Risk::new(RiskClass::Execute),
         permission: "t".to_owned(),
         arguments: json!({ "a": 1 }),
@@ -238,8 +240,8 @@ fn asked() -> EventKind {
         subjects: vec!["it".into()],
         suggestions: vec!["*".to_owned()],
         grantees: Vec::new(),
-        backstage: Backstage::default(),
-        by: By::Default,
+        internals: ApprovalInternals::default(),
+        by: DecisionSource::Default,
         reason: "no rule speaks of it".to_owned(),
         rules: vec!["ask t(it)".parse().unwrap()],
         preview: Some(json!("x")),
@@ -253,7 +255,7 @@ fn asked() -> EventKind {
 #[test]
 fn no_key_stands_twice_in_an_event() {
     let run = HookRun { hook: "h".to_owned(), outcome: "none".to_owned(), elapsed_ms: 0 };
-    let truncated = Truncated {
+    let truncated = Truncation {
         original_lines: 2,
         original_bytes: 2,
         omitted_lines: 1,
@@ -267,12 +269,12 @@ fn no_key_stands_twice_in_an_event() {
         pending(),
         EventKind::HookStarted { hook: "h".to_owned() },
         EventKind::HookFinished(run),
-        asked(),
-        EventKind::PermissionReplied { ask: AskId::from("1"), reply: "once".into() },
+        permission_asked(),
+        EventKind::PermissionReplied { ask: ApprovalId::from("1"), reply: "once".into() },
         EventKind::Warned { message: "w".to_owned() },
-        EventKind::Denied(Decision::new(Action::Deny, By::Rule, "no").into()),
+        EventKind::Denied(Decision::new(Action::Deny, DecisionSource::Rule, "no").into()),
         EventKind::Looped { times: 3, cycle: 1, stopped: true },
-        EventKind::Started { arguments: Some(Arguments::new("{}", &Display::default())) },
+        EventKind::Started { arguments: Some(MaskedArguments::new("{}", &ToolDisplay::default())) },
         EventKind::Progress { done: 1, total: Some(2), message: "m".to_owned() },
         EventKind::Metadata { key: "k".to_owned(), value: Arc::new(json!(1)) },
         EventKind::Emitted { kind: "k".to_owned(), data: Arc::new(json!(1)) },
@@ -284,13 +286,13 @@ fn no_key_stands_twice_in_an_event() {
             data: Some(Arc::new(json!(1))),
             artifacts: [Artifact { mime: "text/plain".to_owned(), name: None }].into(),
         },
-        EventKind::Failed(ending()),
-        EventKind::Aborted(ending()),
-        EventKind::TimedOut(ending()),
+        EventKind::Failed(call_failure()),
+        EventKind::Aborted(call_failure()),
+        EventKind::TimedOut(call_failure()),
         EventKind::Lost { count: 1 },
     ] {
-        let (call, session) = (CallId::given("c"), "s".into());
-        let tool = Arc::new(Label::named(ToolName::from_static("t")));
+        let (call, session) = (CallId::from_external("c"), "s".into());
+        let tool = Arc::new(ToolLabel::from_name(ToolName::from_static("t")));
         let event = ToolEvent { seq: 1, call, tool, session, kind };
         let text = serde_json::to_string(&event).unwrap();
         serde_json::from_str::<Strict>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -303,9 +305,9 @@ fn no_key_stands_twice_in_an_event() {
 #[test]
 fn the_failure_of_a_hook_matters() {
     for (outcome, severity) in [
-        ("none", Severity::Info),
-        ("deny: failed: no", Severity::Info),
-        ("failed: it exited with 1", Severity::Warning),
+        ("none", EventSeverity::Info),
+        ("deny: failed: no", EventSeverity::Info),
+        ("failed: it exited with 1", EventSeverity::Warning),
     ] {
         let run = HookRun { hook: "h".to_owned(), outcome: outcome.to_owned(), elapsed_ms: 0 };
         assert_eq!(EventKind::HookFinished(run).severity(), severity);
@@ -317,7 +319,7 @@ fn the_failure_of_a_hook_matters() {
 fn a_secret_that_was_cut_is_in_no_event() {
     let text = r#"{"text": "some words and hunter2-secret"}"#;
     let mut kind = EventKind::Pending {
-        arguments: Arguments::new(text, &Display::default()),
+        arguments: MaskedArguments::new(text, &ToolDisplay::default()),
         summary: Some("Saying some words and hunter2-sec…".to_owned()),
         notes: Box::default(),
     };
@@ -329,18 +331,18 @@ fn a_secret_that_was_cut_is_in_no_event() {
 // Events are read in order, once.
 #[test]
 fn reads_events_in_order() {
-    let (hub, send) = hub();
+    let (hub, send) = event_bus();
     let mut events = hub.subscribe();
     assert!(events.try_recv().is_none());
     for call in 0..3 {
         send(call, pending(), false);
-        send(call, EventKind::Failed(ending()), true);
+        send(call, EventKind::Failed(call_failure()), true);
     }
     let numbers: Vec<_> = std::iter::from_fn(|| events.try_recv()).map(|it| it.seq).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     send(3, EventKind::Warned { message: "late".to_owned() }, false);
     let event = events.try_recv().unwrap();
-    assert_eq!((event.seq, &event.call), (7, &CallId::given("3")));
+    assert_eq!((event.seq, &event.call), (7, &CallId::from_external("3")));
     assert!(matches!(&event.kind, EventKind::Warned { message } if message == "late"));
     assert!(events.try_recv().is_none());
 }
@@ -348,11 +350,11 @@ fn reads_events_in_order() {
 // A `recv` that is dropped while it waits loses nothing.
 #[tokio::test]
 async fn a_dropped_recv_loses_no_event() {
-    let (hub, send) = hub();
+    let (hub, send) = event_bus();
     let mut events = hub.subscribe();
     assert!(events.recv().now_or_never().is_none());
     send(1, EventKind::Warned { message: "one".to_owned() }, false);
-    assert_eq!(events.recv().await.unwrap().call, CallId::given("1"));
+    assert_eq!(events.recv().await.unwrap().call, CallId::from_external("1"));
     hub.close();
     assert!(events.recv().await.is_none());
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Hook, HookedCall, Opinion};
+use super::{Hook, HookContext, HookDecision};
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::context::Session;
@@ -13,40 +13,46 @@ use futures_util::future::BoxFuture;
 
 /// A [`Hook`] behind a pointer; implemented for every hook.
 pub(crate) trait DynHook: Send + Sync + 'static {
-    fn define(&self, definition: &mut Definition, session: &Session) -> bool;
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>>;
-    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver>;
+    fn edit_definition(&self, definition: &mut Definition, session: &Session) -> bool;
+    fn before<'a>(
+        &'a self,
+        call: &'a HookContext<'_>,
+    ) -> BoxFuture<'a, Result<HookDecision, ToolError>>;
+    fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver>;
     fn after<'a>(
         &'a self,
-        call: &'a HookedCall<'_>,
+        call: &'a HookContext<'_>,
         result: &'a mut Result<Output, ToolError>,
     ) -> BoxFuture<'a, Result<(), ToolError>>;
-    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome);
+    fn observe(&self, call: &HookContext<'_>, outcome: &Outcome);
     fn finish(&self) -> BoxFuture<'_, ()>;
 }
 
 impl<H: Hook> DynHook for H {
-    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
-        Hook::define(self, definition, session)
+    fn edit_definition(&self, definition: &mut Definition, session: &Session) -> bool {
+        Hook::edit_definition(self, definition, session)
     }
 
-    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> BoxFuture<'a, Result<Opinion, ToolError>> {
+    fn before<'a>(
+        &'a self,
+        call: &'a HookContext<'_>,
+    ) -> BoxFuture<'a, Result<HookDecision, ToolError>> {
         Box::pin(Hook::before(self, call))
     }
 
-    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
-        Hook::approver(self, inner)
+    fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        Hook::wrap_approver(self, inner)
     }
 
     fn after<'a>(
         &'a self,
-        call: &'a HookedCall<'_>,
+        call: &'a HookContext<'_>,
         result: &'a mut Result<Output, ToolError>,
     ) -> BoxFuture<'a, Result<(), ToolError>> {
         Box::pin(Hook::after(self, call, result))
     }
 
-    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+    fn observe(&self, call: &HookContext<'_>, outcome: &Outcome) {
         Hook::observe(self, call, outcome);
     }
 

@@ -9,23 +9,23 @@
 //!
 //! **Invariant:** a failing hook never turns into an allow.
 
-mod call;
+mod context;
+mod decision;
 mod dyn_hook;
 #[cfg(feature = "hooks")]
 pub(crate) mod external;
-mod opinion;
-mod registered;
+mod registered_hook;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::call::Hooked;
-pub use self::call::{HookRun, HookedCall};
+pub(crate) use self::context::HookCallView;
+pub use self::context::{HookContext, HookRun};
+pub use self::decision::HookDecision;
+pub(crate) use self::decision::{DecisionDetails, HookVerdict};
 pub(crate) use self::dyn_hook::DynHook;
-pub use self::opinion::Opinion;
-pub(crate) use self::opinion::{Spoken, Verdict};
-pub(crate) use self::registered::Registered;
+pub(crate) use self::registered_hook::RegisteredHook;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::context::Session;
@@ -42,16 +42,16 @@ use crate::tool::Definition;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Hook, HookedCall, Opinion, ToolError};
+/// use tool_sdk::{Hook, HookContext, HookDecision, ToolError};
 ///
 /// /// Lets nobody touch what is being released.
 /// struct ReleaseFreeze;
 ///
 /// impl Hook for ReleaseFreeze {
-///     async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+///     async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
 ///         Ok(match call.arguments().contains("release/") {
-///             true => Opinion::deny("a release is being made; wait until it is out"),
-///             false => Opinion::none(),
+///             true => HookDecision::deny("a release is being made; wait until it is out"),
+///             false => HookDecision::none(),
 ///         })
 ///     }
 /// }
@@ -59,11 +59,11 @@ use crate::tool::Definition;
 pub trait Hook: Send + Sync + 'static {
     /// A name for events, logs and denials; the type's name by default.
     fn name(&self) -> Cow<'_, str> {
-        Cow::Borrowed(last_name(std::any::type_name::<Self>()))
+        Cow::Borrowed(short_type_name(std::any::type_name::<Self>()))
     }
 
     /// Changes what models are told of a tool; `false` takes it out of the list.
-    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
+    fn edit_definition(&self, definition: &mut Definition, session: &Session) -> bool {
         let _ = (definition, session);
         true
     }
@@ -71,10 +71,10 @@ pub trait Hook: Send + Sync + 'static {
     /// Sees a call before it is authorized.
     fn before(
         &self,
-        call: &HookedCall<'_>,
-    ) -> impl Future<Output = Result<Opinion, ToolError>> + Send {
+        call: &HookContext<'_>,
+    ) -> impl Future<Output = Result<HookDecision, ToolError>> + Send {
         let _ = call;
-        async { Ok(Opinion::none()) }
+        async { Ok(HookDecision::none()) }
     }
 
     /// Stands in front of whoever is asked about a call: its approver answers first, and leaves
@@ -82,7 +82,7 @@ pub trait Hook: Send + Sync + 'static {
     ///
     /// That holds for the approver of a session as for that of the pipeline, and where there is
     /// none, nobody is asked at all. Of several hooks the one with the lowest priority comes first.
-    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
         inner
     }
 
@@ -92,7 +92,7 @@ pub trait Hook: Send + Sync + 'static {
     /// [`on_error`](Self::on_error) says whether the result is shown at all.
     fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> impl Future<Output = Result<(), ToolError>> + Send {
         let _ = (call, result);
@@ -104,7 +104,7 @@ pub trait Hook: Send + Sync + 'static {
     /// terminal event is emitted.
     ///
     /// It must not block. A panic in it changes nothing for the call.
-    fn observe(&self, call: &HookedCall<'_>, outcome: &Outcome) {
+    fn observe(&self, call: &HookContext<'_>, outcome: &Outcome) {
         let _ = (call, outcome);
     }
 
@@ -129,7 +129,7 @@ pub trait Hook: Send + Sync + 'static {
     ///
     /// A callback that exceeds it is dropped and has failed.
     fn time_limit(&self) -> Option<Duration> {
-        Some(registered::TIME_LIMIT)
+        Some(registered_hook::DEFAULT_TIME_LIMIT)
     }
 
     /// Whether the host trusts it to allow what would otherwise be asked; it lifts no
@@ -141,7 +141,7 @@ pub trait Hook: Send + Sync + 'static {
 
 /// The name of a type without its modules, without the types that it is made of, and without
 /// the closure that it may be: that has the name of the function around it.
-fn last_name(name: &str) -> &str {
+fn short_type_name(name: &str) -> &str {
     let whole = name.split('<').next().unwrap_or(name);
     let mut parts = whole.rsplit("::").filter(|part| !part.starts_with('{'));
     parts.next().filter(|part| !part.is_empty()).unwrap_or(name)
@@ -161,10 +161,10 @@ pub enum OnError {
 /// When a hook runs; lower numbers first, and equal ones in the order of registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "any number is a priority")]
-pub struct Priority(pub i32);
+pub struct HookPriority(pub i32);
 
 // F70
-impl Priority {
+impl HookPriority {
     /// What must see a call first: scans, bans.
     pub const SECURITY: Self = Self(10);
     /// What checks or repairs arguments.
@@ -177,7 +177,7 @@ impl Priority {
     pub const CLEANUP: Self = Self(500);
 }
 
-impl Default for Priority {
+impl Default for HookPriority {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -197,7 +197,7 @@ mod tests {
             ("app::guard::{{closure}}", "guard"),
             ("<app::Odd as app::Trait>::Type", "<app::Odd as app::Trait>::Type"),
         ] {
-            assert_eq!(last_name(name), expected);
+            assert_eq!(short_type_name(name), expected);
         }
     }
 }

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Finding::{Fine, Stopped};
+use super::LoopFinding::{NoLoop, Stopped};
 use super::*;
 
 /// What becomes of a call in a sequence.
 #[derive(Clone, Copy)]
-enum Then {
+enum CallResult {
     /// It runs and gives this text.
     Gives(&'static str),
     /// It runs and fails with this text.
@@ -21,25 +21,31 @@ enum Then {
     Pending,
 }
 
-use Then::{AllowedGives, Fails, Gives, Pending, Refused};
+use CallResult::{AllowedGives, Fails, Gives, Pending, Refused};
 
 /// A call of a tool named `look`, with what it is asked for.
-type Step<'s> = (&'s str, Then, Finding);
+type Step<'s> = (&'s str, CallResult, LoopFinding);
 
-const fn repeated(times: u32, cycle: usize) -> Finding {
-    Finding::Repeated { times, cycle }
+const fn repeated(times: u32, cycle: usize) -> LoopFinding {
+    LoopFinding::Repeated { times, cycle }
 }
 
-fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then: Then) -> Finding {
-    let (ticket, finding) = guard.begin(history, tool, arguments);
+fn run_step(
+    guard: &LoopGuard,
+    history: &CallHistory,
+    tool: &str,
+    arguments: &str,
+    then: CallResult,
+) -> LoopFinding {
+    let (ticket, finding) = guard.record_call(history, tool, arguments);
     match then {
-        Gives(text) => history.end(&ticket, Ok(text), ""),
-        Fails(text) => history.end(&ticket, Err(text), ""),
+        Gives(text) => history.record_result(&ticket, Ok(text), ""),
+        Fails(text) => history.record_result(&ticket, Err(text), ""),
         AllowedGives(text) => {
-            history.allow(&ticket);
-            history.end(&ticket, Ok(text), "");
+            history.mark_allowed(&ticket);
+            history.record_result(&ticket, Ok(text), "");
         }
-        Refused => history.forget(&ticket),
+        Refused => history.record_not_run(&ticket),
         Pending => {}
     }
     finding
@@ -47,10 +53,10 @@ fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then:
 
 #[track_caller]
 fn check(guard: &LoopGuard, steps: &[Step<'_>]) {
-    let history = History::default();
+    let history = CallHistory::default();
     for (at, &(what, then, expected)) in steps.iter().enumerate() {
         let arguments = format!(r#"{{"at": "{what}"}}"#);
-        let found = step(guard, &history, "look", &arguments, then);
+        let found = run_step(guard, &history, "look", &arguments, then);
         assert_eq!(found, expected, "call {at}, {what}");
     }
 }
@@ -58,25 +64,25 @@ fn check(guard: &LoopGuard, steps: &[Step<'_>]) {
 // F34: calls that run at the same time are written down when they are over, each once.
 #[test]
 fn calls_at_the_same_time_count_once_they_are_over() {
-    let (guard, history) = (LoopGuard::default(), History::default());
-    let begin = || guard.begin(&history, "look", "{}");
+    let (guard, history) = (LoopGuard::default(), CallHistory::default());
+    let begin = || guard.record_call(&history, "look", "{}");
     let both = [begin(), begin()];
-    assert!(both.iter().all(|(_, finding)| *finding == Fine));
+    assert!(both.iter().all(|(_, finding)| *finding == NoLoop));
     for (ticket, _) in both {
-        history.end(&ticket, Ok("same"), "");
+        history.record_result(&ticket, Ok("same"), "");
     }
     assert_eq!(begin().1, repeated(3, 1));
 }
 
 /// One letter a call, all with the same result; which of them are found.
 #[track_caller]
-fn check_row(guard: &LoopGuard, calls: &str, expected: &[(usize, Finding)]) {
-    let history = History::default();
+fn check_row(guard: &LoopGuard, calls: &str, expected: &[(usize, LoopFinding)]) {
+    let history = CallHistory::default();
     let found: Vec<_> = calls
         .chars()
-        .map(|call| step(guard, &history, "look", &format!(r#"["{call}"]"#), Gives("same")))
+        .map(|call| run_step(guard, &history, "look", &format!(r#"["{call}"]"#), Gives("same")))
         .enumerate()
-        .filter(|(_, finding)| *finding != Fine)
+        .filter(|(_, finding)| *finding != NoLoop)
         .collect();
     assert_eq!(found, expected, "{calls}");
 }
@@ -109,34 +115,34 @@ fn rounds_of_up_to_four_calls_are_found() {
 #[test]
 fn a_poll_whose_answer_changes_is_no_loop() {
     let guard = LoopGuard::default();
-    let history = History::default();
+    let history = CallHistory::default();
     for round in 0..40 {
-        let (ticket, finding) = guard.begin(&history, "poll", "{}");
-        assert_eq!(finding, Fine, "poll {round}");
-        history.end(&ticket, Ok(&round.to_string()), "");
+        let (ticket, finding) = guard.record_call(&history, "poll", "{}");
+        assert_eq!(finding, NoLoop, "poll {round}");
+        history.record_result(&ticket, Ok(&round.to_string()), "");
     }
     check(
         &guard,
         &[
-            ("a", Gives("1"), Fine),
-            ("a", Gives("2"), Fine),
-            ("a", Gives("2"), Fine),
+            ("a", Gives("1"), NoLoop),
+            ("a", Gives("2"), NoLoop),
+            ("a", Gives("2"), NoLoop),
             ("a", Gives("3"), repeated(3, 1)),
-            ("a", Gives("3"), Fine),
+            ("a", Gives("3"), NoLoop),
             ("a", Fails("3"), repeated(3, 1)),
-            ("a", Fails("3"), Fine),
+            ("a", Fails("3"), NoLoop),
         ],
     );
     check(
         &guard,
         &[
-            ("a", Gives("1"), Fine),
-            ("b", Gives("same"), Fine),
-            ("a", Gives("2"), Fine),
-            ("b", Gives("same"), Fine),
-            ("a", Gives("3"), Fine),
-            ("b", Gives("same"), Fine),
-            ("a", Gives("4"), Fine),
+            ("a", Gives("1"), NoLoop),
+            ("b", Gives("same"), NoLoop),
+            ("a", Gives("2"), NoLoop),
+            ("b", Gives("same"), NoLoop),
+            ("a", Gives("3"), NoLoop),
+            ("b", Gives("same"), NoLoop),
+            ("a", Gives("4"), NoLoop),
         ],
     );
 }
@@ -145,18 +151,18 @@ fn a_poll_whose_answer_changes_is_no_loop() {
 // hard stop alone.
 #[test]
 fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
-    let mut steps = vec![("a", Pending, Fine); 9];
+    let mut steps = vec![("a", Pending, NoLoop); 9];
     steps.extend((10..80).map(|times: u32| ("a", Refused, Stopped { times: times.min(64) })));
     check(&LoopGuard::default(), &steps);
     let mut steps =
-        ["a", "b"].repeat(10).into_iter().map(|it| (it, Pending, Fine)).collect::<Vec<_>>();
+        ["a", "b"].repeat(10).into_iter().map(|it| (it, Pending, NoLoop)).collect::<Vec<_>>();
     steps[19].2 = Stopped { times: 10 };
     check(&LoopGuard::default(), &steps);
     // Others in between make other calls of them, unless these repeat as well.
     let apart: Vec<String> = (0..20).map(|at| format!("x{at}")).collect();
-    let apart = apart.iter().flat_map(|other| ["a", other]).map(|it| (it, Pending, Fine));
+    let apart = apart.iter().flat_map(|other| ["a", other]).map(|it| (it, Pending, NoLoop));
     check(&LoopGuard::default(), &apart.collect::<Vec<_>>());
-    let (calm, waits) = (("a", Gives("1"), Fine), ("a", Pending, Fine));
+    let (calm, waits) = (("a", Gives("1"), NoLoop), ("a", Pending, NoLoop));
     let found = repeated(3, 1);
     let steps = [waits, calm, waits, calm, ("a", Pending, found), ("a", Gives("1"), found)];
     check(&LoopGuard::default(), &steps);
@@ -165,32 +171,32 @@ fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
 // F34: calls that were made at once and run one after the other are looked at again in their turn.
 #[test]
 fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
-    let (guard, history) = (LoopGuard::default(), History::default());
+    let (guard, history) = (LoopGuard::default(), CallHistory::default());
     let begun = |what: &str| {
-        let (ticket, finding) = guard.begin(&history, "look", what);
-        assert_eq!(finding, Fine);
+        let (ticket, finding) = guard.record_call(&history, "look", what);
+        assert_eq!(finding, NoLoop);
         ticket
     };
     let tickets = [begun("[1]"), begun("[1]"), begun("[1]"), begun("[1]"), begun("[2]")];
-    let expected = [Fine, Fine, repeated(3, 1), Fine, Fine];
+    let expected = [NoLoop, NoLoop, repeated(3, 1), NoLoop, NoLoop];
     // Of the second call nobody knows yet what it gives when that behind it is looked at.
-    assert_eq!(guard.again(&history, "look", &tickets[2]), Fine);
+    assert_eq!(guard.recheck_call(&history, "look", &tickets[2]), NoLoop);
     for (ticket, expected) in tickets.into_iter().zip(expected) {
-        assert_eq!(guard.again(&history, "look", &ticket), expected);
-        if expected != Fine {
-            history.allow(&ticket);
-            assert_eq!(guard.again(&history, "look", &ticket), Fine);
+        assert_eq!(guard.recheck_call(&history, "look", &ticket), expected);
+        if expected != NoLoop {
+            history.mark_allowed(&ticket);
+            assert_eq!(guard.recheck_call(&history, "look", &ticket), NoLoop);
         }
-        history.end(&ticket, Ok("same"), "");
+        history.record_result(&ticket, Ok("same"), "");
     }
     // What is allowed later allows nothing that came before it.
     let tickets = ["[3]"; 4].map(begun);
     let [.., last] = &tickets;
-    history.allow(last);
-    let expected = [Fine, Fine, repeated(3, 1), Fine];
+    history.mark_allowed(last);
+    let expected = [NoLoop, NoLoop, repeated(3, 1), NoLoop];
     for (ticket, expected) in tickets.into_iter().zip(expected) {
-        assert_eq!(guard.again(&history, "look", &ticket), expected);
-        history.end(&ticket, Ok("same"), "");
+        assert_eq!(guard.recheck_call(&history, "look", &ticket), expected);
+        history.record_result(&ticket, Ok("same"), "");
     }
 }
 
@@ -200,16 +206,16 @@ fn a_refused_call_keeps_its_place() {
     check(
         &guard,
         &[
-            ("a", Refused, Fine),
-            ("a", Refused, Fine),
+            ("a", Refused, NoLoop),
+            ("a", Refused, NoLoop),
             ("a", Gives("1"), repeated(3, 1)),
             ("a", Refused, repeated(4, 1)),
             ("a", Gives("2"), repeated(5, 1)),
-            ("a", Gives("2"), Fine),
+            ("a", Gives("2"), NoLoop),
         ],
     );
     let refused = |times| ("a", Refused, repeated(times, 1));
-    let mut steps = vec![("a", Gives("1"), Fine), ("a", Gives("1"), Fine)];
+    let mut steps = vec![("a", Gives("1"), NoLoop), ("a", Gives("1"), NoLoop)];
     steps.extend((3..10).map(refused));
     steps.push(("a", Refused, Stopped { times: 10 }));
     check(&guard, &steps);
@@ -217,7 +223,7 @@ fn a_refused_call_keeps_its_place() {
 
 #[test]
 fn an_allow_starts_counting_anew_but_the_hard_stop_holds() {
-    let (calm, found) = (("a", Gives("1"), Fine), ("a", AllowedGives("1"), repeated(3, 1)));
+    let (calm, found) = (("a", Gives("1"), NoLoop), ("a", AllowedGives("1"), repeated(3, 1)));
     check(
         &LoopGuard::default(),
         &[
@@ -247,53 +253,56 @@ fn other_calls_in_between_do_not_hide_a_repeat_from_the_hard_stop() {
 #[test]
 fn what_left_the_window_is_forgotten() {
     let guard = LoopGuard::default().hard_stop(2);
-    let history = History::default();
-    let (first, _) = guard.begin(&history, "look", r#"["old"]"#);
+    let history = CallHistory::default();
+    let (first, _) = guard.record_call(&history, "look", r#"["old"]"#);
     for other in 0..WINDOW - 1 {
-        let (ticket, finding) = guard.begin(&history, "look", &format!("[{other}]"));
-        assert_eq!(finding, Fine);
-        history.end(&ticket, Ok(""), "");
+        let (ticket, finding) = guard.record_call(&history, "look", &format!("[{other}]"));
+        assert_eq!(finding, NoLoop);
+        history.record_result(&ticket, Ok(""), "");
     }
     let again = |expected| {
-        let (ticket, finding) = guard.begin(&history, "look", r#"["old"]"#);
+        let (ticket, finding) = guard.record_call(&history, "look", r#"["old"]"#);
         assert_eq!(finding, expected);
-        history.forget(&ticket);
+        history.record_not_run(&ticket);
     };
     // It has just pushed the first one out, and its ticket means no other call.
-    again(Fine);
-    history.end(&first, Ok("late"), "");
+    again(NoLoop);
+    history.record_result(&first, Ok("late"), "");
     again(Stopped { times: 2 });
 }
 
 #[test]
 fn the_spelling_of_arguments_does_not_matter_and_the_tool_does() {
     let guard = LoopGuard::default();
-    let history = History::default();
+    let history = CallHistory::default();
     let texts = [
         r#"{"a":1,"b":{"c":[1,2],"d":"x y"}}"#,
         "{ \"b\" : {\"d\":\"x y\",\n\"c\":[1, 2]}, \"a\":1}",
     ];
-    for (text, expected) in [(texts[0], Fine), (texts[1], Fine), (texts[0], repeated(3, 1))] {
-        assert_eq!(step(&guard, &history, "look", text, Gives("same")), expected);
+    for (text, expected) in [(texts[0], NoLoop), (texts[1], NoLoop), (texts[0], repeated(3, 1))] {
+        assert_eq!(run_step(&guard, &history, "look", text, Gives("same")), expected);
     }
-    assert_eq!(step(&guard, &history, "find", texts[0], Gives("same")), Fine);
+    assert_eq!(run_step(&guard, &history, "find", texts[0], Gives("same")), NoLoop);
 }
 
 #[test]
 fn exempt_calls_are_not_recorded() {
     let guard = LoopGuard::default().exempt("clock_*").exempt_calls("output", |text| text == "{}");
-    let history = History::default();
+    let history = CallHistory::default();
     for (tool, arguments) in [("clock_now", "{}"), ("output", "{}")] {
         for _ in 0..20 {
-            assert_eq!(step(&guard, &history, tool, arguments, Gives("same")), Fine);
+            assert_eq!(run_step(&guard, &history, tool, arguments, Gives("same")), NoLoop);
         }
     }
-    assert_eq!(history.lock().next, 0);
+    assert_eq!(history.lock_calls().next, 0);
     let input = |expected| {
-        assert_eq!(step(&guard, &history, "output", r#"{"text":"y"}"#, Gives("same")), expected);
-        assert_eq!(step(&guard, &history, "output", "{}", Gives("same")), Fine);
+        assert_eq!(
+            run_step(&guard, &history, "output", r#"{"text":"y"}"#, Gives("same")),
+            expected
+        );
+        assert_eq!(run_step(&guard, &history, "output", "{}", Gives("same")), NoLoop);
     };
-    for expected in [Fine, Fine, repeated(3, 1)] {
+    for expected in [NoLoop, NoLoop, repeated(3, 1)] {
         input(expected);
     }
 }
@@ -302,10 +311,10 @@ fn exempt_calls_are_not_recorded() {
 fn a_tool_may_have_its_own_threshold() {
     let guard = LoopGuard::default().threshold(2).threshold_of("f*", 5).threshold_of("fetch", 4);
     for (tool, at) in [("look", 2), ("find", 5), ("fetch", 4)] {
-        let history = History::default();
+        let history = CallHistory::default();
         for time in 1..=at {
-            let expected = if time == at { repeated(at, 1) } else { Fine };
-            assert_eq!(step(&guard, &history, tool, "{}", Gives("same")), expected, "{tool}");
+            let expected = if time == at { repeated(at, 1) } else { NoLoop };
+            assert_eq!(run_step(&guard, &history, tool, "{}", Gives("same")), expected, "{tool}");
         }
     }
 }
@@ -320,7 +329,7 @@ fn settings_stay_within_what_can_be_counted() {
 
 #[test]
 fn messages_say_what_repeats_and_what_to_do_instead() {
-    assert_eq!(Fine.message("look"), None);
+    assert_eq!(NoLoop.message("look"), None);
     for (finding, part) in [
         (repeated(3, 1), "`look` was called 3 times in a row"),
         (repeated(4, 2), "the last 2 calls, up to this one of `look`, were made 4 times"),
@@ -335,19 +344,19 @@ fn messages_say_what_repeats_and_what_to_do_instead() {
 #[test]
 fn many_calls_share_one_history() {
     let guard = LoopGuard::default();
-    let history = History::default();
+    let history = CallHistory::default();
     std::thread::scope(|scope| {
         for worker in 0..8 {
             let (guard, history) = (&guard, &history);
             scope.spawn(move || {
                 for call in 0..2_000 {
                     let text = format!("[{worker},{call}]");
-                    assert_eq!(step(guard, history, "look", &text, Gives("same")), Fine);
+                    assert_eq!(run_step(guard, history, "look", &text, Gives("same")), NoLoop);
                 }
             });
         }
     });
-    assert_eq!(history.lock().next, 16_000);
+    assert_eq!(history.lock_calls().next, 16_000);
 }
 
 // The tool-call cases of another guard, with its thresholds. It also looks for repeated
@@ -364,11 +373,11 @@ fn cases_of_another_guard() {
     let cases = fixture["cases"].as_array().expect("it has cases");
     assert_eq!(cases.len(), 7);
     for case in cases {
-        let history = History::default();
+        let history = CallHistory::default();
         let mut calls = case["calls"].as_array().expect("it has calls").iter();
         let found = calls.position(|call| {
             let tool = call[0].as_str().expect("it has a name");
-            step(&guard, &history, tool, &call[1].to_string(), Gives("same")) != Fine
+            run_step(&guard, &history, tool, &call[1].to_string(), Gives("same")) != NoLoop
         });
         let found = found.map(|at| at as u64 + 1);
         // Either the very call, or one within so many.
@@ -423,24 +432,24 @@ fn respelled(value: &Value, blank: &str, turn: usize) -> String {
     }
 }
 
-fn key(text: &str) -> u64 {
+fn arguments_key(text: &str) -> u64 {
     key::call_key("look", text)
 }
 
 proptest! {
     #[test]
     fn order_and_blanks_leave_the_key(value in value(), blank in "[ \n\t\r]{0,3}", turn in 0_usize..5) {
-        prop_assert_eq!(key(&value.to_string()), key(&respelled(&value, &blank, turn)));
+        prop_assert_eq!(arguments_key(&value.to_string()), arguments_key(&respelled(&value, &blank, turn)));
     }
 
     #[test]
     fn different_values_have_different_keys(a in value(), b in value()) {
-        prop_assert_eq!(a == b, key(&a.to_string()) == key(&b.to_string()), "{} {}", a, b);
+        prop_assert_eq!(a == b, arguments_key(&a.to_string()) == arguments_key(&b.to_string()), "{} {}", a, b);
     }
 
     #[test]
     fn any_text_has_a_key(text in any::<String>(), like in r#"[\[\]{}",:\\ a1]{0,60}"#) {
-        let _ = (key(&text), key(&like));
+        let _ = (arguments_key(&text), arguments_key(&like));
     }
 }
 
@@ -488,7 +497,7 @@ fn near_values_have_different_keys() {
     .to_vec();
     texts.extend((0..20_000).map(|number| format!(r#"{{"a":{number},"b":{}}}"#, 20_000 - number)));
     texts.extend((0..200).map(|len| format!("\"{}\"", "a".repeat(len + 1))));
-    let mut keys: Vec<u64> = texts.iter().map(|text| key(text)).collect();
+    let mut keys: Vec<u64> = texts.iter().map(|text| arguments_key(text)).collect();
     keys.sort_unstable();
     keys.dedup();
     assert_eq!(keys.len(), texts.len());
@@ -496,5 +505,5 @@ fn near_values_have_different_keys() {
 
 #[test]
 fn a_tree_that_is_too_deep_has_a_key() {
-    assert_ne!(key(&"[".repeat(100_000)), key(&"{\"a\":".repeat(100_000)));
+    assert_ne!(arguments_key(&"[".repeat(100_000)), arguments_key(&"{\"a\":".repeat(100_000)));
 }

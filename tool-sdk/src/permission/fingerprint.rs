@@ -42,13 +42,13 @@ impl Fingerprint {
     /// working folder, the roots, the sandbox, the scope of the session. A name may come
     /// more than once.
     #[must_use]
-    pub fn of(definition: &Definition, arguments: &str, facts: &[(&str, &str)]) -> Self {
+    pub fn compute(definition: &Definition, arguments: &str, facts: &[(&str, &str)]) -> Self {
         // Arguments that are no JSON never run; they still must not pass for others.
-        let (form, arguments) = match canonical(arguments) {
+        let (form, arguments) = match canonicalize_json(arguments) {
             Ok(canonical) => ("json", canonical),
             Err(_) => ("text", arguments.to_owned()),
         };
-        let mut hash = Fields::new("tool-sdk call 1");
+        let mut hash = FieldHasher::new("tool-sdk call 1");
         hash.add(definition.name.as_str());
         hash.add(&json!(definition.source).to_string());
         hash.add(&definition_hash(definition));
@@ -96,9 +96,9 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
         "revision": definition.revision,
     })
     .to_string();
-    let mut hash = Fields::new("tool-sdk definition 1");
+    let mut hash = FieldHasher::new("tool-sdk definition 1");
     // A schema that nests too deep to be sorted counts as it is written.
-    hash.add(&canonical(&said).unwrap_or(said));
+    hash.add(&canonicalize_json(&said).unwrap_or(said));
     hash.finish()
 }
 
@@ -112,13 +112,13 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
 /// # Errors
 ///
 /// Fails when the text is not JSON, or nests deeper than arguments may.
-pub(crate) fn canonical(json: &str) -> Result<String, Error> {
+pub(crate) fn canonicalize_json(json: &str) -> Result<String, Error> {
     let mut out = String::with_capacity(json.len());
-    write(serde_json::from_str(json)?, 0, &mut out)?;
+    write_canonical(serde_json::from_str(json)?, 0, &mut out)?;
     Ok(out)
 }
 
-fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
+fn write_canonical(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return Err(serde::de::Error::custom("nested too deep"));
     }
@@ -133,20 +133,20 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
             let items: Vec<&RawValue> = serde_json::from_str(text)?;
             for (at, item) in items.into_iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                write(item, depth + 1, out)?;
+                write_canonical(item, depth + 1, out)?;
             }
             out.push(']');
         }
         Some(b'{') => {
             out.push('{');
-            let Members(mut members) = serde_json::from_str(text)?;
+            let ObjectMembers(mut members) = serde_json::from_str(text)?;
             // Stable, so that a key that comes twice keeps the order of its values.
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
             for (at, (key, value)) in members.into_iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
                 out.push_str(&serde_json::to_string(&key)?);
                 out.push(':');
-                write(value, depth + 1, out)?;
+                write_canonical(value, depth + 1, out)?;
             }
             out.push('}');
         }
@@ -156,14 +156,14 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
 }
 
 /// The members of an object as they stand, each value still text.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for ObjectMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
 
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
+            type Value = ObjectMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -174,7 +174,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
 
@@ -183,9 +183,9 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// A hash over texts that keeps them apart: each comes after its length.
-struct Fields(Sha256);
+struct FieldHasher(Sha256);
 
-impl Fields {
+impl FieldHasher {
     /// `kind` keeps hashes of different things apart.
     fn new(kind: &str) -> Self {
         let mut fields = Self(Sha256::new());
@@ -216,17 +216,17 @@ mod tests {
     use crate::name::ToolName;
     use crate::risk::{Risk, RiskClass};
     use crate::schema::Schema;
-    use crate::tool::Source;
+    use crate::tool::ToolSource;
 
     fn tool(name: &'static str) -> Definition {
         let mut tool =
             Definition::new(ToolName::from_static(name), "Runs a program.", Schema::default());
-        tool.source = Source::Mcp { server: "one".to_owned() };
+        tool.source = ToolSource::Mcp { server: "one".to_owned() };
         tool
     }
 
-    fn of(arguments: &str) -> Fingerprint {
-        Fingerprint::of(&tool("run"), arguments, &[])
+    fn fingerprint_of(arguments: &str) -> Fingerprint {
+        Fingerprint::compute(&tool("run"), arguments, &[])
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             (r#"{"a": 2, "b": 0, "a": 1}"#, r#"{"a":2,"a":1,"b":0}"#),
             ("[[], {}]", "[[],{}]"),
         ] {
-            assert_eq!(canonical(json).unwrap(), expected);
+            assert_eq!(canonicalize_json(json).unwrap(), expected);
         }
     }
 
@@ -249,40 +249,43 @@ mod tests {
         let deep = "[".repeat(100_000);
         let closed = format!("{}{}", "[".repeat(MAX_DEPTH + 2), "]".repeat(MAX_DEPTH + 2));
         for text in ["", "{", "{} {}", r#""\ud800""#, "[1,]", deep.as_str(), closed.as_str()] {
-            assert!(canonical(text).is_err());
-            assert_ne!(of(text), of("{}"));
+            assert!(canonicalize_json(text).is_err());
+            assert_ne!(fingerprint_of(text), fingerprint_of("{}"));
         }
     }
 
     // F91
     #[test]
     fn the_order_of_keys_and_blanks_do_not_count() {
-        let call = of(r#"{"cmd": "make", "env": {"A": "1", "B": "2"}}"#);
-        assert_eq!(call, of(r#"{"env":{"B":"2","A":"1"},"cmd":"make"}"#));
-        assert_eq!(call, of("{\"env\":\n{\"B\":\"\\u0032\",\"A\":\"1\"},\n\"cmd\":\"make\"}"));
+        let call = fingerprint_of(r#"{"cmd": "make", "env": {"A": "1", "B": "2"}}"#);
+        assert_eq!(call, fingerprint_of(r#"{"env":{"B":"2","A":"1"},"cmd":"make"}"#));
+        assert_eq!(
+            call,
+            fingerprint_of("{\"env\":\n{\"B\":\"\\u0032\",\"A\":\"1\"},\n\"cmd\":\"make\"}")
+        );
         assert_eq!(call.as_str().len(), 64);
     }
 
     #[test]
     fn whatever_makes_another_call_makes_another_fingerprint() {
-        let call = of(r#"{"cmd":"make"}"#);
+        let call = fingerprint_of(r#"{"cmd":"make"}"#);
         let facts =
-            |facts: &[(&str, &str)]| Fingerprint::of(&tool("run"), r#"{"cmd":"make"}"#, facts);
+            |facts: &[(&str, &str)]| Fingerprint::compute(&tool("run"), r#"{"cmd":"make"}"#, facts);
         let with = |change: &dyn Fn(&mut Definition)| {
             let mut tool = tool("run");
             change(&mut tool);
-            Fingerprint::of(&tool, r#"{"cmd":"make"}"#, &[])
+            Fingerprint::compute(&tool, r#"{"cmd":"make"}"#, &[])
         };
         let others = [
-            of(r#"{"cmd":"make "}"#),
-            of(r#"{"cmd":["make"]}"#),
-            of(r#""{\"cmd\":\"make\"}""#),
+            fingerprint_of(r#"{"cmd":"make "}"#),
+            fingerprint_of(r#"{"cmd":["make"]}"#),
+            fingerprint_of(r#""{\"cmd\":\"make\"}""#),
             facts(&[("cwd", "/srv")]),
             facts(&[("cwd", "/srv/")]),
             facts(&[("cwd", ""), ("", "/srv")]),
-            Fingerprint::of(&tool("run2"), r#"{"cmd":"make"}"#, &[]),
-            with(&|tool| tool.source = Source::Mcp { server: "two".to_owned() }),
-            with(&|tool| tool.source = Source::Native),
+            Fingerprint::compute(&tool("run2"), r#"{"cmd":"make"}"#, &[]),
+            with(&|tool| tool.source = ToolSource::Mcp { server: "two".to_owned() }),
+            with(&|tool| tool.source = ToolSource::Native),
             with(&|tool| tool.revision = Some("2".to_owned())),
             with(&|tool| tool.description = "Runs any program.".into()),
             with(&|tool| tool.title = Some("Run".into())),
@@ -305,20 +308,20 @@ mod tests {
         moved.description = "Runs a program!".into();
         assert_ne!(definition_hash(&moved), says);
         let mut elsewhere = tool("run");
-        elsewhere.source = Source::Mcp { server: "another".to_owned() };
+        elsewhere.source = ToolSource::Mcp { server: "another".to_owned() };
         assert_ne!(definition_hash(&elsewhere), says);
     }
 
     /// A value written with its keys turned round and blanks in between.
-    fn untidy(value: &Value) -> String {
+    fn reorder_keys(value: &Value) -> String {
         match value {
             Value::Array(items) => {
-                format!("[ {} ]", items.iter().map(untidy).collect::<Vec<_>>().join(" ,\n"))
+                format!("[ {} ]", items.iter().map(reorder_keys).collect::<Vec<_>>().join(" ,\n"))
             }
             Value::Object(members) => {
                 let members = members.iter().rev();
                 let members =
-                    members.map(|(key, value)| format!("{} :{}", json!(key), untidy(value)));
+                    members.map(|(key, value)| format!("{} :{}", json!(key), reorder_keys(value)));
                 format!("{{\t{}}}", members.collect::<Vec<_>>().join(", "))
             }
             other => other.to_string(),
@@ -346,9 +349,9 @@ mod tests {
         // F91
         #[test]
         fn one_value_has_one_form(value in values()) {
-            let form = canonical(&value.to_string()).unwrap();
-            prop_assert_eq!(&canonical(&untidy(&value)).unwrap(), &form);
-            prop_assert_eq!(&canonical(&form).unwrap(), &form);
+            let form = canonicalize_json(&value.to_string()).unwrap();
+            prop_assert_eq!(&canonicalize_json(&reorder_keys(&value)).unwrap(), &form);
+            prop_assert_eq!(&canonicalize_json(&form).unwrap(), &form);
             prop_assert_eq!(serde_json::from_str::<Value>(&form).unwrap(), value);
         }
 
@@ -359,7 +362,7 @@ mod tests {
             let (at, other) = (at % text.len(), other % text.len());
             let split = |at: usize| {
                 let (name, value) = text.split_at(at);
-                Fingerprint::of(&tool("run"), "{}", &[(name, value), (value, name)])
+                Fingerprint::compute(&tool("run"), "{}", &[(name, value), (value, name)])
             };
             prop_assert_eq!(split(at) == split(other), at == other);
         }

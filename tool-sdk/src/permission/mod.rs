@@ -5,45 +5,48 @@
 //!
 //! **Invariant:** nothing here knows a tool by its name.
 
-mod approvals;
-mod arguments;
-mod ask;
+mod approval;
+mod argument_lookup;
+mod config;
 mod decision;
 mod fingerprint;
+mod grants;
 mod mode;
 mod pattern;
 mod prompt;
 mod rule;
 mod ruleset;
 mod session;
-mod written;
 
-pub use self::approvals::{ApprovalStore, Grant, GrantSource, Grantee, Loaded, StoredApproval};
-pub(crate) use self::approvals::{Approvals, Granted};
-pub(crate) use self::arguments::Arguments;
 #[cfg(feature = "mcp")]
-pub(crate) use self::ask::unanswered;
-pub(crate) use self::ask::{Answering, Backstage, Change, Desk, Settled, Taken, Waiting, Witness};
-pub use self::ask::{
-    Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,
-    ask_channel,
+pub(crate) use self::approval::unanswered_response;
+pub use self::approval::{
+    ApprovalId, ApprovalReceiver, ApprovalRequest, ApprovalResponse, ApprovalResponseError,
+    ApprovalSender, Approver, PendingRequest, ScriptedApprover, approval_channel,
 };
-pub use self::decision::{By, Decision};
-pub(crate) use self::decision::{Case, Floor};
+pub(crate) use self::approval::{
+    ApprovalInternals, ApprovalOutcome, CallRewrite, ClaimedApproval, HookObserver, PendingAnswer,
+    PendingApprovals, ResponseApplication,
+};
+pub(crate) use self::argument_lookup::ArgumentLookup;
+pub(crate) use self::config::deserialize_profile_rules;
+pub use self::config::{RuleConfig, RulesConfig};
+pub use self::decision::{Decision, DecisionSource};
+pub(crate) use self::decision::{PolicyInput, PolicyOverride};
 pub use self::fingerprint::Fingerprint;
 pub(crate) use self::fingerprint::definition_hash;
-pub(crate) use self::mode::Modes;
+pub use self::grants::{Grant, GrantSource, GrantStore, Grantee, StoredGrant, StoredGrants};
+pub(crate) use self::grants::{GrantIndex, SessionGrants};
+pub(crate) use self::mode::ModeSet;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 #[cfg(feature = "cli")]
-pub(crate) use self::prompt::framed;
+pub(crate) use self::prompt::frame_text;
 #[cfg(feature = "mcp")]
-pub(crate) use self::prompt::mixed;
+pub(crate) use self::prompt::mixed_script_warning;
 #[cfg(any(feature = "mcp", feature = "cli"))]
-pub(crate) use self::prompt::spelt;
-pub use self::prompt::{Extent, Prompt};
-pub use self::rule::{Action, InvalidRule, Rule, Scope};
-pub(crate) use self::ruleset::Names;
+pub(crate) use self::prompt::spell_hidden;
+pub use self::prompt::{ApprovalPrompt, GrantScope};
+pub use self::rule::{Action, InvalidRule, Rule, RuleScope};
+pub(crate) use self::ruleset::RuleNames;
 pub use self::ruleset::Ruleset;
-pub(crate) use self::written::rules_of_profile;
-pub use self::written::{WrittenRule, WrittenRules};

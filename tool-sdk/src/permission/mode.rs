@@ -84,15 +84,15 @@ impl Mode {
 
 /// Modes that hold at once: nothing is done that one of them asks about or forbids.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Modes([Mode; 2]);
+pub(crate) struct ModeSet([Mode; 2]);
 
-impl Modes {
+impl ModeSet {
     pub(crate) fn new(one: Mode, other: Option<Mode>) -> Self {
         Self([one, other.unwrap_or(one)])
     }
 
     /// The one that says what becomes of what is of this class and of what nothing else speaks.
-    pub(crate) fn about(self, class: RiskClass) -> Mode {
+    pub(crate) fn strictest_for(self, class: RiskClass) -> Mode {
         let [one, other] = self.0;
         let strictness = |mode: Mode| (mode.forbids(class), mode.default_action(class));
         if strictness(other) > strictness(one) { other } else { one }
@@ -103,12 +103,12 @@ impl Modes {
     }
 
     /// Whether none of them asks anybody.
-    pub(crate) fn ask_nobody(self) -> bool {
+    pub(crate) fn is_bypass(self) -> bool {
         self.0 == [Mode::Bypass; 2]
     }
 }
 
-impl From<Mode> for Modes {
+impl From<Mode> for ModeSet {
     fn from(mode: Mode) -> Self {
         Self::new(mode, None)
     }

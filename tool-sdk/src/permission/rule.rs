@@ -46,7 +46,7 @@ impl fmt::Display for Action {
 )]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the order of composition is fixed")]
-pub enum Scope {
+pub enum RuleScope {
     /// The host's defaults.
     Default,
     /// The user's configuration.
@@ -58,7 +58,7 @@ pub enum Scope {
     Session,
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for RuleScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Default => "default",
@@ -72,7 +72,7 @@ impl fmt::Display for Scope {
 /// A rule.
 ///
 /// As a table it keeps all that is said here, whose it is included; what others wrote is read as
-/// [`WrittenRules`](crate::WrittenRules), which claim nothing of that kind.
+/// [`RulesConfig`](crate::RulesConfig), which claim nothing of that kind.
 ///
 /// As text it is `permission(pattern)`, `permission(argument: pattern)` or `permission`
 /// alone, which means everything of that permission. Blanks around a pattern do not count; `?`
@@ -105,7 +105,7 @@ pub struct Rule {
     pub action: Action,
     /// Whose it is.
     #[serde(default)]
-    pub scope: Scope,
+    pub scope: RuleScope,
     /// Later rules do not override it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
@@ -127,7 +127,7 @@ impl Rule {
             pattern: pattern.into(),
             argument: None,
             action,
-            scope: Scope::default(),
+            scope: RuleScope::default(),
             locked: false,
             origin: String::new(),
         }
@@ -140,7 +140,7 @@ impl Rule {
     /// Fails when the text is empty, its parentheses do not match, the permission has blanks, the
     /// pattern is empty, or it stands in quotes.
     pub fn parse(action: Action, text: &str) -> Result<Self, InvalidRule> {
-        let invalid = |why| InvalidRule::of(text, why);
+        let invalid = |why| InvalidRule::for_text(text, why);
         let text = text.trim();
         let named = |permission: &str| match permission.contains(char::is_whitespace) {
             // `deny = ["deny run"]` would speak of nothing that there is.
@@ -161,9 +161,9 @@ impl Rule {
             return Err(invalid("the permission is missing"));
         }
         named(permission.trim())?;
-        let (argument, pattern) = named_argument(inside.trim_start()).unzip();
+        let (argument, pattern) = split_argument(inside.trim_start()).unzip();
         let pattern = pattern.unwrap_or(inside).trim();
-        if let Some(why) = quoted(pattern) {
+        if let Some(why) = quoting_error(pattern) {
             return Err(invalid(why));
         }
         // Whoever wrote it may have had a variable there that was not set.
@@ -175,17 +175,17 @@ impl Rule {
     }
 
     /// What would be the name of an argument, were it written like one.
-    pub(crate) fn nearly_names(&self) -> Option<&str> {
+    pub(crate) fn near_argument_name(&self) -> Option<&str> {
         let (name, _) = self.pattern.as_str().split_once([':', '='])?;
         let name = name.trim_end();
-        (self.argument.is_none() && is_name(name)).then_some(name)
+        (self.argument.is_none() && is_argument_name(name)).then_some(name)
     }
 
     /// How to write the name of the argument that it nearly names. Only in its long form a rule has
     /// it as the short form wants it.
     #[cfg(feature = "cli")]
-    pub(crate) fn well_named(&self, name: &str) -> String {
-        match named_argument(self.pattern.as_str()) {
+    pub(crate) fn argument_rule_hint(&self, name: &str) -> String {
+        match split_argument(self.pattern.as_str()) {
             Some(_) => format!("with `argument = \"{name}\"` beside the pattern"),
             None => format!("as `{name}: ` with a blank"),
         }
@@ -193,7 +193,7 @@ impl Rule {
 
     /// Sets whose it is.
     #[must_use]
-    pub fn scope(mut self, scope: Scope) -> Self {
+    pub fn scope(mut self, scope: RuleScope) -> Self {
         self.scope = scope;
         self
     }
@@ -215,12 +215,12 @@ impl Rule {
 
 /// `name: pattern`, where the name could be an argument's and the blank says that it is
 /// no part of an address or a drive.
-fn named_argument(inside: &str) -> Option<(&str, &str)> {
-    inside.split_once(": ").filter(|(name, _)| is_name(name))
+fn split_argument(inside: &str) -> Option<(&str, &str)> {
+    inside.split_once(": ").filter(|(name, _)| is_argument_name(name))
 }
 
 /// Whether it could be the name of an argument.
-fn is_name(name: &str) -> bool {
+fn is_argument_name(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -229,7 +229,7 @@ fn is_name(name: &str) -> bool {
 const QUOTES: [[char; 2]; 5] = [['"', '"'], ['\'', '\''], ['`', '`'], ['“', '”'], ['‘', '’']];
 
 /// What is wrong with a pattern that stands in quotes, as in a shell.
-pub(super) fn quoted(pattern: &str) -> Option<&'static str> {
+pub(super) fn quoting_error(pattern: &str) -> Option<&'static str> {
     let is_in = |quotes: &[char; 2]| {
         let inside = pattern.strip_prefix(quotes[0]).and_then(|rest| rest.strip_suffix(quotes[1]));
         inside.is_some_and(|inside| !inside.contains(quotes))
@@ -260,7 +260,7 @@ impl FromStr for Rule {
             "deny" => Action::Deny,
             _ => {
                 let why = "it must start with `allow`, `ask` or `deny`";
-                return Err(InvalidRule::of(text, why));
+                return Err(InvalidRule::for_text(text, why));
             }
         };
         Self::parse(action, rest)
@@ -277,7 +277,7 @@ impl InvalidRule {
         Self(why.into())
     }
 
-    fn of(text: &str, why: &str) -> Self {
+    fn for_text(text: &str, why: &str) -> Self {
         Self(format!("`{text}` is not a rule: {why}; write `permission(pattern)` or `permission`"))
     }
 }
@@ -325,7 +325,7 @@ mod tests {
     fn a_name_without_a_blank_behind_it_is_nearly_one() {
         let nearly = |text: &str| {
             let rule = text.parse::<Rule>().unwrap();
-            rule.nearly_names().map(str::to_owned)
+            rule.near_argument_name().map(str::to_owned)
         };
         assert_eq!(nearly("deny edit(path:secrets/*)").as_deref(), Some("path"));
         assert_eq!(nearly("deny fetch(https://a.b/*)").as_deref(), Some("https"));
@@ -368,7 +368,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             (rule.to_string().as_str(), rule.scope, rule.locked),
-            ("allow run(git *)", Scope::User, true)
+            ("allow run(git *)", RuleScope::User, true)
         );
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Approver, Mode, Rule, Ruleset, Scope};
+use super::{Approver, Mode, Rule, RuleScope, Ruleset};
 use crate::context::Session;
 
 /// The rules and the mode of one session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionPolicy {
+pub(crate) struct SessionRules {
     pub(crate) rules: Ruleset,
     pub(crate) mode: Option<Mode>,
 }
@@ -27,18 +27,18 @@ impl Session {
     /// Judges the session's calls by these rules too; they stand behind all others.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
-        let rules = rules.into_iter().map(|rule| rule.scope(Scope::Session));
-        let mut policy = self.policy().as_deref().cloned().unwrap_or_default();
-        policy.rules = policy.rules.with(&Ruleset::new(rules));
-        self.lend(policy)
+        let rules = rules.into_iter().map(|rule| rule.scope(RuleScope::Session));
+        let mut policy = self.session_rules().as_deref().cloned().unwrap_or_default();
+        policy.rules = policy.rules.merged_with(&Ruleset::new(rules));
+        self.with_service(policy)
     }
 
     /// Sets how much the session does without asking, when that is less than the toolset's
     /// mode allows.
     #[must_use]
     pub fn with_mode(self, mode: Mode) -> Self {
-        let policy = self.policy().as_deref().cloned().unwrap_or_default();
-        self.lend(SessionPolicy { mode: Some(mode), ..policy })
+        let policy = self.session_rules().as_deref().cloned().unwrap_or_default();
+        self.with_service(SessionRules { mode: Some(mode), ..policy })
     }
 
     /// Sets who is asked about the session's calls, instead of the pipeline's approver.
@@ -50,16 +50,16 @@ impl Session {
     /// Sets who is asked about the session's calls, instead of the pipeline's approver.
     #[must_use]
     pub fn with_shared_approver(self, approver: Arc<dyn Approver>) -> Self {
-        self.lend(SessionApprover(approver))
+        self.with_service(SessionApprover(approver))
     }
 
     #[inline]
-    pub(crate) fn policy(&self) -> Option<Arc<SessionPolicy>> {
-        if self.lent().is_empty() { None } else { self.lent().get() }
+    pub(crate) fn session_rules(&self) -> Option<Arc<SessionRules>> {
+        if self.services().is_empty() { None } else { self.services().get() }
     }
 
-    pub(crate) fn approver(&self) -> Option<Arc<dyn Approver>> {
-        let lent: Arc<SessionApprover> = self.lent().get()?;
+    pub(crate) fn session_approver(&self) -> Option<Arc<dyn Approver>> {
+        let lent: Arc<SessionApprover> = self.services().get()?;
         Some(Arc::clone(&lent.0))
     }
 }

@@ -16,20 +16,20 @@ use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
-use crate::permission::{Action, By, Decision, Fingerprint};
-use crate::tool::{Prepared, Subject};
+use crate::permission::{Action, Decision, DecisionSource, Fingerprint};
+use crate::tool::{PreparedCall, Resource};
 
 impl Invocation<'_> {
     /// Returns what tells this call from any other, also from the same call in another folder or
     /// sandbox.
-    pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
+    pub(super) fn fingerprint(&self, prepared: &dyn PreparedCall) -> Fingerprint {
         self.compute_fingerprint(prepared).0
     }
 
     /// The same, and whether the tool could say all that identifies the call.
-    fn compute_fingerprint(&self, prepared: &dyn Prepared) -> (Fingerprint, bool) {
+    fn compute_fingerprint(&self, prepared: &dyn PreparedCall) -> (Fingerprint, bool) {
         let context = self.context();
-        let subjects = catch_unwind(AssertUnwindSafe(|| prepared.subjects(&context)));
+        let subjects = catch_unwind(AssertUnwindSafe(|| prepared.resources(&context)));
         let is_known = subjects.is_ok();
         let subjects = subjects.unwrap_or_default().unwrap_or_default();
         let (fingerprint, has_facts) = self.fingerprint_with_facts(prepared, &subjects, &context);
@@ -39,8 +39,8 @@ impl Invocation<'_> {
     /// The same for a caller that knows already what the call touches.
     pub(super) fn fingerprint_of(
         &self,
-        prepared: &dyn Prepared,
-        subjects: &[Subject],
+        prepared: &dyn PreparedCall,
+        subjects: &[Resource],
         context: &Context,
     ) -> Fingerprint {
         self.fingerprint_with_facts(prepared, subjects, context).0
@@ -48,24 +48,24 @@ impl Invocation<'_> {
 
     fn fingerprint_with_facts(
         &self,
-        prepared: &dyn Prepared,
-        subjects: &[Subject],
+        prepared: &dyn PreparedCall,
+        subjects: &[Resource],
         context: &Context,
     ) -> (Fingerprint, bool) {
-        let of_tool = catch_unwind(AssertUnwindSafe(|| prepared.facts(context)));
+        let of_tool = catch_unwind(AssertUnwindSafe(|| prepared.fingerprint_facts(context)));
         let has_facts = of_tool.is_ok();
         let of_tool = of_tool.unwrap_or_else(|_| vec![unique_fact()]);
         let mut facts: Vec<(&str, &str)> =
-            subjects.iter().flat_map(Subject::spellings).map(|text| ("subject", text)).collect();
+            subjects.iter().flat_map(Resource::spellings).map(|text| ("subject", text)).collect();
         let principals = [("user", self.session.user()), ("agent", self.session.agent())];
         facts.extend(principals.into_iter().filter_map(|(label, id)| Some((label, id?))));
         let of_session = session_facts(self.session);
         facts.extend(of_session.iter().chain(&of_tool).map(|(label, fact)| (*label, &**fact)));
-        (Fingerprint::of(self.definition(), self.arguments(), &facts), has_facts)
+        (Fingerprint::compute(self.definition(), self.arguments(), &facts), has_facts)
     }
 
     /// Whether the call is still the one that a person approved.
-    pub(super) fn is_still_approved(&self, prepared: &dyn Prepared) -> bool {
+    pub(super) fn is_still_approved(&self, prepared: &dyn PreparedCall) -> bool {
         let approved = self.approved_fingerprint.as_ref();
         approved.is_some_and(|approved| *approved == self.fingerprint(prepared))
     }
@@ -78,7 +78,7 @@ impl Invocation<'_> {
     /// say what it is: no one could find in the log what ran.
     pub(super) fn record_decision(
         &mut self,
-        prepared: &dyn Prepared,
+        prepared: &dyn PreparedCall,
         decision: &Decision,
         answer: Option<&ApprovalAnswer>,
     ) -> Result<(), ToolError> {
@@ -101,13 +101,14 @@ impl Invocation<'_> {
     /// Emits and records that a hook refused the call; returns the error of the call.
     pub(super) fn record_refusal(
         &mut self,
-        prepared: &dyn Prepared,
+        prepared: &dyn PreparedCall,
         error: ToolError,
     ) -> ToolError {
         if error.kind() == ErrorKind::Aborted {
             return error;
         }
-        let decision = Decision::new(Action::Deny, By::Hook, error.message().to_owned());
+        let decision =
+            Decision::new(Action::Deny, DecisionSource::Hook, error.message().to_owned());
         self.emit(|| EventKind::Denied(decision.clone().into()));
         match self.record_decision(prepared, &decision, None) {
             Ok(()) => error,
@@ -120,7 +121,7 @@ impl Invocation<'_> {
         if self.inner.audit.is_none() {
             return;
         }
-        let fingerprint = |arguments: &str| Fingerprint::of(self.definition(), arguments, &[]);
+        let fingerprint = |arguments: &str| Fingerprint::compute(self.definition(), arguments, &[]);
         if fingerprint(self.arguments()) != fingerprint(arguments) {
             self.rewritten_by.extend(names);
         }

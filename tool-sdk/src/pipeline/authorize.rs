@@ -10,38 +10,38 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::Checked;
+use super::CheckOutcome;
 use super::approval::{self, ApprovalResult};
 use super::denial::denied_error;
 use super::execute::catch_panic;
 use super::grant_lookup::GrantLookup;
 use super::inner::PipelineInner;
-use super::invocation::{Invocation, ParsedCall};
+use super::invocation::{DecodedCall, Invocation};
 use super::rule_arguments::RuleArguments;
 use super::suggestions::suggested_patterns;
-use crate::context::{Context, Session, Settings};
+use crate::context::{Context, Session, ToolSettings};
 use crate::error::ToolError;
 use crate::permission::{
-    Action, Arguments, By, Case, Decision, Floor, Grant, Grantee, Modes, Rule, Ruleset,
-    definition_hash,
+    Action, ArgumentLookup, Decision, DecisionSource, Grant, Grantee, ModeSet, PolicyInput,
+    PolicyOverride, Rule, Ruleset, definition_hash,
 };
 use crate::risk::RiskClass;
-use crate::tool::{Definition, Prepared, Source, Subject, Tool};
+use crate::tool::{Definition, PreparedCall, Resource, Tool, ToolSource};
 use crate::toolset::ToolsetView;
 
 /// Why a call is denied whose tool was replaced after the call was looked up.
-const REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
+const TOOL_REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
                         now, then call it again";
 
 /// Why a call is denied when its tool panics while it is asked about the call.
-const UNKNOWN: &str = "what the tool says about this call could not be found out";
+const UNKNOWN_CALL: &str = "what the tool says about this call could not be found out";
 
 impl Invocation<'_> {
     /// Lets the call pass or fails: by rules, grants and the mode, and where these say `ask`, by
     /// an approval. What was judged and shown is what runs.
-    pub(super) async fn authorize(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
+    pub(super) async fn authorize(&mut self, call: &mut DecodedCall) -> Result<(), ToolError> {
         let context = self.context();
-        let ApprovalResult { decision, answer, halted, .. } = loop {
+        let ApprovalResult { decision, answer, halt_reason: halted, .. } = loop {
             self.enter_stage("loop_guard");
             self.check_loop_guard(call);
             self.enter_stage("authorize");
@@ -55,12 +55,12 @@ impl Invocation<'_> {
                 }
             };
             // A hook may rewrite the call instead of answering; then it is judged again.
-            let Some(change) = result.change.take() else { break result };
+            let Some(change) = result.rewrite.take() else { break result };
             self.enter_stage("before_hooks");
             self.apply_rewrite(change, call).await?;
         };
         if let Some(reason) = halted {
-            self.metadata.halted = Some(reason);
+            self.metadata.halt_reason = Some(reason);
             self.stop_batch_when_halted();
         }
         self.record_decision(&*call.prepared, &decision, answer.as_ref())?;
@@ -84,7 +84,7 @@ impl Invocation<'_> {
 
     /// Judges a call of a batch again that waited for its slot: an earlier call may have changed
     /// the rules, the grants, the tool or what this call touches.
-    pub(super) async fn reauthorize(&mut self, call: &mut ParsedCall) -> Result<(), ToolError> {
+    pub(super) async fn reauthorize(&mut self, call: &mut DecodedCall) -> Result<(), ToolError> {
         if self.scheduler.is_none() {
             return Ok(());
         }
@@ -93,9 +93,9 @@ impl Invocation<'_> {
         let denied = match now.action {
             Action::Allow => None,
             Action::Ask if self.is_still_approved(&*call.prepared) => None,
-            Action::Ask => {
-                Some(now.replied(Action::Deny, "what it touches changed before its turn came"))
-            }
+            Action::Ask => Some(
+                now.with_response(Action::Deny, "what it touches changed before its turn came"),
+            ),
             Action::Deny => Some(now),
         };
         if let Some(denied) = denied {
@@ -112,7 +112,7 @@ impl Invocation<'_> {
     }
 
     /// Says what would be decided about the call, without asking and without running it.
-    pub(super) async fn check(mut self) -> Result<Checked, ToolError> {
+    pub(super) async fn check(mut self) -> Result<CheckOutcome, ToolError> {
         self.resolve()?;
         self.admit()?;
         let mut call = self.parse_for_check()?;
@@ -133,14 +133,14 @@ impl Invocation<'_> {
         let view = self.inner.toolset.view_for(self.session);
         let is_unmatched = |rule: &&Rule| !decision.rules.contains(rule);
         let unmatched_rules = view.unmatched_rules().iter().filter(is_unmatched).cloned().collect();
-        Ok(Checked { decision, suggestions, fingerprint, unmatched_rules })
+        Ok(CheckOutcome { decision, suggestions, fingerprint, unmatched_rules })
     }
 }
 
 /// Decides about the call as it is now and as the model sent it; the stricter decision holds.
 pub(super) fn decide(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     context: &Context,
 ) -> Decision {
     decide_with_resources(invocation, call, context).0
@@ -149,9 +149,9 @@ pub(super) fn decide(
 /// The same, with all that the call touches as it is now.
 fn decide_with_resources(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     context: &Context,
-) -> (Decision, Vec<Subject>) {
+) -> (Decision, Vec<Resource>) {
     let mut touched = Vec::new();
     let rewritten = evaluate_assuming(
         invocation,
@@ -177,41 +177,45 @@ fn decide_with_resources(
 /// Whether a hook that is trusted to allow could lift what is asked about the call.
 pub(super) fn can_hook_allow(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     context: &Context,
 ) -> bool {
-    let overrides = [call.overrides.as_slice(), &[Floor::allow("")]].concat();
+    let overrides = [call.overrides.as_slice(), &[PolicyOverride::allow("")]].concat();
     let arguments = invocation.arguments();
     evaluate(invocation, &*call.prepared, arguments, &overrides, context).action == Action::Allow
 }
 
 /// The decision about a call of which the tool cannot say what it is.
 pub(super) fn unknown_call_decision() -> Decision {
-    Decision::new(Action::Deny, By::Tool, UNKNOWN)
+    Decision::new(Action::Deny, DecisionSource::Tool, UNKNOWN_CALL)
 }
 
 /// The same as an override.
-pub(super) fn unknown_call_override() -> Floor {
-    Floor { action: Action::Deny, by: By::Tool, reason: UNKNOWN.to_owned() }
+pub(super) fn unknown_call_override() -> PolicyOverride {
+    PolicyOverride {
+        action: Action::Deny,
+        source: DecisionSource::Tool,
+        reason: UNKNOWN_CALL.to_owned(),
+    }
 }
 
 /// What an evaluation takes for granted.
 pub(super) struct Assumptions<'g> {
-    pub(super) granted: &'g [Grant],
+    pub(super) grants: &'g [Grant],
     /// All that the call touches; empty to ask the tool.
-    pub(super) touched: &'g [Subject],
+    pub(super) resources: &'g [Resource],
 }
 
 impl Assumptions<'_> {
-    pub(super) const NONE: Self = Self { granted: &[], touched: &[] };
+    pub(super) const NONE: Self = Self { grants: &[], resources: &[] };
 }
 
 /// Evaluates one form of the call; a panic on the way is a denial.
 pub(super) fn evaluate(
     invocation: &Invocation<'_>,
-    prepared: &dyn Prepared,
+    prepared: &dyn PreparedCall,
     arguments: &str,
-    overrides: &[Floor],
+    overrides: &[PolicyOverride],
     context: &Context,
 ) -> Decision {
     let assumptions = Assumptions::NONE;
@@ -230,21 +234,21 @@ pub(super) fn evaluate(
 /// The same under `assumptions`; leaves in `touched` all that the call touches.
 pub(super) fn evaluate_assuming(
     invocation: &Invocation<'_>,
-    prepared: &dyn Prepared,
+    prepared: &dyn PreparedCall,
     arguments: &str,
-    overrides: &[Floor],
+    overrides: &[PolicyOverride],
     context: &Context,
     assumptions: &Assumptions<'_>,
-    touched: &mut Vec<Subject>,
+    touched: &mut Vec<Resource>,
 ) -> Decision {
     let decision = catch_unwind(AssertUnwindSafe(|| {
-        let mut subjects = match assumptions.touched {
-            [] => prepared.subjects(context),
+        let mut subjects = match assumptions.resources {
+            [] => prepared.resources(context),
             known => Some(known.to_vec()),
         };
         let (inner, session) = (invocation.inner, invocation.session);
         let view = inner.toolset.view_for(session);
-        let policy = match SessionPolicy::of(inner, &view, session, &invocation.tool) {
+        let policy = match SessionPolicy::for_tool(inner, &view, session, &invocation.tool) {
             Ok(policy) => policy,
             Err(denied) => return denied,
         };
@@ -252,15 +256,18 @@ pub(super) fn evaluate_assuming(
         let given = RuleArguments::new(invocation, prepared, arguments, context, all_rules);
         let touches_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
         if !all_rules.is_empty() && touches_files() {
-            subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(given.aliases()));
+            subjects
+                .iter_mut()
+                .flatten()
+                .for_each(|subject| subject.set_path_aliases(given.aliases()));
         }
         let is_dangerous = prepared.is_dangerous();
-        let grants = GrantLookup::new(invocation, prepared, assumptions.granted);
+        let grants = GrantLookup::new(invocation, prepared, assumptions.grants);
         let decision = policy.decide(PolicyQuestion {
             class: invocation.definition().risk.class,
-            subjects: subjects.as_deref(),
+            resources: subjects.as_deref(),
             arguments: &given,
-            required: prepared.approval_required(context),
+            approval_required: prepared.approval_required(context),
             is_granted: &|subject| !is_dangerous && grants.covers(subject),
             checks_places: true,
             overrides,
@@ -278,91 +285,102 @@ pub(super) struct SessionPolicy<'a> {
     view: &'a ToolsetView,
     tool_rules: Cow<'a, Ruleset>,
     all_rules: Cow<'a, Ruleset>,
-    modes: Modes,
+    modes: ModeSet,
     trusts_safe_commands: bool,
 }
 
-/// What is asked of a [`SessionPolicy`].
+/// What is asked of a [`SessionRules`].
 pub(super) struct PolicyQuestion<'a> {
     pub(super) class: RiskClass,
-    pub(super) subjects: Option<&'a [Subject]>,
-    pub(super) arguments: &'a dyn Arguments,
+    pub(super) resources: Option<&'a [Resource]>,
+    pub(super) arguments: &'a dyn ArgumentLookup,
     /// What the tool itself says about an approval.
-    pub(super) required: Option<bool>,
-    pub(super) is_granted: &'a dyn Fn(&Subject) -> bool,
+    pub(super) approval_required: Option<bool>,
+    pub(super) is_granted: &'a dyn Fn(&Resource) -> bool,
     /// Whether the call itself is judged, so that writable roots and the pipeline's own files
     /// count; a permission asked for while a tool runs names no files.
     pub(super) checks_places: bool,
-    pub(super) overrides: &'a [Floor],
+    pub(super) overrides: &'a [PolicyOverride],
 }
 
 impl<'a> SessionPolicy<'a> {
     /// Returns the policy for `tool`, or a denial when the tool was removed or replaced.
-    pub(super) fn of(
+    pub(super) fn for_tool(
         inner: &'a PipelineInner,
         view: &'a ToolsetView,
         session: &Session,
         tool: &Arc<dyn Tool>,
     ) -> Result<Self, Decision> {
         let definition = tool.definition();
-        let denied = |reason| Err(Decision::new(Action::Deny, By::Default, reason));
+        let denied = |reason| Err(Decision::new(Action::Deny, DecisionSource::Default, reason));
         let Some((current, policy)) =
             view.find(definition.name.as_str()).and_then(|at| view.entry_at(at))
         else {
             return denied("the tool was taken away");
         };
         if !Arc::ptr_eq(current, tool) {
-            return denied(REPLACED);
+            return denied(TOOL_REPLACED);
         }
-        let of_session = session.policy();
+        let of_session = session.session_rules();
         let (tool_rules, all_rules) = match &of_session {
             Some(own) if !own.rules.is_empty() => (
-                Cow::Owned(policy.rules.with(&own.rules.about(view.tool_names(definition)))),
-                Cow::Owned(view.rules().with(&own.rules)),
+                Cow::Owned(
+                    policy.rules.merged_with(&own.rules.for_names(view.tool_names(definition))),
+                ),
+                Cow::Owned(view.rules().merged_with(&own.rules)),
             ),
             _ => (Cow::Borrowed(&policy.rules), Cow::Borrowed(view.rules())),
         };
-        let modes = Modes::new(view.mode(), of_session.and_then(|policy| policy.mode));
-        let trusts_safe_commands = Settings::of(session).safe_commands;
+        let modes = ModeSet::new(view.mode(), of_session.and_then(|policy| policy.mode));
+        let trusts_safe_commands = ToolSettings::from_session(session).safe_commands;
         Ok(Self { inner, tool_rules, all_rules, modes, trusts_safe_commands, view })
     }
 
     /// The one evaluation of permissions.
     pub(super) fn decide(&self, question: PolicyQuestion<'_>) -> Decision {
-        let PolicyQuestion { class, subjects, arguments, required, is_granted, overrides, .. } =
-            question;
-        let checks_places = question.checks_places;
-        Case {
-            own: &self.tool_rules,
-            elsewhere: &|permission| self.all_rules.about(self.view.permission_names(permission)),
-            modes: self.modes,
-            trusting: checks_places && self.trusts_safe_commands,
+        let PolicyQuestion {
             class,
-            subjects,
+            resources: subjects,
             arguments,
-            required,
-            approved: is_granted,
-            writable: self.inner.writable.as_deref().filter(|_| checks_places),
-            kept: &|path| checks_places && self.inner.keeps_state_in(path),
-            opinions: overrides,
+            approval_required: required,
+            is_granted,
+            overrides,
+            ..
+        } = question;
+        let checks_places = question.checks_places;
+        PolicyInput {
+            tool_rules: &self.tool_rules,
+            rules_for_permission: &|permission| {
+                self.all_rules.for_names(self.view.permission_names(permission))
+            },
+            modes: self.modes,
+            trusts_safe_commands: checks_places && self.trusts_safe_commands,
+            risk_class: class,
+            resources: subjects,
+            arguments,
+            approval_required: required,
+            is_granted,
+            writable_roots: self.inner.writable_roots.as_deref().filter(|_| checks_places),
+            holds_pipeline_state: &|path| checks_places && self.inner.keeps_state_in(path),
+            overrides,
         }
         .decide()
     }
 }
 
 /// To whom a grant for `subject` is given.
-pub(super) fn grantee(definition: &Definition, subject: &Subject) -> Grantee {
+pub(super) fn grantee(definition: &Definition, subject: &Resource) -> Grantee {
     let permission = subject.permission().unwrap_or_else(|| definition.permission());
     let to = Grantee::new(definition.name.clone(), permission);
     match definition.source {
-        Source::Native => to,
+        ToolSource::Native => to,
         // A foreign tool may change under its old name, so the grant names its definition.
-        _ => to.definition(definition_hash(definition)),
+        _ => to.with_definition(definition_hash(definition)),
     }
 }
 
 /// To whom grants for these subjects are given, each once.
-pub(super) fn grantees(definition: &Definition, subjects: &[Subject]) -> Vec<Grantee> {
+pub(super) fn grantees(definition: &Definition, subjects: &[Resource]) -> Vec<Grantee> {
     let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(definition, it)).collect();
     to.sort();
     to.dedup();

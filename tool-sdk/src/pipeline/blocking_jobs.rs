@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use crate::call::CallId;
-use crate::context::Stop;
+use crate::context::WorkStop;
 
 /// The blocking jobs of the calls of one session.
 #[derive(Default)]
@@ -18,20 +18,20 @@ pub(super) struct BlockingJobs(Mutex<Vec<BlockingJob>>);
 struct BlockingJob {
     call: CallId,
     started: Instant,
-    stop: Stop,
+    stop: WorkStop,
 }
 
 impl BlockingJobs {
     /// Adds a job of a call.
-    pub(super) fn add(&self, call: &CallId, started: Instant, stop: &Stop) {
+    pub(super) fn add(&self, call: &CallId, started: Instant, stop: &WorkStop) {
         let job = BlockingJob { call: call.clone(), started, stop: stop.clone() };
         self.lock().push(job);
     }
 
     /// Removes a job that its call no longer waits for.
-    pub(super) fn remove(&self, stop: &Stop) {
+    pub(super) fn remove(&self, stop: &WorkStop) {
         let mut all = self.lock();
-        if let Some(at) = all.iter().position(|job| job.stop.is_same(stop)) {
+        if let Some(at) = all.iter().position(|job| job.stop.is_same_work(stop)) {
             all.swap_remove(at);
         }
     }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use super::invocation::Invocation;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, By, Decision, Rule};
-use crate::tool::Subject;
+use crate::permission::{Action, Decision, DecisionSource, Rule};
+use crate::tool::Resource;
 
 /// Emits the denial and returns the error of a call that may not run.
 pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> ToolError {
     // The tool itself refuses, with an error of its own.
-    if decision.by == By::Tool
-        && let Some(error) = decision.subjects.iter().find_map(Subject::refusal)
+    if decision.by == DecisionSource::Tool
+        && let Some(error) = decision.subjects.iter().find_map(Resource::refusal)
     {
         return error;
     }
@@ -20,8 +20,8 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
     let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
     invocation.emit(|| EventKind::Denied(decision.clone().into()));
     match decision.by {
-        By::Nobody => error.hint(allow_hint(invocation, &decision)),
-        By::Rule | By::Mode | By::Roots => {
+        DecisionSource::Nobody => error.hint(allow_hint(invocation, &decision)),
+        DecisionSource::Rule | DecisionSource::Mode | DecisionSource::Roots => {
             error.hint("do not look for a way around it; go on without, or say what is needed")
         }
         _ => error,
@@ -30,12 +30,17 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
 
 /// Says which rule would allow a call that asks when there is no approver.
 fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
-    let of = |subject: &Subject| {
+    let of = |subject: &Resource| {
         subject.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
     };
     let is_locked = decision.rules.iter().any(|rule| rule.locked);
     match decision.asked_by {
-        Some(By::Default | By::Rule | By::Mode | By::Tool) if !is_locked => {}
+        Some(
+            DecisionSource::Default
+            | DecisionSource::Rule
+            | DecisionSource::Mode
+            | DecisionSource::Tool,
+        ) if !is_locked => {}
         // No rule lifts what hooks, the loop guard or locked rules ask about.
         _ => return "nobody can be asked here, and no rule lifts this; try another way".to_owned(),
     }
@@ -52,14 +57,14 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
     if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
         return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
     }
-    let is_exact = |subject: &Subject| {
+    let is_exact = |subject: &Resource| {
         subject.is_dangerous()
             || !subject.is_opaque() && is_literal_rule(&of(subject), subject.text())
     };
     // The permissions that a rule can only allow as a whole.
     let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);
     let whole: HashSet<String> = whole.collect();
-    let rule = |subject: &Subject| {
+    let rule = |subject: &Resource| {
         let permission = of(subject);
         match subject.is_dangerous() || !whole.contains(&permission) {
             true => format!("{permission}({})", subject.text()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::invocation::Invocation;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::tool::{Approved, Prepared};
+use crate::tool::{ExecutionPermit, PreparedCall};
 use futures_util::future::BoxFuture;
 
 /// How long an ended call waits for blocking work that must not be abandoned.
@@ -25,14 +25,14 @@ impl Invocation<'_> {
     /// Runs the authorized call.
     pub(super) async fn run_tool(
         &mut self,
-        prepared: Box<dyn Prepared>,
+        prepared: Box<dyn PreparedCall>,
     ) -> Result<Output, ToolError> {
         self.enter_stage("execute");
         self.metadata.notes = catch_panic(|| prepared.notes().to_vec())?;
         self.emit_started();
         self.reset_clock();
         let context = self.context();
-        let running = catch_panic(|| prepared.run(Approved::by_pipeline(context)))?;
+        let running = catch_panic(|| prepared.run(ExecutionPermit::issue(context)))?;
         let mut running = ContainedFuture::new(running);
         // Most tools are done at the first poll and need neither timer nor cancellation.
         if let Poll::Ready(result) =

@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 use super::invocation::Invocation;
 use super::truncate::truncate_result;
-use crate::call::{Aside, Outcome};
+use crate::call::{Outcome, OutcomeMetadata};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
-use crate::tool::Prepared;
+use crate::event::{Artifact, CallFailure, EventKind, MaskedArguments, millis};
+use crate::tool::PreparedCall;
 
 /// Dropping the future of a call cancels the call.
 impl Drop for Invocation<'_> {
     fn drop(&mut self) {
         if self.pending_event.is_some() {
             let result = Err(ToolError::aborted("the call was dropped"));
-            self.conclude(Outcome { call: self.id.clone(), result, aside: None });
+            self.conclude(Outcome { call: self.id.clone(), result, metadata: None });
         }
     }
 }
 
 impl Invocation<'_> {
     /// Emits that the arguments were understood.
-    pub(super) fn emit_pending(&mut self, prepared: &dyn Prepared) {
+    pub(super) fn emit_pending(&mut self, prepared: &dyn PreparedCall) {
         let pending = self.emit(|| EventKind::Pending {
-            arguments: Arguments::new(self.arguments(), &self.definition().display),
+            arguments: MaskedArguments::new(self.arguments(), &self.definition().display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
             notes: prepared.notes().into(),
         });
@@ -43,7 +43,7 @@ impl Invocation<'_> {
             let display = &self.definition().display;
             let rewritten = self.rewritten.as_ref();
             EventKind::Started {
-                arguments: rewritten.map(|raw| Arguments::new(raw.text(), display)),
+                arguments: rewritten.map(|raw| MaskedArguments::new(raw.text(), display)),
             }
         });
     }
@@ -53,12 +53,12 @@ impl Invocation<'_> {
         self.enter_stage("truncate");
         self.conclude_loop_guard(&result);
         if let Some(truncated) = truncate_result(&self, &mut result) {
-            self.metadata.truncated = Some(truncated);
+            self.metadata.truncation = Some(truncated);
         }
         self.enter_stage("finish");
         let metadata = take(&mut self.metadata);
-        let aside = (metadata != Aside::default()).then(|| Box::new(metadata));
-        let outcome = Outcome { call: self.id.clone(), result, aside };
+        let aside = (metadata != OutcomeMetadata::default()).then(|| Box::new(metadata));
+        let outcome = Outcome { call: self.id.clone(), result, metadata: aside };
         self.pending_event.get_or_insert(0);
         self.conclude(outcome)
     }
@@ -80,10 +80,10 @@ impl Invocation<'_> {
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
                 data: output.display_data().cloned().map(Arc::new),
-                artifacts: output.attachments().iter().map(Artifact::of).collect(),
+                artifacts: output.attachments().iter().map(Artifact::from_attachment).collect(),
             },
             Err(error) => {
-                let ending = Ending::new(error, elapsed);
+                let ending = CallFailure::new(error, elapsed);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),

@@ -7,23 +7,23 @@ use std::cell::{OnceCell, RefCell};
 
 use super::authorize::grantee;
 use super::invocation::Invocation;
-use crate::permission::{Grant, Granted, Loaded};
-use crate::tool::{Prepared, Subject};
+use crate::permission::{Grant, GrantIndex, StoredGrants};
+use crate::tool::{PreparedCall, Resource};
 
 /// The grants that may cover what a call touches, as they are at one moment.
 pub(super) struct GrantLookup<'a> {
     invocation: &'a Invocation<'a>,
-    prepared: &'a dyn Prepared,
+    prepared: &'a dyn PreparedCall,
     /// Grants that are assumed beside them.
     assumed: &'a [Grant],
-    stored: OnceCell<Option<Loaded>>,
+    stored: OnceCell<Option<StoredGrants>>,
     by_permission: RefCell<Vec<PermissionGrants>>,
 }
 
 /// The grants of one permission.
 struct PermissionGrants {
     permission: Option<String>,
-    granted: Granted,
+    index: GrantIndex,
     /// The tool's own answer, where it judges patterns itself.
     by_tool: OnceCell<Option<bool>>,
 }
@@ -32,7 +32,7 @@ impl<'a> GrantLookup<'a> {
     /// Returns a lookup for what `prepared` touches; the grants `assumed` count as well.
     pub(super) fn new(
         invocation: &'a Invocation<'a>,
-        prepared: &'a dyn Prepared,
+        prepared: &'a dyn PreparedCall,
         assumed: &'a [Grant],
     ) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl<'a> GrantLookup<'a> {
     }
 
     /// Whether a grant of the session or of the store covers `subject`.
-    pub(super) fn covers(&self, subject: &Subject) -> bool {
+    pub(super) fn covers(&self, subject: &Resource) -> bool {
         let mut known = self.by_permission.borrow_mut();
         let is_its = |known: &PermissionGrants| known.permission.as_deref() == subject.permission();
         let at = known.iter().position(is_its).unwrap_or_else(|| {
             known.push(self.grants_for(subject));
             known.len() - 1
         });
-        let PermissionGrants { granted, by_tool, .. } = &known[at];
+        let PermissionGrants { index: granted, by_tool, .. } = &known[at];
         // What a pattern covers of an opaque resource is unknown, unless it covers everything.
         let is_judged = !subject.is_opaque();
         let by_tool = || *by_tool.get_or_init(|| covered_by_any(self.prepared, granted));
@@ -60,7 +60,7 @@ impl<'a> GrantLookup<'a> {
         is_judged.then(by_tool).flatten().unwrap_or_else(|| granted.covers(subject))
     }
 
-    fn grants_for(&self, subject: &Subject) -> PermissionGrants {
+    fn grants_for(&self, subject: &Resource) -> PermissionGrants {
         let invocation = self.invocation;
         let to = grantee(invocation.definition(), subject);
         let stored = self.stored.get_or_init(|| {
@@ -75,18 +75,17 @@ impl<'a> GrantLookup<'a> {
             }
             stored
         });
-        let mut patterns =
-            invocation.inner.session_state(invocation.session).approvals.patterns(&to);
+        let mut patterns = invocation.inner.session_state(invocation.session).grants.patterns(&to);
         patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
         let assumed = self.assumed.iter().filter(|grant| grant.to == to);
         patterns.extend(assumed.map(|grant| grant.pattern.clone()));
         let permission = subject.permission().map(str::to_owned);
-        PermissionGrants { permission, granted: Granted::new(patterns), by_tool: OnceCell::new() }
+        PermissionGrants { permission, index: GrantIndex::new(patterns), by_tool: OnceCell::new() }
     }
 }
 
 /// Whether the tool says that one of the patterns covers the call; `None` when it judges none.
-fn covered_by_any(prepared: &dyn Prepared, granted: &Granted) -> Option<bool> {
+fn covered_by_any(prepared: &dyn PreparedCall, granted: &GrantIndex) -> Option<bool> {
     let mut is_said = None;
     for pattern in granted.patterns() {
         match prepared.covered_by(pattern.as_str()) {

@@ -13,9 +13,9 @@ use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::HookRun;
 use crate::name::ToolName;
-use crate::permission::{Mode, Witness};
+use crate::permission::{HookObserver, Mode};
 #[cfg(feature = "hooks")]
-use crate::tool::Wording;
+use crate::tool::ExternalArgNames;
 
 /// Emits events of hooks of one call, as long as the pipeline exists.
 pub(super) struct EventHookObserver {
@@ -44,12 +44,12 @@ impl EventHookObserver {
     }
 }
 
-impl Witness for EventHookObserver {
-    fn began(&self, hook: &str) {
+impl HookObserver for EventHookObserver {
+    fn hook_started(&self, hook: &str) {
         self.emit(EventKind::HookStarted { hook: hook.to_owned() });
     }
 
-    fn ended(&self, hook: String, outcome: String, elapsed_ms: u64) {
+    fn hook_finished(&self, hook: String, outcome: String, elapsed_ms: u64) {
         self.emit(EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms }));
     }
 
@@ -72,10 +72,10 @@ impl Witness for EventHookObserver {
     }
 
     #[cfg(feature = "hooks")]
-    fn wording(&self, arguments: &Value) -> Wording {
-        let Some(inner) = self.inner.upgrade() else { return Wording::default() };
+    fn external_arg_names(&self, arguments: &Value) -> ExternalArgNames {
+        let Some(inner) = self.inner.upgrade() else { return ExternalArgNames::default() };
         let view = inner.toolset.view_for(&self.session);
-        let Some(tool) = view.get(self.tool.as_str()) else { return Wording::default() };
-        Wording::of(&**tool, &RawArgs::new(arguments.to_string()), &self.session)
+        let Some(tool) = view.get(self.tool.as_str()) else { return ExternalArgNames::default() };
+        ExternalArgNames::for_call(&**tool, &RawArgs::new(arguments.to_string()), &self.session)
     }
 }

@@ -16,7 +16,7 @@ use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::EventKind;
-use crate::hook::{Hook, HookedCall, OnError, Opinion, Priority};
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority, OnError};
 use crate::name::ToolName;
 use crate::permission::{Action, Rule, Ruleset};
 use crate::pipeline::Pipeline;
@@ -27,11 +27,11 @@ use crate::tool::{Definition, DynamicTool};
 
 /// A pipeline around one harmless tool that everything allows.
 fn pipeline() -> Pipeline {
-    counted(false, &Arc::default())
+    counted_pipeline(false, &Arc::default())
 }
 
 /// The same, or around one that is asked about; it counts how often it `ran`.
-fn counted(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
+fn counted_pipeline(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
     let schema = Schema::from_value(json!({ "type": "object", "properties": {} })).unwrap();
     let class = if asks { RiskClass::Write } else { RiskClass::Read };
     let definition =
@@ -52,11 +52,11 @@ struct Forbids {
 }
 
 impl Hook for Arc<Forbids> {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         let forbid = || {
             let rules = Ruleset::new([Rule::new(Action::Deny, "look", "*")]);
             self.pipeline.get().unwrap().set_rules(rules);
-            Ok(Opinion::none())
+            Ok(HookDecision::none())
         };
         if !self.waits {
             return forbid();
@@ -74,7 +74,7 @@ impl Hook for Arc<Forbids> {
 async fn silent_hooks_do_not_keep_old_rules_alive() {
     for waits in [false, true] {
         let hook = Arc::new(Forbids { waits, ..Forbids::default() });
-        let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+        let pipeline = pipeline().hook("*", HookPriority::DEFAULT, Arc::clone(&hook));
         assert!(hook.pipeline.set(pipeline.clone()).is_ok());
         let outcome = pipeline.call(&Session::default(), Call::new("look", "{}")).await;
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied, "{waits}");
@@ -85,7 +85,7 @@ async fn silent_hooks_do_not_keep_old_rules_alive() {
 #[tokio::test]
 async fn cancelled_calls_reach_no_hook() {
     let hook = Arc::new(Forbids::default());
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let pipeline = pipeline().hook("*", HookPriority::DEFAULT, hook);
     let token = tokio_util::sync::CancellationToken::new();
     token.cancel();
     let call = Call::new("look", "{}").cancelled_by(token);
@@ -102,16 +102,16 @@ struct Slow {
 }
 
 impl Hook for Arc<Slow> {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         match self.waits {
             true => std::future::pending().await,
-            false => Ok(Opinion::none()),
+            false => Ok(HookDecision::none()),
         }
     }
 
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let began = Instant::now();
@@ -125,7 +125,7 @@ impl Hook for Arc<Slow> {
 #[tokio::test]
 async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
     let hook = Arc::new(Slow::default());
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+    let pipeline = pipeline().hook("*", HookPriority::DEFAULT, Arc::clone(&hook));
     let before = Instant::now();
     pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
     let (began, elapsed) = hook.looked.get().unwrap();
@@ -141,13 +141,13 @@ struct Marks {
 impl Hook for Marks {
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let mut mark = move || {
             let text = result.as_ref().map_or_else(|_| "failed", |output| output.as_text());
             *result = Ok(Output::text(format!("{text}{}", self.mark)));
-            call.halt(self.mark);
+            call.halt_turn(self.mark);
             Ok(())
         };
         match self.waits {
@@ -169,11 +169,11 @@ async fn every_hook_looks_at_the_result_that_the_one_before_left() {
     for waits in [&[false][..], &[true], &[false, true, false], &[true, false], &[false, false]] {
         let marks = ["a", "b", "c"];
         let hooked = waits.iter().zip(marks).fold(pipeline(), |pipeline, (&waits, mark)| {
-            pipeline.hook("*", Priority::DEFAULT, Marks { mark, waits })
+            pipeline.hook("*", HookPriority::DEFAULT, Marks { mark, waits })
         });
         let outcome = hooked.call(&Session::default(), Call::new("look", "{}")).await;
         assert_eq!(outcome.text(), format!("seen{}", marks[..waits.len()].concat()));
-        assert_eq!(outcome.halted(), Some("a"));
+        assert_eq!(outcome.halt_reason(), Some("a"));
     }
 }
 
@@ -183,11 +183,11 @@ struct Stuck(tokio_util::sync::CancellationToken);
 impl Hook for Stuck {
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         async move {
-            call.halt("enough");
+            call.halt_turn("enough");
             self.0.cancel();
             std::future::pending().await
         }
@@ -200,13 +200,13 @@ impl Hook for Stuck {
 async fn a_hook_of_a_cancelled_call_ends_no_turn() {
     for others in [0, 1] {
         let token = tokio_util::sync::CancellationToken::new();
-        let stuck = pipeline().hook("*", Priority::DEFAULT, Stuck(token.clone()));
+        let stuck = pipeline().hook("*", HookPriority::DEFAULT, Stuck(token.clone()));
         let hooked = (0..others).fold(stuck, |pipeline, _| {
-            pipeline.hook("*", Priority::LOGGING, Marks { mark: "a", waits: false })
+            pipeline.hook("*", HookPriority::LOGGING, Marks { mark: "a", waits: false })
         });
         let call = Call::new("look", "{}").cancelled_by(token);
         let outcome = hooked.call(&Session::default(), call).await;
-        assert_eq!(outcome.halted(), None, "{others}");
+        assert_eq!(outcome.halt_reason(), None, "{others}");
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
     }
 }
@@ -215,7 +215,7 @@ async fn a_hook_of_a_cancelled_call_ends_no_turn() {
 #[tokio::test]
 async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
     let hook = Arc::new(Slow { waits: true, ..Slow::default() });
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let pipeline = pipeline().hook("*", HookPriority::DEFAULT, hook);
     let mut events = pipeline.subscribe();
     let token = tokio_util::sync::CancellationToken::new();
     let call = Call::new("look", "{}").cancelled_by(token.clone());
@@ -276,19 +276,19 @@ impl Hook for Defect {
         self.ask("name", "defect".into())
     }
 
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         let opinion = match self.does {
-            "denies" => Opinion::deny("no"),
-            "allows" => Opinion::allow("yes"),
-            "changes" => Opinion::none().rewrite(&json!({})),
-            _ => Opinion::none(),
+            "denies" => HookDecision::deny("no"),
+            "allows" => HookDecision::allow("yes"),
+            "changes" => HookDecision::none().rewrite(&json!({})),
+            _ => HookDecision::none(),
         };
         self.answer("before", opinion).await
     }
 
     async fn after(
         &self,
-        _: &HookedCall<'_>,
+        _: &HookContext<'_>,
         _: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         self.answer("after", ()).await
@@ -336,9 +336,9 @@ async fn check_defect(hook: Defect, others: usize) {
     let how = format!("{} of a hook that {}, {others}", hook.asked, hook.does);
     let ran = Arc::new(AtomicUsize::new(0));
     let asks = hook.does == "allows";
-    let hooked = counted(asks, &ran).hook("*", Priority::DEFAULT, hook);
+    let hooked = counted_pipeline(asks, &ran).hook("*", HookPriority::DEFAULT, hook);
     let hooked = (0..others).fold(hooked, |pipeline, _| {
-        pipeline.hook("*", Priority::LOGGING, Defect { asked: hook.asked, does: "nothing" })
+        pipeline.hook("*", HookPriority::LOGGING, Defect { asked: hook.asked, does: "nothing" })
     });
     for is_heard in [false, true] {
         let mut events = is_heard.then(|| hooked.subscribe());
@@ -368,7 +368,7 @@ async fn check_defect(hook: Defect, others: usize) {
 #[test]
 fn a_hook_without_a_name_is_called_so() {
     let hook = Defect { asked: "name", does: "denies" };
-    let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+    let pipeline = pipeline().hook("*", HookPriority::DEFAULT, hook);
     let session = Session::default();
     let outcome = pipeline.call(&session, Call::new("look", "{}")).now_or_never().unwrap();
     assert_eq!(outcome.text(), "`look` may not run: the hook `nameless` says: no");
@@ -395,8 +395,8 @@ impl Hook for Writes {
         self.0.into()
     }
 
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        Ok(Opinion::none().rewrite(&self.1))
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        Ok(HookDecision::none().rewrite(&self.1))
     }
 }
 
@@ -420,7 +420,7 @@ async fn the_record_says_who_changed_a_call() {
         let records = Records::default();
         let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap());
         let pipeline = hooks.into_iter().fold(pipeline, |pipeline, (name, arguments)| {
-            pipeline.hook("*", Priority::DEFAULT, Writes(name, arguments))
+            pipeline.hook("*", HookPriority::DEFAULT, Writes(name, arguments))
         });
         let call = Call::new("look", r#"{"n": 1, "at": "\u0061"}"#);
         let pipeline = pipeline.audit(records.clone());

@@ -14,20 +14,23 @@ use tokio::time::Instant;
 
 use super::execute::{ContainedFuture, cancelled_error};
 use super::inner::PipelineInner;
-use super::invocation::{Invocation, ParsedCall, wait_for_cancellation};
+use super::invocation::{DecodedCall, Invocation, wait_for_cancellation};
 use super::truncate;
 use crate::call::{Call, CallId, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{About, EventKind, millis};
-use crate::hook::{HookRun, Hooked, HookedCall, OnError, Opinion, Registered, Spoken, Verdict};
+use crate::event::{EventCall, EventKind, millis};
+use crate::hook::{
+    DecisionDetails, HookCallView, HookContext, HookDecision, HookRun, HookVerdict, OnError,
+    RegisteredHook,
+};
 #[cfg(feature = "hooks")]
 use crate::name::ToolName;
-use crate::permission::{Action, By, Change, Floor, Mode};
+use crate::permission::{Action, CallRewrite, DecisionSource, Mode, PolicyOverride};
 #[cfg(feature = "hooks")]
-use crate::tool::Wording;
-use crate::tool::{Definition, Label, Tool};
+use crate::tool::ExternalArgNames;
+use crate::tool::{Definition, Tool, ToolLabel};
 
 type HookResult<T> = Result<T, ToolError>;
 
@@ -38,7 +41,7 @@ impl Invocation<'_> {
     ///
     /// Fails when a hook fails whose errors deny the call, when it rewrites the arguments to
     /// invalid ones, and when the call is cancelled.
-    pub(super) async fn run_before_hooks(&mut self, call: &mut ParsedCall) -> HookResult<()> {
+    pub(super) async fn run_before_hooks(&mut self, call: &mut DecodedCall) -> HookResult<()> {
         if !self.has_hooks() {
             return Ok(());
         }
@@ -51,19 +54,19 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    async fn consult_hooks(&mut self, call: &mut ParsedCall) -> HookResult<()> {
+    async fn consult_hooks(&mut self, call: &mut DecodedCall) -> HookResult<()> {
         let inner = self.inner;
         for hook in inner.hooks.iter() {
-            if !hook.sees(self.definition()) {
+            if !hook.applies_to(self.definition()) {
                 continue;
             }
             let opinion = {
                 let view = self.hook_view(None);
-                let context = HookedCall::new(&view);
+                let context = HookContext::new(&view);
                 run_hook(&view, hook, async { hook.hook.before(&context).await }).await?
             };
             let spoken = match opinion {
-                Ok(opinion) => opinion.spoken(),
+                Ok(opinion) => opinion.into_details(),
                 Err(_) if hook.on_error == OnError::Ignore => None,
                 Err(error) => {
                     let reason =
@@ -72,7 +75,7 @@ impl Invocation<'_> {
                 }
             };
             if let Some(spoken) = spoken
-                && self.apply_opinion(hook, *spoken, call)? == Next::Stop
+                && self.apply_decision(hook, *spoken, call)? == Next::Stop
             {
                 return Ok(());
             }
@@ -81,21 +84,21 @@ impl Invocation<'_> {
     }
 
     /// Applies what a hook said about the call.
-    fn apply_opinion(
+    fn apply_decision(
         &mut self,
-        hook: &Registered,
-        opinion: Spoken,
-        call: &mut ParsedCall,
+        hook: &RegisteredHook,
+        opinion: DecisionDetails,
+        call: &mut DecodedCall,
     ) -> HookResult<Next> {
         self.hook_context.extend(opinion.context);
         let action = match opinion.verdict {
-            Verdict::None => None,
-            Verdict::Allow => hook.may_allow(self.definition()).then_some(Action::Allow),
-            Verdict::Ask => Some(Action::Ask),
-            Verdict::Deny | Verdict::Halt => Some(Action::Deny),
+            HookVerdict::None => None,
+            HookVerdict::Allow => hook.may_allow(self.definition()).then_some(Action::Allow),
+            HookVerdict::Ask => Some(Action::Ask),
+            HookVerdict::Deny | HookVerdict::Halt => Some(Action::Deny),
         };
-        if opinion.verdict == Verdict::Halt {
-            self.metadata.halted = Some(opinion.reason.clone());
+        if opinion.verdict == HookVerdict::Halt {
+            self.metadata.halt_reason = Some(opinion.reason.clone());
         }
         let name = &hook.name;
         if let Some(action) = action {
@@ -104,19 +107,19 @@ impl Invocation<'_> {
                 (None, "") => format!("the hook `{name}` says so"),
                 (None, reason) => format!("the hook `{name}` says: {reason}"),
             };
-            call.add_override(Floor { action, by: By::Hook, reason });
+            call.add_override(PolicyOverride { action, source: DecisionSource::Hook, reason });
         }
         if action == Some(Action::Deny) {
             return Ok(Next::Stop);
         }
         if let Some(arguments) = opinion.arguments {
-            let (name, names) = match opinion.changed_by {
+            let (name, names) = match opinion.rewritten_by {
                 None => (Cow::Borrowed(&**name), vec![name.to_string()]),
-                Some(by) => (Cow::Owned(by), opinion.changers),
+                Some(by) => (Cow::Owned(by), opinion.rewriters),
             };
             self.rewrite_call(arguments, &name, names, call)?;
             if action == Some(Action::Allow) {
-                call.add_override(Floor::allow_made_by(&name));
+                call.add_override(PolicyOverride::allow_rewrite(&name));
             }
         }
         Ok(Next::Continue)
@@ -126,8 +129,8 @@ impl Invocation<'_> {
     /// the before-hooks see the new call.
     pub(super) async fn apply_rewrite(
         &mut self,
-        change: Change,
-        call: &mut ParsedCall,
+        change: CallRewrite,
+        call: &mut DecodedCall,
     ) -> HookResult<()> {
         let result = self.rewrite_and_consult(change, call).await;
         if let Err(error) = result {
@@ -139,10 +142,10 @@ impl Invocation<'_> {
 
     async fn rewrite_and_consult(
         &mut self,
-        change: Change,
-        call: &mut ParsedCall,
+        change: CallRewrite,
+        call: &mut DecodedCall,
     ) -> HookResult<()> {
-        let Change { patch, by, changers, thinks } = change;
+        let CallRewrite { patch, hook: by, hook_names: changers, policy_override: thinks } = change;
         let mut arguments: Map<String, Value> =
             serde_json::from_str(self.arguments()).map_err(|error| {
                 let message = format!("the hook `{by}` changed arguments that are no object");
@@ -152,7 +155,7 @@ impl Invocation<'_> {
         self.rewrite_call(Value::Object(arguments).to_string(), &by, changers, call)?;
         self.reset_loop_guard();
         call.is_rewrite_used = true;
-        call.overrides.retain(|decided| decided.by != By::Loop);
+        call.overrides.retain(|decided| decided.source != DecisionSource::Loop);
         if let Some(opinion) = thinks {
             call.add_override(opinion);
         }
@@ -166,7 +169,7 @@ impl Invocation<'_> {
         arguments: String,
         hook: &str,
         names: Vec<String>,
-        call: &mut ParsedCall,
+        call: &mut DecodedCall,
     ) -> HookResult<()> {
         self.rewrite_args(arguments, names);
         let rewritten = self.decode_args().map_err(|error| {
@@ -193,9 +196,9 @@ impl Invocation<'_> {
         self.enter_stage("after_hooks");
         let halted = {
             let view = self.hook_view(Some(self.started.elapsed()));
-            let context = HookedCall::new(&view);
+            let context = HookContext::new(&view);
             let inner = self.inner;
-            for hook in inner.hooks.iter().filter(|hook| hook.sees(view.tool.definition())) {
+            for hook in inner.hooks.iter().filter(|hook| hook.applies_to(view.tool.definition())) {
                 let fallback = match hook.on_error {
                     OnError::Ignore => Some(copy_result(&result)),
                     OnError::Deny => None,
@@ -211,10 +214,10 @@ impl Invocation<'_> {
                     }
                 }
             }
-            view.halted.into_inner()
+            view.halt_reason.into_inner()
         };
         if let Some(reason) = halted {
-            self.metadata.halted.get_or_insert(reason);
+            self.metadata.halt_reason.get_or_insert(reason);
         }
         append_context(&std::mem::take(&mut self.hook_context), &mut result);
         self.stop_batch_when_halted();
@@ -227,8 +230,8 @@ impl Invocation<'_> {
             return;
         }
         let view = self.hook_view(Some(self.started.elapsed()));
-        let context = HookedCall::new(&view);
-        for hook in self.inner.hooks.iter().filter(|hook| hook.sees(self.definition())) {
+        let context = HookContext::new(&view);
+        for hook in self.inner.hooks.iter().filter(|hook| hook.applies_to(self.definition())) {
             let observe = || hook.hook.observe(&context, outcome);
             let _ = catch_unwind(AssertUnwindSafe(observe));
         }
@@ -236,7 +239,7 @@ impl Invocation<'_> {
 
     /// Whether a hook sees calls of the tool.
     fn has_hooks(&self) -> bool {
-        self.inner.hooks.iter().any(|hook| hook.sees(self.definition()))
+        self.inner.hooks.iter().any(|hook| hook.applies_to(self.definition()))
     }
 
     /// The call as hooks see it; `elapsed` is how long the tool ran, once it has.
@@ -250,7 +253,7 @@ impl Invocation<'_> {
             id: &self.id,
             arguments: self.raw_args(),
             elapsed,
-            halted: OnceLock::new(),
+            halt_reason: OnceLock::new(),
         }
     }
 }
@@ -267,7 +270,7 @@ trait HookAnswer {
     fn describe(&self) -> String;
 }
 
-impl HookAnswer for Opinion {
+impl HookAnswer for HookDecision {
     fn describe(&self) -> String {
         self.to_string()
     }
@@ -286,7 +289,7 @@ impl HookAnswer for () {
 /// The outer error is the cancellation of the call, the inner one the failure of the hook.
 async fn run_hook<T: HookAnswer>(
     view: &HookView<'_>,
-    hook: &Registered,
+    hook: &RegisteredHook,
     callback: impl Future<Output = HookResult<T>> + Send,
 ) -> Result<HookResult<T>, ToolError> {
     view.emit(|| EventKind::HookStarted { hook: hook.name.to_string() });
@@ -320,20 +323,20 @@ struct HookView<'a> {
     session: &'a Session,
     call: &'a Call<'a>,
     tool: &'a Arc<dyn Tool>,
-    label: &'a Arc<Label>,
+    label: &'a Arc<ToolLabel>,
     id: &'a CallId,
     /// The arguments as they are now.
     arguments: &'a RawArgs<'a>,
     /// How long the tool ran, once it has.
     elapsed: Option<Duration>,
     /// Why the model's turn ends with this call, if an after-hook said so.
-    halted: OnceLock<String>,
+    halt_reason: OnceLock<String>,
 }
 
 impl HookView<'_> {
     fn emit(&self, kind: impl FnOnce() -> EventKind) {
-        if self.inner.hub.is_open() {
-            let about = About { session: self.session, tool: self.label, call: self.id };
+        if self.inner.bus.has_subscribers() {
+            let about = EventCall { session: self.session, tool: self.label, call: self.id };
             let arguments = [self.call.arguments.text(), self.arguments.text()];
             self.inner.emit(0, about, kind(), &arguments);
         }
@@ -344,7 +347,7 @@ impl HookView<'_> {
     }
 }
 
-impl Hooked for HookView<'_> {
+impl HookCallView for HookView<'_> {
     fn session(&self) -> &Session {
         self.session
     }
@@ -357,7 +360,7 @@ impl Hooked for HookView<'_> {
         self.id
     }
 
-    fn original(&self) -> &str {
+    fn original_arguments(&self) -> &str {
         self.call.arguments.text()
     }
 
@@ -375,46 +378,46 @@ impl Hooked for HookView<'_> {
     }
 
     #[cfg(feature = "hooks")]
-    fn namesakes(&self) -> Vec<ToolName> {
+    fn permission_tool_names(&self) -> Vec<ToolName> {
         self.inner.toolset.view_for(self.session).namesakes(self.definition())
     }
 
     #[cfg(feature = "hooks")]
-    fn wording(&self) -> Wording {
-        Wording::of(&**self.tool, self.arguments, self.session)
+    fn external_arg_names(&self) -> ExternalArgNames {
+        ExternalArgNames::for_call(&**self.tool, self.arguments, self.session)
     }
 
     fn elapsed(&self) -> Option<Duration> {
         self.elapsed
     }
 
-    fn halt(&self, reason: String) {
+    fn halt_turn(&self, reason: String) {
         // A before-hook ends the turn with its decision.
         if self.elapsed.is_some() {
-            self.halted.get_or_init(|| reason);
+            self.halt_reason.get_or_init(|| reason);
         }
     }
 
     #[cfg(feature = "hooks")]
-    fn warn(&self, message: String) {
+    fn emit_warning(&self, message: String) {
         self.inner.warn(self.session, &self.definition().name, self.id, message);
     }
 
     #[cfg(feature = "hooks")]
-    fn began(&self, hook: &str) {
+    fn emit_started(&self, hook: &str) {
         self.emit(|| EventKind::HookStarted { hook: hook.to_owned() });
     }
 
-    fn watch(&self, run: HookRun) {
+    fn emit_finished(&self, run: HookRun) {
         self.emit(|| EventKind::HookFinished(run));
     }
 
-    fn keep(&self, text: &str) -> Option<PathBuf> {
+    fn store_text(&self, text: &str) -> Option<PathBuf> {
         truncate::store_output(self.inner, self.session, self.id, text)?.ok()
     }
 }
 
-fn describe_failure(hook: &Registered, error: &ToolError) -> String {
+fn describe_failure(hook: &RegisteredHook, error: &ToolError) -> String {
     let how = match error.kind() {
         ErrorKind::Timeout => "did not answer in time",
         _ => "failed",
@@ -423,7 +426,7 @@ fn describe_failure(hook: &Registered, error: &ToolError) -> String {
 }
 
 /// The error in place of a result that a hook failed to look at.
-fn withheld_result(hook: &Registered, error: ToolError) -> ToolError {
+fn withheld_result(hook: &RegisteredHook, error: ToolError) -> ToolError {
     let failure = describe_failure(hook, &error);
     ToolError::failed(format_args!("{failure}, so the result is not shown"))
         .hint("the tool has run; its effect is not undone")

@@ -15,14 +15,19 @@ use super::prompt_clock::PromptClock;
 use super::session_files;
 use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallId};
-use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, Stop, ToolFacts};
-use crate::event::{About, EventKind, Held, Hub};
-use crate::hook::Registered;
-use crate::loop_guard::{History, LoopGuard};
+use crate::context::{
+    Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts, VisibilityFilter,
+    WorkStop,
+};
+use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
+use crate::hook::RegisteredHook;
+use crate::loop_guard::{CallHistory, LoopGuard};
 use crate::name::ToolName;
-use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
+use crate::permission::{
+    Approver, GrantStore, Mode, PendingApprovals, SessionGrants, StoredGrants,
+};
 use crate::redact::{DetectedSecrets, Redactor};
-use crate::tool::{Definition, Label};
+use crate::tool::{Definition, ToolLabel};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
@@ -32,19 +37,19 @@ pub(super) struct PipelineInner {
     /// Identifies this pipeline in the state of a session.
     pub(super) number: usize,
     pub(super) toolset: Arc<Toolset>,
-    pub(super) hub: Arc<Hub>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) bus: Arc<EventBus>,
+    pub(super) pending_approvals: Arc<PendingApprovals>,
     pub(super) approver: Option<Arc<dyn Approver>>,
-    pub(super) store: Option<Arc<ApprovalStore>>,
-    pub(super) ask_timeout: Duration,
-    pub(super) writable: Option<Arc<[PathBuf]>>,
-    pub(super) hooks: Arc<[Registered]>,
-    pub(super) guard: Option<LoopGuard>,
+    pub(super) grant_store: Option<Arc<GrantStore>>,
+    pub(super) approval_timeout: Duration,
+    pub(super) writable_roots: Option<Arc<[PathBuf]>>,
+    pub(super) hooks: Arc<[RegisteredHook]>,
+    pub(super) loop_guard: Option<LoopGuard>,
     pub(super) audit: Option<Arc<dyn AuditSink>>,
     /// Removes secrets from events.
     pub(super) redactor: Option<Arc<Redactor>>,
     /// Output that may be the beginning of a secret.
-    held: Arc<Held>,
+    holdback: Arc<SecretHoldback>,
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
@@ -52,22 +57,22 @@ pub(super) struct PipelineInner {
 }
 
 impl PipelineInner {
-    pub(super) fn new(toolset: Toolset, hub: Arc<Hub>) -> Self {
+    pub(super) fn new(toolset: Toolset, bus: Arc<EventBus>) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             toolset: Arc::new(toolset),
-            hub,
-            desk: Arc::default(),
+            bus,
+            pending_approvals: Arc::default(),
             approver: None,
-            store: None,
-            ask_timeout: Duration::from_mins(10),
-            writable: None,
+            grant_store: None,
+            approval_timeout: Duration::from_mins(10),
+            writable_roots: None,
             hooks: Arc::default(),
-            guard: None,
+            loop_guard: None,
             audit: None,
             redactor: None,
-            held: Arc::default(),
+            holdback: Arc::default(),
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
@@ -84,18 +89,18 @@ impl PipelineInner {
         kind: EventKind,
     ) {
         let tool = &self.label(session, tool);
-        self.emit(0, About { session, tool, call }, kind, &[]);
+        self.emit(0, EventCall { session, tool, call }, kind, &[]);
     }
 
     /// Emits a warning to the subscribers and to the caller of the session.
     pub(super) fn warn(&self, session: &Session, tool: &ToolName, call: &CallId, message: String) {
         if let Some(listener) = session.listener() {
             match &self.redactor {
-                None => listener.warn(tool, &message),
+                None => listener.on_warning(tool, &message),
                 Some(redactor) => {
                     let mut message = message.clone();
                     redactor.redact_call_text(&mut message, &DetectedSecrets::default());
-                    listener.warn(tool, &message);
+                    listener.on_warning(tool, &message);
                 }
             }
         }
@@ -103,11 +108,11 @@ impl PipelineInner {
     }
 
     /// Returns how events name a tool.
-    fn label(&self, session: &Session, name: &ToolName) -> Arc<Label> {
+    fn label(&self, session: &Session, name: &ToolName) -> Arc<ToolLabel> {
         let view = self.toolset.view_for(session);
         match view.find(name.as_str()).and_then(|at| view.entry_at(at)) {
             Some((tool, policy)) => Arc::clone(policy.label(tool.definition())),
-            None => Arc::new(Label::named(name.clone())),
+            None => Arc::new(ToolLabel::from_name(name.clone())),
         }
     }
 
@@ -116,20 +121,20 @@ impl PipelineInner {
     pub(super) fn emit(
         &self,
         pending: u64,
-        about: About<'_>,
+        about: EventCall<'_>,
         mut kind: EventKind,
         arguments: &[&str],
     ) -> u64 {
         if let Some(redactor) = &self.redactor {
             kind.redact(redactor, arguments);
         }
-        self.hub.send(pending, about, kind)
+        self.bus.publish(pending, about, kind)
     }
 
     /// Emits the output that was held back of a call that ends.
     pub(super) fn flush_held_output(&self, session: &Session, tool: &ToolName, call: &CallId) {
         if let Some(redactor) = &self.redactor
-            && let Some(text) = self.held.rest(redactor, session, call)
+            && let Some(text) = self.holdback.release(redactor, session, call)
         {
             self.emit_signal(session, tool, call, Signal::Output { text });
         }
@@ -138,42 +143,44 @@ impl PipelineInner {
     /// Emits what a tool says, secrets removed.
     fn emit_signal(&self, session: &Session, tool: &ToolName, call: &CallId, signal: Signal) {
         if let Some(listener) = session.listener() {
-            listener.hear(tool, &signal);
+            listener.on_signal(tool, &signal);
         }
-        if self.hub.wants_signals() {
+        if self.bus.has_signal_subscribers() {
             let tool = &self.label(session, tool);
-            self.hub.send(0, About { session, tool, call }, signal.into());
+            self.bus.publish(0, EventCall { session, tool, call }, signal.into());
         }
     }
 
     /// The mode of a session: the stricter one of its own and the toolset's.
     pub(super) fn mode(&self, session: &Session) -> Mode {
         let of_view = self.toolset.view_for(session).mode();
-        let of_session = session.policy().and_then(|policy| policy.mode);
+        let of_session = session.session_rules().and_then(|policy| policy.mode);
         of_session.map_or(of_view, |mode| mode.stricter(of_view))
     }
 
     /// The approver of a session: its own, or that of the pipeline.
     pub(super) fn approver_of(&self, session: &Session) -> Option<Arc<dyn Approver>> {
-        session.approver().or_else(|| self.approver.clone())
+        session.session_approver().or_else(|| self.approver.clone())
     }
 
     /// The stored grants that hold for a session. A store in which the session's tools may write
     /// is not believed.
-    pub(super) fn stored_grants(&self, session: &Session) -> Option<Loaded> {
-        self.store.as_ref().map(|store| store.grants_beside(&session_files::roots(session)))
+    pub(super) fn stored_grants(&self, session: &Session) -> Option<StoredGrants> {
+        self.grant_store
+            .as_ref()
+            .map(|store| store.load_grants_with_roots(&session_files::roots(session)))
     }
 
     /// Whether the grants or the audit log are at or below `path`: a tool that writes there could
     /// approve its own calls.
     pub(super) fn keeps_state_in(&self, path: &Path) -> bool {
-        self.store.as_ref().is_some_and(|store| store.is_around(path))
+        self.grant_store.as_ref().is_some_and(|store| store.contains(path))
             || self.audit.as_ref().is_some_and(|log| audit::is_audit_file(&**log, path))
     }
 
     /// Returns the state that this pipeline keeps for a session.
     pub(super) fn session_state<'s>(&self, session: &'s Session) -> &'s SessionState {
-        session.kept(self.number)
+        session.pipeline_state(self.number)
     }
 }
 
@@ -181,9 +188,9 @@ impl PipelineInner {
 #[derive(Default)]
 pub(super) struct SessionState {
     /// The recent calls, for the loop guard.
-    pub(super) history: History,
+    pub(super) history: CallHistory,
     /// The grants that hold until the session ends.
-    pub(super) approvals: Approvals,
+    pub(super) grants: SessionGrants,
     /// Open prompts of running calls.
     pub(super) prompt_clock: PromptClock,
     /// Work of running calls on blocking threads.
@@ -211,32 +218,34 @@ impl SessionState {
 
 impl Sink for PipelineInner {
     #[inline]
-    fn is_open(&self) -> bool {
-        self.hub.wants_signals()
+    fn has_subscribers(&self) -> bool {
+        self.bus.has_signal_subscribers()
     }
 
-    fn closed(&self) -> CancellationToken {
+    fn shutdown_token(&self) -> CancellationToken {
         self.closed.clone()
     }
 
-    fn thought(&self, cx: &Context) -> Duration {
+    fn prompt_time(&self, cx: &Context) -> Duration {
         self.session_state(cx.session()).prompt_clock.paused_time(cx.call())
     }
 
-    fn works(&self, cx: &Context, stop: &Stop) {
+    fn work_started(&self, cx: &Context, stop: &WorkStop) {
         self.session_state(cx.session()).blocking_jobs.add(cx.call(), cx.started(), stop);
     }
 
-    fn worked(&self, cx: &Context, stop: &Stop) {
+    fn work_ended(&self, cx: &Context, stop: &WorkStop) {
         self.session_state(cx.session()).blocking_jobs.remove(stop);
     }
 
-    fn signal(&self, cx: &Context, signal: Signal) {
+    fn send_signal(&self, cx: &Context, signal: Signal) {
         let (session, call) = (cx.session(), cx.call());
         let signal = match (&self.redactor, signal) {
             (None, signal) => signal,
             (Some(redactor), Signal::Output { text }) => {
-                let Some(text) = self.held.next(redactor, session, call, text) else { return };
+                let Some(text) = self.holdback.hold_back(redactor, session, call, text) else {
+                    return;
+                };
                 Signal::Output { text }
             }
             (Some(redactor), signal) => signal.redacted(redactor),
@@ -244,11 +253,16 @@ impl Sink for PipelineInner {
         self.emit_signal(session, cx.tool(), call, signal);
     }
 
-    fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
+    fn request_permission(
+        self: Arc<Self>,
+        cx: Context,
+        permission: String,
+        what: String,
+    ) -> PermissionFuture {
         Box::pin(super::runtime_permission::request_permission(self, cx, permission, what))
     }
 
-    fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
+    fn await_inquiry(self: Arc<Self>, cx: Context, answers: InquiryFuture) -> InquiryFuture {
         Box::pin(super::runtime_permission::wait_for_answers(self, cx, answers))
     }
 
@@ -261,7 +275,7 @@ impl Sink for PipelineInner {
             .collect()
     }
 
-    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+    fn visible_files(self: Arc<Self>, cx: &Context, permission: &str) -> VisibilityFilter {
         super::visibility::visibility_filter(&self, cx, permission)
     }
 }

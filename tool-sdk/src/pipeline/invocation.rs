@@ -1,7 +1,7 @@
 //! The state of one call while it passes through the pipeline.
 //!
 //! [`Invocation::execute`] is the order of the stages; each stage is a method in the file of
-//! its name. A [`ParsedCall`] is what the stages judge and then run.
+//! its name. A [`DecodedCall`] is what the stages judge and then run.
 //!
 //! **Invariant:** the arguments that are judged, shown and approved are the decoded value that
 //! runs.
@@ -18,14 +18,14 @@ use super::inner::PipelineInner;
 use super::loop_guard::LoopTicket;
 use super::trace;
 use super::unknown_tool::UnknownTool;
-use crate::call::{Aside, Call, CallId, Cancel, Outcome, RawArgs};
+use crate::call::{Call, CallId, LazyCancelToken, Outcome, OutcomeMetadata, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
-use crate::event::{About, EventKind};
-use crate::permission::{By, Decision, Fingerprint, Floor};
+use crate::event::{EventCall, EventKind};
+use crate::permission::{Decision, DecisionSource, Fingerprint, PolicyOverride};
 use crate::scheduler::{ConcurrencyKey, RunSlot, Scheduler, StopReason};
-use crate::tool::{Definition, Label, Prepared, Tool, is_strict};
+use crate::tool::{Definition, PreparedCall, Tool, ToolLabel, check_strict};
 
 /// One call and what became of it so far.
 pub(super) struct Invocation<'a> {
@@ -37,7 +37,7 @@ pub(super) struct Invocation<'a> {
     pub(super) id: CallId,
     /// The tool, or an [`UnknownTool`].
     pub(super) tool: Arc<dyn Tool>,
-    pub(super) label: Arc<Label>,
+    pub(super) label: Arc<ToolLabel>,
     is_tool_known: bool,
     /// When the time of the call began: time that a person or a hook takes does not count.
     pub(super) started: Instant,
@@ -58,28 +58,28 @@ pub(super) struct Invocation<'a> {
     pub(super) audit_fingerprint: Option<Fingerprint>,
     /// The fingerprint at the time of a person's approval.
     pub(super) approved_fingerprint: Option<Fingerprint>,
-    pub(super) metadata: Aside,
+    pub(super) metadata: OutcomeMetadata,
     /// The span of the current stage.
     stage: Span,
 }
 
 /// A call with decoded arguments, and what hooks and the loop guard said about it.
-pub(super) struct ParsedCall {
-    pub(super) prepared: Box<dyn Prepared>,
+pub(super) struct DecodedCall {
+    pub(super) prepared: Box<dyn PreparedCall>,
     /// The call as the model sent it, where a hook rewrote it.
-    pub(super) original: Option<Box<dyn Prepared>>,
-    pub(super) overrides: Vec<Floor>,
+    pub(super) original: Option<Box<dyn PreparedCall>>,
+    pub(super) overrides: Vec<PolicyOverride>,
     /// Whether a hook may no longer rewrite the call in place of an approval.
     pub(super) is_rewrite_used: bool,
 }
 
-impl ParsedCall {
-    fn new(prepared: Box<dyn Prepared>) -> Self {
+impl DecodedCall {
+    fn new(prepared: Box<dyn PreparedCall>) -> Self {
         Self { prepared, original: None, overrides: Vec::new(), is_rewrite_used: false }
     }
 
     /// Adds what a hook or the loop guard decided, once.
-    pub(super) fn add_override(&mut self, decided: Floor) {
+    pub(super) fn add_override(&mut self, decided: PolicyOverride) {
         if !self.overrides.contains(&decided) {
             self.overrides.push(decided);
         }
@@ -88,7 +88,7 @@ impl ParsedCall {
 
 /// A call that may run.
 pub(super) struct AuthorizedCall {
-    pub(super) prepared: Box<dyn Prepared>,
+    pub(super) prepared: Box<dyn PreparedCall>,
     /// Held until the after-hooks have seen the result.
     pub(super) slot: Option<RunSlot>,
 }
@@ -113,7 +113,7 @@ impl<'a> Invocation<'a> {
             session,
             call,
             scheduler,
-            id: call.known_as(),
+            id: call.id_or_generate(),
             tool,
             label,
             is_tool_known,
@@ -127,7 +127,7 @@ impl<'a> Invocation<'a> {
             hook_context: Vec::new(),
             audit_fingerprint: None,
             approved_fingerprint: None,
-            metadata: Aside::default(),
+            metadata: OutcomeMetadata::default(),
             stage: Span::none(),
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Invocation<'a> {
 
     /// Fails when the pipeline is closed, or the tool requires a user and there is none.
     pub(super) fn admit(&self) -> Result<(), ToolError> {
-        if self.inner.hub.is_closed() {
+        if self.inner.bus.is_closed() {
             return Err(ToolError::unavailable("the host has closed its tools"));
         }
         let definition = self.definition();
@@ -193,9 +193,9 @@ impl<'a> Invocation<'a> {
     }
 
     /// Decodes the arguments; a failure counts towards the loop guard.
-    fn parse_args(&mut self) -> Result<ParsedCall, ToolError> {
+    fn parse_args(&mut self) -> Result<DecodedCall, ToolError> {
         match self.decode_args() {
-            Ok(prepared) => Ok(ParsedCall::new(prepared)),
+            Ok(prepared) => Ok(DecodedCall::new(prepared)),
             Err(error) => Err(self.record_failed_parse(error)),
         }
     }
@@ -204,20 +204,20 @@ impl<'a> Invocation<'a> {
     ///
     /// Arguments that two JSON readers could understand in two ways are refused, whatever the
     /// tool's own decoder does with them.
-    pub(super) fn decode_args(&self) -> Result<Box<dyn Prepared>, ToolError> {
+    pub(super) fn decode_args(&self) -> Result<Box<dyn PreparedCall>, ToolError> {
         let args = self.raw_args();
         let prepared = catch_panic(|| self.tool.prepare(args))?.map_err(ToolError::from)?;
         // The decoder of a tool refuses duplicate keys among the arguments, but not below them.
         let has_objects = args.text().get(1..).is_some_and(|rest| rest.contains('{'));
         if has_objects || !self.tool.refuses_duplicate_keys() {
-            is_strict(args.text()).map_err(ToolError::invalid_args)?;
+            check_strict(args.text()).map_err(ToolError::invalid_args)?;
         }
         Ok(prepared)
     }
 
     /// Returns a call for [`Pipeline::check`](super::Pipeline::check).
-    pub(super) fn parse_for_check(&self) -> Result<ParsedCall, ToolError> {
-        self.decode_args().map(ParsedCall::new)
+    pub(super) fn parse_for_check(&self) -> Result<DecodedCall, ToolError> {
+        self.decode_args().map(DecodedCall::new)
     }
 
     /// Replaces the arguments with those that the hooks `names` wrote.
@@ -250,9 +250,9 @@ impl<'a> Invocation<'a> {
     /// The value of the argument `name`, by whichever spelling it was sent, or its default.
     pub(super) fn argument(&self, arguments: &Value, name: &str) -> Option<Value> {
         let lenient = self.call.arguments.lenient;
-        let sent = self.tool.spellings(name).into_iter().find_map(|name| arguments.get(name));
+        let sent = self.tool.argument_names(name).into_iter().find_map(|name| arguments.get(name));
         match sent {
-            Some(Value::Null) if lenient.null_is_absent => self.tool.default_of(name),
+            Some(Value::Null) if lenient.null_is_absent => self.tool.argument_default(name),
             Some(Value::String(text)) if lenient.stringified => {
                 // The tool may take the text or the JSON in it, so a rule sees both.
                 match serde_json::from_str::<Value>(text) {
@@ -263,7 +263,7 @@ impl<'a> Invocation<'a> {
                 }
             }
             Some(sent) => Some(sent.clone()),
-            None => self.tool.default_of(name),
+            None => self.tool.argument_default(name),
         }
     }
 
@@ -292,15 +292,15 @@ impl<'a> Invocation<'a> {
         let sink = Arc::clone(self.inner) as _;
         let name = &self.definition().name;
         let (started, timeout) = (self.started, self.timeout());
-        Context::of_call(self.session, sink, name, &self.id, self.call, started, timeout)
-            .unasked(self.is_unprompted)
+        Context::for_call(self.session, sink, name, &self.id, self.call, started, timeout)
+            .with_unprompted(self.is_unprompted)
     }
 
     /// Fails when the caller, the session or the host cancelled the call.
     pub(super) fn check_cancelled(&self) -> Result<(), ToolError> {
-        let is_cancelled = self.inner.hub.is_closed()
+        let is_cancelled = self.inner.bus.is_closed()
             || self.session.is_cancelled()
-            || self.call.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+            || self.call.cancel.as_ref().is_some_and(LazyCancelToken::is_cancelled);
         if is_cancelled { Err(cancelled_error()) } else { Ok(()) }
     }
 
@@ -332,10 +332,13 @@ impl<'a> Invocation<'a> {
     }
 
     /// In a batch, waits until the call may run beside the others.
-    async fn wait_for_slot(&mut self, call: &mut ParsedCall) -> Result<Option<RunSlot>, ToolError> {
+    async fn wait_for_slot(
+        &mut self,
+        call: &mut DecodedCall,
+    ) -> Result<Option<RunSlot>, ToolError> {
         let Some(scheduler) = self.scheduler else { return Ok(None) };
         self.enter_stage("schedule");
-        let resource = catch_panic(|| call.prepared.parallel_key())?;
+        let resource = catch_panic(|| call.prepared.concurrency_key())?;
         let key = ConcurrencyKey { parallel: self.definition().parallel(), resource };
         let slot = self.unless_cancelled(scheduler.wait_for_slot(&key)).await?;
         self.reset_clock();
@@ -345,17 +348,17 @@ impl<'a> Invocation<'a> {
     /// Stops the rest of the batch when a hook ended the model's turn.
     pub(super) fn stop_batch_when_halted(&self) {
         if let Some(scheduler) = self.scheduler
-            && self.metadata.halted.is_some()
+            && self.metadata.halt_reason.is_some()
         {
             scheduler.stop(StopReason::Halted);
             // Open approval requests of the batch end as well.
-            self.inner.desk.reconsider();
+            self.inner.pending_approvals.notify_policy_change();
         }
     }
 
     /// Remembers what let the call through.
     pub(super) fn note_decision(&mut self, decision: &Decision) {
-        self.is_unprompted = matches!(decision.by, By::Rule | By::Default);
+        self.is_unprompted = matches!(decision.by, DecisionSource::Rule | DecisionSource::Default);
     }
 
     /// Emits an event of the call; returns its sequence number, or 0 without a subscriber.
@@ -365,10 +368,10 @@ impl<'a> Invocation<'a> {
 
     /// Emits an event of the call whose pending event has the number `pending`.
     pub(super) fn emit_after(&self, pending: u64, kind: impl FnOnce() -> EventKind) -> u64 {
-        if !self.inner.hub.is_open() {
+        if !self.inner.bus.has_subscribers() {
             return 0;
         }
-        let about = About { session: self.session, tool: &self.label, call: &self.id };
+        let about = EventCall { session: self.session, tool: &self.label, call: &self.id };
         self.inner.emit(pending, about, kind(), &self.argument_texts())
     }
 }

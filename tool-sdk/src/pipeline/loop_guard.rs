@@ -3,32 +3,32 @@
 use super::authorize::unknown_call_override;
 use super::execute::catch_panic;
 use super::inner::SessionState;
-use super::invocation::{Invocation, ParsedCall};
+use super::invocation::{DecodedCall, Invocation};
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::loop_guard::{Finding, Ticket};
-use crate::permission::{Action, By, Floor};
+use crate::loop_guard::{HistoryTicket, LoopFinding};
+use crate::permission::{Action, DecisionSource, PolicyOverride};
 use crate::tool::Parallel;
 
 /// What the loop guard found, and the call's place in the session's history.
 pub(super) struct LoopTicket<'a> {
     state: &'a SessionState,
-    ticket: Ticket,
-    finding: Finding,
+    ticket: HistoryTicket,
+    finding: LoopFinding,
 }
 
 impl Invocation<'_> {
     /// Asks the loop guard, once for each call; a finding becomes an override of the rules.
-    pub(super) fn check_loop_guard(&mut self, call: &mut ParsedCall) {
+    pub(super) fn check_loop_guard(&mut self, call: &mut DecodedCall) {
         let Ok(finding) = catch_panic(|| self.loop_finding()) else {
             return call.add_override(unknown_call_override());
         };
         let Some(reason) = finding.message(self.definition().name.as_str()) else { return };
         let action = match finding {
-            Finding::Stopped { .. } => Action::Deny,
+            LoopFinding::Stopped { .. } => Action::Deny,
             _ => Action::Ask,
         };
-        call.add_override(Floor { action, by: By::Loop, reason });
+        call.add_override(PolicyOverride { action, source: DecisionSource::Loop, reason });
     }
 
     /// Asks the loop guard again about a call of a batch that waited for those before it, which
@@ -37,13 +37,13 @@ impl Invocation<'_> {
     pub(super) fn recheck_loop_guard(&mut self) -> bool {
         let is_shared = self.definition().parallel() == Parallel::Shared;
         let (Some(guard), Some(ticket), false) =
-            (&self.inner.guard, &mut self.loop_ticket, is_shared)
+            (&self.inner.loop_guard, &mut self.loop_ticket, is_shared)
         else {
             return false;
         };
         let name = self.tool.definition().name.as_str();
-        let finding = guard.again(&ticket.state.history, name, &ticket.ticket);
-        if finding == Finding::Fine {
+        let finding = guard.recheck_call(&ticket.state.history, name, &ticket.ticket);
+        if finding == LoopFinding::NoLoop {
             return false;
         }
         ticket.finding = finding;
@@ -66,16 +66,16 @@ impl Invocation<'_> {
         }
     }
 
-    fn loop_finding(&mut self) -> Finding {
-        let Some(guard) = &self.inner.guard else { return Finding::Fine };
+    fn loop_finding(&mut self) -> LoopFinding {
+        let Some(guard) = &self.inner.loop_guard else { return LoopFinding::NoLoop };
         if let Some(ticket) = &self.loop_ticket {
             return ticket.finding;
         }
         let state = self.inner.session_state(self.session);
         let name = self.definition().name.as_str();
-        let (ticket, finding) = guard.begin(&state.history, name, self.arguments());
+        let (ticket, finding) = guard.record_call(&state.history, name, self.arguments());
         self.loop_ticket = Some(LoopTicket { state, ticket, finding });
-        if finding != Finding::Fine {
+        if finding != LoopFinding::NoLoop {
             self.emit(|| finding.into());
         }
         finding
@@ -90,7 +90,7 @@ impl Invocation<'_> {
     /// Restarts the count of repeats, because a person saw them and approved the call.
     pub(super) fn allow_repeats(&self) {
         if let Some(ticket) = &self.loop_ticket {
-            ticket.state.history.allow(&ticket.ticket);
+            ticket.state.history.mark_allowed(&ticket.ticket);
         }
     }
 
@@ -98,15 +98,15 @@ impl Invocation<'_> {
     pub(super) fn conclude_loop_guard(&mut self, result: &Result<Output, ToolError>) {
         let Some(LoopTicket { state, ticket, .. }) = self.loop_ticket.take() else { return };
         if !self.has_run {
-            return state.history.forget(&ticket);
+            return state.history.record_not_run(&ticket);
         }
         match result {
             // A heading changes from call to call, so the facts stand for it.
             Ok(output) => match output.split_heading() {
-                ("", text) => state.history.end(&ticket, Ok(text), ""),
-                (_, text) => state.history.end(&ticket, Ok(text), &metadata_text(output)),
+                ("", text) => state.history.record_result(&ticket, Ok(text), ""),
+                (_, text) => state.history.record_result(&ticket, Ok(text), &metadata_text(output)),
             },
-            Err(error) => state.history.end(&ticket, Err(error.message()), ""),
+            Err(error) => state.history.record_result(&ticket, Err(error.message()), ""),
         }
     }
 }

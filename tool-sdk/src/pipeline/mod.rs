@@ -58,10 +58,11 @@ use self::invocation::Invocation;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::event::{Events, HubOwner};
+use crate::event::{EventBusOwner, Subscription};
 use crate::name::ToolName;
 use crate::permission::{
-    Ask, AskId, Decision, Fingerprint, Grant, Mode, Reply, ReplyError, Rule, Ruleset,
+    ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Decision, Fingerprint,
+    Grant, Mode, Rule, Ruleset,
 };
 use crate::scheduler::Scheduler;
 use crate::toolset::Toolset;
@@ -105,7 +106,7 @@ use crate::truncate::{RETENTION, sweep_outputs};
 pub struct Pipeline {
     inner: Arc<PipelineInner>,
     /// Closes the subscriptions when the last clone is gone.
-    owner: HubOwner,
+    bus_owner: EventBusOwner,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -113,7 +114,7 @@ impl std::fmt::Debug for Pipeline {
         f.debug_struct("Pipeline")
             .field("toolset", &self.inner.toolset)
             .field("hooks", &self.inner.hooks)
-            .field("events", &self.owner)
+            .field("events", &self.bus_owner)
             .finish_non_exhaustive()
     }
 }
@@ -138,27 +139,27 @@ impl Pipeline {
     /// happens to calls on their way, which [`EventKind::Lost`](crate::EventKind::Lost)
     /// counts; the end of a call that was seen to begin is never lost.
     #[must_use]
-    pub fn subscribe(&self) -> Events {
-        self.inner.hub.subscribe()
+    pub fn subscribe(&self) -> Subscription {
+        self.inner.bus.subscribe()
     }
 
     /// Listens to what one call says while it runs.
     #[cfg(feature = "mcp")]
-    pub(crate) fn subscribe_to(&self, call: &CallId) -> Events {
-        self.inner.hub.subscribe_to(call)
+    pub(crate) fn subscribe_to(&self, call: &CallId) -> Subscription {
+        self.inner.bus.subscribe_to(call)
     }
 
     /// Changes how much is done without asking; what waits for an answer is looked at
     /// again.
     pub fn set_mode(&self, mode: Mode) {
         self.inner.toolset.set_mode(mode);
-        self.inner.desk.reconsider();
+        self.inner.pending_approvals.notify_policy_change();
     }
 
     /// Replaces the rules; what waits for an answer is looked at again.
     pub fn set_rules(&self, rules: Ruleset) {
         self.inner.toolset.set_rules(rules);
-        self.inner.desk.reconsider();
+        self.inner.pending_approvals.notify_policy_change();
     }
 
     /// Whether the host named somebody to ask.
@@ -169,34 +170,39 @@ impl Pipeline {
 
     /// What waits for an answer, the oldest first.
     #[must_use]
-    pub fn asks(&self) -> Vec<Arc<Ask>> {
-        self.inner.desk.waiting()
+    pub fn pending_approvals(&self) -> Vec<Arc<ApprovalRequest>> {
+        self.inner.pending_approvals.open_requests()
     }
 
     /// Answers an ask by its id.
     ///
-    /// `shown` is the [fingerprint](Ask::fingerprint) of what was shown, so that no answer
+    /// `shown` is the [fingerprint](ApprovalRequest::fingerprint) of what was shown, so that no answer
     /// counts for another call.
     ///
     /// # Errors
     ///
     /// Fails when no such ask waits, when it is about another call than what was shown, or
     /// when the answer reaches further than was offered. The ask then waits on.
-    pub async fn reply(&self, ask: &AskId, shown: &str, reply: Reply) -> Result<(), ReplyError> {
+    pub async fn respond(
+        &self,
+        ask: &ApprovalId,
+        shown: &str,
+        reply: ApprovalResponse,
+    ) -> Result<(), ApprovalResponseError> {
         approval::apply_response(&self.inner, ask, shown, reply).await
     }
 
     /// What was approved until the session ends, the oldest first. What was approved for always
-    /// is [listed](crate::ApprovalStore::list) by its store.
+    /// is [listed](crate::GrantStore::list) by its store.
     #[must_use]
-    pub fn approved(&self, session: &Session) -> Vec<Grant> {
-        self.inner.session_state(session).approvals.list()
+    pub fn session_grants(&self, session: &Session) -> Vec<Grant> {
+        self.inner.session_state(session).grants.list()
     }
 
     /// Takes back what was approved until the session ends: all of it, or only what was granted
     /// to one tool. The next call that needs it is asked about again.
-    pub fn forget(&self, session: &Session, tool: Option<&ToolName>) {
-        self.inner.session_state(session).approvals.clear(tool);
+    pub fn revoke_grants(&self, session: &Session, tool: Option<&ToolName>) {
+        self.inner.session_state(session).grants.revoke(tool);
     }
 
     /// Removes kept outputs that are older than seven days; says how many.
@@ -215,9 +221,9 @@ impl Pipeline {
 
     /// Ends every running call, every ask and every subscription; later calls fail.
     pub fn close(&self) {
-        self.inner.desk.close();
+        self.inner.pending_approvals.close();
         self.inner.closed.cancel();
-        self.inner.hub.close();
+        self.inner.bus.close();
     }
 
     /// Waits for what hooks do that no call waited for, such as commands in the background;
@@ -241,7 +247,7 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool or a hook waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.run(session, &call, None).await
+        self.run_call(session, &call, None).await
     }
 
     /// Runs one call of a batch, whose `scheduler` decides when it may run.
@@ -251,10 +257,10 @@ impl Pipeline {
         call: &Call<'_>,
         scheduler: &dyn Scheduler,
     ) -> Outcome {
-        self.run(session, call, Some(scheduler)).await
+        self.run_call(session, call, Some(scheduler)).await
     }
 
-    async fn run(
+    async fn run_call(
         &self,
         session: &Session,
         call: &Call<'_>,
@@ -274,7 +280,11 @@ impl Pipeline {
     /// # Errors
     ///
     /// Fails like a call whose tool is unknown or whose arguments are invalid.
-    pub async fn check(&self, session: &Session, call: Call<'_>) -> Result<Checked, ToolError> {
+    pub async fn check(
+        &self,
+        session: &Session,
+        call: Call<'_>,
+    ) -> Result<CheckOutcome, ToolError> {
         Invocation::new(&self.inner, session, &call, None).check().await
     }
 }
@@ -282,7 +292,7 @@ impl Pipeline {
 /// What would become of a call.
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckOutcome {
     /// What is decided, and why.
     #[serde(flatten)]
     pub decision: Decision,

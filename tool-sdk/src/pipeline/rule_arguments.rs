@@ -7,27 +7,27 @@ use serde_json::Value;
 use super::invocation::Invocation;
 use super::session_files;
 use crate::context::Context;
-use crate::permission::{Arguments, Rule, Ruleset};
-use crate::tool::{Prepared, Subject, Way};
+use crate::permission::{ArgumentLookup, Rule, Ruleset};
+use crate::tool::{PathAlias, PreparedCall, Resource};
 use crate::toolset::is_about_files;
 
 /// The arguments of one form of a call.
 pub(super) struct RuleArguments<'a> {
     invocation: &'a Invocation<'a>,
-    prepared: &'a dyn Prepared,
+    prepared: &'a dyn PreparedCall,
     text: &'a str,
     cx: &'a Context,
     rules: &'a Ruleset,
     parsed: OnceCell<Value>,
-    paths: OnceCell<Vec<Subject>>,
-    aliases: OnceCell<Vec<Way>>,
+    paths: OnceCell<Vec<Resource>>,
+    aliases: OnceCell<Vec<PathAlias>>,
 }
 
 impl<'a> RuleArguments<'a> {
     /// Returns the arguments of `prepared`, which were sent as `text`, as `rules` see them.
     pub(super) fn new(
         invocation: &'a Invocation<'a>,
-        prepared: &'a dyn Prepared,
+        prepared: &'a dyn PreparedCall,
         text: &'a str,
         cx: &'a Context,
         rules: &'a Ruleset,
@@ -37,22 +37,22 @@ impl<'a> RuleArguments<'a> {
     }
 
     /// Returns the other paths under which the rules know a file.
-    pub(super) fn aliases(&self) -> &[Way] {
+    pub(super) fn aliases(&self) -> &[PathAlias] {
         self.aliases
             .get_or_init(|| session_files::path_aliases(self.invocation.session, self.rules))
     }
 }
 
-impl Arguments for RuleArguments<'_> {
+impl ArgumentLookup for RuleArguments<'_> {
     fn value(&self, name: &str) -> Option<Value> {
         let parse = || serde_json::from_str(self.text).unwrap_or_default();
         self.invocation.argument(self.parsed.get_or_init(parse), name)
     }
 
-    fn paths(&self) -> &[Subject] {
+    fn paths(&self) -> &[Resource] {
         self.paths.get_or_init(|| {
             let mut paths = self.prepared.paths(self.cx);
-            paths.iter_mut().for_each(|path| path.seen_from(self.aliases()));
+            paths.iter_mut().for_each(|path| path.set_path_aliases(self.aliases()));
             paths
         })
     }

@@ -14,12 +14,15 @@ use super::authorize::{PolicyQuestion, SessionPolicy, grantee};
 use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
 use crate::audit::{self, AuditEvent, AuditRecord};
-use crate::context::{Context, Inquiring};
+use crate::context::{Context, InquiryFuture};
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, Backstage, Decision, Fingerprint, Floor, Pattern, Settled};
+use crate::permission::{
+    Action, ApprovalInternals, ApprovalOutcome, ApprovalRequest, Decision, Fingerprint, Pattern,
+    PolicyOverride,
+};
 use crate::risk::RiskClass;
-use crate::tool::{Subject, Tool};
+use crate::tool::{Resource, Tool};
 
 /// Returns whether the running call may do `what` under `permission`.
 pub(super) async fn request_permission(
@@ -31,8 +34,12 @@ pub(super) async fn request_permission(
     // A tool that was removed meanwhile gets no further permission.
     let view = inner.toolset.view_for(cx.session());
     let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
-    let request =
-        PermissionRequest { inner, cx, tool, subject: Subject::new(what).under(permission) };
+    let request = PermissionRequest {
+        inner,
+        cx,
+        tool,
+        resource: Resource::new(what).with_permission(permission),
+    };
     let (decision, reply) = request.decide_and_ask().await;
     request.is_recorded(&decision, reply.as_ref()) && decision.action == Action::Allow
 }
@@ -41,14 +48,14 @@ pub(super) async fn request_permission(
 pub(super) async fn wait_for_answers(
     inner: Arc<PipelineInner>,
     cx: Context,
-    mut answers: Inquiring,
+    mut answers: InquiryFuture,
 ) -> Result<Vec<Value>, ToolError> {
     // An answer that is there already pauses no clock.
     if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
         return given;
     }
     let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
-    match tokio::time::timeout(inner.ask_timeout, answers).await {
+    match tokio::time::timeout(inner.approval_timeout, answers).await {
         Ok(answers) => answers,
         Err(_) => Err(ToolError::unavailable("nobody has answered in time")),
     }
@@ -58,7 +65,7 @@ struct PermissionRequest {
     inner: Arc<PipelineInner>,
     cx: Context,
     tool: Arc<dyn Tool>,
-    subject: Subject,
+    resource: Resource,
 }
 
 impl PermissionRequest {
@@ -69,10 +76,10 @@ impl PermissionRequest {
             return (decision, None);
         }
         let Some(approver) = inner.approver_of(cx.session()) else {
-            return (decision.unanswered(), None);
+            return (decision.without_approver(), None);
         };
-        let Some(ask) = self.ask(&decision) else {
-            return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
+        let Some(ask) = self.make_request(&decision) else {
+            return (decision.with_response(Action::Deny, "nobody could be asked safely"), None);
         };
         let mut pending =
             PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
@@ -96,35 +103,35 @@ impl PermissionRequest {
         };
         emit_reply(settled.as_str());
         let reply = match settled {
-            Settled::Reply(reply) => Some(ApprovalAnswer::new(pending.request(), reply)),
+            ApprovalOutcome::Response(reply) => Some(ApprovalAnswer::new(pending.request(), reply)),
             _ => None,
         };
         // Something may have forbidden it meanwhile.
         let now = self.decide(&[]);
         let decision = match reply.as_ref().filter(|reply| reply.is_approval()) {
             Some(_) if now.action == Action::Deny => now,
-            Some(yes) => now.replied(Action::Allow, yes.reason()),
-            None => now.replied(Action::Deny, "nobody said yes"),
+            Some(yes) => now.with_response(Action::Allow, yes.reason()),
+            None => now.with_response(Action::Deny, "nobody said yes"),
         };
         (decision, reply)
     }
 
     /// Evaluates the rules, the grants and the mode as they are now.
-    fn decide(&self, overrides: &[Floor]) -> Decision {
-        let Self { inner, cx, tool, subject } = self;
+    fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
+        let Self { inner, cx, tool, resource: subject } = self;
         let view = inner.toolset.view_for(cx.session());
-        let policy = match SessionPolicy::of(inner, &view, cx.session(), tool) {
+        let policy = match SessionPolicy::for_tool(inner, &view, cx.session(), tool) {
             Ok(policy) => policy,
             Err(denied) => return denied,
         };
         let to = grantee(tool.definition(), subject);
         policy.decide(PolicyQuestion {
             class: RiskClass::Execute,
-            subjects: Some(std::slice::from_ref(subject)),
+            resources: Some(std::slice::from_ref(subject)),
             arguments: &|_: &str| None,
-            required: None,
+            approval_required: None,
             is_granted: &|subject| {
-                inner.session_state(cx.session()).approvals.covers(&to, subject)
+                inner.session_state(cx.session()).grants.covers(&to, subject)
                     || inner
                         .stored_grants(cx.session())
                         .is_some_and(|stored| stored.covers(&to, subject))
@@ -134,12 +141,12 @@ impl PermissionRequest {
         })
     }
 
-    fn ask(&self, decision: &Decision) -> Option<Ask> {
-        let Self { inner, cx, tool, subject } = self;
+    fn make_request(&self, decision: &Decision) -> Option<ApprovalRequest> {
+        let Self { inner, cx, tool, resource: subject } = self;
         let definition = tool.definition();
         let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.call());
-        let is_liftable = self.decide(&[Floor::allow("")]).action == Action::Allow;
-        Some(Ask {
+        let is_liftable = self.decide(&[PolicyOverride::allow("")]).action == Action::Allow;
+        Some(ApprovalRequest {
             id: new_request_id().ok()?,
             call: cx.call().clone(),
             session: cx.session().id().into(),
@@ -153,25 +160,26 @@ impl PermissionRequest {
             original: None,
             summary: None,
             subjects: vec![subject.clone()],
-            suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
+            suggestions: Pattern::exact(subject.text()).map(String::from).into_iter().collect(),
             grantees: vec![grantee(definition, subject)],
-            backstage: Backstage::new(&definition.aliases, witness).liftable(is_liftable),
+            internals: ApprovalInternals::new(&definition.aliases, witness)
+                .with_hook_approval(is_liftable),
             by: decision.by,
             reason: format!("the running tool asks for it; {}", decision.reason),
             rules: decision.rules.clone(),
             preview: None,
             dangerous: false,
             fingerprint: self.fingerprint().into(),
-            expires_in: inner.ask_timeout,
+            expires_in: inner.approval_timeout,
         })
     }
 
     fn fingerprint(&self) -> Fingerprint {
         let call = self.cx.call().to_string();
-        let permission = self.subject.permission().unwrap_or_default();
+        let permission = self.resource.permission().unwrap_or_default();
         let facts =
-            [("call", &*call), ("permission", permission), ("subject", self.subject.text())];
-        Fingerprint::of(self.tool.definition(), "null", &facts)
+            [("call", &*call), ("permission", permission), ("subject", self.resource.text())];
+        Fingerprint::compute(self.tool.definition(), "null", &facts)
     }
 
     /// Records the decision; what cannot be recorded does not happen.

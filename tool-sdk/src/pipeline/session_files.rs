@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::context::Session;
 use crate::permission::{Action, Ruleset};
-use crate::tool::Way;
+use crate::tool::PathAlias;
 #[cfg(feature = "workspace")]
 use crate::workspace::Workspace;
 
 /// Returns the folders that tools may write to.
 #[cfg(feature = "workspace")]
 pub(super) fn roots(session: &Session) -> Vec<PathBuf> {
-    let workspace = session.lent().get::<Workspace>();
+    let workspace = session.services().get::<Workspace>();
     workspace.iter().flat_map(|workspace| workspace.roots().map(Path::to_owned)).collect()
 }
 
@@ -22,15 +22,17 @@ pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
 
 /// Returns the other paths under which `rules` that forbid or ask know a file: through links,
 /// and relative to one of several roots.
-pub(super) fn path_aliases(session: &Session, rules: &Ruleset) -> Vec<Way> {
+pub(super) fn path_aliases(session: &Session, rules: &Ruleset) -> Vec<PathAlias> {
     if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
         return Vec::new();
     }
     let roots = roots(session);
-    let mut ways = rules.ways(&roots);
+    let mut ways = rules.symlink_aliases(&roots);
     // With one root, every path is shown relative to it already.
     if roots.len() > 1 {
-        ways.extend(roots.into_iter().map(|place| Way { place, name: PathBuf::new() }));
+        ways.extend(
+            roots.into_iter().map(|place| PathAlias { target: place, alias: PathBuf::new() }),
+        );
     }
     ways
 }
@@ -43,7 +45,7 @@ pub(super) fn is_outside(session: &Session, path: &Path) -> bool {
             .and_then(|path| workspace.try_resolve(path).ok())
             .is_some_and(|it| it.is_some())
     };
-    session.lent().get::<Workspace>().is_some_and(|workspace| !has(&workspace))
+    session.services().get::<Workspace>().is_some_and(|workspace| !has(&workspace))
 }
 
 #[cfg(not(feature = "workspace"))]
@@ -56,7 +58,7 @@ pub(super) fn is_outside(_: &Session, _: &Path) -> bool {
 pub(super) fn is_refused(session: &Session, path: &Path) -> bool {
     let refuses =
         |workspace: &Workspace| path.to_str().is_none_or(|it| workspace.resolve(it).is_err());
-    session.lent().get::<Workspace>().is_some_and(|workspace| refuses(&workspace))
+    session.services().get::<Workspace>().is_some_and(|workspace| refuses(&workspace))
 }
 
 #[cfg(not(feature = "workspace"))]

@@ -4,10 +4,10 @@
 //! never offered.
 
 use super::authorize::{Assumptions, evaluate_assuming, grantees};
-use super::invocation::{Invocation, ParsedCall};
+use super::invocation::{DecodedCall, Invocation};
 use crate::context::Context;
-use crate::permission::{Action, By, Decision, Grant, Pattern};
-use crate::tool::Subject;
+use crate::permission::{Action, Decision, DecisionSource, Grant, Pattern};
+use crate::tool::Resource;
 
 /// The most resources of a call for which a grant beyond the call is offered; a prompt does not
 /// show more.
@@ -17,10 +17,10 @@ const MAX_OFFERED: usize = 256;
 /// granted the call would run. `touched` is all that the call touches, or empty to ask the tool.
 pub(super) fn suggested_patterns(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     decision: &Decision,
     cx: &Context,
-    touched: &[Subject],
+    touched: &[Resource],
 ) -> Vec<String> {
     let prepared = &*call.prepared;
     // A prompt shows one permission, and no grant lifts what a hook, the loop guard, an opaque
@@ -28,9 +28,15 @@ pub(super) fn suggested_patterns(
     let grantees = grantees(invocation.definition(), &decision.subjects);
     let [to] = grantees.as_slice() else { return Vec::new() };
     if decision.subjects.len() > MAX_OFFERED
-        || matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
+        || matches!(
+            decision.by,
+            DecisionSource::Hook
+                | DecisionSource::Loop
+                | DecisionSource::Unjudged
+                | DecisionSource::Roots
+        )
         || prepared.is_dangerous()
-        || decision.subjects.iter().any(Subject::is_opaque)
+        || decision.subjects.iter().any(Resource::is_opaque)
     {
         return Vec::new();
     }
@@ -38,7 +44,7 @@ pub(super) fn suggested_patterns(
     let is_enough = |patterns: &Vec<String>| {
         let granted: Vec<Grant> = patterns.iter().map(grant).collect();
         let (arguments, overrides) = (invocation.arguments(), &call.overrides);
-        let assumptions = Assumptions { granted: &granted, touched };
+        let assumptions = Assumptions { grants: &granted, resources: touched };
         let now = evaluate_assuming(
             invocation,
             prepared,
@@ -58,30 +64,31 @@ pub(super) fn suggested_patterns(
     };
     let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
     // The suggestions of a tool are about its own permission.
-    let by_subjects =
-        || match prepared.suggests() && to.permission == invocation.definition().permission() {
-            true => offered_patterns(&decision.subjects),
-            false => exact_patterns(&decision.subjects),
-        };
+    let by_subjects = || match prepared.restricts_suggestions()
+        && to.permission == invocation.definition().permission()
+    {
+        true => offered_patterns(&decision.subjects),
+        false => exact_patterns(&decision.subjects),
+    };
     let found = [&by_tool as &dyn Fn() -> Vec<String>, &by_subjects];
     found.into_iter().map(|find| find()).find(is_enough).unwrap_or_default()
 }
 
 /// The resources as literal patterns; none when one of them cannot be written as a pattern,
 /// because the others would have no effect without it.
-fn exact_patterns(subjects: &[Subject]) -> Vec<String> {
-    let exact = |subject: &Subject| match subject.text() {
+fn exact_patterns(subjects: &[Resource]) -> Vec<String> {
+    let exact = |subject: &Resource| match subject.text() {
         "*" => Some("*".to_owned()),
-        text => Pattern::exactly(text).map(String::from),
+        text => Pattern::exact(text).map(String::from),
     };
     subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// The patterns that the tool offers for its one resource, or for several equal ones.
-fn offered_patterns(subjects: &[Subject]) -> Vec<String> {
+fn offered_patterns(subjects: &[Resource]) -> Vec<String> {
     let Some((first, rest)) = subjects.split_first() else { return Vec::new() };
     match rest.iter().all(|other| other.text() == first.text()) {
-        true => first.offers().to_vec(),
+        true => first.suggestions().to_vec(),
         false => Vec::new(),
     }
 }

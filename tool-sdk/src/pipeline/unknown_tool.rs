@@ -9,7 +9,7 @@ use crate::context::Session;
 use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::schema::Schema;
-use crate::tool::{Definition, InvalidArgs, Label, Prepared, Tool};
+use crate::tool::{Definition, InvalidArgs, PreparedCall, Tool, ToolLabel};
 
 /// Stands in for a tool that does not exist; it accepts no arguments.
 pub(super) struct UnknownTool(Definition);
@@ -17,10 +17,10 @@ pub(super) struct UnknownTool(Definition);
 impl UnknownTool {
     /// Returns a placeholder for `name`. A name that no tool can have becomes `_`, so that it
     /// does not get into events.
-    pub(super) fn for_name(name: &str) -> (Arc<dyn Tool>, Arc<Label>) {
+    pub(super) fn for_name(name: &str) -> (Arc<dyn Tool>, Arc<ToolLabel>) {
         let name = ToolName::new(name.to_owned()).unwrap_or(const { ToolName::from_static("_") });
         let definition = Definition::new(name, "", Schema::default());
-        let label = Arc::new(Label::of(&definition));
+        let label = Arc::new(ToolLabel::from_definition(&definition));
         (Arc::new(Self(definition)), label)
     }
 }
@@ -30,7 +30,7 @@ impl Tool for UnknownTool {
         &self.0
     }
 
-    fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         Err(InvalidArgs::new(self.0.name.as_str().to_owned(), "there is no such tool"))
     }
 }

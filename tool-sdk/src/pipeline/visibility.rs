@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::inner::PipelineInner;
 use super::session_files;
-use crate::context::{Context, Session, Sight, Visibility};
-use crate::permission::{Action, Arguments, Grantee, Modes, Names, Rule, Ruleset};
+use crate::context::{Context, Session, Visibility, VisibilityFilter};
+use crate::permission::{Action, ArgumentLookup, Grantee, ModeSet, Rule, RuleNames, Ruleset};
 use crate::risk::RiskClass;
-use crate::tool::{Definition, Subject, Tool};
+use crate::tool::{Definition, Resource, Tool};
 use crate::toolset::{ToolsetView, is_about_files};
 
 /// Returns which files the call may show under `permission`.
@@ -26,49 +26,49 @@ pub(super) fn visibility_filter(
     inner: &Arc<PipelineInner>,
     cx: &Context,
     permission: &str,
-) -> Sight {
+) -> VisibilityFilter {
     let view = inner.toolset.view_for(cx.session());
-    let policy = cx.session().policy();
+    let policy = cx.session().session_rules();
     let rules = match &policy {
-        Some(policy) => view.rules().with(&policy.rules),
+        Some(policy) => view.rules().merged_with(&policy.rules),
         None => view.rules().clone(),
     };
-    let modes = Modes::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
-    let asks = modes.about(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
-    let may_restrict = can_restrict(&rules) || (asks && cx.is_unasked());
+    let modes = ModeSet::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
+    let asks = modes.strictest_for(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
+    let may_restrict = can_restrict(&rules) || (asks && cx.is_unprompted());
     if !may_restrict {
-        return Sight::EVERYTHING;
+        return VisibilityFilter::SHOW_ALL;
     }
     let tools = inner.toolset.all_tools();
     let rules = rules_about_shown_files(&rules, &tools);
     let own = [cx.tool().as_str()];
     let (names, is_shared) = match view.definition(own[0]) {
-        Some(tool) => (view.tool_names(tool).and(own), tool.permission() == permission),
-        None => (Names::from(&own), false),
+        Some(tool) => (view.tool_names(tool).with_names(own), tool.permission() == permission),
+        None => (RuleNames::from(&own), false),
     };
     let rules_by_source = VisibilityRules {
-        own: rules.about(names),
+        own: rules.for_names(names),
         is_shared,
         others: rules_of_other_tools(&view, &tools, cx, permission, &rules, is_shared),
-        outside: rules.about(&[Subject::OUTSIDE]),
+        outside: rules.for_names(&[Resource::OUTSIDE]),
     };
     // An approval of the call answers for the files that it meets; a rule does not.
-    let is_unasked = is_shared && cx.is_unasked();
+    let is_unasked = is_shared && cx.is_unprompted();
     let asks = asks && is_unasked;
     if rules_by_source.show_everything() && !asks {
-        return Sight::EVERYTHING;
+        return VisibilityFilter::SHOW_ALL;
     }
     let to = |permission| Grantee::new(cx.tool().clone(), permission);
-    let (to, to_outside) = (to(permission), to(Subject::OUTSIDE));
+    let (to, to_outside) = (to(permission), to(Resource::OUTSIDE));
     let (inner, session) = (Arc::clone(inner), cx.session().clone());
     let aliases = session_files::path_aliases(&session, &rules);
     let stored = inner.stored_grants(cx.session());
-    Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
-        let mut subject = Subject::path(asked, absolute);
-        subject.seen_from(&aliases);
+    VisibilityFilter::from_named_fn(move |asked: &str, absolute: &Path, is_named| {
+        let mut subject = Resource::path(asked, absolute);
+        subject.set_path_aliases(&aliases);
         let is_approved = |to: &Grantee| {
-            modes.ask_nobody()
-                || inner.session_state(&session).approvals.covers(to, &subject)
+            modes.is_bypass()
+                || inner.session_state(&session).grants.covers(to, &subject)
                 || stored.as_ref().is_some_and(|stored| stored.covers(to, &subject))
         };
         let told = |action, was_asked: bool, to: &Grantee| match action {
@@ -78,14 +78,14 @@ pub(super) fn visibility_filter(
             Action::Ask => Visibility::OnRequest,
         };
         let was_asked = |rule: &Rule| is_named || (rule.pattern.is_any() && !is_unasked);
-        let own = match decisive(&rules_by_source.own, &subject) {
+        let own = match deciding_rule(&rules_by_source.own, &subject) {
             Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
             None => asks.then(|| told(Action::Ask, is_named, &to)),
         };
         let others = rules_by_source
-            .of_others(&subject)
+            .other_rules(&subject)
             .map(|rule| told(rule.action, rule.pattern.is_any(), &to));
-        let outside = rules_by_source.of_outside(&session, absolute, &subject);
+        let outside = rules_by_source.outside_rule(&session, absolute, &subject);
         let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
         others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)
     })
@@ -112,14 +112,14 @@ impl VisibilityRules {
     }
 
     /// The deciding rule about a place outside of the workspace; `None` inside.
-    fn of_outside(&self, session: &Session, at: &Path, subject: &Subject) -> Option<&Rule> {
+    fn outside_rule(&self, session: &Session, at: &Path, subject: &Resource) -> Option<&Rule> {
         let is_asked_about = can_restrict(&self.outside) && session_files::is_outside(session, at);
-        is_asked_about.then(|| decisive(&self.outside, subject)).flatten()
+        is_asked_about.then(|| deciding_rule(&self.outside, subject)).flatten()
     }
 
     /// The deciding rules of the other tools, unless they are among the tool's own.
-    fn of_others<'l>(&'l self, subject: &'l Subject) -> impl Iterator<Item = &'l Rule> {
-        let decisive = self.others.iter().filter_map(|rules| decisive(rules, subject));
+    fn other_rules<'l>(&'l self, subject: &'l Resource) -> impl Iterator<Item = &'l Rule> {
+        let decisive = self.others.iter().filter_map(|rules| deciding_rule(rules, subject));
         decisive.filter(|rule| !(self.is_shared && self.own.rules().contains(rule)))
     }
 }
@@ -136,7 +136,7 @@ fn rules_of_other_tools(
 ) -> Vec<Ruleset> {
     let mut rules_by_source: Vec<Ruleset> = Vec::new();
     if !is_shared {
-        rules_by_source.push(rules.about(view.permission_names(permission)));
+        rules_by_source.push(rules.for_names(view.permission_names(permission)));
     }
     for tool in tools {
         let definition = tool.definition();
@@ -156,14 +156,14 @@ fn rules_of_other_tools(
 /// that ask about every call of it, or deny the tool as a whole.
 fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset {
     let names = view.tool_names(tool);
-    let rules = rules.about(names.clone());
+    let rules = rules.for_names(names.clone());
     // A rule that denies every path denies the tool.
     let of_subjects = |rule: &Rule| Rule { argument: None, ..rule.clone() };
-    let is_hidden = Ruleset::new(rules.rules().iter().map(of_subjects)).hides_all(&names);
+    let is_hidden = Ruleset::new(rules.rules().iter().map(of_subjects)).hides_names(&names);
     let permission = [tool.permission()];
-    let permission = Names::from(&permission);
+    let permission = RuleNames::from(&permission);
     let is_about_files = |rule: &&Rule| {
-        let is_whole = rule.pattern.is_any() && !rule.speaks_of(&permission);
+        let is_whole = rule.pattern.is_any() && !rule.applies_to_names(&permission);
         match rule.action {
             Action::Allow => true,
             Action::Ask => !is_whole,
@@ -183,7 +183,7 @@ fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset 
 /// The arguments of a shown file: there are none, and rules on paths apply to it.
 struct NoArguments;
 
-impl Arguments for NoArguments {
+impl ArgumentLookup for NoArguments {
     fn value(&self, _: &str) -> Option<Value> {
         None
     }
@@ -193,8 +193,8 @@ impl Arguments for NoArguments {
     }
 }
 
-fn decisive<'r>(rules: &'r Ruleset, subject: &Subject) -> Option<&'r Rule> {
-    rules.decisive(subject, &NoArguments, true)
+fn deciding_rule<'r>(rules: &'r Ruleset, subject: &Resource) -> Option<&'r Rule> {
+    rules.deciding_rule(subject, &NoArguments, true)
 }
 
 /// Whether a rule can leave a file out.

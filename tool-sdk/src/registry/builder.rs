@@ -80,7 +80,7 @@ fn apply_override(
     if tools.len() == before {
         conflicts.push(RegistryConflict::NothingToOverride {
             name: name.to_string(),
-            place: tool.definition().origin(),
+            place: tool.definition().describe_location(),
         });
         return;
     }
@@ -91,7 +91,7 @@ fn apply_override(
 fn find_duplicate_overrides(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<RegistryConflict>) {
     let mut claims: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for definition in overrides.iter().map(|tool| tool.definition()) {
-        let claim = ("an override with".to_owned(), definition.origin());
+        let claim = ("an override with".to_owned(), definition.describe_location());
         claims.entry(definition.name.as_str()).or_default().push(claim);
     }
     for (name, claims) in claims.into_iter().filter(|(_, claims)| claims.len() > 1) {
@@ -109,11 +109,11 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<RegistryConflict>
     for tool in tools {
         let definition = tool.definition();
         if !definition.parameters.is_object_schema() {
-            let (name, place) = (definition.name.to_string(), definition.origin());
+            let (name, place) = (definition.name.to_string(), definition.describe_location());
             conflicts.push(RegistryConflict::NotAnObject { name, place });
         }
-        if let Some(why) = tool.unusable() {
-            let (name, place) = (definition.name.to_string(), definition.origin());
+        if let Some(why) = tool.unusable_reason() {
+            let (name, place) = (definition.name.to_string(), definition.describe_location());
             conflicts.push(RegistryConflict::Unusable { name, place, why });
         }
         let mut claim = |name: &ToolName, as_what| {
@@ -127,7 +127,7 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<RegistryConflict>
     }
     for (name, claims) in taken.into_iter().filter(|(_, claims)| claims.len() > 1) {
         let claim = |(as_what, claimant): (&str, &Definition)| {
-            (format!("{as_what} `{}`", claimant.name), claimant.origin())
+            (format!("{as_what} `{}`", claimant.name), claimant.describe_location())
         };
         let mut claims: Vec<_> = claims.into_iter().map(claim).collect();
         claims.sort();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::risk::{Risk, RiskClass};
 use crate::schema::{Schema, find_contradictions, find_misspelt};
-use crate::tool::args::{is_clear, unkept, unsupported};
+use crate::tool::args::{check_unambiguous, find_self_violations, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
 /// The definitions of a `tools.json`, before their handlers are bound.
@@ -62,7 +62,8 @@ impl ToolsFile {
             tools: Vec::new(),
             problems: Vec::new(),
         };
-        let read = serde_json::from_str(text).and_then(|it: Value| is_clear(text).map(|()| it));
+        let read =
+            serde_json::from_str(text).and_then(|it: Value| check_unambiguous(text).map(|()| it));
         match read {
             Ok(document) => this.read_document(&document),
             Err(error) => this.add_problem("", "", error.to_string()),
@@ -116,7 +117,7 @@ impl ToolsFile {
             let place = format!("{path}/parameters{}", odd.path());
             self.add_problem(&name, &place, odd.problem().to_owned());
         }
-        for what in unkept(root) {
+        for what in find_self_violations(root) {
             self.add_problem(&name, &format!("{path}/parameters"), what);
         }
         match definition {

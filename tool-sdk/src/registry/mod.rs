@@ -113,7 +113,7 @@ impl Registry {
 
     /// Returns the tools of a category.
     pub fn by_category<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
-        self.iter().filter(move |tool| tool.definition().is_in(category))
+        self.iter().filter(move |tool| tool.definition().is_in_category(category))
     }
 
     /// Returns the tools of a risk class.

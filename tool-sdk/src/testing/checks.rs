@@ -8,7 +8,7 @@ use crate::context::Session;
 use crate::registry::Registry;
 use crate::schema::{find_contradictions, walk};
 use crate::surface::provider::{self, Dialect};
-use crate::tool::args::{unkept, unsupported};
+use crate::tool::args::{find_self_violations, unsupported};
 use crate::tool::{Definition, Tool};
 
 /// Checks every tool of `registry`: descriptions, documented parameters, examples that decode and
@@ -96,7 +96,9 @@ impl ToolChecks {
             let own = ran.iter().filter(|(tool, _)| tool == name.as_str());
             found.extend(own.map(|(_, failure)| failure.clone()));
             findings.extend(
-                found.into_iter().map(|it| format!("`{name}` ({}): {it}", definition.origin())),
+                found
+                    .into_iter()
+                    .map(|it| format!("`{name}` ({}): {it}", definition.describe_location())),
             );
         }
         findings
@@ -167,7 +169,7 @@ fn check_schema(definition: &Definition, found: &mut Vec<String>) {
     let root = definition.parameters.as_map();
     let odd = find_contradictions(root).into_iter().map(|it| format!("its schema is wrong {it}"));
     found.extend(odd);
-    found.extend(unkept(root).into_iter().map(|what| format!("its schema's {what}")));
+    found.extend(find_self_violations(root).into_iter().map(|what| format!("its schema's {what}")));
     found.extend(unsupported(root).map(|what| format!("its schema's {what}")));
 }
 
@@ -248,8 +250,9 @@ mod tests {
             })
         };
         check(&ToolChecks::default(), &looking(), &[]);
-        let lent =
-            |bell: &'static str| ToolChecks::default().examples_in(Session::new("t").lend(bell));
+        let lent = |bell: &'static str| {
+            ToolChecks::default().examples_in(Session::new("t").with_service(bell))
+        };
         check(&lent("ding"), &looking(), &[]);
         check(&lent(""), &looking(), &["the example {} fails: no bell"]);
     }

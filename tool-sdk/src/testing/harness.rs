@@ -32,7 +32,7 @@ pub fn context() -> Context {
     Context::new(
         Session::new("test"),
         const { ToolName::from_static("test") },
-        CallId::given("test"),
+        CallId::from_external("test"),
     )
 }
 
@@ -78,7 +78,7 @@ impl Harness {
     /// Adds a service to the session, for tools that take it as state.
     #[must_use]
     pub fn lend<T: Send + Sync + 'static>(mut self, service: T) -> Self {
-        self.session = self.session.lend(service);
+        self.session = self.session.with_service(service);
         self
     }
 

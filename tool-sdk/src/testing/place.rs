@@ -24,7 +24,7 @@ impl ExampleFolder {
     }
 
     pub(super) fn lend_to(&self, session: Session) -> Session {
-        session.lend(self.workspace.clone())
+        session.with_service(self.workspace.clone())
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Display;
+use super::ToolDisplay;
 use crate::name::ToolName;
 use crate::risk::Risk;
 use crate::schema::Schema;
@@ -65,7 +65,7 @@ pub struct Definition {
     pub permission: Option<Cow<'static, str>>,
     /// How it is shown to people.
     #[serde(default)]
-    pub display: Arc<Display>,
+    pub display: Arc<ToolDisplay>,
     /// Who may see it; everybody when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Cow<'static, str>>,
@@ -98,10 +98,10 @@ pub struct Definition {
     pub revision: Option<String>,
     /// Where it comes from.
     #[serde(default)]
-    pub source: Source,
+    pub source: ToolSource,
     /// Where it is written.
     #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// Which part of a text that is too long is kept.
@@ -165,7 +165,7 @@ fn is_false(value: &bool) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Source {
+pub enum ToolSource {
     /// This program.
     #[default]
     Native,
@@ -186,7 +186,7 @@ pub enum Source {
 /// Where a tool is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
-pub struct Place {
+pub struct SourceLocation {
     /// The package.
     pub package: &'static str,
     /// The package's version.
@@ -225,7 +225,7 @@ impl Definition {
             flags: Flags::default(),
             examples: Vec::new(),
             revision: None,
-            source: Source::default(),
+            source: ToolSource::default(),
             place: None,
         }
     }
@@ -239,7 +239,7 @@ impl Definition {
 
     /// Sets how it is shown to people.
     #[must_use]
-    pub fn display(mut self, display: Display) -> Self {
+    pub fn display(mut self, display: ToolDisplay) -> Self {
         self.display = Arc::new(display);
         self
     }
@@ -293,26 +293,26 @@ impl Definition {
     /// ```
     #[must_use]
     pub fn is_file_operation(&self) -> bool {
-        self.is_in("filesystem")
+        self.is_in_category("filesystem")
     }
 
     /// Whether the tool belongs to `category`, such as `filesystem`.
     #[must_use]
-    pub fn is_in(&self, category: &str) -> bool {
+    pub fn is_in_category(&self, category: &str) -> bool {
         self.category.as_deref() == Some(category)
     }
 
     /// Where the tool is written, for messages: `tool-std 0.1.0, src/fs/read.rs:12`.
     #[must_use]
-    pub fn origin(&self) -> String {
+    pub fn describe_location(&self) -> String {
         match (&self.place, &self.source) {
             (Some(place), _) => {
                 format!("{} {}, {}:{}", place.package, place.version, place.file, place.line)
             }
-            (None, Source::Native) => "added by the host".to_owned(),
-            (None, Source::Mcp { server }) => format!("MCP server `{server}`"),
-            (None, Source::Plugin { id }) => format!("plugin `{id}`"),
-            (None, Source::Remote) => "a remote host".to_owned(),
+            (None, ToolSource::Native) => "added by the host".to_owned(),
+            (None, ToolSource::Mcp { server }) => format!("MCP server `{server}`"),
+            (None, ToolSource::Plugin { id }) => format!("plugin `{id}`"),
+            (None, ToolSource::Remote) => "a remote host".to_owned(),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Display {
+pub struct ToolDisplay {
     /// A short name, such as `Read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -37,9 +37,9 @@ pub struct Display {
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Display, Icon};
+/// use tool_sdk::{ToolDisplay, Icon};
 ///
-/// let mut display = Display::default();
+/// let mut display = ToolDisplay::default();
 /// display.icons.push(Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,9 +79,9 @@ impl Icon {
 }
 
 /// How much of one argument's value is shown.
-const MAX_VALUE: usize = 80;
+const MAX_VALUE_CHARS: usize = 80;
 
-impl Display {
+impl ToolDisplay {
     /// A call in one line for people, such as `Read(src/a.rs)`.
     ///
     /// A tool without display metadata is shown by its name and compact arguments.
@@ -90,9 +90,9 @@ impl Display {
     ///
     /// ```
     /// use serde_json::json;
-    /// use tool_sdk::Display;
+    /// use tool_sdk::ToolDisplay;
     ///
-    /// let mut display = Display::default();
+    /// let mut display = ToolDisplay::default();
     /// assert_eq!(display.headline("look", &json!({"at": "a.rs", "n": 2})), "look(at: a.rs, n: 2)");
     ///
     /// display.name = Some("Look".to_owned());
@@ -103,20 +103,23 @@ impl Display {
     pub fn headline(&self, tool: &str, arguments: &Value) -> String {
         let name = self.name.as_deref().unwrap_or(tool);
         let shown: Vec<String> = match (&self.primary, self.show.as_slice()) {
-            (None, []) => self.compact(arguments),
-            (Some(primary), []) => self.value(arguments, primary).into_iter().collect(),
-            (_, show) => show.iter().filter_map(|key| self.value(arguments, key)).collect(),
+            (None, []) => self.compact_arguments(arguments),
+            (Some(primary), []) => self.argument_value(arguments, primary).into_iter().collect(),
+            (_, show) => {
+                show.iter().filter_map(|key| self.argument_value(arguments, key)).collect()
+            }
         };
         format!("{name}({})", shown.join(", "))
     }
 
-    fn compact(&self, arguments: &Value) -> Vec<String> {
+    fn compact_arguments(&self, arguments: &Value) -> Vec<String> {
         let keys = arguments.as_object().into_iter().flat_map(Map::keys);
-        keys.filter_map(|key| Some(format!("{key}: {}", self.value(arguments, key)?))).collect()
+        keys.filter_map(|key| Some(format!("{key}: {}", self.argument_value(arguments, key)?)))
+            .collect()
     }
 
     /// The first line of one argument's value.
-    fn value(&self, arguments: &Value, key: &str) -> Option<String> {
+    fn argument_value(&self, arguments: &Value, key: &str) -> Option<String> {
         let value = arguments.get(key)?;
         if self.sensitive.iter().any(|name| name == key) {
             return Some(MASK.to_owned());
@@ -125,7 +128,7 @@ impl Display {
             Value::String(text) => text.lines().next().unwrap_or_default().to_owned(),
             other => other.to_string(),
         };
-        Some(match text.char_indices().nth(MAX_VALUE) {
+        Some(match text.char_indices().nth(MAX_VALUE_CHARS) {
             Some((cut, _)) => format!("{}…", &text[..cut]),
             None => text,
         })
@@ -134,7 +137,7 @@ impl Display {
     /// The arguments of a call for screens and logs: sensitive values masked, and text that
     /// is not JSON replaced by nothing.
     #[must_use]
-    pub fn masked(&self, arguments: &str) -> Value {
+    pub fn mask_arguments(&self, arguments: &str) -> Value {
         let mut value: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
         if let Value::Object(members) = &mut value {
             for name in &self.sensitive {
@@ -156,19 +159,19 @@ mod tests {
 
     use super::*;
 
-    fn display(name: &str, primary: &str, show: &[&str], sensitive: &[&str]) -> Display {
+    fn display(name: &str, primary: &str, show: &[&str], sensitive: &[&str]) -> ToolDisplay {
         let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Display {
+        ToolDisplay {
             name: Some(name.to_owned()),
             primary: Some(primary.to_owned()),
             show: own(show),
             sensitive: own(sensitive),
-            ..Display::default()
+            ..ToolDisplay::default()
         }
     }
 
     #[track_caller]
-    fn check(display: &Display, arguments: &Value, expected: &str) {
+    fn check(display: &ToolDisplay, arguments: &Value, expected: &str) {
         assert_eq!(display.headline("tool", arguments), expected);
     }
 
@@ -191,14 +194,14 @@ mod tests {
         check(&display("Run", "cmd", &["cmd", "token"], &["token"]), &arguments, "Run(make, ***)");
         let long = json!({"cmd": "ä".repeat(100)});
         check(&display("Run", "cmd", &[], &[]), &long, &format!("Run({}…)", "ä".repeat(80)));
-        let masked = display("Run", "cmd", &[], &["token"]).masked(&arguments.to_string());
+        let masked = display("Run", "cmd", &[], &["token"]).mask_arguments(&arguments.to_string());
         assert_eq!(masked["token"], "***");
     }
 
     // F173: without metadata, the name and compact arguments.
     #[test]
     fn without_metadata_everything_is_compact() {
-        check(&Display::default(), &json!({"a": [1, 2], "b": "x"}), "tool(a: [1,2], b: x)");
-        check(&Display::default(), &Value::Null, "tool()");
+        check(&ToolDisplay::default(), &json!({"a": [1, 2], "b": "x"}), "tool(a: [1,2], b: x)");
+        check(&ToolDisplay::default(), &Value::Null, "tool()");
     }
 }

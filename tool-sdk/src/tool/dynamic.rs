@@ -7,13 +7,15 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 
-use super::args::{Checks, take_value};
-use super::{Approved, Definition, IntoOutput, InvalidArgs, Prepared, Running, Tool};
-use crate::call::{Note, RawArgs};
+use super::args::{ArgChecks, parse_value};
+use super::{
+    Definition, ExecutionPermit, IntoOutput, InvalidArgs, OutputFuture, PreparedCall, Tool,
+};
+use crate::call::{ArgumentNote, RawArgs};
 use crate::context::Context;
 
 /// What runs a dynamic tool.
-type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
+type DynamicHandler = Arc<dyn Fn(Value, Context) -> OutputFuture + Send + Sync>;
 
 /// A tool made of a definition and a closure.
 ///
@@ -40,8 +42,8 @@ type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
 #[derive(Clone)]
 pub struct DynamicTool {
     definition: Arc<Definition>,
-    checks: Arc<Checks>,
-    handler: Handler,
+    checks: Arc<ArgChecks>,
+    handler: DynamicHandler,
 }
 
 impl DynamicTool {
@@ -58,7 +60,7 @@ impl DynamicTool {
         if !secrets.is_empty() {
             Arc::make_mut(&mut definition.display).sensitive.extend(secrets);
         }
-        let checks = Checks::of_definition(&definition);
+        let checks = ArgChecks::from_definition(&definition);
         Self {
             definition: Arc::new(definition),
             checks: Arc::new(checks),
@@ -80,28 +82,28 @@ impl Tool for DynamicTool {
         &self.definition
     }
 
-    fn unusable(&self) -> Option<String> {
+    fn unusable_reason(&self) -> Option<String> {
         self.checks.unsupported().map(|what| format!("its schema's {what}"))
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        let (args, notes) = take_value(self.definition.name.as_str(), &self.checks, args)?;
-        Ok(Box::new(PreparedValue { args, notes, handler: Arc::clone(&self.handler) }))
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
+        let (args, notes) = parse_value(self.definition.name.as_str(), &self.checks, args)?;
+        Ok(Box::new(DynamicCall { args, notes, handler: Arc::clone(&self.handler) }))
     }
 }
 
-struct PreparedValue {
+struct DynamicCall {
     args: Value,
-    notes: Vec<Note>,
-    handler: Handler,
+    notes: Vec<ArgumentNote>,
+    handler: DynamicHandler,
 }
 
-impl Prepared for PreparedValue {
-    fn run(self: Box<Self>, approved: Approved) -> Running {
+impl PreparedCall for DynamicCall {
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
         (self.handler)(self.args, approved.context())
     }
 
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         &self.notes
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Definition, Display, Source};
+use super::{Definition, ToolDisplay, ToolSource};
 use crate::name::ToolName;
 
 /// What a tool is called, how it is shown and where it comes from.
@@ -10,17 +10,17 @@ use crate::name::ToolName;
 /// One for all calls of a tool, so that telling of it costs nothing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Label {
+pub struct ToolLabel {
     /// The tool's name, as the registry has it.
     pub name: ToolName,
     /// How it is shown.
-    pub display: Arc<Display>,
+    pub display: Arc<ToolDisplay>,
     /// Where it comes from.
-    pub source: Source,
+    pub source: ToolSource,
 }
 
-impl Label {
-    pub(crate) fn of(definition: &Definition) -> Self {
+impl ToolLabel {
+    pub(crate) fn from_definition(definition: &Definition) -> Self {
         Self {
             name: definition.name.clone(),
             display: Arc::clone(&definition.display),
@@ -29,7 +29,7 @@ impl Label {
     }
 
     /// The label of a tool of which only the name is known.
-    pub(crate) fn named(name: ToolName) -> Self {
-        Self { name, display: Arc::default(), source: Source::default() }
+    pub(crate) fn from_name(name: ToolName) -> Self {
+        Self { name, display: Arc::default(), source: ToolSource::default() }
     }
 }

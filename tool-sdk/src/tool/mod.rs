@@ -6,11 +6,12 @@
 //!
 //! **Invariant:** nothing here decides whether a call may run.
 
-mod approved;
 pub(crate) mod args;
 mod definition;
 mod display;
 mod dynamic;
+#[cfg(feature = "hooks")]
+mod external_arg_names;
 mod label;
 mod legacy;
 pub(crate) mod native;
@@ -21,51 +22,52 @@ mod path;
 #[cfg(feature = "workspace")]
 mod paths;
 #[cfg(not(feature = "workspace"))]
-#[path = "paths_nothing.rs"]
+#[path = "paths_disabled.rs"]
 mod paths;
-pub(crate) mod shown;
-mod subject;
-#[cfg(feature = "hooks")]
-mod wording;
+mod permit;
+mod resource;
+pub(crate) mod summary_value;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use self::approved::Approved;
-#[cfg(feature = "cli")]
-pub(crate) use self::args::closest;
+pub(crate) use self::args::check_strict;
 #[cfg(feature = "mcp")]
-pub(crate) use self::args::is_clear;
-pub(crate) use self::args::is_strict;
+pub(crate) use self::args::check_unambiguous;
+#[cfg(feature = "cli")]
+pub(crate) use self::args::closest_name;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
-pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
-pub use self::display::{Display, Icon};
+pub use self::definition::{
+    Definition, Flags, Parallel, Refinement, SourceLocation, ToolSource, Truncate,
+};
+pub use self::display::{Icon, ToolDisplay};
 pub use self::dynamic::DynamicTool;
-pub use self::label::Label;
+#[cfg(feature = "hooks")]
+pub(crate) use self::external_arg_names::ExternalArgNames;
+pub use self::label::ToolLabel;
 #[expect(deprecated, reason = "it is here so that its users are told what is better")]
 pub use self::legacy::LegacyTool;
 pub use self::native::{
-    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec,
-    Prepare, Range, Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec, ViaMethods,
-    ViaNothing, Whole,
+    ArgsSpec, AutorefTools, DefaultSpec, FnTool, MethodTool, ParallelSpec, ParamOptions, ParamSpec,
+    Prepare, PrepareResult, Range, Table, ToolCallbacks, ToolFn, ToolMethods, ToolOptions,
+    ToolSpec, ViaMethods, ViaNothing,
 };
 pub use self::output::{IntoOutput, Json, OutputType, output_type};
 pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, default_value, struct_type};
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
-pub use self::shown::Shown;
-pub use self::subject::Subject;
-pub(crate) use self::subject::Way;
-#[cfg(feature = "hooks")]
-pub(crate) use self::wording::Wording;
-use crate::call::{Note, RawArgs};
+pub use self::permit::ExecutionPermit;
+pub(crate) use self::resource::PathAlias;
+pub use self::resource::Resource;
+pub use self::summary_value::SummaryValue;
+use crate::call::{ArgumentNote, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 
 /// A call that runs.
-pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
 /// Something that a model can call.
 ///
@@ -77,8 +79,8 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send
 ///
 /// ```
 /// use tool_sdk::{
-///     Approved, Call, Definition, InvalidArgs, Output, Pipeline, Prepared, RawArgs, Registry,
-///     Risk, RiskClass, Running, Schema, Session, Tool, ToolName,
+///     ExecutionPermit, Call, Definition, InvalidArgs, Output, Pipeline, PreparedCall, RawArgs, Registry,
+///     Risk, RiskClass, OutputFuture, Schema, Session, Tool, ToolName,
 /// };
 ///
 /// /// Tells the time, whatever it is asked.
@@ -89,7 +91,7 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send
 ///         &self.0
 ///     }
 ///
-///     fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+///     fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
 ///         Ok(Box::new(Look))
 ///     }
 /// }
@@ -97,8 +99,8 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send
 /// /// One look at the clock.
 /// struct Look;
 ///
-/// impl Prepared for Look {
-///     fn run(self: Box<Self>, _: Approved) -> Running {
+/// impl PreparedCall for Look {
+///     fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
 ///         Box::pin(async { Ok(Output::text("noon")) })
 ///     }
 /// }
@@ -124,15 +126,15 @@ pub trait Tool: Send + Sync + 'static {
     /// # Errors
     ///
     /// Fails with every fault of the arguments at once.
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs>;
 
     /// Every name by which a model may send an argument, of which `name` is one.
-    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+    fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         vec![name]
     }
 
     /// What the argument `name` is when nobody sends it.
-    fn default_of(&self, name: &str) -> Option<serde_json::Value> {
+    fn argument_default(&self, name: &str) -> Option<serde_json::Value> {
         self.definition().parameters.property_default(name).cloned()
     }
 
@@ -151,7 +153,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Why no call of it could ever be right, where that is known; no registry takes it then.
-    fn unusable(&self) -> Option<String> {
+    fn unusable_reason(&self) -> Option<String> {
         None
     }
 
@@ -163,9 +165,9 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// A call with decoded arguments, ready to be judged and then to run.
-pub trait Prepared: Send {
+pub trait PreparedCall: Send {
     /// Runs the tool, once a pipeline has approved this very value.
-    fn run(self: Box<Self>, approved: Approved) -> Running;
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture;
 
     /// One line for people that says what the call does.
     fn summary(&self) -> Option<String> {
@@ -173,15 +175,15 @@ pub trait Prepared: Send {
     }
 
     /// What the call touches, for rules to match; `None` when the tool does not say.
-    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
         let _ = cx;
         None
     }
 
-    /// The paths among the arguments, also those that are no [`subjects`](Self::subjects), such as
+    /// The paths among the arguments, also those that are no [`subjects`](Self::resources), such as
     /// the folder in which something is run: a rule that forbids such an argument means the path in
     /// all its spellings.
-    fn paths(&self, cx: &Context) -> Vec<Subject> {
+    fn paths(&self, cx: &Context) -> Vec<Resource> {
         let _ = cx;
         Vec::new()
     }
@@ -199,7 +201,7 @@ pub trait Prepared: Send {
 
     /// Whether nothing but [`suggestions`](Self::suggestions) is offered: without any there
     /// is no "always" then.
-    fn suggests(&self) -> bool {
+    fn restricts_suggestions(&self) -> bool {
         false
     }
 
@@ -219,7 +221,7 @@ pub trait Prepared: Send {
     ///
     /// It is looked at when somebody is asked, and again once they have answered: a yes does
     /// not hold for what has changed meanwhile.
-    fn facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
+    fn fingerprint_facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
         let _ = cx;
         Vec::new()
     }
@@ -237,12 +239,12 @@ pub trait Prepared: Send {
     }
 
     /// The resource by which calls of the tool are serialised.
-    fn parallel_key(&self) -> Option<String> {
+    fn concurrency_key(&self) -> Option<String> {
         None
     }
 
     /// What was accepted beyond the contract.
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         &[]
     }
 }

@@ -35,7 +35,7 @@ pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {
-    const FACTS: &'static ParamType = <T as Facts>::PARAM;
+    const FACTS: &'static ParamType = <T as ParamFacts>::PARAM;
 }
 
 /// A type of which a default can be computed.
@@ -131,20 +131,20 @@ pub const fn struct_type<T: Param>() -> &'static StructType {
 }
 
 /// Lets what is known about a type be named as constants, of which there is one per type.
-trait Facts {
+trait ParamFacts {
     const PARAM: &'static ParamType;
     const STRUCT: &'static StructType;
 }
 
-impl<T: Param> Facts for T {
+impl<T: Param> ParamFacts for T {
     const PARAM: &'static ParamType = &ParamType {
         id: TypeId::of::<T>,
         schema: schema_of::<T>,
-        decode: decode::<T>,
-        optional: || absent::<T>().is_some(),
+        decode: decode_value::<T>,
+        optional: || absent_value::<T>().is_some(),
         fill_absent: |slot| {
-            place::<T>(slot).is_some_and(|slot| {
-                *slot = absent();
+            slot_as::<T>(slot).is_some_and(|slot| {
+                *slot = absent_value();
                 slot.is_some()
             })
         },
@@ -154,7 +154,7 @@ impl<T: Param> Facts for T {
         schema: schema_of::<T>,
         decode: |text, slot| {
             let value = serde_json::from_str(text)?;
-            *place::<T>(slot).ok_or_else(misplaced)? = Some(value);
+            *slot_as::<T>(slot).ok_or_else(slot_type_error)? = Some(value);
             Ok(())
         },
     };
@@ -163,7 +163,7 @@ impl<T: Param> Facts for T {
 /// What is known about the types that most tools take. A build without optimisation links
 /// what stands here instead of compiling it again for every program with tools.
 #[used]
-static COMMON: [&ParamType; 16] = [
+static COMMON_TYPES: [&ParamType; 16] = [
     param_type::<String>(),
     param_type::<Option<String>>(),
     param_type::<Vec<String>>(),
@@ -187,18 +187,18 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema
 }
 
 /// The place for a `T`; generated code has one of the right type for every parameter.
-fn place<T: 'static>(slot: &mut dyn Any) -> Option<&mut Option<T>> {
+fn slot_as<T: 'static>(slot: &mut dyn Any) -> Option<&mut Option<T>> {
     slot.downcast_mut()
 }
 
 #[cold]
-fn misplaced() -> serde_json::Error {
+fn slot_type_error() -> serde_json::Error {
     serde_json::Error::custom("there is no place for the value")
 }
 
 /// Decodes one value at the start of `text`; says how many bytes it took.
-fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
-    let slot = place::<T>(slot).ok_or_else(misplaced)?;
+fn decode_value<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
+    let slot = slot_as::<T>(slot).ok_or_else(slot_type_error)?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(value) => *slot = Some(value?),
@@ -208,7 +208,7 @@ fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json:
 }
 
 /// What `T` is when the argument is absent: a type that decodes from nothing is optional.
-fn absent<T: Param>() -> Option<T> {
+fn absent_value<T: Param>() -> Option<T> {
     T::deserialize(AbsentValue).ok()
 }
 

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::select::{any_forbids_tool, any_selects_tool};
-use crate::permission::{Action, Mode, Pattern, Rule, Scope, rules_of_profile};
+use crate::permission::{Action, Mode, Pattern, Rule, RuleScope, deserialize_profile_rules};
 use crate::tool::Definition;
 
 /// The tools, rules and mode of one kind of agent in a toolset.
@@ -49,7 +49,7 @@ pub struct AgentProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
     /// The rules of the agent; they follow those of the user.
-    #[serde(default, deserialize_with = "rules_of_profile", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "deserialize_profile_rules", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// The mode of the agent, if it is stricter than that of the toolset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ impl AgentProfile {
     }
 
     pub(super) fn own_rules(&self) -> impl Iterator<Item = Rule> {
-        self.rules.iter().cloned().map(|rule| rule.scope(Scope::Agent))
+        self.rules.iter().cloned().map(|rule| rule.scope(RuleScope::Agent))
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) fn stricter_mode(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
     let asks = mode != Mode::Strict && [one, other].contains(&Mode::Strict);
     let ask = || {
         Rule::new(Action::Ask, Pattern::any(), Pattern::any())
-            .scope(Scope::Default)
+            .scope(RuleScope::Default)
             .origin("mode strict")
     };
     (mode, asks.then(ask))
@@ -157,24 +157,24 @@ const fn mode_strictness(mode: Mode) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permission::{Case, Ruleset};
+    use crate::permission::{PolicyInput, Ruleset};
     use crate::risk::RiskClass;
 
     /// Returns the action for a tool of this class without a matching rule.
     fn settled_action(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
-        Case {
-            own: &Ruleset::new(rule),
-            elsewhere: &|_| Ruleset::default(),
+        PolicyInput {
+            tool_rules: &Ruleset::new(rule),
+            rules_for_permission: &|_| Ruleset::default(),
             modes: mode.into(),
-            trusting: true,
-            class,
-            subjects: None,
+            trusts_safe_commands: true,
+            risk_class: class,
+            resources: None,
             arguments: &|_: &str| None,
-            required: None,
-            approved: &|_| false,
-            writable: None,
-            kept: &|_| false,
-            opinions: &[],
+            approval_required: None,
+            is_granted: &|_| false,
+            writable_roots: None,
+            holds_pipeline_state: &|_| false,
+            overrides: &[],
         }
         .decide()
         .action
@@ -207,10 +207,10 @@ mod tests {
             }"#,
         )
         .unwrap();
-        let rule = Rule::new(Action::Allow, "look_up", "*").scope(Scope::Session);
+        let rule = Rule::new(Action::Allow, "look_up", "*").scope(RuleScope::Session);
         let wanted = AgentProfile::new("reviewer").only(["look_*"]).mode(Mode::Plan).rules([rule]);
         assert_eq!(profile, wanted);
-        assert!(profile.own_rules().all(|rule| rule.scope == Scope::Agent));
+        assert!(profile.own_rules().all(|rule| rule.scope == RuleScope::Agent));
 
         // A misspelt list must not leave all tools allowed.
         assert!(serde_json::from_str::<AgentProfile>(r#"{"name": "a", "onyl": []}"#).is_err());

@@ -8,7 +8,7 @@ use super::model_profile::{self, ModelProfile};
 use super::select::{any_forbids_tool, any_selects_tool};
 use super::variants::VariantGroup;
 use crate::context::Session;
-use crate::hook::Registered;
+use crate::hook::RegisteredHook;
 use crate::permission::{Mode, Ruleset};
 use crate::registry::is_in_scope;
 use crate::tool::Definition;
@@ -28,7 +28,7 @@ pub(super) struct AudienceFilter {
     pub(super) profiles: Vec<ModelProfile>,
     pub(super) variants: Vec<VariantGroup>,
     /// Hooks on definitions, in the order in which they run.
-    pub(super) hooks: Vec<Registered>,
+    pub(super) hooks: Vec<RegisteredHook>,
 }
 
 impl AudienceFilter {

@@ -34,7 +34,7 @@ pub(crate) use self::unknown_tool::printable_name;
 pub use self::variants::{UnknownVariant, VariantGroup};
 pub use self::view::ToolsetView;
 use crate::context::Session;
-use crate::hook::{Hook, Priority, Registered};
+use crate::hook::{Hook, HookPriority, RegisteredHook};
 use crate::permission::{Mode, Rule, Ruleset};
 use crate::registry::{Registry, RegistryError};
 use crate::tool::{IntoTools, Tool};
@@ -212,7 +212,7 @@ impl Toolset {
     /// called. A hook cannot change names, aliases, risk, permission, scopes and limits.
     #[must_use]
     pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<impl Hook>) -> Self {
-        self.with_definition_hook_at(Priority::DEFAULT, pattern, hook)
+        self.with_definition_hook_at(HookPriority::DEFAULT, pattern, hook)
     }
 
     /// Like [`with_definition_hook`](Self::with_definition_hook), with a priority: lower ones run
@@ -220,17 +220,17 @@ impl Toolset {
     #[must_use]
     pub fn with_definition_hook_at(
         self,
-        priority: Priority,
+        priority: HookPriority,
         pattern: impl Into<String>,
         hook: Arc<impl Hook>,
     ) -> Self {
-        self.with_registered_hook(Registered::new(pattern, priority, hook))
+        self.with_registered_hook(RegisteredHook::new(pattern, priority, hook))
     }
 
     /// Adds a registered hook, unless it is there already.
-    pub(crate) fn with_registered_hook(self, hook: Registered) -> Self {
+    pub(crate) fn with_registered_hook(self, hook: RegisteredHook) -> Self {
         self.with_filter_change(|filter| {
-            if !filter.hooks.iter().any(|known| known.is_same(&hook)) {
+            if !filter.hooks.iter().any(|known| known.is_same_hook(&hook)) {
                 filter.hooks.push(hook);
                 filter.hooks.sort_by_key(|hook| hook.priority);
             }
@@ -248,7 +248,7 @@ impl Toolset {
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         let rules = Ruleset::new(rules);
-        self.with_filter_change(|filter| filter.rules = filter.rules.with(&rules))
+        self.with_filter_change(|filter| filter.rules = filter.rules.merged_with(&rules))
     }
 
     /// Sets the permission mode.

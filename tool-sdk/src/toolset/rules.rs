@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::name::ToolName;
-use crate::permission::{Action, Names, Rule, Ruleset};
-use crate::tool::{Definition, Subject, Tool};
+use crate::permission::{Action, Rule, RuleNames, Ruleset};
+use crate::tool::{Definition, Resource, Tool};
 
 /// The tools whose names are also permissions, with their aliases. Other tools with that permission
 /// do the same work, so a rule that denies the tool by any of its names applies to them, too.
@@ -20,13 +20,13 @@ impl PermissionSynonyms {
     }
 
     /// Returns the names under which rules match a tool.
-    pub(super) fn tool_names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
-        Names::from(tool).also(self.synonyms_of(tool.permission()))
+    pub(super) fn tool_names<'n>(&'n self, tool: &'n Definition) -> RuleNames<'n> {
+        RuleNames::from(tool).with_forbidden(self.synonyms_of(tool.permission()))
     }
 
     /// Returns the names under which rules match a permission.
-    pub(super) fn permission_names<'n>(&'n self, permission: &'n str) -> Names<'n> {
-        Names::from(permission).also(self.synonyms_of(permission))
+    pub(super) fn permission_names<'n>(&'n self, permission: &'n str) -> RuleNames<'n> {
+        RuleNames::from(permission).with_forbidden(self.synonyms_of(permission))
     }
 
     /// Returns the names of the tool that the permission of `tool` is named after, if that is
@@ -53,11 +53,11 @@ pub(super) fn find_unmatched_rules<'a>(
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
 ) -> Vec<Rule> {
     let speaks_of = |rule: &Rule, tool: &dyn Tool| {
-        rule.speaks_of(&tool.definition().into())
+        rule.applies_to_names(&tool.definition().into())
             && rule.argument.as_deref().is_none_or(|argument| accepts_argument(tool, argument))
     };
     let speaks_of_any = |rule: &&Rule| {
-        rule.speaks_of(&(&Subject::PERMISSIONS).into())
+        rule.applies_to_names(&(&Resource::PERMISSIONS).into())
             || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
     };
     let lacks_a_blank =
@@ -68,8 +68,9 @@ pub(super) fn find_unmatched_rules<'a>(
 
 /// Whether the rule would name an argument of the tool with a blank after the `:`.
 pub(crate) fn nearly_names_argument(rule: &Rule, tool: &dyn Tool) -> bool {
-    rule.nearly_names()
-        .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
+    rule.near_argument_name().is_some_and(|name| {
+        rule.applies_to_names(&tool.definition().into()) && has_parameter(tool, name)
+    })
 }
 
 /// Returns the tools for which a rule on an argument has no effect, because they lack the argument,
@@ -99,7 +100,8 @@ pub(crate) fn tools_without_argument<'t>(
         return Vec::new();
     }
     let lacks = |tool: &&Arc<dyn Tool>| {
-        rule.speaks_of(&tool.definition().into()) && !accepts_argument(tool.as_ref(), argument)
+        rule.applies_to_names(&tool.definition().into())
+            && !accepts_argument(tool.as_ref(), argument)
     };
     tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
 }
@@ -110,14 +112,14 @@ fn accepts_argument(tool: &dyn Tool, name: &str) -> bool {
     let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
     is_open
         // A hidden parameter has a default.
-        || tool.default_of(name).is_some()
+        || tool.argument_default(name).is_some()
         || has_parameter(tool, name)
 }
 
 /// Whether a tool declares the parameter `name`, by any of its names.
 fn has_parameter(tool: &dyn Tool, name: &str) -> bool {
     let parameters = &tool.definition().parameters;
-    tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
+    tool.argument_names(name).into_iter().any(|name| parameters.property(name).is_some())
 }
 
 /// Whether a rule on an argument is about files: a tool that it matches takes a path there.
@@ -126,8 +128,8 @@ pub(crate) fn is_about_files<'t>(
     mut tools: impl Iterator<Item = &'t Arc<dyn Tool>>,
 ) -> bool {
     let Some(argument) = &rule.argument else { return false };
-    let is_of_any = rule.speaks_of(&(&Subject::PERMISSIONS).into());
+    let is_of_any = rule.applies_to_names(&(&Resource::PERMISSIONS).into());
     tools.any(|tool| {
-        tool.takes_path(argument) && (is_of_any || rule.speaks_of(&tool.definition().into()))
+        tool.takes_path(argument) && (is_of_any || rule.applies_to_names(&tool.definition().into()))
     })
 }

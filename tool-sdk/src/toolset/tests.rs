@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::name::ToolName;
-use crate::permission::{Action, Scope};
+use crate::permission::{Action, RuleScope};
 use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
@@ -244,12 +244,12 @@ fn the_last_agent_profile_wins() {
 #[test]
 fn combines_agent_rules_and_mode_with_the_toolset() {
     let careful = AgentProfile::new("careful")
-        .rules([deny("pen").scope(Scope::Session), allow("chisel(soft *)")])
+        .rules([deny("pen").scope(RuleScope::Session), allow("chisel(soft *)")])
         .mode(Mode::Plan);
     let base = sample_toolset(&["chisel", "pen", "pencil"])
         .with_agent(careful)
         .with_agent(AgentProfile::new("bold").mode(Mode::Bypass))
-        .with_rules([allow("pen"), allow("pencil").scope(Scope::Session)]);
+        .with_rules([allow("pen"), allow("pencil").scope(RuleScope::Session)]);
     let rules = |toolset: &Toolset| -> Vec<String> {
         toolset.view().rules().rules().iter().map(ToString::to_string).collect()
     };
@@ -368,7 +368,7 @@ fn exactly_one_variant_of_a_group_is_active() {
 struct RemovingHook;
 
 impl Hook for RemovingHook {
-    fn define(&self, _: &mut Definition, _: &Session) -> bool {
+    fn edit_definition(&self, _: &mut Definition, _: &Session) -> bool {
         false
     }
 }
@@ -377,7 +377,7 @@ impl Hook for RemovingHook {
 struct DescribingHook(&'static str);
 
 impl Hook for DescribingHook {
-    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
+    fn edit_definition(&self, definition: &mut Definition, session: &Session) -> bool {
         let user = session.user().unwrap_or("nobody");
         definition.description = format!("{} {}, {user}.", definition.description, self.0).into();
         definition.name = ToolName::from_static("renamed");
@@ -395,7 +395,7 @@ fn hooks_change_definitions() {
     let desk = sample_toolset(&["chisel", "pen", "pencil"])
         .with_definition_hook("pen*", Arc::new(DescribingHook("Last")))
         .with_definition_hook("pencil", Arc::new(RemovingHook))
-        .with_definition_hook_at(Priority::SECURITY, "pen", Arc::new(DescribingHook("First")))
+        .with_definition_hook_at(HookPriority::SECURITY, "pen", Arc::new(DescribingHook("First")))
         .with_profile(ModelProfile::new(["*"]).without_optional("pen"))
         .for_session(&session);
     assert_eq!(visible_names(&desk), ["chisel", "pen"]);

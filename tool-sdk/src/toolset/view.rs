@@ -15,10 +15,10 @@ use super::model_profile::ModelProfile;
 use super::rules::{PermissionSynonyms, find_unmatched_rules, tools_without_argument};
 use super::search;
 use crate::name::ToolName;
-use crate::permission::{Mode, Names, Rule, Ruleset};
+use crate::permission::{Mode, Rule, RuleNames, Ruleset};
 use crate::registry::NameIndex;
 use crate::risk::RiskClass;
-use crate::tool::{Definition, Flags, Label, Tool};
+use crate::tool::{Definition, Flags, Tool, ToolLabel};
 
 /// An immutable snapshot of the tools that an audience has.
 pub struct ToolsetView {
@@ -40,22 +40,22 @@ pub(crate) struct ToolPolicy {
     /// Whether every call is denied, so that models need not see the tool.
     hidden: bool,
     /// The label for events, created on first use.
-    label: OnceLock<Arc<Label>>,
+    label: OnceLock<Arc<ToolLabel>>,
 }
 
 impl ToolPolicy {
-    fn new(definition: &Definition, names: &Names<'_>, rules: &Ruleset, mode: Mode) -> Self {
-        let own = rules.about(names.clone());
+    fn new(definition: &Definition, names: &RuleNames<'_>, rules: &Ruleset, mode: Mode) -> Self {
+        let own = rules.for_names(names.clone());
         let class = definition.risk.class;
         // A tool that may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        Self { hidden: banned || own.hides_all(names), rules: own, label: OnceLock::new() }
+        Self { hidden: banned || own.hides_names(names), rules: own, label: OnceLock::new() }
     }
 
     /// Returns the label for events.
     #[inline]
-    pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
-        self.label.get_or_init(|| Arc::new(Label::of(definition)))
+    pub(crate) fn label(&self, definition: &Definition) -> &Arc<ToolLabel> {
+        self.label.get_or_init(|| Arc::new(ToolLabel::from_definition(definition)))
     }
 }
 
@@ -123,11 +123,12 @@ fn apply_definition_hooks<'a>(
     own: &Definition,
     filter: &AudienceFilter,
 ) -> Option<Cow<'a, Definition>> {
-    let mut hooks = filter.hooks.iter().filter(|hook| hook.sees(own)).peekable();
+    let mut hooks = filter.hooks.iter().filter(|hook| hook.applies_to(own)).peekable();
     if hooks.peek().is_none() {
         return Some(told);
     }
-    let told = hooks.try_fold(told.into_owned(), |told, hook| hook.defined(told, &filter.session));
+    let told =
+        hooks.try_fold(told.into_owned(), |told, hook| hook.edit_definition(told, &filter.session));
     told.map(|told| Cow::Owned(with_fixed_fields_of(own, told)))
 }
 
@@ -241,12 +242,12 @@ impl ToolsetView {
     }
 
     /// Returns the names under which rules match a tool.
-    pub(crate) fn tool_names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
+    pub(crate) fn tool_names<'n>(&'n self, tool: &'n Definition) -> RuleNames<'n> {
         self.synonyms.tool_names(tool)
     }
 
     /// Returns the names under which rules match a permission.
-    pub(crate) fn permission_names<'n>(&'n self, permission: &'n str) -> Names<'n> {
+    pub(crate) fn permission_names<'n>(&'n self, permission: &'n str) -> RuleNames<'n> {
         self.synonyms.permission_names(permission)
     }
 

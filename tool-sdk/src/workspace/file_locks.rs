@@ -44,7 +44,7 @@ impl Workspace {
     /// let workspace = cx.state::<Workspace>()?;
     /// let path = workspace.resolve("notes.txt")?.canonicalize()?;
     /// let locks = workspace.lock_files([&path]).await;
-    /// cx.blocking(move |stop| {
+    /// cx.run_blocking(move |stop| {
     ///     // Held until the file is written, even if the call is cancelled.
     ///     let _locks = locks;
     ///     let before = path.snapshot(1024 * 1024)?;

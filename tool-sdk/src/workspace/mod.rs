@@ -76,7 +76,7 @@ use crate::error::ToolError;
 /// # let folder = tempfile::tempdir()?;
 /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
 /// let workspace = Workspace::open([folder.path()])?;
-/// let session = Session::new("s1").lend(workspace.clone());
+/// let session = Session::new("s1").with_service(workspace.clone());
 ///
 /// let mut text = String::new();
 /// workspace.resolve("notes.txt")?.open_file()?.read_to_string(&mut text)?;

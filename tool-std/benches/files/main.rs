@@ -70,7 +70,7 @@ impl Host {
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap(),
             pipeline: Pipeline::new(registry).mode(Mode::Bypass),
-            session: Session::new("bench").lend(Workspace::open([folder]).unwrap()),
+            session: Session::new("bench").with_service(Workspace::open([folder]).unwrap()),
         }
     }
 

@@ -71,7 +71,7 @@ impl Host {
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             pipeline: Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass),
-            session: Session::new("bench").lend(Workspace::open([folder.path()]).unwrap()),
+            session: Session::new("bench").with_service(Workspace::open([folder.path()]).unwrap()),
             folder,
         }
     }

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tool_sdk::{Subject, ToolError};
+use tool_sdk::{Resource, ToolError};
 
 use super::effects::base_folder::BaseFolder;
 use super::{effects::program_lookup, effects::script_operands};
@@ -117,15 +117,17 @@ impl<'a> CommandAnalysis<'a> {
     }
 
     /// Returns the resources of the command line when it is run in `base`.
-    pub(super) fn call_resources(&self, base: &BaseFolder<'_>) -> Vec<Subject> {
+    pub(super) fn call_resources(&self, base: &BaseFolder<'_>) -> Vec<Resource> {
         // A command line that is rejected needs no further resources.
         if let Err(error) = self.check_complete() {
-            return vec![Subject::new(self.text.to_line()).nameless().refused(&error)];
+            return vec![
+                Resource::new(self.text.to_line()).with_unknown_effect().with_refusal(&error),
+            ];
         }
         let understood = self.analysis_in(base);
         let is_own = |program: &str| base.is_workspace_program(program);
         let commands = self.command_resources(&understood, &is_own).into_iter();
-        let mut subjects: Vec<Subject> = commands.map(|it| base.restrict_command(it)).collect();
+        let mut subjects: Vec<Resource> = commands.map(|it| base.restrict_command(it)).collect();
         subjects.extend(self.whole_line_resource());
         subjects.extend(base.file_resources(&understood));
         subjects
@@ -149,15 +151,16 @@ impl<'a> CommandAnalysis<'a> {
         &self,
         of: &ScriptAnalysis,
         is_own: &dyn Fn(&str) -> bool,
-    ) -> Vec<Subject> {
+    ) -> Vec<Resource> {
         let (opaque, commands) = (of.opaque, &of.commands);
         let mut subjects = Vec::with_capacity(2 * commands.len());
         subjects.extend(commands.iter().map(|command| command_resource(command, opaque, is_own)));
         // Read-only commands need approval if the settings do not trust them.
         let is_more = commands.len() > 1 || commands.iter().any(|command| command.is_safe);
         if is_more && shell::can_offer_grant(of) {
-            let offering =
-                |(subject, command): (Subject, _)| subject.offering(shell::rule_patterns(command));
+            let offering = |(subject, command): (Resource, _)| {
+                subject.with_suggestions(shell::rule_patterns(command))
+            };
             subjects = subjects.into_iter().zip(commands).map(offering).collect();
         }
         let mut seen = HashSet::new();
@@ -178,9 +181,9 @@ impl<'a> CommandAnalysis<'a> {
         }
         // There is always at least one resource.
         if subjects.is_empty() {
-            let all = Subject::new(self.text.to_line()).nameless();
+            let all = Resource::new(self.text.to_line()).with_unknown_effect();
             subjects.push(match opaque {
-                Some(why) => all.because(why.as_str()),
+                Some(why) => all.with_reason(why.as_str()),
                 None => all,
             });
         }
@@ -188,11 +191,11 @@ impl<'a> CommandAnalysis<'a> {
     }
 
     /// Returns the whole line as a resource, for deny rules that spell it out.
-    fn whole_line_resource(&self) -> Option<Subject> {
+    fn whole_line_resource(&self) -> Option<Resource> {
         let text = self.source_text();
         let is_told =
             self.analysis.commands.first().is_some_and(|command| command.text == text.trim());
-        (!is_told).then(|| Subject::new(text.trim()).only_forbidden())
+        (!is_told).then(|| Resource::new(text.trim()).deny_rules_only())
     }
 
     /// Returns the patterns for "always allow".
@@ -267,18 +270,18 @@ fn is_text_unquoted(command: &SimpleCommand) -> bool {
 }
 
 /// Returns a command without quotes, as users write it in deny rules.
-fn unquoted_resource(command: &SimpleCommand) -> Option<Subject> {
+fn unquoted_resource(command: &SimpleCommand) -> Option<Resource> {
     let text = command.argv.join(" ");
     let (program, rest) = text.split_at(command.argv.first()?.len());
     let bare = format!("{}{rest}", shell::bare_name(program));
-    Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
+    Some(Resource::new(text).with_forbidden_spelling(bare).deny_rules_only())
 }
 
 /// Returns a command with unknown last words as its known words, for deny rules.
-fn open_end_resource(command: &SimpleCommand) -> Subject {
-    let begun = Subject::new(command.text.clone()).only_forbidden();
+fn open_end_resource(command: &SimpleCommand) -> Resource {
+    let begun = Resource::new(command.text.clone()).deny_rules_only();
     match command.bare_text() {
-        Some(bare) => begun.also_forbidden_as(bare),
+        Some(bare) => begun.with_forbidden_spelling(bare),
         None => begun,
     }
 }
@@ -307,17 +310,17 @@ fn is_git(program: &str) -> bool {
 }
 
 /// Returns the alternative spellings of a command, for deny rules.
-fn spelling_resources(command: &SimpleCommand) -> Vec<Subject> {
+fn spelling_resources(command: &SimpleCommand) -> Vec<Resource> {
     let Some(texts) = shell::alternative_spellings(command) else {
-        return vec![Subject::new(command.text.clone()).nameless()];
+        return vec![Resource::new(command.text.clone()).with_unknown_effect()];
     };
-    texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()
+    texts.into_iter().map(|text| Resource::new(text).deny_rules_only()).collect()
 }
 
 /// Returns a command whose subcommand may be an alias, for deny rules.
-fn alias_resource(command: &SimpleCommand) -> Subject {
+fn alias_resource(command: &SimpleCommand) -> Resource {
     let why = "it is not a built-in command of the program, and may be an alias";
-    Subject::new(command.text.clone()).because(why).nameless().only_forbidden()
+    Resource::new(command.text.clone()).with_reason(why).with_unknown_effect().deny_rules_only()
 }
 
 /// Returns the resource of a command. `is_own` tells whether a program lies in the workspace.
@@ -325,31 +328,31 @@ fn command_resource(
     command: &SimpleCommand,
     opaque: Option<OpaqueReason>,
     is_own: &dyn Fn(&str) -> bool,
-) -> Subject {
+) -> Resource {
     // A rule that ends with the known words must not match the appended ones.
     let more = if command.has_open_end { " …" } else { "" };
-    let mut subject = Subject::new(format!("{}{more}", command.text));
-    subject = subject.known_to_begin(known_prefixes(command));
+    let mut subject = Resource::new(format!("{}{more}", command.text));
+    subject = subject.with_known_prefixes(known_prefixes(command));
     if command.is_dangerous {
         subject = subject.dangerous();
     }
     if let Some(bare) = command.bare_text() {
-        subject = subject.also_forbidden_as(bare);
+        subject = subject.with_forbidden_spelling(bare);
     }
     if command.is_embedded {
-        return subject.only_forbidden();
+        return subject.deny_rules_only();
     }
     let why = opaque.or(command.approval_reason.filter(|why| !why.is_allowed_by_exact_rule()));
     if let Some(why) = why {
-        subject = subject.because(why.as_str());
+        subject = subject.with_reason(why.as_str());
     }
     if command.hides_commands || opaque.is_some_and(OpaqueReason::hides_commands) {
-        return subject.nameless();
+        return subject.with_unknown_effect();
     }
     if why == Some(OpaqueReason::RiskyArgument) && opaque.is_none() {
         // SH6: the user can write an exact rule for it.
-        let subject = if command.is_fully_known() { subject } else { subject.means_more() };
-        return subject.opaque().unless_exact();
+        let subject = if command.is_fully_known() { subject } else { subject.context_dependent() };
+        return subject.opaque().requires_exact_rule();
     }
     if why.is_some() {
         return subject.opaque();
@@ -357,7 +360,7 @@ fn command_resource(
     // The profile of a program does not apply to another program of the same name.
     let is_known = command.is_safe || shell::has_profile(command);
     if is_known && command.argv.first().is_some_and(|program| is_own(program)) {
-        return subject.because("a program of the workspace has this name").opaque();
+        return subject.with_reason("a program of the workspace has this name").opaque();
     }
     if command.is_safe { subject.known_safe() } else { subject }
 }
@@ -366,13 +369,13 @@ fn command_resource(
 mod tests {
     use super::*;
 
-    fn commands(script: &str, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
+    fn commands(script: &str, is_own: &dyn Fn(&str) -> bool) -> Vec<Resource> {
         let judged = CommandAnalysis::from_script(script);
         judged.command_resources(&judged.analysis, is_own)
     }
 
     fn told(script: &str) -> Vec<String> {
-        let tell = |subject: &Subject| {
+        let tell = |subject: &Resource| {
             let opaque = if subject.is_opaque() { " ?" } else { "" };
             format!("{}{opaque}", subject.text())
         };
@@ -405,7 +408,7 @@ mod tests {
             ("./git push", false),
         ] {
             let subjects = commands(script, &|program| !program.contains('/'));
-            assert_eq!(subjects.iter().any(Subject::is_opaque), expected, "{script}");
+            assert_eq!(subjects.iter().any(Resource::is_opaque), expected, "{script}");
         }
     }
 
@@ -434,7 +437,7 @@ mod tests {
         for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
             let commands = commands(script, &|_| false);
             assert!(!commands.is_empty(), "{script}");
-            assert!(commands.iter().all(Subject::is_opaque), "{script}: {commands:?}");
+            assert!(commands.iter().all(Resource::is_opaque), "{script}: {commands:?}");
         }
     }
 }

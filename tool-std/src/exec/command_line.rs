@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundCommand, ChildEnv, RunError};
-use tool_sdk::{Context, Subject, ToolError, Workspace};
+use tool_sdk::{Context, Resource, ToolError, Workspace};
 
 use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
@@ -74,10 +74,10 @@ impl<'a> CommandLine<'a> {
     }
 
     /// Returns the resources of the command line when it is run in `base_folder`.
-    pub(super) fn call_resources(&self, base: &BaseFolder<'_>) -> Vec<Subject> {
+    pub(super) fn call_resources(&self, base: &BaseFolder<'_>) -> Vec<Resource> {
         let mut subjects = self.analyze_in(base).call_resources(base);
         let refused = self.find_start_error(base.folder.as_deref());
-        subjects.extend(refused.map(|error| Subject::new(self.script).refused(&error)));
+        subjects.extend(refused.map(|error| Resource::new(self.script).with_refusal(&error)));
         subjects
     }
 
@@ -195,12 +195,12 @@ pub(super) fn child_environment(asked: &[String]) -> Result<ChildEnv, ToolError>
 
 /// Returns the resources of a program that another tool starts, in an unknown directory.
 #[cfg(feature = "mcp")]
-pub(crate) fn argv_resources(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
+pub(crate) fn argv_resources(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Resource> {
     let why = if is_login_shell(argv) { Some(OpaqueReason::LoginShell) } else { None };
     let judged = CommandAnalysis::from_argv(argv)
         .with_reason(why.or(has_variables.then_some(OpaqueReason::Assignment)));
-    let named = |subject: Subject| match subject.permission() {
-        None => subject.under(PERMISSION),
+    let named = |subject: Resource| match subject.permission() {
+        None => subject.with_permission(PERMISSION),
         Some(_) => subject,
     };
     judged.call_resources(&BaseFolder::new(cx, None)).into_iter().map(named).collect()

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::BackgroundProcesses;
-use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
+use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::command_line::{CommandLine, base_folder, working_folder};
 use super::output::{SessionOutput, start_error, with_record};
@@ -46,7 +46,7 @@ pub async fn exec_command(
     /// Whether the shell reads its start-up files.
     #[arg(default = false)]
     login: bool,
-    /// Variables for the command, each as `NAME=value`.
+    /// Variables for the command, each as `NAME_PATTERN=value`.
     #[arg(default = vec![])]
     env: Vec<String>,
     /// Whether to run it in a terminal, so that `write_stdin` can type into it.
@@ -70,7 +70,8 @@ pub async fn exec_command(
     drop(justification);
     let line = CommandLine { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
     let spawn = line.build_spawn()?.current_dir(working_folder(cx, workdir.as_str())?);
-    let spawn = spawn.terminal(tty).cancel_on(cx.closed()).sandbox(sandbox::sandbox_policy(cx));
+    let spawn =
+        spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
     let record = spawn.to_record();
     let processes = BackgroundProcesses::of_session(cx.session());
     let started = Instant::now();
@@ -116,7 +117,7 @@ fn command_line(args: &ExecCommandArgs) -> CommandLine<'_> {
     CommandLine { script: cmd, shell: shell.as_deref(), login: *login, env, tty: *tty }
 }
 
-fn call_resources(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
+fn call_resources(args: &ExecCommandArgs, cx: &Context) -> Vec<Resource> {
     patch_command::patch_resources(&args.cmd, || {
         command_line(args).call_resources(&base_folder(cx, args.workdir.as_str()))
     })

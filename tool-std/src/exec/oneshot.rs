@@ -27,7 +27,7 @@ pub(super) async fn run_to_end(
     let processes = BackgroundProcesses::of_session(cx.session());
     let _turn = processes.acquire_slot().await;
     let started = Instant::now();
-    let process = processes.spawn(&spawn.cancel_on(cx.closed())).map_err(start_error)?;
+    let process = processes.spawn(&spawn.cancel_on(cx.shutdown_token())).map_err(start_error)?;
     let _forgetting = SessionGuard(&processes, process.id());
     let ended = tokio::time::timeout(
         Duration::from_millis(limit),

@@ -246,7 +246,7 @@ pub(super) fn stream_output(
             hears(&text);
         }
         if shown && !text.is_empty() {
-            cx.output(text);
+            cx.emit_output(text);
         }
     }
 }

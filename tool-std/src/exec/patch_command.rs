@@ -3,7 +3,7 @@
 //! **Invariant:** approval and execution use the same check, so a patch is never asked about and
 //! never run.
 
-use tool_sdk::{RiskClass, Subject, ToolError};
+use tool_sdk::{Resource, RiskClass, ToolError};
 
 /// Program names that models use for patches; they need not be installed.
 const PROGRAMS: &[&str] = &["apply_patch", "applypatch"];
@@ -16,10 +16,10 @@ const SHELL_PREFIXES: &[&str] =
 /// other command `judged` is called.
 pub(super) fn patch_resources(
     command: &str,
-    judged: impl FnOnce() -> Vec<Subject>,
-) -> Vec<Subject> {
+    judged: impl FnOnce() -> Vec<Resource>,
+) -> Vec<Resource> {
     match is_patch_command(command) {
-        true => vec![Subject::new(command).class(RiskClass::Read)],
+        true => vec![Resource::new(command).with_class(RiskClass::Read)],
         false => judged(),
     }
 }

@@ -1,7 +1,7 @@
 //! `shell_command`: runs a command line to its end.
 
 use serde_json::Value;
-use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
+use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::analysis::CommandAnalysis;
 use super::command_line::{CommandLine, base_folder, working_folder};
@@ -52,7 +52,7 @@ fn analyze_args(args: &ShellCommandArgs) -> CommandAnalysis<'_> {
     command_line(&args.command).analyze()
 }
 
-fn call_resources(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
+fn call_resources(args: &ShellCommandArgs, cx: &Context) -> Vec<Resource> {
     patch_command::patch_resources(&args.command, || {
         command_line(&args.command).call_resources(&base_folder(cx, args.workdir.as_str()))
     })

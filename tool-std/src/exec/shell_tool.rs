@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tool_sdk::process::BackgroundCommand;
-use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
+use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
@@ -55,7 +55,7 @@ pub async fn shell(
     oneshot::run_to_end(spawn, timeout_ms, cx).await
 }
 
-fn call_resources(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
+fn call_resources(args: &ShellArgs, cx: &Context) -> Vec<Resource> {
     let judged = || {
         CommandAnalysis::from_argv(&args.command)
             .call_resources(&base_folder(cx, args.workdir.as_str()))

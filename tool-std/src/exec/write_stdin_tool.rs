@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundProcess, BackgroundProcesses, PtyInputError};
-use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, tool};
 
 use super::analysis::CommandAnalysis;
 use super::effects::base_folder::BaseFolder;
@@ -298,9 +298,9 @@ fn is_key_setting(word: &str) -> bool {
         || word.contains([':', '=', '$', '`', '*', '?', '['])
 }
 
-fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
+fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Resource> {
     if only_waits(args) {
-        return vec![Subject::new("*").class(RiskClass::Read)];
+        return vec![Resource::new("*").with_class(RiskClass::Read)];
     }
     let process = find_session(args.session_id, cx);
     let is_bash =
@@ -321,7 +321,7 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     // nothing is typed.
     let is_mixed = process.as_ref().is_some_and(|process| process.is_input_shared());
     let base = BaseFolder::for_shell(cx, folder);
-    let mut subjects: Vec<Subject> = Vec::new();
+    let mut subjects: Vec<Resource> = Vec::new();
     for before in possible_starts(&open) {
         let why = if !is_bash {
             Some(reader)
@@ -339,7 +339,7 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
                 analyze_input(text).with_reason(why).without_safe_commands().call_resources(&base)
             {
                 let is_told = before.is_empty() || !subject.is_opaque();
-                let subject = if is_told { subject } else { subject.because(CONTINUES_INPUT) };
+                let subject = if is_told { subject } else { subject.with_reason(CONTINUES_INPUT) };
                 if !subjects.contains(&subject) {
                     subjects.push(subject);
                 }
@@ -349,7 +349,7 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     let whole = format!("{open}{}", normalize_line_ends(&args.chars));
     if is_bash && (is_mixed || incomplete_input::may_consume_later_lines(&whole)) {
         let ends = suffixes::command_suffixes(&whole).into_iter();
-        subjects.extend(ends.map(|end| Subject::new(end).only_forbidden()));
+        subjects.extend(ends.map(|end| Resource::new(end).deny_rules_only()));
     }
     subjects
 }

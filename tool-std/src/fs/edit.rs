@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tool_sdk::{
-    Context, FileTransaction, Output, RiskClass, State, Stop, Subject, ToolError, Workspace,
+    Context, FileTransaction, Output, Resource, RiskClass, State, ToolError, WorkStop, Workspace,
     WorkspacePath, tool,
 };
 
@@ -74,8 +74,8 @@ pub async fn edit_file(
     check_file_path(path.as_str())?;
     let place = path.locate(&workspace)?;
     let locks = workspace.lock_files([&place]).await;
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
+    let sight = cx.visible_files("read");
+    cx.run_blocking(move |stop| {
         let _locks = locks;
         cancel::check_cancelled(stop)?;
         let file = RequestedFile::new(&path, place, &workspace, &sight);
@@ -92,11 +92,11 @@ pub async fn edit_file(
     .await
 }
 
-fn approval_resources(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
+fn approval_resources(args: &EditFileArgs, cx: &Context) -> Vec<Resource> {
     match args.collect_edits() {
-        Ok(_) => args.path.written(cx),
+        Ok(_) => args.path.write_resources(cx),
         // An invalid call touches nothing; it fails with the reason.
-        Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
+        Err(_) => vec![Resource::new(args.path.as_str()).with_class(RiskClass::Read)],
     }
 }
 
@@ -177,7 +177,11 @@ fn edit_error(target: &EditTarget, error: EditError) -> ToolError {
     .source(error)
 }
 
-fn write_edited(target: EditTarget, edited: EditedText, stop: &Stop) -> Result<Output, ToolError> {
+fn write_edited(
+    target: EditTarget,
+    edited: EditedText,
+    stop: &WorkStop,
+) -> Result<Output, ToolError> {
     let (path, spelling) = (target.display_path(), target.spelling());
     let diff = target.diff(Some(&edited.text), DiffDetail::Full);
     let note = edited.match_note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Context, ErrorKind, FileTransaction, ResolvedPath, Sight, Snapshot, StagedWrite, StagedWrites,
-    ToolError, Workspace, WorkspacePath,
+    Context, ErrorKind, FileTransaction, ResolvedPath, Snapshot, StagedWrite, StagedWrites,
+    ToolError, VisibilityFilter, Workspace, WorkspacePath,
 };
 
 use crate::diff::{DiffDetail, FileDiff, LineChange, is_same_change};
@@ -62,7 +62,7 @@ impl<'p> RequestedFile<'p> {
         path: &'p WorkspacePath,
         place: ResolvedPath,
         workspace: &Workspace,
-        sight: &Sight,
+        sight: &VisibilityFilter,
     ) -> Self {
         let is_told = is_content_visible(path, &place, workspace, sight);
         Self { path, place, is_told }
@@ -72,7 +72,7 @@ impl<'p> RequestedFile<'p> {
     pub(super) fn resolve(path: &'p WorkspacePath, cx: &Context) -> Result<Self, ToolError> {
         let workspace = cx.state::<Workspace>()?;
         let place = path.locate(&workspace)?;
-        Ok(Self::new(path, place, &workspace, &cx.sight("read")))
+        Ok(Self::new(path, place, &workspace, &cx.visible_files("read")))
     }
 
     /// Whether the content may be revealed without approval: the file is in the workspace and no
@@ -88,12 +88,12 @@ impl<'p> RequestedFile<'p> {
 
     /// Reads the file and keeps the snapshot for comparison after the approval.
     pub(super) fn read_for_preview(&self) -> Result<EditTarget, ToolError> {
-        Ok(self.to_target(self.path.keep_shown(self.take_snapshot()?).clone()))
+        Ok(self.to_target(self.path.keep_preview_snapshot(self.take_snapshot()?).clone()))
     }
 
     /// Takes a snapshot of the symbolic link itself.
     pub(super) fn snapshot_link(&self) -> Result<EditTarget, ToolError> {
-        Ok(self.to_target(self.path.keep_shown(self.place.snapshot_link()?).clone()))
+        Ok(self.to_target(self.path.keep_preview_snapshot(self.place.snapshot_link()?).clone()))
     }
 
     /// Reads the file and applies `make` to it; `text` returns the new text of the result.
@@ -119,7 +119,7 @@ impl<'p> RequestedFile<'p> {
             let change = [shown.text().ok()?, text(&was)];
             Some(is_same_change(change, [now.text().ok()?, text(&made)]))
         };
-        match self.path.shown() {
+        match self.path.preview_snapshot() {
             Some(shown)
                 if shown.content() != now.bytes()
                     && is_as_shown(&self.to_target(shown.clone())) != Some(true) =>
@@ -132,7 +132,7 @@ impl<'p> RequestedFile<'p> {
 
     /// Returns the version that the approval preview showed, or the current one without a preview.
     pub(super) fn previewed_or_read(&self) -> Result<EditTarget, ToolError> {
-        match self.path.shown() {
+        match self.path.preview_snapshot() {
             Some(before) => Ok(self.to_target(before.clone())),
             None => self.read(),
         }

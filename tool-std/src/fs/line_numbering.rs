@@ -10,7 +10,7 @@ use tool_sdk::Context;
 /// use tool_sdk::Session;
 /// use tool_std::fs::Numbering;
 ///
-/// let session = Session::new("s1").lend(Numbering::Marked);
+/// let session = Session::new("s1").with_service(Numbering::Marked);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -22,7 +22,7 @@ use crate::text::MAX_BYTES;
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| args.path.read(cx)),
+    approval(subjects = |args, cx| args.path.read_resources(cx)),
     display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
     aliases("ls"),
     truncate = none,
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn context() -> Context {
-        Context::new(Session::new("t"), ToolName::from_static("list_dir"), CallId::next())
+        Context::new(Session::new("t"), ToolName::from_static("list_dir"), CallId::generate())
     }
 
     fn folder(files: &[&str]) -> TempDir {

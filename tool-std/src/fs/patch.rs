@@ -11,8 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tool_sdk::{
-    Context, Output, ResolvedPath, RiskClass, Sight, State, Subject, ToolError, Workspace,
-    WorkspacePath, tool,
+    Context, Output, ResolvedPath, Resource, RiskClass, State, ToolError, VisibilityFilter,
+    Workspace, WorkspacePath, tool,
 };
 
 use super::edit_target::{
@@ -89,8 +89,8 @@ pub async fn apply_patch(
 ) -> Result<Output, ToolError> {
     let places = input.resolve_paths(&workspace)?;
     let locks = workspace.lock_files(&places).await;
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
+    let sight = cx.visible_files("read");
+    cx.run_blocking(move |stop| {
         let _locks = locks;
         cancel::check_cancelled(stop)?;
         let stopped = || stop.is_stopped();
@@ -121,10 +121,10 @@ fn parse_and_verify(text: &str) -> Result<ParsedPatch<'_>, ToolError> {
     Ok(patch)
 }
 
-fn approval_resources(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
+fn approval_resources(args: &ApplyPatchArgs, cx: &Context) -> Vec<Resource> {
     if args.input.parts.is_empty() {
         // An invalid patch touches nothing; the call fails with the reason.
-        return vec![Subject::new("*").class(RiskClass::Read)];
+        return vec![Resource::new("*").with_class(RiskClass::Read)];
     }
     args.input.parts.iter().flat_map(|part| part.approval_resources(cx)).collect()
 }
@@ -135,18 +135,18 @@ fn approval_preview(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>
         let places = args.input.resolve_paths(&workspace)?;
         let reason =
             PlanOptions { is_preview: true, is_cancelled: &preview_deadline(cx), stage_in: None };
-        let there = (places, &*workspace, &cx.sight("read"));
+        let there = (places, &*workspace, &cx.visible_files("read"));
         Ok(combined_diff(&args.input.build_plan(there, &reason)?.files))
     };
     preview_or_error(diffs(), args.input.paths(), cx)
 }
 
 impl PatchTarget {
-    fn approval_resources(&self, cx: &Context) -> Vec<Subject> {
+    fn approval_resources(&self, cx: &Context) -> Vec<Resource> {
         match &self.to {
-            None if self.is_removed => self.from.removed(cx),
-            None => self.from.written(cx),
-            Some(to) => [self.from.written(cx), to.written(cx)].concat(),
+            None if self.is_removed => self.from.remove_resources(cx),
+            None => self.from.write_resources(cx),
+            Some(to) => [self.from.write_resources(cx), to.write_resources(cx)].concat(),
         }
     }
 }
@@ -159,7 +159,7 @@ impl PatchText {
     /// Plans the changes; `places` are the resolved paths, in the order of [`paths`](Self::paths).
     fn build_plan(
         &self,
-        (places, workspace, sight): (Vec<ResolvedPath>, &Workspace, &Sight),
+        (places, workspace, sight): (Vec<ResolvedPath>, &Workspace, &VisibilityFilter),
         reason: &PlanOptions<'_>,
     ) -> Result<PatchPlan, ToolError> {
         if self.parts.is_empty() {

@@ -123,7 +123,7 @@ impl RequestedFile<'_> {
     /// Reads the file to delete. A dangling link is deleted itself, as long as no preview showed a
     /// file there.
     fn read_to_delete(&self, reason: &PlanOptions<'_>) -> Result<EditTarget, ToolError> {
-        match self.path.shown().is_none() && is_link(&self.place) {
+        match self.path.preview_snapshot().is_none() && is_link(&self.place) {
             true => self.snapshot_link(),
             false => self.read_to_replace(reason),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tool_sdk::{
-    Context, FileTransaction, Output, RiskClass, State, Stop, Subject, ToolError, Workspace,
+    Context, FileTransaction, Output, Resource, RiskClass, State, ToolError, WorkStop, Workspace,
     WorkspacePath, tool,
 };
 
@@ -47,8 +47,8 @@ pub async fn write_file(
     check_file_path(path.as_str())?;
     let place = path.locate(&workspace)?;
     let locks = workspace.lock_files([&place]).await;
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
+    let sight = cx.visible_files("read");
+    cx.run_blocking(move |stop| {
         let _locks = locks;
         cancel::check_cancelled(stop)?;
         let target = RequestedFile::new(&path, place, &workspace, &sight).previewed_or_read()?;
@@ -58,7 +58,7 @@ pub async fn write_file(
     .await
 }
 
-fn replace_file(target: EditTarget, text: String, stop: &Stop) -> Result<Output, ToolError> {
+fn replace_file(target: EditTarget, text: String, stop: &WorkStop) -> Result<Output, ToolError> {
     let diff = target.diff(Some(&text), DiffDetail::Full);
     let (did, operation) = match (target.exists(), diff.diff.unified.is_empty()) {
         (false, _) => ("Created", "create"),
@@ -83,11 +83,11 @@ fn replace_file(target: EditTarget, text: String, stop: &Stop) -> Result<Output,
     })
 }
 
-fn approval_resources(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
+fn approval_resources(args: &WriteFileArgs, cx: &Context) -> Vec<Resource> {
     match check_file_path(args.path.as_str()) {
-        Ok(()) => args.path.written(cx),
+        Ok(()) => args.path.write_resources(cx),
         // An invalid path touches nothing; the call fails with the reason.
-        Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
+        Err(_) => vec![Resource::new(args.path.as_str()).with_class(RiskClass::Read)],
     }
 }
 

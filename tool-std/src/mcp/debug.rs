@@ -95,7 +95,7 @@ mod tests {
         assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
 
         // F130: the error may quote another user's request.
-        let session = Session::new("t").with_user("ada").lend(upstreams.clone());
+        let session = Session::new("t").with_user("ada").with_service(upstreams.clone());
         let registry = Registry::builder().add(tools![debug_mcp_server]).build().unwrap();
         let call = Call::new("debug_mcp_server", r#"{"name": "broken"}"#);
         let told = Pipeline::new(registry).call(&session, call).await;

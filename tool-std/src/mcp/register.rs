@@ -9,7 +9,7 @@ use tool_sdk::mcp::{
 };
 use tool_sdk::process::ChildEnv;
 use tool_sdk::process::sandbox::SandboxPolicy;
-use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Resource, State, ToolError, tool};
 
 use super::env_vars;
 use super::sandbox_request::{self, SandboxRequest};
@@ -228,13 +228,13 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
 
 /// The resources for the permission rules: the command line or the address. An invalid server is
 /// denied without asking for approval.
-fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
+fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Resource> {
     let plan = ServerRequest::from_args(args);
     let argv = plan.argv();
-    let own = Subject::new(plan.display_address().unwrap_or_else(|| argv.join(" ")));
+    let own = Resource::new(plan.display_address().unwrap_or_else(|| argv.join(" ")));
     let own = match plan.server_config(cx) {
         Ok(_) => own,
-        Err(error) => own.refused(&error),
+        Err(error) => own.with_refusal(&error),
     };
     let mut subjects = vec![own];
     if plan.command.is_some() {
@@ -245,14 +245,14 @@ fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject
 
 /// The resources of the command line, as the tools that run commands report them.
 #[cfg(all(unix, feature = "exec"))]
-fn commands(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
+fn commands(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Resource> {
     crate::exec::argv_resources(argv, has_variables, cx)
 }
 
 /// Without those tools command lines are not analysed, so the whole command line is opaque.
 #[cfg(not(all(unix, feature = "exec")))]
-fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
-    vec![Subject::new(argv.join(" ")).opaque().under("exec_command")]
+fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(argv.join(" ")).opaque().with_permission("exec_command")]
 }
 
 /// The approval preview: command, arguments, resolved program, variables and sandbox, which
@@ -354,7 +354,7 @@ mod tests {
         let arguments = json!({
             "name": "x", "command": "y", "env": ["KEY=s3cret"], "url": "https://a.example/?k=s3cret",
         });
-        let shown = display.masked(&arguments.to_string()).to_string();
+        let shown = display.mask_arguments(&arguments.to_string()).to_string();
         assert!(!shown.contains("s3cret") && shown.contains("\"command\":\"y\""), "{shown}");
     }
 
@@ -452,7 +452,7 @@ mod tests {
         let pipeline = Pipeline::new(registry);
         let upstreams = ServerManager::for_pipeline(&pipeline);
         upstreams.add(ServerConfig::new("a-b", ServerCommand::new("sh", ["x"])).unwrap()).unwrap();
-        let session = Session::new("test").lend(upstreams);
+        let session = Session::new("test").with_service(upstreams);
         for (args, expected) in [
             (json!({ "name": "x", "command": "sh" }), Action::Ask),
             (json!({ "name": "x", "command": "sh", "env": ["CI=1"] }), Action::Ask),
@@ -491,7 +491,7 @@ mod tests {
             let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
             let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
             let pipeline = Pipeline::new(registry).mode(Mode::Bypass).rules(rules);
-            let session = Session::new("test").lend(ServerManager::for_pipeline(&pipeline));
+            let session = Session::new("test").with_service(ServerManager::for_pipeline(&pipeline));
             let args = json!({ "name": "x", "command": args[0], "args": args[1..] });
             let call = Call::new("register_mcp_server", args.to_string());
             pipeline.check(&session, call).await.unwrap().decision.action

@@ -70,7 +70,7 @@ impl ScreenLocation {
 /// }
 ///
 /// let terminal = Terminal::behind(Elsewhere("http://127.0.0.1:7681".to_owned()));
-/// let session = tool_sdk::Session::new("s1").lend(terminal);
+/// let session = tool_sdk::Session::new("s1").with_service(terminal);
 /// ```
 pub trait TerminalBackend: Send + Sync + 'static {
     /// Starts the terminal of the session. A terminal that runs already is kept, and its location

@@ -1,6 +1,6 @@
 //! The tool `terminal`: starts, stops and queries the terminal that the user watches.
 
-use tool_sdk::{Context, Output, RiskClass, State, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Resource, RiskClass, State, ToolError, tool};
 
 use super::{ScreenLocation, TerminalHandle};
 
@@ -55,7 +55,7 @@ fn format_status(shown: &ScreenLocation) -> String {
 
 /// The resources for the permission rules: the action. Querying the status is a read and needs no
 /// approval.
-fn approval_resources(args: &TerminalArgs, _: &Context) -> Vec<Subject> {
-    let subject = Subject::new(&args.action);
-    vec![if args.action == "status" { subject.class(RiskClass::Read) } else { subject }]
+fn approval_resources(args: &TerminalArgs, _: &Context) -> Vec<Resource> {
+    let subject = Resource::new(&args.action);
+    vec![if args.action == "status" { subject.with_class(RiskClass::Read) } else { subject }]
 }

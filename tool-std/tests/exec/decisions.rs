@@ -6,7 +6,7 @@ use serde_json::json;
 use tool_sdk::Action::{self, Allow, Ask, Deny};
 use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
-use tool_sdk::{Call, ErrorKind, Mode, Reply, RiskClass, Scripted};
+use tool_sdk::{ApprovalResponse, Call, ErrorKind, Mode, RiskClass, ScriptedApprover};
 
 use crate::support::{Host, check, decide};
 
@@ -271,7 +271,7 @@ async fn typed_text_is_checked_by_its_reader() {
 #[tokio::test]
 async fn a_denied_line_cannot_be_typed_in_parts() {
     let host = Host::new(Mode::Auto, &["allow exec_command", "deny exec_command(rm *)"]);
-    let yes = Scripted::always(Reply::Once);
+    let yes = ScriptedApprover::always_respond(ApprovalResponse::Once);
     let host = Host { session: host.session.clone().with_approver(yes), ..host };
     let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
     let session = crate::support::session_of(&host.call("exec_command", cmd).await);
@@ -439,7 +439,7 @@ async fn confined_commands_run_within_writable_roots_as_they_did() {
     let narrower = host.pipeline.clone().writable_roots([root.join("in")]);
     for level in [SandboxLevel::WorkspaceWrite, SandboxLevel::ReadOnly, SandboxLevel::Full] {
         let policy = SandboxPolicy::new(SandboxMode::BestEffort, level).with_helper(PROGRAM);
-        let session = host.session.clone().lend(policy.clone());
+        let session = host.session.clone().with_service(policy.clone());
         let is_held = policy.enforced_roots().is_some();
         let allows = |is_held: bool| if is_held { Allow } else { Ask };
         let is_read_only = level == SandboxLevel::ReadOnly;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use tool_sdk::{
-    Approver, Ask, AuditRecord, AuditSink, Call, ErrorKind, Mode, Pipeline, Reply, Scripted,
-    Session, Workspace,
+    ApprovalRequest, ApprovalResponse, Approver, AuditRecord, AuditSink, Call, ErrorKind, Mode,
+    Pipeline, ScriptedApprover, Session, Workspace,
 };
 
 use crate::support::Host;
@@ -25,10 +25,13 @@ fn write_script(path: &Path, text: &str) {
 struct Swaps(std::path::PathBuf);
 
 impl Approver for Swaps {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         write_script(&self.0, "#!/bin/sh\necho SWAPPED >> ran\n");
-        ask.answered_by("a hurried person");
-        Box::pin(ready(Some(Reply::Once)))
+        ask.set_responder("a hurried person");
+        Box::pin(ready(Some(ApprovalResponse::Once)))
     }
 }
 
@@ -94,9 +97,12 @@ async fn approval_is_void_after_script_changes() {
 struct After<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Approver for After<F> {
-    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         self.0();
-        Box::pin(ready(Some(Reply::Once)))
+        Box::pin(ready(Some(ApprovalResponse::Once)))
     }
 }
 
@@ -138,9 +144,10 @@ async fn folder_and_environment_are_bound() {
     let of = async |session: &Session, arguments: &Value| {
         fingerprint(&host.pipeline, session, arguments).await
     };
-    let lent = |policy: SandboxPolicy| host.session.clone().lend(policy);
+    let lent = |policy: SandboxPolicy| host.session.clone().with_service(policy);
     let elsewhere = tempfile::tempdir().unwrap();
-    let other_root = host.session.clone().lend(Workspace::open([elsewhere.path()]).unwrap());
+    let other_root =
+        host.session.clone().with_service(Workspace::open([elsewhere.path()]).unwrap());
     let confined = lent(SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite));
     let narrower = lent(SandboxPolicy::new(SandboxMode::Required, SandboxLevel::ReadOnly));
 
@@ -184,7 +191,10 @@ async fn approval_is_void_if_inspection_was_incomplete() {
         // No approval is requested, and the error tells the model what to send instead.
         if !holds {
             let call = Call::new("exec_command", arguments.to_string());
-            let pipeline = host.pipeline.clone().approver(Scripted::always(Reply::Once));
+            let pipeline = host
+                .pipeline
+                .clone()
+                .approver(ScriptedApprover::always_respond(ApprovalResponse::Once));
             let error = pipeline.call(&host.session, call).await.result.unwrap_err();
             assert!(error.message().starts_with("approval is not possible"), "{error}");
         }
@@ -206,9 +216,12 @@ impl AuditSink for Kept {
 struct Ada;
 
 impl Approver for Ada {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        ask.answered_by("Ada");
-        Box::pin(ready(Some(Reply::Once)))
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        ask.set_responder("Ada");
+        Box::pin(ready(Some(ApprovalResponse::Once)))
     }
 }
 
@@ -242,9 +255,12 @@ async fn audit_record_names_program_and_approver() {
 struct Reads(Arc<Mutex<Vec<String>>>);
 
 impl Approver for Reads {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         self.0.lock().unwrap().push(ask.prompt().text);
-        Box::pin(ready(Some(Reply::Reject)))
+        Box::pin(ready(Some(ApprovalResponse::Reject)))
     }
 }
 

@@ -96,7 +96,7 @@ async fn a_rule_on_a_path_holds_for_what_has_no_such_argument() {
         let host = with_files(rules);
         let root = place(&host);
         fs::write(root.join("src/key.txt"), "x").unwrap();
-        let session = Session::new("test").lend(Workspace::open([root]).unwrap());
+        let session = Session::new("test").with_service(Workspace::open([root]).unwrap());
         let host = Host { session, ..host };
         let decided = decide(&host, tool, arguments.clone()).await;
         assert_eq!(decided, expected, "{rules:?}: {arguments}");

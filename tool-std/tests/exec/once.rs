@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::BackgroundProcesses;
-use tool_sdk::{Call, ErrorKind, Mode, Truncated};
+use tool_sdk::{Call, ErrorKind, Mode, Truncation};
 
 use crate::support::{Host, field, output};
 
@@ -176,7 +176,7 @@ async fn counts_are_those_of_what_was_written() {
         ("a line", format!(r"{zeros} | tr '\0' a"), 1, KEPT),
     ] {
         let outcome = host.outcome("shell_command", &json!({ "command": command })).await;
-        let truncated = outcome.truncated().expect("it is too long").clone();
+        let truncated = outcome.truncation().expect("it is too long").clone();
         assert_eq!(truncated.original_bytes, WRITTEN, "{what}: {truncated:?}");
         assert_eq!(truncated.original_lines, lines, "{what}: {truncated:?}");
         assert_eq!(truncated.dropped_bytes, WRITTEN - KEPT, "{what}: {truncated:?}");
@@ -197,7 +197,7 @@ async fn counts_are_those_of_what_was_written() {
         };
         let shown: usize = shown.iter().map(is_text).sum::<usize>() + ends;
         assert_eq!(truncated.omitted_bytes, WRITTEN - shown, "{what}: {truncated:?}");
-        let Truncated { omitted_bytes, dropped_bytes, .. } = truncated;
+        let Truncation { omitted_bytes, dropped_bytes, .. } = truncated;
         let said = format!("{omitted_bytes} of {WRITTEN} bytes left out, of which ");
         assert!(notice[0].contains(&said), "{what}: {notice:?}");
         let said = format!("{dropped_bytes} bytes were never captured");

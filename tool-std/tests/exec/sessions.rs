@@ -201,7 +201,7 @@ async fn sessions_belong_to_their_conversation() {
     let cmd = json!({ "cmd": "sleep 300", "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
     let workspace = Workspace::open([host.folder.path()]).unwrap();
-    let first = std::mem::replace(&mut host.session, Session::new("other").lend(workspace));
+    let first = std::mem::replace(&mut host.session, Session::new("other").with_service(workspace));
     for tool in ["write_stdin", "kill_session"] {
         host.error(tool, json!({ "session_id": session })).await;
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, Call, Checked, Mode, Outcome, Pipeline, Registry, Rule, Session, Settings, ToolError,
-    Workspace, tools,
+    Action, Call, CheckOutcome, Mode, Outcome, Pipeline, Registry, Rule, Session, ToolError,
+    ToolSettings, Workspace, tools,
 };
 use tool_std::exec::{
     exec_command, kill_session, list_sessions, shell, shell_command, write_stdin,
@@ -25,7 +25,7 @@ impl Host {
         let workspace = Workspace::open([folder.path()]).unwrap();
         Self {
             pipeline: Pipeline::new(registry).mode(mode).rules(rules),
-            session: Session::new("test").lend(workspace),
+            session: Session::new("test").with_service(workspace),
             folder,
         }
     }
@@ -36,9 +36,9 @@ impl Host {
     }
 
     pub(crate) fn distrusting(mut self) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = ToolSettings::default();
         settings.safe_commands = false;
-        self.session = self.session.lend(settings);
+        self.session = self.session.with_service(settings);
         self
     }
 
@@ -59,9 +59,9 @@ impl Host {
 }
 
 /// What becomes of a call, without running it.
-pub(crate) async fn check(host: &Host, tool: &'static str, arguments: &Value) -> Checked {
+pub(crate) async fn check(host: &Host, tool: &'static str, arguments: &Value) -> CheckOutcome {
     let call = Call::new(tool, arguments.to_string());
-    let checked: Result<Checked, ToolError> = host.pipeline.check(&host.session, call).await;
+    let checked: Result<CheckOutcome, ToolError> = host.pipeline.check(&host.session, call).await;
     checked.unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::{BackgroundCommand, BackgroundProcess, BackgroundProcesses};
-use tool_sdk::{Action, Approver, Mode, Reply, Scripted, ToolError};
+use tool_sdk::{Action, ApprovalResponse, Approver, Mode, ScriptedApprover, ToolError};
 
 use crate::support::{Host, check, session_of};
 
@@ -15,13 +15,13 @@ use crate::support::{Host, check, session_of};
 #[tokio::test]
 async fn an_ask_about_typing_shows_the_session() {
     let host = Host::new(Mode::Auto, &["allow exec_command(cat)"]);
-    let asked = Arc::new(Scripted::always(Reply::Reject));
-    let approver: Arc<dyn Approver> = Arc::<Scripted>::clone(&asked);
+    let asked = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Reject));
+    let approver: Arc<dyn Approver> = Arc::<ScriptedApprover>::clone(&asked);
     let host = Host { session: host.session.clone().with_shared_approver(approver), ..host };
     let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
     host.error("write_stdin", json!({ "session_id": session, "chars": "x\n" })).await;
-    let preview = asked.asked()[0].preview.clone();
+    let preview = asked.requests()[0].preview.clone();
     assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": "off" })));
 }
 
@@ -63,7 +63,8 @@ struct Typist {
 impl Typist {
     fn new(mode: Mode, rules: &[&str]) -> Self {
         let host = Host::new(mode, rules);
-        let yes: Arc<dyn Approver> = Arc::new(Scripted::always(Reply::Once));
+        let yes: Arc<dyn Approver> =
+            Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
         let host = Host { session: host.session.clone().with_shared_approver(yes), ..host };
         let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
         let bash =

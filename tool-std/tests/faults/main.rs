@@ -112,7 +112,7 @@ fn call(folder: &Path, tool: &str, args: &Value) -> Result<(), ToolError> {
     let registry = Registry::builder().add(tools![write_file, edit_file, apply_patch]);
     let pipeline =
         Pipeline::new(registry.build().unwrap()).rules(["allow edit".parse::<Rule>().unwrap()]);
-    let session = Session::new("faults").lend(Workspace::open([folder]).unwrap());
+    let session = Session::new("faults").with_service(Workspace::open([folder]).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let outcome = runtime.block_on(pipeline.call(&session, Call::new(tool, args.to_string())));
     outcome.result.map(drop)
@@ -139,7 +139,7 @@ fn stays_on_the_first_disk() {
     on_disk("stays_on_the_first_disk", "beside", |disk| {
         let look = |one_device: bool, path: &str| {
             let session = Session::new("faults")
-                .lend(Workspace::open([disk]).unwrap().same_file_system(one_device));
+                .with_service(Workspace::open([disk]).unwrap().same_file_system(one_device));
             let pipeline = Pipeline::new(
                 Registry::builder().add(tools![glob_files, grep_files, list_dir]).build().unwrap(),
             );

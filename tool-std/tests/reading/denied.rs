@@ -23,7 +23,7 @@ async fn call_under(
     let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
     let pipeline = Pipeline::new(registry.build().unwrap())
         .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()));
-    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let session = Session::new("test").with_service(Workspace::open([folder.path()]).unwrap());
     pipeline.call(&session, Call::new(tool, args.to_string())).await
 }
 
@@ -252,12 +252,12 @@ async fn paths_outside_need_approval() {
 
         let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
         let pipeline = Pipeline::new(registry.build().unwrap()).mode(Mode::Plan);
-        let session = Session::new("test").lend(Workspace::open([inside.path()]).unwrap());
+        let session = Session::new("test").with_service(Workspace::open([inside.path()]).unwrap());
         let call = || Call::new(tool, args.to_string());
         let checked =
             serde_json::to_value(pipeline.check(&session, call()).await.unwrap()).unwrap();
         assert_eq!(checked["decision"], "ask", "{tool}: {checked}");
-        let pipeline = pipeline.approver(Scripted::new([Reply::Once]));
+        let pipeline = pipeline.approver(ScriptedApprover::new([ApprovalResponse::Once]));
         assert!(pipeline.call(&session, call()).await.result.is_ok(), "{tool}");
     }
 }
@@ -271,7 +271,7 @@ async fn outside_searches_show_only_approved_paths() {
     let allow = &["allow external_directory"][..];
     let registry = Registry::builder().add(tools![read_file]).build().unwrap();
     let pipeline = Pipeline::new(registry).rules([allow[0].parse::<Rule>().unwrap()]);
-    let session = Session::new("test").lend(Workspace::open([inside.path()]).unwrap());
+    let session = Session::new("test").with_service(Workspace::open([inside.path()]).unwrap());
     let slip = json!({ "path": place.join("secret.tx") }).to_string();
     let outcome = pipeline.call(&session, Call::new("read_file", slip.as_str())).await;
     let error = outcome.result.unwrap_err();
@@ -287,11 +287,11 @@ async fn outside_searches_show_only_approved_paths() {
 async fn files_that_need_approval_stay_hidden_in_an_allowed_folder() {
     let folder = folder(SECRETS);
     let registry = Registry::builder().add(tools![read_file, glob_files]).build().unwrap();
-    let found = async |mode: Mode, rules: &[&str], reply: Option<Reply>| {
+    let found = async |mode: Mode, rules: &[&str], reply: Option<ApprovalResponse>| {
         let rules = rules.iter().map(|rule| rule.parse::<Rule>().unwrap());
         let pipeline = Pipeline::new(registry.clone()).mode(mode).rules(rules);
-        let pipeline = pipeline.approver(Scripted::new(reply));
-        let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+        let pipeline = pipeline.approver(ScriptedApprover::new(reply));
+        let session = Session::new("test").with_service(Workspace::open([folder.path()]).unwrap());
         let call = Call::new("glob_files", json!({ "pattern": "*" }).to_string());
         let outcome = pipeline.call(&session, call).await;
         let text = outcome.text().into_owned();
@@ -305,9 +305,9 @@ async fn files_that_need_approval_stay_hidden_in_an_allowed_folder() {
         assert_eq!(some, ["sub/.env", "sub/a.rs"]);
         assert_eq!(found(&["allow glob_files"], None).await, all);
         // An approval to search the folder includes its files.
-        assert_eq!(found(&[], Some(Reply::Once)).await, all);
+        assert_eq!(found(&[], Some(ApprovalResponse::Once)).await, all);
         let patterns = vec![".".to_owned()];
-        assert_eq!(found(&[], Some(Reply::Session { patterns })).await, all);
+        assert_eq!(found(&[], Some(ApprovalResponse::Session { patterns })).await, all);
     }
 }
 
@@ -316,7 +316,7 @@ async fn files_that_need_approval_stay_hidden_in_an_allowed_folder() {
 async fn files_that_need_approval_stay_hidden_until_approved() {
     let folder = folder(SECRETS);
     let registry = Registry::builder().add(tools![grep_files]).build().unwrap();
-    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let session = Session::new("test").with_service(Workspace::open([folder.path()]).unwrap());
     let asking = Pipeline::new(registry).rules(["ask read(.env)".parse::<Rule>().unwrap()]);
     let search = json!({ "pattern": "key", "output_mode": "files" }).to_string();
     let found = async |pipeline: &Pipeline| {
@@ -326,7 +326,7 @@ async fn files_that_need_approval_stay_hidden_until_approved() {
     assert_eq!(found(&asking).await, 0);
 
     let patterns = vec![".env".to_owned()];
-    let asking = asking.approver(Scripted::new([Reply::Session { patterns }]));
+    let asking = asking.approver(ScriptedApprover::new([ApprovalResponse::Session { patterns }]));
     let named = json!({ "pattern": "key", "path": ".env" }).to_string();
     let outcome = asking.call(&session, Call::new("grep_files", named.as_str())).await;
     assert!(outcome.text().contains("key = 1"), "{}", outcome.text());
@@ -353,9 +353,9 @@ async fn an_allow_rule_does_not_replace_approvals() {
             .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()))
             .mode(mode);
         if approver {
-            pipeline = pipeline.approver(Scripted::new([Reply::Once]));
+            pipeline = pipeline.approver(ScriptedApprover::new([ApprovalResponse::Once]));
         }
-        let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+        let session = Session::new("test").with_service(Workspace::open([folder.path()]).unwrap());
         let call = Call::new("glob_files", json!({ "pattern": "*" }).to_string());
         let outcome = pipeline.call(&session, call).await;
         let text = outcome.text();

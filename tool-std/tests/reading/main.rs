@@ -15,8 +15,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tool_sdk::testing::Harness;
 use tool_sdk::{
-    Call, ErrorKind, Mode, Outcome, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace,
-    prepare_outputs, tools,
+    ApprovalResponse, Call, ErrorKind, Mode, Outcome, Pipeline, Registry, Rule, ScriptedApprover,
+    Session, Workspace, prepare_outputs, tools,
 };
 use tool_std::fs::{LineNumbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
@@ -61,7 +61,7 @@ async fn truncated_output_is_saved_to_a_file() {
     for (workspace, is_told) in
         [(workspace().with_read_only(lent).unwrap(), true), (workspace(), false)]
     {
-        let session = Session::new("test").lend(workspace);
+        let session = Session::new("test").with_service(workspace);
         let call = Call::new("grep_files", json!({ "pattern": "line" }).to_string());
         let outcome = pipeline.call(&session, call.max_output(300)).await;
         assert_eq!(outcome.text().contains(ways), is_told, "{}", outcome.text());

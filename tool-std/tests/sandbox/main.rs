@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
-use tool_sdk::{Call, Mode, Pipeline, Registry, Reply, Scripted, Session, Workspace, tools};
+use tool_sdk::{
+    ApprovalResponse, Call, Mode, Pipeline, Registry, ScriptedApprover, Session, Workspace, tools,
+};
 use tool_std::exec::{exec_command, write_stdin};
 
 /// What a sandbox cannot protect.
@@ -361,14 +363,14 @@ async fn a_host_can_set_the_helper() {
     let folder = tempfile::tempdir().expect("a folder");
     let registry =
         Registry::builder().add(tools![exec_command, write_stdin]).build().expect("no conflict");
-    let approver = Arc::new(Scripted::always(Reply::Once));
+    let approver = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let pipeline =
         Pipeline::new(registry).mode(Mode::Auto).shared_approver(Arc::clone(&approver) as _);
     let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
         .with_helper(PROGRAM);
     let session = Session::new("test")
-        .lend(Workspace::open([folder.path()]).expect("it is there"))
-        .lend(policy);
+        .with_service(Workspace::open([folder.path()]).expect("it is there"))
+        .with_service(policy);
     let call = |arguments: Value| {
         pipeline.call(&session, Call::new("exec_command", arguments.to_string()))
     };
@@ -377,7 +379,7 @@ async fn a_host_can_set_the_helper() {
     assert!(outcome.text().contains("exited with code 0"), "{}", outcome.text());
     assert!(folder.path().join("made").exists() && !folder.path().join(".git/hooks").exists());
 
-    let asked = approver.asked();
+    let asked = approver.requests();
     let preview = asked[0].preview.as_ref().expect("there is one");
     let status = "filesystem full, network full, processes full";
     assert_eq!(preview["sandbox"], format!("required, workspace_write: {status} ({UNPROTECTED})"));

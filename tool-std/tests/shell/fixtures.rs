@@ -1,7 +1,7 @@
 //! Test cases of other projects, and where our answers differ.
 
 use serde_json::Value;
-use tool_sdk::{Action, By, Decision, Rule};
+use tool_sdk::{Action, Decision, DecisionSource, Rule};
 use tool_std::shell::{
     ScriptAnalysis, SimpleCommand, analyze_argv, analyze_script, suggest_patterns,
 };
@@ -252,9 +252,16 @@ fn rules_of_prefixes_mean_what_they_mean_to_codex() {
         let (_, expected) = expected.expect("it is a decision");
         match array(&case["matched"]).is_empty() {
             // What holds without a rule is the matter of modes.
-            true => assert!(decided.iter().all(|it| it.by != By::Rule), "{name}: {decided:?}"),
+            true => assert!(
+                decided.iter().all(|it| it.by != DecisionSource::Rule),
+                "{name}: {decided:?}"
+            ),
             false => {
-                assert_eq!((strictest.action, strictest.by), (*expected, By::Rule), "{name}");
+                assert_eq!(
+                    (strictest.action, strictest.by),
+                    (*expected, DecisionSource::Rule),
+                    "{name}"
+                );
             }
         }
     }

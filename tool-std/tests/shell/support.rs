@@ -16,7 +16,7 @@ static PLACE: LazyLock<(Registry, Session, tempfile::TempDir)> = LazyLock::new(|
     let registry = Registry::builder().add(tools![exec_command, shell]).build();
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = Workspace::open([folder.path()]).expect("a workspace");
-    (registry.expect("two tools"), Session::new("test").lend(workspace), folder)
+    (registry.expect("two tools"), Session::new("test").with_service(workspace), folder)
 });
 
 pub(crate) struct Rules {

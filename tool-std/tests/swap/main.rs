@@ -77,7 +77,7 @@ fn call(inside: &Path, tool: &str, args: impl Fn(usize) -> Value) -> usize {
         tools![read_file, list_dir, write_file, edit_file, apply_patch, glob_files, grep_files];
     let pipeline = Pipeline::new(Registry::builder().add(tools).build().unwrap())
         .rules(["allow edit".parse::<Rule>().unwrap()]);
-    let session = Session::new("swap").lend(Workspace::open([inside]).unwrap());
+    let session = Session::new("swap").with_service(Workspace::open([inside]).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let rounds = std::env::var(ROUNDS).map_or(FEW, |rounds| rounds.parse().unwrap());
     let mut fine = 0;

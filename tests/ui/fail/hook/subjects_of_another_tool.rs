@@ -1,8 +1,8 @@
-use tool_sdk::{Context, Subject, tool};
+use tool_sdk::{Context, Resource, tool};
 
 struct Other;
 
-fn subjects(_: &Other, _: &Context) -> Vec<Subject> {
+fn subjects(_: &Other, _: &Context) -> Vec<Resource> {
     Vec::new()
 }
 

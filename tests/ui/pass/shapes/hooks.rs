@@ -1,19 +1,19 @@
 //! Hooks as functions, closures, methods and generic functions.
 
 use serde_json::{Value, json};
-use tool_sdk::{Context, Output, RawArgs, Subject, Tool, tool, tools};
+use tool_sdk::{Context, Output, RawArgs, Resource, Tool, tool, tools};
 
 mod rules {
     use tool_sdk::Context;
 
-    use super::{HooksByPathArgs, Subject};
+    use super::{HooksByPathArgs, Resource};
 
     pub(super) fn required(args: &HooksByPathArgs, _: &Context) -> bool {
         args.path.starts_with('/')
     }
 
-    pub(super) fn subjects(args: &HooksByPathArgs, _: &Context) -> Vec<Subject> {
-        vec![Subject::new(&args.path)]
+    pub(super) fn subjects(args: &HooksByPathArgs, _: &Context) -> Vec<Resource> {
+        vec![Resource::new(&args.path)]
     }
 }
 
@@ -76,7 +76,7 @@ fn hooks_are_asked_about_the_decoded_arguments() {
     };
     let root = prepared(tools![hooks_by_path], "/");
     assert_eq!(root.approval_required(&cx), Some(true));
-    assert_eq!(root.subjects(&cx), Some(vec![Subject::new("/")]));
+    assert_eq!(root.resources(&cx), Some(vec![Resource::new("/")]));
     assert_eq!(root.covered_by("*"), Some(false));
     assert!(root.is_dangerous());
     assert_eq!(root.summary(), None);

@@ -62,7 +62,7 @@ fn a_plain_tool() {
             mode:Mode,
             label:::std::string::String,
             }static
-            __HOOKS:__rt::Hooks<__Args>= __rt::Hooks{summary:__rt::Some(
+            __HOOKS:__rt::ToolCallbacks<__Args>= __rt::ToolCallbacks{summary:__rt::Some(
                 |__a|{use
                 __rt::{ViaDebug
                 as
@@ -79,9 +79,9 @@ fn a_plain_tool() {
                 ViaPlace
                 as
                 _,
-                };::std::format!("Reading {0}", (&&&&__rt::Shown(&__a.path)).shown())}
+                };::std::format!("Reading {0}", (&&&&__rt::SummaryValue(&__a.path)).render())}
             ),
-            ..__rt::Hooks::NONE};const
+            ..__rt::ToolCallbacks::NONE};const
             __PARTS:(
                 __rt::ToolSpec,
                 __rt::Prepare
@@ -130,7 +130,7 @@ fn a_plain_tool() {
                     }]
                 ),
                 output:__OUT.schema,
-                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                place:__rt::SourceLocation{package:::core::env!("CARGO_PKG_NAME"),
                 version:::core::env!("CARGO_PKG_VERSION"),
                 file:::core::file!(),
                 line:::core::line!(),
@@ -302,7 +302,7 @@ fn all_items() {
                 0.0<= (HALF as f64)&&(HALF as f64)<= 1.0,
                 "default must be in its range\nhelp: write one that is allowed"
             );static
-            __HOOKS:__rt::Hooks<ActArgs>= __rt::Hooks{required:__rt::Some({|a, _|a.path.len()>3}),
+            __HOOKS:__rt::ToolCallbacks<ActArgs>= __rt::ToolCallbacks{required:__rt::Some({|a, _|a.path.len()>3}),
             subjects:__rt::Some({subjects}),
             result:__rt::Some({shown}),
             key:__rt::Some(
@@ -322,9 +322,9 @@ fn all_items() {
                 ViaPlace
                 as
                 _,
-                };(&&&&&__rt::Shown(&__a.path)).shown()}
+                };(&&&&&__rt::SummaryValue(&__a.path)).render()}
             ),
-            ..__rt::Hooks::NONE};const
+            ..__rt::ToolCallbacks::NONE};const
             __PARTS:(
                 __rt::ToolSpec,
                 __rt::Prepare
@@ -374,7 +374,7 @@ fn all_items() {
                     }]
                 ),
                 output:__OUT.schema,
-                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                place:__rt::SourceLocation{package:::core::env!("CARGO_PKG_NAME"),
                 version:::core::env!("CARGO_PKG_VERSION"),
                 file:::core::file!(),
                 line:::core::line!(),
@@ -460,7 +460,7 @@ fn a_struct_of_arguments() {
             __OUT:__rt::OutputType<String>= __rt::output_type::<String>();const
             _:fn(&Search)= |__a|{let
             _ = &__a.query;};static
-            __HOOKS:__rt::Hooks<Search>= __rt::Hooks{summary:__rt::Some(
+            __HOOKS:__rt::ToolCallbacks<Search>= __rt::ToolCallbacks{summary:__rt::Some(
                 |__a|{use
                 __rt::{ViaDebug
                 as
@@ -477,9 +477,9 @@ fn a_struct_of_arguments() {
                 ViaPlace
                 as
                 _,
-                };::std::format!("Searching {0}", (&&&&__rt::Shown(&__a.query)).shown())}
+                };::std::format!("Searching {0}", (&&&&__rt::SummaryValue(&__a.query)).render())}
             ),
-            ..__rt::Hooks::NONE};const
+            ..__rt::ToolCallbacks::NONE};const
             __PARTS:(
                 __rt::ToolSpec,
                 __rt::Prepare
@@ -490,7 +490,7 @@ fn a_struct_of_arguments() {
                 is_async:true,
                 args:__rt::ArgsSpec::Struct(__rt::struct_type::<Search>()),
                 output:__OUT.schema,
-                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                place:__rt::SourceLocation{package:::core::env!("CARGO_PKG_NAME"),
                 version:::core::env!("CARGO_PKG_VERSION"),
                 file:::core::file!(),
                 line:::core::line!(),

@@ -8,12 +8,12 @@ use super::config::HookEntry;
 use super::protocol::{HookFailure, HookOutput};
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::hook::{HookedCall, OnError, Verdict};
+use crate::hook::{HookContext, HookVerdict, OnError};
 
 /// Applies the outputs of the hooks, in the order of the configuration.
 pub(super) fn apply_outputs(
     answers: Vec<(&HookEntry, Result<HookOutput, HookFailure>)>,
-    call: &HookedCall<'_>,
+    call: &HookContext<'_>,
     result: &mut Result<Output, ToolError>,
 ) {
     let ran = result.is_ok();
@@ -48,9 +48,11 @@ fn feedback_text(entry: &HookEntry, said: &HookOutput, ran: bool) -> Option<Stri
     let label = entry.command.program_label();
     let reason = said.reason.as_deref();
     let words = match said.verdict {
-        Verdict::None | Verdict::Allow | Verdict::Ask => return None,
-        Verdict::Deny => format!("the hook `{label}` objects: {}", reason.unwrap_or("no reason")),
-        Verdict::Halt => {
+        HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask => return None,
+        HookVerdict::Deny => {
+            format!("the hook `{label}` objects: {}", reason.unwrap_or("no reason"))
+        }
+        HookVerdict::Halt => {
             let reason = reason.or(said.stop_reason.as_deref());
             format!("the hook `{label}` ends the turn: {}", reason.unwrap_or("no reason"))
         }
@@ -59,10 +61,10 @@ fn feedback_text(entry: &HookEntry, said: &HookOutput, ran: bool) -> Option<Stri
     Some(words + undone)
 }
 
-fn halt_turn(entry: &HookEntry, said: &HookOutput, call: &HookedCall<'_>) {
-    if said.verdict == Verdict::Halt {
+fn halt_turn(entry: &HookEntry, said: &HookOutput, call: &HookContext<'_>) {
+    if said.verdict == HookVerdict::Halt {
         let reason = said.stop_reason.clone().or_else(|| said.reason.clone());
-        call.halt(reason.unwrap_or_else(|| {
+        call.halt_turn(reason.unwrap_or_else(|| {
             format!("the hook `{}` ends the turn", entry.command.program_label())
         }));
     }

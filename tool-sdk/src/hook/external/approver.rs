@@ -10,9 +10,12 @@ use super::payload::{HookPayload, PayloadResource};
 use super::protocol::HookOutput;
 use super::{ExternalHooks, compose, map_patch};
 use crate::context::Session;
-use crate::hook::{HookRun, Verdict};
+use crate::hook::{HookRun, HookVerdict};
 use crate::name::ToolName;
-use crate::permission::{Action, Approver, Ask, By, Change, Floor, Mode, Reply};
+use crate::permission::{
+    Action, ApprovalRequest, ApprovalResponse, Approver, CallRewrite, DecisionSource, Mode,
+    PolicyOverride,
+};
 
 /// An approver that first runs the hooks, and then asks the inner approver.
 pub(super) struct ExternalHookApprover {
@@ -21,21 +24,24 @@ pub(super) struct ExternalHookApprover {
 }
 
 impl Approver for ExternalHookApprover {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         let (hooks, inner) = (Arc::clone(&self.hooks), Arc::clone(&self.inner));
         Box::pin(async move {
             match ask_hooks(&hooks, &ask).await {
                 Some(reply) => Some(reply),
-                None => inner.ask(ask).await,
+                None => inner.request_approval(ask).await,
             }
         })
     }
 }
 
 /// Runs the hooks for a request; `None` when the inner approver must answer.
-async fn ask_hooks(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
-    let own = || std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
-    let witness = ask.backstage.witness.as_deref();
+async fn ask_hooks(hooks: &ExternalHooks, ask: &ApprovalRequest) -> Option<ApprovalResponse> {
+    let own = || std::iter::once(&ask.tool).chain(&ask.internals.aliases).map(ToolName::as_str);
+    let witness = ask.internals.observer.as_deref();
     let names = || {
         let others = witness.map(|it| it.forbidden_names()).unwrap_or_default();
         own().map(str::to_owned).chain(others).collect()
@@ -44,8 +50,8 @@ async fn ask_hooks(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     if entries.is_empty() {
         return None;
     }
-    let wording = witness.map(|it| it.wording(&ask.arguments)).unwrap_or_default();
-    let input = wording.shown(&ask.arguments);
+    let wording = witness.map(|it| it.external_arg_names(&ask.arguments)).unwrap_or_default();
+    let input = wording.to_external(&ask.arguments);
     let nobody = Session::new(&*ask.session);
     let (session, mode) = match witness {
         Some(witness) => (witness.session(), witness.mode()),
@@ -60,11 +66,11 @@ async fn ask_hooks(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         ..hooks.session_payload(HookEvent::PermissionRequest, session, mode)
     };
     if let Some(witness) = witness {
-        entries.iter().for_each(|(entry, _)| witness.began(&entry.name()));
+        entries.iter().for_each(|(entry, _)| witness.hook_started(&entry.name()));
     }
     let watch = |HookRun { hook, outcome, elapsed_ms }| {
         if let Some(witness) = witness {
-            witness.ended(hook, outcome, elapsed_ms);
+            witness.hook_finished(hook, outcome, elapsed_ms);
         }
     };
     let answers = hooks.run_entries(entries, &payload, &watch).await;
@@ -80,36 +86,47 @@ async fn ask_hooks(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         .collect();
     let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
     let patch = compose::merged_patch(&said);
-    let opinion = compose::combine_outputs(said, &ask.arguments).spoken()?;
+    let opinion = compose::combine_outputs(said, &ask.arguments).into_details()?;
     let reply = match opinion.verdict {
         // The arguments of a request are fixed. A change replaces the call by a new one, which is
         // authorized in its place; if that is not possible, the change is ignored.
-        Verdict::None | Verdict::Allow | Verdict::Ask if opinion.arguments.is_some() => {
-            let by = opinion.changed_by.unwrap_or_default();
+        HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask
+            if opinion.arguments.is_some() =>
+        {
+            let by = opinion.rewritten_by.unwrap_or_default();
             let thinks = match opinion.verdict {
-                Verdict::Allow => Some(Floor::allow_made_by(&by)),
-                Verdict::Ask => {
+                HookVerdict::Allow => Some(PolicyOverride::allow_rewrite(&by)),
+                HookVerdict::Ask => {
                     let reason = opinion.sentence.unwrap_or(opinion.reason);
-                    Some(Floor { action: Action::Ask, by: By::Hook, reason })
+                    Some(PolicyOverride {
+                        action: Action::Ask,
+                        source: DecisionSource::Hook,
+                        reason,
+                    })
                 }
                 _ => None,
             };
-            let changers = opinion.changers;
-            return ask.backstage.change(Change { patch, by, changers, thinks });
+            let changers = opinion.rewriters;
+            return ask.internals.set_rewrite(CallRewrite {
+                patch,
+                hook: by,
+                hook_names: changers,
+                policy_override: thinks,
+            });
         }
-        Verdict::Allow if !ask.backstage.is_liftable => return None,
-        Verdict::None | Verdict::Ask => return None,
-        Verdict::Allow => Reply::Once,
-        Verdict::Deny | Verdict::Halt => {
-            if opinion.verdict == Verdict::Halt {
-                ask.backstage.halt(&opinion.reason);
+        HookVerdict::Allow if !ask.internals.can_hook_approve => return None,
+        HookVerdict::None | HookVerdict::Ask => return None,
+        HookVerdict::Allow => ApprovalResponse::Once,
+        HookVerdict::Deny | HookVerdict::Halt => {
+            if opinion.verdict == HookVerdict::Halt {
+                ask.internals.set_halt_reason(&opinion.reason);
             }
-            ask.backstage.refuse(opinion.sentence.as_deref().unwrap_or(&opinion.reason));
-            Reply::RejectWith { feedback: opinion.reason }
+            ask.internals.set_refusal(opinion.sentence.as_deref().unwrap_or(&opinion.reason));
+            ApprovalResponse::RejectWith { feedback: opinion.reason }
         }
     };
     if let Some(entry) = strictest {
-        ask.answered_by(format!("hook {}", entry.name()));
+        ask.set_responder(format!("hook {}", entry.name()));
     }
     Some(reply)
 }

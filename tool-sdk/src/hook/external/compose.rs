@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::config::HookEntry;
 use super::protocol::{HookFailure, HookOutput};
-use crate::hook::{OnError, Opinion, Spoken, Verdict};
+use crate::hook::{DecisionDetails, HookDecision, HookVerdict, OnError};
 
 /// Applies the entry's policy to an output: drops an allow without `may_allow`, and turns a
 /// failure into a denial with `on_error = "deny"`.
@@ -13,7 +13,7 @@ pub(super) fn apply_entry_policy(
     answer: Result<HookOutput, HookFailure>,
 ) -> HookOutput {
     match answer {
-        Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => said.without_allow(),
+        Ok(said) if said.verdict == HookVerdict::Allow && !entry.may_allow => said.without_allow(),
         Ok(said) if said.reason.is_some() => said,
         Ok(said) => HookOutput {
             is_sentence: said.stated_reason().is_none(),
@@ -29,28 +29,32 @@ pub(super) fn apply_entry_policy(
 }
 
 /// Returns the reason for a hook that gave none.
-fn default_reason(entry: &HookEntry, verdict: Verdict) -> Option<String> {
+fn default_reason(entry: &HookEntry, verdict: HookVerdict) -> Option<String> {
     let what = match verdict {
-        Verdict::None | Verdict::Allow => return None,
-        Verdict::Ask => "asks for approval",
-        Verdict::Deny => "denies it",
-        Verdict::Halt => "ends the turn",
+        HookVerdict::None | HookVerdict::Allow => return None,
+        HookVerdict::Ask => "asks for approval",
+        HookVerdict::Deny => "denies it",
+        HookVerdict::Halt => "ends the turn",
     };
     Some(format!("the hook `{}` {what}", entry.command.program_label()))
 }
 
 /// Combines all outputs: the strictest verdict with the reasons for it, every context, and, unless
 /// the call is denied, the changes to `arguments` in order.
-pub(super) fn combine_outputs(said: Vec<(&HookEntry, HookOutput)>, arguments: &Value) -> Opinion {
+pub(super) fn combine_outputs(
+    said: Vec<(&HookEntry, HookOutput)>,
+    arguments: &Value,
+) -> HookDecision {
     let mut verdict = said.iter().map(|(_, said)| said.verdict).max().unwrap_or_default();
     // An allow only counts for the arguments that its hook knew, not for another hook's changes.
     let made = |said: &[(&HookEntry, HookOutput)]| patched_arguments(said, arguments);
-    let allows = |one: &(&HookEntry, HookOutput)| one.1.verdict == Verdict::Allow;
+    let allows = |one: &(&HookEntry, HookOutput)| one.1.verdict == HookVerdict::Allow;
     let allows_all = |one| allows(one) && made(std::slice::from_ref(one)) == made(&said);
-    if verdict == Verdict::Allow && !said.iter().any(allows_all) {
-        verdict = Verdict::None;
+    if verdict == HookVerdict::Allow && !said.iter().any(allows_all) {
+        verdict = HookVerdict::None;
     }
-    let changes = (verdict < Verdict::Deny).then(|| patched_arguments(&said, arguments)).flatten();
+    let changes =
+        (verdict < HookVerdict::Deny).then(|| patched_arguments(&said, arguments)).flatten();
     let changed_by = said.iter().filter(|(_, said)| changes.is_some() && !said.patch.is_empty());
     let (changed_by, changers): (Vec<_>, Vec<_>) =
         changed_by.map(|(entry, _)| (entry.command.program_label(), entry.name())).unzip();
@@ -58,20 +62,20 @@ pub(super) fn combine_outputs(said: Vec<(&HookEntry, HookOutput)>, arguments: &V
     let reasons: Vec<_> = speakers().filter_map(|(_, said)| said.stated_reason()).collect();
     let sentences: Vec<_> =
         speakers().filter_map(|(entry, said)| attributed_reason(entry, said)).collect();
-    Opinion::saying(Spoken {
+    HookDecision::from_details(DecisionDetails {
         verdict,
         reason: reasons.join("\n"),
         sentence: (!sentences.is_empty()).then(|| sentences.join("\n")),
         arguments: changes,
-        changed_by: (!changed_by.is_empty()).then(|| changed_by.join("` and `")),
-        changers,
+        rewritten_by: (!changed_by.is_empty()).then(|| changed_by.join("` and `")),
+        rewriters: changers,
         context: said.into_iter().filter_map(|(_, said)| said.context).collect(),
     })
 }
 
 /// Whether this output contributed to `verdict`.
-fn contributed_to(said: &HookOutput, verdict: Verdict) -> bool {
-    said.verdict == verdict || said.verdict >= Verdict::Deny
+fn contributed_to(said: &HookOutput, verdict: HookVerdict) -> bool {
+    said.verdict == verdict || said.verdict >= HookVerdict::Deny
 }
 
 /// Returns the reason with the name of the hook.
@@ -80,7 +84,9 @@ fn attributed_reason(entry: &HookEntry, said: &HookOutput) -> Option<String> {
     match said.stated_reason() {
         Some(why) if said.is_sentence => Some(why.to_owned()),
         Some(why) => Some(format!("the hook `{name}` says: {why}")),
-        None => (said.verdict == Verdict::Allow).then(|| format!("the hook `{name}` allows it")),
+        None => {
+            (said.verdict == HookVerdict::Allow).then(|| format!("the hook `{name}` allows it"))
+        }
     }
 }
 

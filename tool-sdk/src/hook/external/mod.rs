@@ -33,13 +33,13 @@ use self::config::HookEntry;
 use self::event::HookEvent;
 use self::payload::{HookPayload, permission_mode_name};
 use self::protocol::{HookFailure, HookOutput};
-use super::{Hook, HookRun, HookedCall, Opinion, Verdict};
+use super::{Hook, HookContext, HookDecision, HookRun, HookVerdict};
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
-use crate::tool::{Definition, Wording};
+use crate::tool::{Definition, ExternalArgNames};
 
 /// The limit of a command's captured output in bytes.
 const MAX_OUTPUT: usize = 64 << 10;
@@ -173,11 +173,11 @@ impl ExternalHooks {
     }
 
     /// Warns once of permission request hooks when the host has no approver.
-    fn warn_unreachable_requests(&self, call: &HookedCall<'_>) {
+    fn warn_unreachable_requests(&self, call: &HookContext<'_>) {
         let of_requests = |entry: &&HookEntry| entry.event == HookEvent::PermissionRequest;
         let Some(first) = self.entries.iter().find(of_requests) else { return };
         if !call.has_approver() && !self.warned_of_requests.swap(true, Ordering::Relaxed) {
-            call.warn(format!(
+            call.emit_warning(format!(
                 "the hook {} never runs: there is no approver, so there are no permission requests",
                 first.name()
             ));
@@ -237,7 +237,7 @@ impl ExternalHooks {
     fn call_payload<'a>(
         &self,
         event: HookEvent,
-        call: &HookedCall<'a>,
+        call: &HookContext<'a>,
         input: &'a Value,
     ) -> HookPayload<'a> {
         HookPayload {
@@ -311,17 +311,17 @@ impl Hook for ExternalHooks {
         Cow::Borrowed("external")
     }
 
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         self.warn_unreachable_requests(call);
         let entries = self.matching_entries(HookEvent::PreToolUse, || call.forbidden_names());
         if entries.is_empty() {
-            return Ok(Opinion::none());
+            return Ok(HookDecision::none());
         }
-        let (wording, arguments) = (call.wording(), call.value());
-        let input = wording.shown(&arguments);
+        let (wording, arguments) = (call.external_arg_names(), call.arguments_value());
+        let input = wording.to_external(&arguments);
         let payload = self.call_payload(HookEvent::PreToolUse, call, &input);
-        entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
-        let watch = |run| call.watch(|| run);
+        entries.iter().for_each(|(entry, _)| call.emit_started(&entry.name()));
+        let watch = |run| call.emit_finished(|| run);
         let answers = self.run_entries(entries, &payload, &watch).await;
         let answers = truncate_contexts(answers, call);
         let said = answers.into_iter().map(|(entry, answer)| {
@@ -334,7 +334,7 @@ impl Hook for ExternalHooks {
         Ok(compose::combine_outputs(said.collect(), &arguments))
     }
 
-    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
         match self.entries.iter().any(|entry| entry.event == HookEvent::PermissionRequest) {
             true => Arc::new(ExternalHookApprover { hooks: self, inner }),
             false => inner,
@@ -343,7 +343,7 @@ impl Hook for ExternalHooks {
 
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         let event =
@@ -356,14 +356,14 @@ impl Hook for ExternalHooks {
             Ok(output) => (response(output), None),
             Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
         };
-        let input = call.wording().shown(&call.value());
+        let input = call.external_arg_names().to_external(&call.arguments_value());
         let payload = HookPayload {
             tool_response: Some(&response),
             error: error.as_deref(),
             ..self.call_payload(event, call, &input)
         };
-        entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
-        let watch = |run| call.watch(|| run);
+        entries.iter().for_each(|(entry, _)| call.emit_started(&entry.name()));
+        let watch = |run| call.emit_finished(|| run);
         let answers = self.run_entries(entries, &payload, &watch).await;
         let answers = truncate_contexts(answers, call);
         after::apply_outputs(answers, call, result);
@@ -391,7 +391,7 @@ impl Hook for ExternalHooks {
 fn map_patch(
     entry: &HookEntry,
     said: HookOutput,
-    wording: &Wording,
+    wording: &ExternalArgNames,
     shown: &Value,
 ) -> Result<HookOutput, HookFailure> {
     let failed = |name: String| HookFailure {
@@ -401,18 +401,19 @@ fn map_patch(
         ),
         detail: String::new(),
     };
-    let patch = wording.taken(said.patch, shown).map_err(failed)?;
+    let patch = wording.changed_arguments(said.patch, shown).map_err(failed)?;
     Ok(HookOutput { patch, ..said })
 }
 
 /// Truncates the context of each output for the model.
 fn truncate_contexts<'e>(
     answers: Vec<(&'e HookEntry, Result<HookOutput, HookFailure>)>,
-    call: &HookedCall<'_>,
+    call: &HookContext<'_>,
 ) -> Vec<(&'e HookEntry, Result<HookOutput, HookFailure>)> {
     let short = |said: HookOutput| {
         let context = said.context.filter(|text| !text.is_empty());
-        let context = context.map(|text| protocol::truncate_context(text, |text| call.keep(text)));
+        let context =
+            context.map(|text| protocol::truncate_context(text, |text| call.store_text(text)));
         HookOutput { context, ..said }
     };
     answers.into_iter().map(|(entry, answer)| (entry, answer.map(short))).collect()
@@ -440,15 +441,15 @@ fn outcome(
         Ok(said) => said,
     };
     let (verdict, reason) = match said.verdict {
-        Verdict::None => ("none", None),
-        Verdict::Allow if !entry.may_allow => ("none", Some("it may not allow")),
-        Verdict::Allow => ("allow", said.reason.as_deref()),
-        Verdict::Ask => ("ask", said.reason.as_deref()),
-        Verdict::Deny => ("deny", said.reason.as_deref()),
-        Verdict::Halt => ("halt", said.stop_reason.as_deref().or(said.reason.as_deref())),
+        HookVerdict::None => ("none", None),
+        HookVerdict::Allow if !entry.may_allow => ("none", Some("it may not allow")),
+        HookVerdict::Allow => ("allow", said.reason.as_deref()),
+        HookVerdict::Ask => ("ask", said.reason.as_deref()),
+        HookVerdict::Deny => ("deny", said.reason.as_deref()),
+        HookVerdict::Halt => ("halt", said.stop_reason.as_deref().or(said.reason.as_deref())),
     };
     let differs = |(name, value)| shown.is_some_and(|shown| shown.get(name) != Some(value));
-    let changes = said.verdict < Verdict::Deny && said.patch.iter().any(differs);
+    let changes = said.verdict < HookVerdict::Deny && said.patch.iter().any(differs);
     let changed = changes.then_some("it changes the call");
     [Some(verdict), reason, changed, said.message.as_deref()]
         .into_iter()

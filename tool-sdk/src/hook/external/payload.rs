@@ -5,8 +5,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::permission::{Ask, Mode};
-use crate::tool::Subject;
+use crate::permission::{ApprovalRequest, Mode};
+use crate::tool::Resource;
 
 /// The input of a command.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -50,8 +50,8 @@ pub(super) struct PayloadResource<'a> {
 }
 
 impl<'a> PayloadResource<'a> {
-    pub(super) fn from_request(ask: &'a Ask) -> Vec<Self> {
-        let permission = |subject: &'a Subject| subject.permission().unwrap_or(&ask.permission);
+    pub(super) fn from_request(ask: &'a ApprovalRequest) -> Vec<Self> {
+        let permission = |subject: &'a Resource| subject.permission().unwrap_or(&ask.permission);
         let touched = |it| Self { permission: permission(it), text: it.text() };
         ask.subjects.iter().map(touched).collect()
     }

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::event::HookEvent;
-use crate::hook::Verdict;
+use crate::hook::HookVerdict;
 use crate::process::{CommandOutput, ExitOutcome, RunError};
 
 /// The limit in bytes of a hook's text for the model.
@@ -21,7 +21,7 @@ const MAX_TEXT_BYTES: usize = 10 << 10;
 /// The decision and the texts of one hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookOutput {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: HookVerdict,
     pub(super) reason: Option<String>,
     /// Whether the reason already names the hook.
     pub(super) is_sentence: bool,
@@ -36,20 +36,20 @@ pub(super) struct HookOutput {
 
 impl HookOutput {
     pub(super) fn deny(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
+        Self { verdict: HookVerdict::Deny, reason: Some(reason.into()), ..Self::default() }
     }
 
     /// Drops an allow.
     pub(super) fn without_allow(self) -> Self {
         match self.verdict {
-            Verdict::Allow => Self { verdict: Verdict::None, reason: None, ..self },
+            HookVerdict::Allow => Self { verdict: HookVerdict::None, reason: None, ..self },
             _ => self,
         }
     }
 
     /// Returns the reason for the verdict.
     pub(super) fn stated_reason(&self) -> Option<&str> {
-        let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == Verdict::Halt);
+        let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == HookVerdict::Halt);
         stop_reason.or(self.reason.as_deref())
     }
 }
@@ -143,13 +143,13 @@ fn parse_output(event: HookEvent, stdout: &str) -> Result<HookOutput, String> {
     }
     let verdict = [
         answer.decision.map(|decision| match decision {
-            LegacyDecision::Approve => Verdict::Allow,
-            LegacyDecision::Block => Verdict::Deny,
+            LegacyDecision::Approve => HookVerdict::Allow,
+            LegacyDecision::Block => HookVerdict::Deny,
         }),
         specific.permission_decision.map(PermissionChoice::to_verdict),
         request.behavior.map(PermissionChoice::to_verdict),
-        (answer.should_continue == Some(false)).then_some(Verdict::Halt),
-        (request.interrupt == Some(true)).then_some(Verdict::Halt),
+        (answer.should_continue == Some(false)).then_some(HookVerdict::Halt),
+        (request.interrupt == Some(true)).then_some(HookVerdict::Halt),
     ];
     Ok(HookOutput {
         // The strictest of several decisions applies.
@@ -258,11 +258,11 @@ enum PermissionChoice {
 }
 
 impl PermissionChoice {
-    const fn to_verdict(self) -> Verdict {
+    const fn to_verdict(self) -> HookVerdict {
         match self {
-            Self::Allow => Verdict::Allow,
-            Self::Ask => Verdict::Ask,
-            Self::Deny => Verdict::Deny,
+            Self::Allow => HookVerdict::Allow,
+            Self::Ask => HookVerdict::Ask,
+            Self::Deny => HookVerdict::Deny,
         }
     }
 }

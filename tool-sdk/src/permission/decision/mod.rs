@@ -13,10 +13,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
-use self::reasons::Reasons;
-use super::{Action, Arguments, Mode, Modes, Rule, Ruleset};
+use self::reasons::DecisionReasons;
+use super::{Action, ArgumentLookup, Mode, ModeSet, Rule, Ruleset};
 use crate::risk::RiskClass;
-use crate::tool::Subject;
+use crate::tool::Resource;
 
 /// Whether a call may run, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,23 +26,23 @@ pub struct Decision {
     #[serde(rename = "decision")]
     pub action: Action,
     /// What decided.
-    pub by: By,
+    pub by: DecisionSource,
     /// What asked, where nobody could answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked_by: Option<By>,
+    pub asked_by: Option<DecisionSource>,
     /// Why, in one line.
     pub reason: Cow<'static, str>,
     /// The rules that decided, each once.
     pub rules: Vec<Rule>,
     /// What the answer is about: the subjects that led to it.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<Resource>,
 }
 
 /// What decided about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum By {
+pub enum DecisionSource {
     /// No rule spoke; the mode says what holds then.
     Default,
     /// A rule.
@@ -69,248 +69,268 @@ pub enum By {
 
 /// What hooks and the loop guard add to a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Floor {
+pub(crate) struct PolicyOverride {
     pub(crate) action: Action,
-    pub(crate) by: By,
+    pub(crate) source: DecisionSource,
     pub(crate) reason: String,
 }
 
-impl Floor {
+impl PolicyOverride {
     /// What a hook says that may allow what it made of a call.
-    pub(crate) fn allow_made_by(name: &str) -> Self {
+    pub(crate) fn allow_rewrite(name: &str) -> Self {
         Self::allow(format!("the hook `{name}` allows what it made of the call"))
     }
 
     /// What a hook says that may allow.
     pub(crate) fn allow(reason: impl Into<String>) -> Self {
-        Self { action: Action::Allow, by: By::Hook, reason: reason.into() }
+        Self { action: Action::Allow, source: DecisionSource::Hook, reason: reason.into() }
     }
 }
 
 /// A call to decide about.
 #[derive(Clone, Copy)]
-pub(crate) struct Case<'a> {
+pub(crate) struct PolicyInput<'a> {
     /// The rules that speak of the tool.
-    pub(crate) own: &'a Ruleset,
+    pub(crate) tool_rules: &'a Ruleset,
     /// The rules that speak of another permission, for subjects that are judged under it.
-    pub(crate) elsewhere: &'a dyn Fn(&str) -> Ruleset,
-    pub(crate) modes: Modes,
+    pub(crate) rules_for_permission: &'a dyn Fn(&str) -> Ruleset,
+    pub(crate) modes: ModeSet,
     /// Whether lists of what does nothing but read count.
-    pub(crate) trusting: bool,
+    pub(crate) trusts_safe_commands: bool,
     /// What the tool can do at worst.
-    pub(crate) class: RiskClass,
+    pub(crate) risk_class: RiskClass,
     /// What the call touches, when the tool says.
-    pub(crate) subjects: Option<&'a [Subject]>,
-    pub(crate) arguments: &'a dyn Arguments,
+    pub(crate) resources: Option<&'a [Resource]>,
+    pub(crate) arguments: &'a dyn ArgumentLookup,
     /// Whether the tool wants somebody asked.
-    pub(crate) required: Option<bool>,
+    pub(crate) approval_required: Option<bool>,
     /// Whether an approval covers a subject.
-    pub(crate) approved: &'a dyn Fn(&Subject) -> bool,
+    pub(crate) is_granted: &'a dyn Fn(&Resource) -> bool,
     /// Where writing is allowed, when that is limited.
-    pub(crate) writable: Option<&'a [PathBuf]>,
+    pub(crate) writable_roots: Option<&'a [PathBuf]>,
     /// Whether the guards keep there what they go by.
-    pub(crate) kept: &'a dyn Fn(&Path) -> bool,
+    pub(crate) holds_pipeline_state: &'a dyn Fn(&Path) -> bool,
     /// What hooks and the loop guard say; an allow only lifts an ask that others lift, too.
-    pub(crate) opinions: &'a [Floor],
+    pub(crate) overrides: &'a [PolicyOverride],
 }
 
-impl Case<'_> {
+impl PolicyInput<'_> {
     /// Decides.
     pub(crate) fn decide(&self) -> Decision {
-        let subjects = match self.subjects {
-            None | Some([]) => &[Subject::ANY][..],
+        let subjects = match self.resources {
+            None | Some([]) => &[Resource::ANY][..],
             Some(subjects) => subjects,
         };
         let is_one = subjects.len() == 1;
         let mut decision: Option<Decision> = None;
-        let mut reasons = Reasons::default();
+        let mut reasons = DecisionReasons::default();
         for subject in subjects {
-            let mut one = self.about(subject, is_one);
+            let mut one = self.decide_resource(subject, is_one);
             // What no rule forbids of a part is no part of the answer.
-            if subject.is_only_forbidden() && one.action == Action::Allow && decision.is_some() {
+            if subject.has_deny_rules_only() && one.action == Action::Allow && decision.is_some() {
                 continue;
             }
             // Of what is allowed without a rule nobody asks which it is, and what a tool refuses
             // it names itself.
-            let is_named = !is_one && (one.action != Action::Allow || one.by == By::Rule);
-            let is_refused = one.action == Action::Deny && one.by == By::Tool;
+            let is_named =
+                !is_one && (one.action != Action::Allow || one.by == DecisionSource::Rule);
+            let is_refused = one.action == Action::Deny && one.by == DecisionSource::Tool;
             let named = (is_named && !is_refused).then_some(subject);
             match &mut decision {
                 Some(so_far) if so_far.action > one.action => {}
                 Some(so_far) if so_far.action == one.action => {
                     reasons.add(mem::take(&mut one.reason), named);
-                    so_far.join(one);
+                    so_far.merge(one);
                 }
                 _ => {
-                    reasons = Reasons::default();
+                    reasons = DecisionReasons::default();
                     reasons.add(mem::take(&mut one.reason), named);
                     decision = Some(one);
                 }
             }
         }
         let decision = match decision {
-            Some(decision) => Decision { reason: reasons.text(), ..decision },
-            None => Decision::new(Action::Deny, By::Default, "nothing was judged"),
+            Some(decision) => Decision { reason: reasons.into_text(), ..decision },
+            None => Decision::new(Action::Deny, DecisionSource::Default, "nothing was judged"),
         };
         // What lifts was heard before, so that nothing lifts what these ask for.
-        let tightening = self.opinions.iter().filter(|opinion| opinion.action != Action::Allow);
-        self.unjudged().iter().chain(tightening).fold(decision, Decision::heed)
+        let tightening = self.overrides.iter().filter(|opinion| opinion.action != Action::Allow);
+        self.unjudged_rule().iter().chain(tightening).fold(decision, Decision::apply_override)
     }
 
     /// A rule about some of what the tool touches is no rule at all for a tool that does not
     /// say what it touches; somebody has to look.
-    fn unjudged(&self) -> Option<Floor> {
+    fn unjudged_rule(&self) -> Option<PolicyOverride> {
         // A tool that needs nobody asked has said so for what it does not name, too.
-        let silent = self.subjects.is_none() && self.required != Some(false);
-        let rule = if silent { self.own.unanswered(self.arguments) } else { None }?;
+        let silent = self.resources.is_none() && self.approval_required != Some(false);
+        let rule = if silent { self.tool_rules.unjudged_rule(self.arguments) } else { None }?;
         let reason = format!(
             "the tool does not say what it touches, so that the rule `{rule}`{} cannot be judged",
-            origin(rule)
+            describe_origin(rule)
         );
-        Some(Floor { action: Action::Ask, by: By::Unjudged, reason })
+        Some(PolicyOverride { action: Action::Ask, source: DecisionSource::Unjudged, reason })
     }
 
-    fn about(&self, subject: &Subject, alone: bool) -> Decision {
+    fn decide_resource(&self, subject: &Resource, alone: bool) -> Decision {
         if let Some(error) = subject.refusal() {
-            let refused = Decision::new(Action::Deny, By::Tool, error.message().to_owned());
+            let refused =
+                Decision::new(Action::Deny, DecisionSource::Tool, error.message().to_owned());
             return Decision { subjects: vec![subject.clone()], ..refused };
         }
-        let class = subject.class_when(self.trusting).unwrap_or(self.class);
-        let decided = self.by_rules(subject, class, alone);
-        let lifted =
-            if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
-        let looked_at = self.unnamed(subject, grave(subject, lifted));
-        let bound = self.bound(subject, class, looked_at);
-        Decision { subjects: vec![subject.clone()], ..explained(subject, bound) }
+        let class = subject.effective_class(self.trusts_safe_commands).unwrap_or(self.risk_class);
+        let decided = self.decide_by_rules(subject, class, alone);
+        let lifted = if decided.action == Action::Ask {
+            self.apply_approvals(subject, decided)
+        } else {
+            decided
+        };
+        let looked_at = self.restrict_unknown(subject, restrict_dangerous(subject, lifted));
+        let bound = self.apply_limits(subject, class, looked_at);
+        Decision { subjects: vec![subject.clone()], ..prepend_reason(subject, bound) }
     }
 
-    fn by_rules(&self, subject: &Subject, class: RiskClass, alone: bool) -> Decision {
-        let own = self.own.decisive(subject, self.arguments, alone);
-        let elsewhere = subject.permission().map(self.elsewhere);
+    fn decide_by_rules(&self, subject: &Resource, class: RiskClass, alone: bool) -> Decision {
+        let own = self.tool_rules.deciding_rule(subject, self.arguments, alone);
+        let elsewhere = subject.permission().map(self.rules_for_permission);
         let rule = match &elsewhere {
             None => own,
             // Under another permission, what is said of the tool itself only tightens.
-            Some(others) => [others.decisive(subject, self.arguments, alone), own]
+            Some(others) => [others.deciding_rule(subject, self.arguments, alone), own]
                 .into_iter()
                 .enumerate()
                 .filter_map(|(at, rule)| rule.filter(|it| at == 0 || it.action != Action::Allow))
                 .max_by_key(|rule| rule.action),
         };
         if let Some(rule) = rule {
-            let reason = format!("the rule `{rule}`{} decides", origin(rule));
-            let decision = Decision::new(rule.action, By::Rule, reason);
+            let reason = format!("the rule `{rule}`{} decides", describe_origin(rule));
+            let decision = Decision::new(rule.action, DecisionSource::Rule, reason);
             return Decision { rules: vec![rule.clone()], ..decision };
         }
-        self.without_rule(subject, class)
+        self.decide_without_rule(subject, class)
     }
 
     /// What holds where no rule speaks: what the tool says, else the mode.
-    fn without_rule(&self, subject: &Subject, class: RiskClass) -> Decision {
-        if subject.is_only_forbidden() {
-            return Decision::new(Action::Allow, By::Tool, "what it is a part of is judged");
+    fn decide_without_rule(&self, subject: &Resource, class: RiskClass) -> Decision {
+        if subject.has_deny_rules_only() {
+            return Decision::new(
+                Action::Allow,
+                DecisionSource::Tool,
+                "what it is a part of is judged",
+            );
         }
         if subject.is_opaque() {
             let reason = subject.reason().unwrap_or("it is not understood well enough to allow it");
-            return Decision::new(Action::Ask, By::Default, reason.to_owned());
+            return Decision::new(Action::Ask, DecisionSource::Default, reason.to_owned());
         }
-        if subject.is_asked_about() {
+        if subject.is_asked_by_default() {
             return Decision::new(
                 Action::Ask,
-                By::Tool,
+                DecisionSource::Tool,
                 "it is nothing that the tool touches without asking",
             );
         }
-        match self.required {
-            Some(true) => Decision::new(Action::Ask, By::Tool, "the tool wants somebody asked"),
-            Some(false) if !self.modes.contains(Mode::Strict) => {
-                Decision::new(Action::Allow, By::Tool, "the tool needs nobody asked for this")
+        match self.approval_required {
+            Some(true) => {
+                Decision::new(Action::Ask, DecisionSource::Tool, "the tool wants somebody asked")
             }
+            Some(false) if !self.modes.contains(Mode::Strict) => Decision::new(
+                Action::Allow,
+                DecisionSource::Tool,
+                "the tool needs nobody asked for this",
+            ),
             _ => {
-                let mode = self.modes.about(class);
+                let mode = self.modes.strictest_for(class);
                 let action = mode.default_action(class);
-                Decision::new(action, By::Default, default_reason(mode, action, class))
+                Decision::new(action, DecisionSource::Default, default_reason(mode, action, class))
             }
         }
     }
 
-    fn lifted(&self, subject: &Subject, asked: Decision) -> Decision {
-        if (self.approved)(subject) {
+    fn apply_approvals(&self, subject: &Resource, asked: Decision) -> Decision {
+        if (self.is_granted)(subject) {
             return Decision {
                 rules: asked.rules,
-                ..Decision::new(Action::Allow, By::Approval, "it was approved before")
+                ..Decision::new(Action::Allow, DecisionSource::Approval, "it was approved before")
             };
         }
         // PA7: a rule says so, or a person.
-        if subject.is_mandatory() {
+        if subject.is_approval_mandatory() {
             return asked;
         }
         // A hook that may allow lifts what the mode `bypass` would, and nothing else.
-        if let Some(hook) = self.opinions.iter().find(|it| it.action == Action::Allow) {
-            return Decision::new(Action::Allow, hook.by, hook.reason.clone());
+        if let Some(hook) = self.overrides.iter().find(|it| it.action == Action::Allow) {
+            return Decision::new(Action::Allow, hook.source, hook.reason.clone());
         }
-        if self.modes.ask_nobody() {
+        if self.modes.is_bypass() {
             return Decision {
                 rules: asked.rules,
-                ..Decision::new(Action::Allow, By::Mode, "the mode `bypass` asks nobody")
+                ..Decision::new(
+                    Action::Allow,
+                    DecisionSource::Mode,
+                    "the mode `bypass` asks nobody",
+                )
             };
         }
         asked
     }
 
     /// SH10: a rule that denies something might deny this, if only one knew what it is.
-    fn unnamed(&self, subject: &Subject, decided: Decision) -> Decision {
-        let is_open = subject.is_nameless() || !subject.beginnings().is_empty();
+    fn restrict_unknown(&self, subject: &Resource, decided: Decision) -> Decision {
+        let is_open = subject.has_unknown_effect() || !subject.known_prefixes().is_empty();
         if decided.action != Action::Allow || !is_open {
             return decided;
         }
         let is_meant = |rule: &Rule| {
-            subject.is_nameless()
-                || subject.beginnings().iter().any(|it| rule.pattern.may_begin(it))
+            subject.has_unknown_effect()
+                || subject.known_prefixes().iter().any(|it| rule.pattern.can_match_prefix(it))
         };
         let denies = |rule: &&Rule| rule.action == Action::Deny && is_meant(rule);
-        let elsewhere = subject.permission().map(self.elsewhere);
-        let rules = elsewhere.as_ref().unwrap_or(self.own);
+        let elsewhere = subject.permission().map(self.rules_for_permission);
+        let rules = elsewhere.as_ref().unwrap_or(self.tool_rules);
         let Some(rule) = rules.rules().iter().find(denies) else { return decided };
         let why = subject.reason().map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!(
             "what it touches is only known when it runs, so that the rule `{rule}`{} cannot be \
              judged{why}",
-            origin(rule)
+            describe_origin(rule)
         );
-        Decision { rules: vec![rule.clone()], ..Decision::new(Action::Ask, By::Unjudged, reason) }
+        Decision {
+            rules: vec![rule.clone()],
+            ..Decision::new(Action::Ask, DecisionSource::Unjudged, reason)
+        }
     }
 
     /// What nothing lifts.
-    fn bound(&self, subject: &Subject, class: RiskClass, decided: Decision) -> Decision {
+    fn apply_limits(&self, subject: &Resource, class: RiskClass, decided: Decision) -> Decision {
         if decided.action == Action::Deny {
             return decided;
         }
-        let mode = self.modes.about(class);
+        let mode = self.modes.strictest_for(class);
         // What something is a part of is bound itself.
-        if mode.forbids(class) && !subject.is_only_forbidden() {
+        if mode.forbids(class) && !subject.has_deny_rules_only() {
             let reason =
                 format!("the mode `{mode}` only lets tools read, and this may {}", class.as_str());
-            return Decision::new(Action::Deny, By::Mode, reason);
+            return Decision::new(Action::Deny, DecisionSource::Mode, reason);
         }
         let is_written = class != RiskClass::Read;
-        if is_written && subject.absolute().is_some_and(|path| (self.kept)(path)) {
+        if is_written && subject.absolute().is_some_and(|path| (self.holds_pipeline_state)(path)) {
             let reason = format!(
                 "`{}` holds what was approved or decided, and no tool writes there",
                 subject.text()
             );
-            return Decision::new(Action::Deny, By::Roots, reason);
+            return Decision::new(Action::Deny, DecisionSource::Roots, reason);
         }
-        match self.writable {
-            Some(roots) if is_written => self.within(roots, subject, class, decided),
+        match self.writable_roots {
+            Some(roots) if is_written => self.restrict_to_roots(roots, subject, class, decided),
             _ => decided,
         }
     }
 
     /// F92: what is written outside of `roots` is refused, and what may be is asked about.
-    fn within(
+    fn restrict_to_roots(
         &self,
         roots: &[PathBuf],
-        subject: &Subject,
+        subject: &Resource,
         class: RiskClass,
         decided: Decision,
     ) -> Decision {
@@ -318,12 +338,12 @@ impl Case<'_> {
             path.components().all(|part| part != Component::ParentDir)
                 && roots.iter().any(|root| path.starts_with(root))
         };
-        let is_known = match (subject.absolute(), subject.written_below()) {
+        let is_known = match (subject.absolute(), subject.writable_folders()) {
             (Some(path), _) if holds(path) => true,
             (Some(_), _) => {
                 let reason =
                     format!("`{}` is outside the folders that may be written", subject.text());
-                return Decision::new(Action::Deny, By::Roots, reason);
+                return Decision::new(Action::Deny, DecisionSource::Roots, reason);
             }
             (None, Some(folders)) => folders.iter().all(|folder| holds(folder)),
             // A tool that changes data changes what it names, one that runs something may not.
@@ -331,43 +351,54 @@ impl Case<'_> {
         };
         // What is judged elsewhere is bound there, and a tool that needs nobody asked has said
         // so for what it does not name, too.
-        let is_exempt = subject.is_only_forbidden() || self.required == Some(false);
+        let is_exempt = subject.has_deny_rules_only() || self.approval_required == Some(false);
         if is_known || is_exempt || decided.action != Action::Allow {
             return decided;
         }
         let reason = "nobody knows whether it only writes to the folders that may be written";
-        Decision { rules: decided.rules, ..Decision::new(Action::Ask, By::Roots, reason) }
+        Decision {
+            rules: decided.rules,
+            ..Decision::new(Action::Ask, DecisionSource::Roots, reason)
+        }
     }
 
     /// Whether the call says which files it is about.
     fn names_files(&self) -> bool {
-        self.subjects.into_iter().flatten().any(|subject| subject.absolute().is_some())
+        self.resources.into_iter().flatten().any(|subject| subject.absolute().is_some())
     }
 }
 
 impl Decision {
-    pub(crate) fn new(action: Action, by: By, reason: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(
+        action: Action,
+        by: DecisionSource,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let (rules, subjects) = Default::default();
         Self { action, by, asked_by: None, reason: reason.into(), rules, subjects }
     }
 
     /// The decision about an ask that nobody can be shown.
-    pub(crate) fn unanswered(self) -> Self {
-        Self { action: Action::Deny, by: By::Nobody, asked_by: Some(self.by), ..self }
+    pub(crate) fn without_approver(self) -> Self {
+        Self { action: Action::Deny, by: DecisionSource::Nobody, asked_by: Some(self.by), ..self }
     }
 
     /// The decision once somebody who was asked has decided.
-    pub(crate) fn replied(self, action: Action, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { action, by: By::Reply, reason: reason.into(), ..self }
+    pub(crate) fn with_response(
+        self,
+        action: Action,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { action, by: DecisionSource::Reply, reason: reason.into(), ..self }
     }
 
     /// The decision about a call that is not to begin any more.
-    pub(crate) fn stopped(self, by: By, reason: &'static str) -> Self {
+    pub(crate) fn into_stopped(self, by: DecisionSource, reason: &'static str) -> Self {
         Self { action: Action::Deny, by, reason: reason.into(), ..self }
     }
 
     /// Adds another subject with the same answer.
-    fn join(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         for rule in other.rules {
             if !self.rules.contains(&rule) {
                 self.rules.push(rule);
@@ -377,15 +408,15 @@ impl Decision {
     }
 
     /// The decision after one more opinion, which only tightens.
-    fn heed(mut self, opinion: &Floor) -> Self {
+    fn apply_override(mut self, opinion: &PolicyOverride) -> Self {
         if opinion.action > self.action {
             let subjects = self.subjects;
-            let heeded = Self::new(opinion.action, opinion.by, opinion.reason.clone());
+            let heeded = Self::new(opinion.action, opinion.source, opinion.reason.clone());
             return Self { subjects, ..heeded };
         }
         if opinion.action == self.action && self.action != Action::Allow {
             // Whoever is asked reads every reason, and what no approval lifts comes first.
-            self.by = opinion.by;
+            self.by = opinion.source;
             self.reason = format!("{}; {}", opinion.reason, self.reason).into();
         }
         self
@@ -393,7 +424,7 @@ impl Decision {
 }
 
 /// Says first what is special about what may not be touched as a matter of course.
-fn explained(subject: &Subject, decided: Decision) -> Decision {
+fn prepend_reason(subject: &Resource, decided: Decision) -> Decision {
     // Of what was not understood, the reason has said why.
     let special = subject.reason().filter(|_| !subject.is_opaque());
     match special.filter(|_| decided.action != Action::Allow) {
@@ -403,15 +434,15 @@ fn explained(subject: &Subject, decided: Decision) -> Decision {
 }
 
 /// What cannot be brought back is asked about, unless a rule allows exactly this.
-fn grave(subject: &Subject, decided: Decision) -> Decision {
+fn restrict_dangerous(subject: &Resource, decided: Decision) -> Decision {
     let is_exact =
-        |rule: &Rule| !subject.does_mean_more() && rule.pattern.is_exactly(subject.text());
-    let is_meant = decided.by == By::Rule && decided.rules.iter().any(is_exact);
+        |rule: &Rule| !subject.is_context_dependent() && rule.pattern.is_exact(subject.text());
+    let is_meant = decided.by == DecisionSource::Rule && decided.rules.iter().any(is_exact);
     if decided.action != Action::Allow || !subject.is_dangerous() || is_meant {
         return decided;
     }
     let reason = "what it does cannot be undone, and no rule allows exactly this";
-    Decision { rules: decided.rules, ..Decision::new(Action::Ask, By::Tool, reason) }
+    Decision { rules: decided.rules, ..Decision::new(Action::Ask, DecisionSource::Tool, reason) }
 }
 
 /// The reason of a decision without a rule. The most frequent one needs no allocation.
@@ -428,7 +459,7 @@ fn default_reason(mode: Mode, action: Action, class: RiskClass) -> Cow<'static, 
     format!("no rule speaks of it, and the mode `{mode}` {verb} what may {class}").into()
 }
 
-fn origin(rule: &Rule) -> String {
+fn describe_origin(rule: &Rule) -> String {
     match rule.origin.as_str() {
         "" => format!(" ({})", rule.scope),
         origin => format!(" ({}, {origin})", rule.scope),

@@ -4,69 +4,69 @@
 
 use std::borrow::Cow;
 
-use crate::tool::Subject;
+use crate::tool::Resource;
 
 /// How many reasons are said, and how many subjects are named for each; the rest is left to
 /// the list of subjects.
-const MANY: usize = 8;
+const MAX_REASONS: usize = 8;
 
 /// How much of a subject is named, in characters.
-const NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// Reasons, and the names of the subjects that each is about.
 #[derive(Debug, Default)]
-pub(super) struct Reasons {
-    said: Vec<(Cow<'static, str>, Vec<String>)>,
+pub(super) struct DecisionReasons {
+    entries: Vec<(Cow<'static, str>, Vec<String>)>,
     has_more: bool,
 }
 
-impl Reasons {
+impl DecisionReasons {
     /// Adds a reason, and of what it is one where that is to be said.
-    pub(super) fn add(&mut self, reason: Cow<'static, str>, subject: Option<&Subject>) {
-        let name = subject.map(|subject| name(subject.text()));
+    pub(super) fn add(&mut self, reason: Cow<'static, str>, subject: Option<&Resource>) {
+        let name = subject.map(|subject| shorten_name(subject.text()));
         // Some reasons begin with it.
         let name = name.filter(|name| !reason.starts_with(&format!("`{name}`")));
-        let has_room = self.said.len() < MANY;
-        match self.said.iter_mut().find(|(known, _)| *known == reason) {
+        let has_room = self.entries.len() < MAX_REASONS;
+        match self.entries.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => {
                 let is_new = name.filter(|name| !names.contains(name));
-                let has_room = names.len() <= MANY;
+                let has_room = names.len() <= MAX_REASONS;
                 names.extend(is_new.filter(|_| has_room));
             }
             None if has_room => {
-                self.said.push((reason, name.into_iter().collect()));
+                self.entries.push((reason, name.into_iter().collect()));
             }
             None => self.has_more = true,
         }
     }
 
     /// All of them in one line.
-    pub(super) fn text(self) -> Cow<'static, str> {
-        if let [(reason, names)] = self.said.as_slice()
+    pub(super) fn into_text(self) -> Cow<'static, str> {
+        if let [(reason, names)] = self.entries.as_slice()
             && names.is_empty()
         {
             return reason.clone();
         }
         let more = self.has_more.then(|| "and more".to_owned());
-        let said = self.said.into_iter().map(|(reason, names)| match names.len() {
+        let said = self.entries.into_iter().map(|(reason, names)| match names.len() {
             0 => reason.into_owned(),
-            1..=MANY => format!("`{}`: {reason}", names.join("`, `")),
-            _ => format!("`{}` and more: {reason}", names[..MANY].join("`, `")),
+            1..=MAX_REASONS => format!("`{}`: {reason}", names.join("`, `")),
+            _ => format!("`{}` and more: {reason}", names[..MAX_REASONS].join("`, `")),
         });
         said.chain(more).collect::<Vec<_>>().join("; ").into()
     }
 }
 
 /// A text on one line, cut where it is long. What would not show is written out.
-fn name(text: &str) -> String {
+fn shorten_name(text: &str) -> String {
     let mut name = String::new();
-    for c in text.chars().take(NAME) {
+    for c in text.chars().take(MAX_NAME_CHARS) {
         match c.is_control() {
             true => name.extend(c.escape_default()),
             false => name.push(c),
         }
     }
-    if text.chars().nth(NAME).is_some() {
+    if text.chars().nth(MAX_NAME_CHARS).is_some() {
         name.push_str("...");
     }
     name

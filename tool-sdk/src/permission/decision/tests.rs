@@ -4,21 +4,21 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::tool::Subject;
+use crate::tool::Resource;
 
 const NAMES: &[&str] = &["run"];
 
 #[derive(Clone, Debug, Default)]
 struct Setup {
     rules: Vec<Rule>,
-    subjects: Vec<Subject>,
+    subjects: Vec<Resource>,
     mode: Mode,
-    also: Option<Mode>,
-    distrusting: bool,
-    required: Option<bool>,
-    approved: Vec<String>,
-    opinions: Vec<Floor>,
-    writable: Option<Vec<PathBuf>>,
+    session_mode: Option<Mode>,
+    distrusts_safe_commands: bool,
+    approval_required: Option<bool>,
+    granted: Vec<String>,
+    overrides: Vec<PolicyOverride>,
+    writable_roots: Option<Vec<PathBuf>>,
 }
 
 impl Setup {
@@ -32,27 +32,33 @@ impl Setup {
 
     fn decide_as(&self, class: RiskClass) -> Decision {
         let all = Ruleset::new(self.rules.clone());
-        let own = all.about(NAMES);
-        let elsewhere = |permission: &str| all.about(&[permission]);
-        let approved = |subject: &Subject| self.approved.iter().any(|it| it == subject.text());
-        let case = self.case(&own);
-        Case { class, approved: &approved, elsewhere: &elsewhere, ..case }.decide()
+        let own = all.for_names(NAMES);
+        let elsewhere = |permission: &str| all.for_names(&[permission]);
+        let approved = |subject: &Resource| self.granted.iter().any(|it| it == subject.text());
+        let case = self.policy_input(&own);
+        PolicyInput {
+            risk_class: class,
+            is_granted: &approved,
+            rules_for_permission: &elsewhere,
+            ..case
+        }
+        .decide()
     }
 
-    fn case<'a>(&'a self, own: &'a Ruleset) -> Case<'a> {
-        Case {
-            own,
-            elsewhere: &|_| Ruleset::default(),
-            modes: Modes::new(self.mode, self.also),
-            trusting: !self.distrusting,
-            class: RiskClass::Execute,
-            subjects: Some(&self.subjects),
+    fn policy_input<'a>(&'a self, own: &'a Ruleset) -> PolicyInput<'a> {
+        PolicyInput {
+            tool_rules: own,
+            rules_for_permission: &|_| Ruleset::default(),
+            modes: ModeSet::new(self.mode, self.session_mode),
+            trusts_safe_commands: !self.distrusts_safe_commands,
+            risk_class: RiskClass::Execute,
+            resources: Some(&self.subjects),
             arguments: &|_: &str| None::<Value>,
-            required: self.required,
-            approved: &|_| false,
-            writable: self.writable.as_deref(),
-            kept: &|path| path.starts_with("/state"),
-            opinions: &self.opinions,
+            approval_required: self.approval_required,
+            is_granted: &|_| false,
+            writable_roots: self.writable_roots.as_deref(),
+            holds_pipeline_state: &|path| path.starts_with("/state"),
+            overrides: &self.overrides,
         }
     }
 
@@ -61,8 +67,8 @@ impl Setup {
     }
 }
 
-fn opinion(action: Action) -> Floor {
-    Floor { action, by: By::Hook, reason: "the hook says so".to_owned() }
+fn hook_override(action: Action) -> PolicyOverride {
+    PolicyOverride { action, source: DecisionSource::Hook, reason: "the hook says so".to_owned() }
 }
 
 // F89, F90, F80: what holds where no rule speaks.
@@ -90,8 +96,10 @@ fn modes_that_hold_at_once_are_as_strict_as_each() {
         for other in Mode::ALL {
             for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
                 for required in [None, Some(true), Some(false)] {
-                    let alone = |mode| Setup { mode, required, ..Setup::default() };
-                    let both = Setup { also: Some(other), ..alone(one) }.decide_as(class).action;
+                    let alone =
+                        |mode| Setup { mode, approval_required: required, ..Setup::default() };
+                    let both =
+                        Setup { session_mode: Some(other), ..alone(one) }.decide_as(class).action;
                     let each = [one, other].map(|mode| alone(mode).decide_as(class).action);
                     assert_eq!(both, each[0].max(each[1]), "{one} {other} {class:?} {required:?}");
                 }
@@ -103,9 +111,9 @@ fn modes_that_hold_at_once_are_as_strict_as_each() {
 #[test]
 fn no_rule_lifts_the_ban_of_a_mode() {
     let setup = Setup { mode: Mode::Explore, ..Setup::new(&["allow *"], &["x"]) };
-    assert_eq!(setup.decide().by, By::Mode);
+    assert_eq!(setup.decide().by, DecisionSource::Mode);
     assert!(setup.decide().reason.contains("`explore`"));
-    let reading = Subject::new("ls").class(RiskClass::Read);
+    let reading = Resource::new("ls").with_class(RiskClass::Read);
     assert_eq!(Setup { subjects: vec![reading], ..setup }.decide().action, Action::Allow);
 }
 
@@ -119,10 +127,14 @@ fn what_is_known_to_be_safe_counts_as_reading_until_that_is_switched_off() {
         (Mode::Plan, Allow, Deny),
         (Mode::Bypass, Allow, Allow),
     ] {
-        let subjects = vec![Subject::new("ls").known_safe()];
+        let subjects = vec![Resource::new("ls").known_safe()];
         let setup = Setup { mode, subjects, ..Setup::default() };
         assert_eq!(setup.decide().action, trusting, "{mode}");
-        assert_eq!(Setup { distrusting: true, ..setup }.decide().action, distrusting, "{mode}");
+        assert_eq!(
+            Setup { distrusts_safe_commands: true, ..setup }.decide().action,
+            distrusting,
+            "{mode}"
+        );
     }
 }
 
@@ -130,7 +142,7 @@ fn what_is_known_to_be_safe_counts_as_reading_until_that_is_switched_off() {
 #[test]
 fn the_tool_may_want_an_ask_or_none() {
     let wants = |required, rules: &[&str], mode| {
-        Setup { required: Some(required), mode, ..Setup::new(rules, &[]) }.decide().action
+        Setup { approval_required: Some(required), mode, ..Setup::new(rules, &[]) }.decide().action
     };
     assert_eq!(wants(false, &[], Mode::Auto), Action::Allow);
     assert_eq!(wants(false, &["ask run"], Mode::Auto), Action::Ask);
@@ -138,61 +150,63 @@ fn the_tool_may_want_an_ask_or_none() {
     assert_eq!(wants(false, &[], Mode::Strict), Action::Ask);
     assert_eq!(wants(false, &[], Mode::Plan), Action::Deny);
     assert_eq!(wants(true, &["allow run"], Mode::Auto), Action::Allow);
-    let read = Setup { required: Some(true), ..Setup::default() };
+    let read = Setup { approval_required: Some(true), ..Setup::default() };
     assert_eq!(read.decide_as(RiskClass::Read).action, Action::Ask);
 }
 
 // F65: a hook's ask stands in any mode; its allow lifts an ask and never a denial.
 #[test]
 fn hooks_tighten_and_only_lift_asks() {
-    let with = |action, setup: Setup| Setup { opinions: vec![opinion(action)], ..setup }.decide();
+    let with =
+        |action, setup: Setup| Setup { overrides: vec![hook_override(action)], ..setup }.decide();
     let bypass = Setup { mode: Mode::Bypass, ..Setup::default() };
-    assert_eq!(with(Action::Ask, bypass).by, By::Hook);
+    assert_eq!(with(Action::Ask, bypass).by, DecisionSource::Hook);
     assert_eq!(with(Action::Ask, Setup::new(&["allow run"], &[])).action, Action::Ask);
     assert_eq!(with(Action::Allow, Setup::new(&["ask run"], &[])).action, Action::Allow);
     assert_eq!(with(Action::Allow, Setup::new(&["deny run"], &[])).action, Action::Deny);
-    assert_eq!(with(Action::Deny, Setup::new(&["allow run"], &[])).by, By::Hook);
-    assert_eq!(with(Action::Allow, Setup::default()).by, By::Hook);
-    let both = vec![opinion(Action::Ask), opinion(Action::Allow)];
-    assert_eq!(Setup { opinions: both, ..Setup::default() }.decide().action, Action::Ask);
+    assert_eq!(with(Action::Deny, Setup::new(&["allow run"], &[])).by, DecisionSource::Hook);
+    assert_eq!(with(Action::Allow, Setup::default()).by, DecisionSource::Hook);
+    let both = vec![hook_override(Action::Ask), hook_override(Action::Allow)];
+    assert_eq!(Setup { overrides: both, ..Setup::default() }.decide().action, Action::Ask);
 }
 
 // SH10, P5: what asks in place of a denial, or about what cannot be undone, no hook answers.
 #[test]
 fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
     let asked = [
-        Subject::new("$X foo").nameless(),
-        Subject::new("rm -rf x").dangerous(),
-        Subject::new("make"),
+        Resource::new("$X foo").with_unknown_effect(),
+        Resource::new("rm -rf x").dangerous(),
+        Resource::new("make"),
     ];
     for (at, subject) in asked.into_iter().enumerate() {
         let setup = Setup {
             subjects: vec![subject],
-            writable: (at == 2).then(|| vec!["/work/out".into()]),
+            writable_roots: (at == 2).then(|| vec!["/work/out".into()]),
             ..Setup::new(&["deny run(curl *)"], &[])
         };
         let bypass = Setup { mode: Mode::Bypass, ..setup.clone() }.decide();
-        let hooked = Setup { opinions: vec![opinion(Action::Allow)], ..setup }.decide();
+        let hooked = Setup { overrides: vec![hook_override(Action::Allow)], ..setup }.decide();
         assert_eq!((hooked.action, bypass.action), (Action::Ask, Action::Ask), "{at}");
         assert_eq!(hooked.by, bypass.by, "{at}");
     }
     // The tool does not say what it touches, so nobody knows whether the rule means it.
-    let silent = Setup { opinions: vec![opinion(Action::Allow)], ..Setup::default() };
+    let silent = Setup { overrides: vec![hook_override(Action::Allow)], ..Setup::default() };
     let all = Ruleset::new(["deny run(curl *)".parse().unwrap()]);
-    let decision = Case { subjects: None, ..silent.case(&all.about(NAMES)) }.decide();
-    assert_eq!((decision.action, decision.by), (Action::Ask, By::Unjudged));
+    let decision =
+        PolicyInput { resources: None, ..silent.policy_input(&all.for_names(NAMES)) }.decide();
+    assert_eq!((decision.action, decision.by), (Action::Ask, DecisionSource::Unjudged));
 }
 
 // F92
 #[test]
 fn nothing_is_written_outside_the_writable_roots() {
     let file = |path: &str| Setup {
-        subjects: vec![Subject::path("x", path)],
-        writable: Some(vec!["/work/out".into()]),
+        subjects: vec![Resource::path("x", path)],
+        writable_roots: Some(vec!["/work/out".into()]),
         ..Setup::new(&["allow *"], &[])
     };
     assert_eq!(file("/work/out/a").decide().action, Action::Allow);
-    assert_eq!(file("/work/outer/a").decide().by, By::Roots);
+    assert_eq!(file("/work/outer/a").decide().by, DecisionSource::Roots);
     assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
 }
 
@@ -202,13 +216,13 @@ fn nothing_is_written_where_the_guards_keep_what_they_know() {
     for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
         let file = |path: &str| Setup {
             mode,
-            subjects: vec!["y".into(), Subject::path("x", path)],
-            approved: vec!["x".to_owned()],
-            opinions: vec![opinion(Action::Allow)],
+            subjects: vec!["y".into(), Resource::path("x", path)],
+            granted: vec!["x".to_owned()],
+            overrides: vec![hook_override(Action::Allow)],
             ..Setup::new(&["allow *"], &[])
         };
         let refused = file("/state/approvals.json").decide();
-        assert_eq!((refused.action, refused.by), (Action::Deny, By::Roots), "{mode}");
+        assert_eq!((refused.action, refused.by), (Action::Deny, DecisionSource::Roots), "{mode}");
         assert!(refused.reason.contains("no tool writes"), "{}", refused.reason);
         assert_eq!(file("/work/a").decide().action, Action::Allow, "{mode}");
         let read = file("/state/approvals.json").decide_as(RiskClass::Read);
@@ -221,8 +235,8 @@ fn nothing_is_written_where_the_guards_keep_what_they_know() {
 fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
     use RiskClass::{Execute, Read, Write};
     let root = || Some(vec!["/work/out".into()]);
-    let held = |folder: &str| Subject::new("make").writes_only_below([folder]);
-    let file = Subject::path("x", "/work/out/x");
+    let held = |folder: &str| Resource::new("make").with_writable_folders([folder]);
+    let file = Resource::path("x", "/work/out/x");
     for (subjects, class, expected) in [
         (vec![], Read, Action::Allow),
         (vec![], Write, Action::Ask),
@@ -231,8 +245,8 @@ fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
         (vec!["make".into()], Execute, Action::Ask),
         (vec!["make".into(), file.clone()], Write, Action::Allow),
         (vec!["make".into(), file.clone()], Execute, Action::Ask),
-        (vec![file.clone(), Subject::new("rm y").only_forbidden()], Execute, Action::Allow),
-        (vec![Subject::new("ls").known_safe()], Execute, Action::Allow),
+        (vec![file.clone(), Resource::new("rm y").deny_rules_only()], Execute, Action::Allow),
+        (vec![Resource::new("ls").known_safe()], Execute, Action::Allow),
         (vec![held("/work/out")], Execute, Action::Allow),
         (vec![held("/work/out/deep"), file], Execute, Action::Allow),
         (vec![held("/work")], Execute, Action::Ask),
@@ -242,25 +256,26 @@ fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
             let setup = Setup {
                 mode,
                 subjects: subjects.clone(),
-                approved: vec!["make".to_owned()],
-                writable: root(),
+                granted: vec!["make".to_owned()],
+                writable_roots: root(),
                 ..Setup::new(&["allow *"], &[])
             };
             let decision = setup.decide_as(class);
             assert_eq!(decision.action, expected, "{mode} {class:?} {subjects:?}");
-            assert_eq!(decision.by == By::Roots, expected == Action::Ask);
-            let open = Setup { writable: None, ..setup };
+            assert_eq!(decision.by == DecisionSource::Roots, expected == Action::Ask);
+            let open = Setup { writable_roots: None, ..setup };
             assert_eq!(open.decide_as(class).action, Action::Allow);
         }
     }
     // What the host's own tool needs nobody asked for stays so.
-    let quiet = Setup { required: Some(false), writable: root(), ..Setup::default() };
+    let quiet =
+        Setup { approval_required: Some(false), writable_roots: root(), ..Setup::default() };
     assert_eq!(quiet.decide_as(Write).action, Action::Allow);
 }
 
 #[test]
 fn a_subject_may_stand_under_another_permission() {
-    let outside = Subject::new("/etc").under("external_directory");
+    let outside = Resource::new("/etc").with_permission("external_directory");
     let decide = |rules: &[&str]| {
         Setup { subjects: vec!["x".into(), outside.clone()], ..Setup::new(rules, &[]) }.decide()
     };
@@ -273,8 +288,10 @@ fn a_subject_may_stand_under_another_permission() {
 // Looking outside is reading: asked about, and not forbidden where only reading is allowed.
 #[test]
 fn a_subject_may_be_asked_about_although_it_is_only_read() {
-    let outside =
-        Subject::new("/etc").under("external_directory").class(RiskClass::Read).always_asks();
+    let outside = Resource::new("/etc")
+        .with_permission("external_directory")
+        .with_class(RiskClass::Read)
+        .asks_by_default();
     let decide = |mode, rules: &[&str]| {
         Setup { mode, subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }
             .decide_as(RiskClass::Read)
@@ -292,21 +309,21 @@ fn a_subject_may_be_asked_about_although_it_is_only_read() {
 #[test]
 fn what_the_tool_refuses_is_denied_whatever_allows_it() {
     let gone = crate::error::ToolError::not_found("there is no `x`");
-    let refused = Subject::new("x").refused(&gone);
+    let refused = Resource::new("x").with_refusal(&gone);
     for mode in Mode::ALL {
         let subjects = vec!["y".into(), refused.clone()];
         let approved = vec!["x".to_owned()];
-        let setup = Setup { mode, subjects, approved, ..Setup::new(&["allow run"], &[]) };
+        let setup = Setup { mode, subjects, granted: approved, ..Setup::new(&["allow run"], &[]) };
         let decision = setup.decide_as(RiskClass::Read);
-        assert_eq!((decision.action, decision.by), (Action::Deny, By::Tool), "{mode}");
+        assert_eq!((decision.action, decision.by), (Action::Deny, DecisionSource::Tool), "{mode}");
         assert_eq!(decision.reason, "there is no `x`");
     }
 }
 
 #[test]
 fn what_is_special_about_a_place_is_told_before_the_reason() {
-    let outside = Subject::new("/etc").under("external_directory").always_asks();
-    let outside = outside.because("`/etc` is far");
+    let outside = Resource::new("/etc").with_permission("external_directory").asks_by_default();
+    let outside = outside.with_reason("`/etc` is far");
     let decide = |rules: &[&str]| {
         Setup { subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }.decide().reason
     };
@@ -348,20 +365,20 @@ fn a_reason_hides_nothing_of_a_name() {
 // b.4: each reason is said once, with all that it is about.
 #[test]
 fn a_reason_says_of_what_it_is_one() {
-    let unknown = |text: &'static str| Subject::new(text).opaque();
-    let setup = |subjects: Vec<Subject>| Setup { subjects, ..Setup::default() };
-    let braces = unknown("a {b,c}").because("braces may expand");
+    let unknown = |text: &'static str| Resource::new(text).opaque();
+    let setup = |subjects: Vec<Resource>| Setup { subjects, ..Setup::default() };
+    let braces = unknown("a {b,c}").with_reason("braces may expand");
     for (subjects, expected) in [
         (vec![braces.clone()], "braces may expand"),
-        (vec![braces.clone(), Subject::new("x").known_safe()], "`a {b,c}`: braces may expand"),
+        (vec![braces.clone(), Resource::new("x").known_safe()], "`a {b,c}`: braces may expand"),
         (
-            vec![braces, unknown("d\n").because("braces may expand"), unknown("e")],
+            vec![braces, unknown("d\n").with_reason("braces may expand"), unknown("e")],
             "`a {b,c}`, `d\\n`: braces may expand; `e`: it is not understood well enough to allow it",
         ),
     ] {
         assert_eq!(setup(subjects).decide().reason, expected);
     }
-    let many = (0..10_000).map(|at| Subject::new(format!("run {at}"))).collect();
+    let many = (0..10_000).map(|at| Resource::new(format!("run {at}"))).collect();
     let reason = setup(many).decide().reason;
     assert!(reason.len() < 500 && reason.contains("` and more: "), "{reason}");
 }
@@ -370,13 +387,13 @@ fn a_reason_says_of_what_it_is_one() {
 #[test]
 fn what_has_no_name_is_asked_about_under_its_own_permission() {
     let rules = ["allow run", "allow read", "deny read(.env)"];
-    let unknown = Subject::new("$X").under("read").nameless();
-    let decide = |rules: &[&str], subject: &Subject| {
+    let unknown = Resource::new("$X").with_permission("read").with_unknown_effect();
+    let decide = |rules: &[&str], subject: &Resource| {
         Setup { subjects: vec![subject.clone()], ..Setup::new(rules, &[]) }.decide().action
     };
     assert_eq!(decide(&rules, &unknown), Action::Ask);
     assert_eq!(decide(&rules[..2], &unknown), Action::Allow);
-    assert_eq!(decide(&rules, &Subject::new("x")), Action::Allow);
+    assert_eq!(decide(&rules, &Resource::new("x")), Action::Allow);
 }
 
 // b.3: what cannot be brought back needs a rule of its own.
@@ -391,7 +408,7 @@ fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
         (&[], "rm -rf x", Action::Ask),
     ] {
         for mode in [Mode::Auto, Mode::Bypass] {
-            let subjects = vec![Subject::new(text).dangerous()];
+            let subjects = vec![Resource::new(text).dangerous()];
             let setup = Setup { mode, subjects, ..Setup::new(rules, &[]) };
             assert_eq!(setup.decide().action, expected, "{rules:?} {mode} {text}");
         }
@@ -401,7 +418,8 @@ fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
 // PA7: neither a mode nor a hook stands for a person, and neither does the tool.
 #[test]
 fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
-    let hook = || Subject::new(".git/hooks/x").under("protected_path").mandatory();
+    let hook =
+        || Resource::new(".git/hooks/x").with_permission("protected_path").requires_approval();
     let cases = [
         (&[][..], Action::Ask),
         (&["allow run"], Action::Ask),
@@ -415,8 +433,8 @@ fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
             let setup = Setup {
                 mode,
                 subjects: vec![hook()],
-                required: Some(false),
-                opinions: vec![opinion(Action::Allow)],
+                approval_required: Some(false),
+                overrides: vec![hook_override(Action::Allow)],
                 ..Setup::new(rules, &[])
             };
             assert_eq!(setup.decide().action, expected, "{rules:?} {mode}");
@@ -424,7 +442,7 @@ fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
     }
     let approved = Setup {
         subjects: vec![hook()],
-        approved: vec![".git/hooks/x".to_owned()],
+        granted: vec![".git/hooks/x".to_owned()],
         ..Setup::default()
     };
     assert_eq!(approved.decide().action, Action::Allow);
@@ -444,7 +462,7 @@ fn setups() -> impl Strategy<Value = Setup> {
         if locked { rule.locked() } else { rule }
     });
     let subject = ("[ab/ ]{0,4}", any::<bool>()).prop_map(|(text, opaque)| {
-        let subject = Subject::new(text);
+        let subject = Resource::new(text);
         if opaque { subject.opaque() } else { subject }
     });
     let action = proptest::sample::select(vec![Action::Allow, Action::Ask, Action::Deny]);
@@ -454,15 +472,15 @@ fn setups() -> impl Strategy<Value = Setup> {
         proptest::sample::select(Mode::ALL.to_vec()),
         any::<Option<bool>>(),
         proptest::collection::vec("[ab/ ]{0,4}", 0..3),
-        proptest::collection::vec(action.prop_map(opinion), 0..2),
+        proptest::collection::vec(action.prop_map(hook_override), 0..2),
     )
         .prop_map(|(rules, subjects, mode, required, approved, opinions)| Setup {
             rules,
             subjects,
             mode,
-            required,
-            approved,
-            opinions,
+            approval_required: required,
+            granted: approved,
+            overrides: opinions,
             ..Setup::default()
         })
 }
@@ -482,9 +500,9 @@ proptest! {
     }
 
     #[test]
-    fn approvals_never_change_a_deny(setup in setups(), approved in proptest::collection::vec("[ab/ ]{0,4}", 0..4)) {
+    fn approvals_never_change_a_deny(setup in setups(), granted in proptest::collection::vec("[ab/ ]{0,4}", 0..4)) {
         if setup.decide().action == Action::Deny {
-            prop_assert_eq!(Setup { approved, ..setup }.decide().action, Action::Deny);
+            prop_assert_eq!(Setup { granted, ..setup }.decide().action, Action::Deny);
         }
     }
 
@@ -498,9 +516,9 @@ proptest! {
 
     #[test]
     fn an_unknown_is_never_allowed(setup in setups()) {
-        let mut silent = Setup { opinions: Vec::new(), approved: Vec::new(), ..setup };
+        let mut silent = Setup { overrides: Vec::new(), granted: Vec::new(), ..setup };
         silent.rules.retain(|rule| rule.action != Action::Allow);
-        silent.required = silent.required.filter(|&required| required);
+        silent.approval_required = silent.approval_required.filter(|&required| required);
         if silent.mode == Mode::Bypass {
             silent.mode = Mode::Auto;
         }
@@ -509,14 +527,14 @@ proptest! {
 
     #[test]
     fn no_approval_nor_mode_lifts_a_hooks_ask(setup in setups()) {
-        let asked = Setup { opinions: vec![opinion(Action::Ask)], ..setup };
+        let asked = Setup { overrides: vec![hook_override(Action::Ask)], ..setup };
         prop_assert_ne!(asked.decide().action, Action::Allow);
     }
 
     #[test]
     fn the_named_rules_led_to_the_answer(setup in setups()) {
         let decision = setup.decide();
-        if decision.by == By::Rule {
+        if decision.by == DecisionSource::Rule {
             prop_assert!(decision.rules.iter().any(|rule| rule.action == decision.action));
         }
         prop_assert!(!decision.subjects.is_empty() && !decision.reason.is_empty());

@@ -50,7 +50,7 @@ impl Pattern {
         let text = text.into();
         let home = std::env::home_dir().map(|home| home.display().to_string());
         let expanded = expand_home(&text, home.as_deref());
-        let path = PathPattern::of(&expanded);
+        let path = PathPattern::parse(&expanded);
         Self { text, parts: expanded.into_bytes().into(), path }
     }
 
@@ -64,20 +64,20 @@ impl Pattern {
     ///
     /// There is no way to quote those, so that a text with one of them has no such pattern.
     #[must_use]
-    pub fn exactly(text: &str) -> Option<Self> {
+    pub fn exact(text: &str) -> Option<Self> {
         let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
         let parts = text.as_bytes();
         (!special).then(|| Self { text: text.to_owned(), parts: parts.into(), path: None })
     }
 
     /// Whether it matches `text` and nothing else, and is written like that.
-    pub(crate) fn is_exactly(&self, text: &str) -> bool {
-        Self::exactly(text).is_some_and(|exact| exact.text == self.text)
+    pub(crate) fn is_exact(&self, text: &str) -> bool {
+        Self::exact(text).is_some_and(|exact| exact.text == self.text)
     }
 
     /// What it matches where that is one text, or one path in its usual spelling, and nothing else.
-    pub(crate) fn plain(&self) -> Option<&[u8]> {
-        (self.path.is_none() && !self.has(b"*?")).then_some(&self.parts)
+    pub(crate) fn as_literal(&self) -> Option<&[u8]> {
+        (self.path.is_none() && !self.contains_any(b"*?")).then_some(&self.parts)
     }
 
     /// Whether it matches everything.
@@ -95,7 +95,7 @@ impl Pattern {
     /// Whether the whole of `subject` matches.
     #[must_use]
     pub fn matches(&self, subject: &str) -> bool {
-        self.matches_with(slashed, subject)
+        self.matches_with(normalize_slash, subject)
     }
 
     /// Whether the whole of `subject` matches, where `\` is no `/`: in a command it is what
@@ -111,7 +111,7 @@ impl Pattern {
     }
 
     fn matches_with(&self, fold: fn(u8) -> u8, subject: &str) -> bool {
-        covers(&self.parts, subject.as_bytes(), fold)
+        matches_optional_end(&self.parts, subject.as_bytes(), fold)
     }
 
     /// Whether it is another spelling of the path `path`, or of a folder above it.
@@ -125,10 +125,10 @@ impl Pattern {
     }
 
     /// The same pattern for texts whose [case is folded](fold_case).
-    pub(crate) fn in_folded_case(&self) -> Self {
+    pub(crate) fn to_folded_case(&self) -> Self {
         let folded = fold_case(&String::from_utf8_lossy(&self.parts));
         Self {
-            path: PathPattern::of(&folded),
+            path: PathPattern::parse(&folded),
             parts: folded.clone().into_bytes().into(),
             text: folded,
         }
@@ -136,7 +136,7 @@ impl Pattern {
 
     /// What stands before the first wildcard, when that begins like a path: up to the name that
     /// has the wildcard, or all of it.
-    pub(crate) fn place(&self) -> Option<&str> {
+    pub(crate) fn path_prefix(&self) -> Option<&str> {
         let text = std::str::from_utf8(&self.parts).ok()?;
         let plain = match text.find(['*', '?']) {
             Some(at) => &text[..text[..at].rfind(is_separator)?],
@@ -151,34 +151,38 @@ impl Pattern {
     /// blanks, holds at any depth.
     #[must_use]
     pub fn matches_at_any_depth(&self, subject: &str) -> bool {
-        self.matches(subject) || !self.has(b"/\\ ") && self.matches_below(subject)
+        self.matches(subject) || !self.contains_any(b"/\\ ") && self.matches_any_suffix(subject)
     }
 
     /// The same for what is known to be a path: a blank is a part of its names.
     pub(crate) fn matches_file_at_any_depth(&self, path: &str) -> bool {
-        self.matches(path) || !self.has(b"/\\") && self.matches_below(path)
+        self.matches(path) || !self.contains_any(b"/\\") && self.matches_any_suffix(path)
     }
 
     /// Whether a text that begins so may match.
-    pub(crate) fn may_begin(&self, beginning: &str) -> bool {
+    pub(crate) fn can_match_prefix(&self, beginning: &str) -> bool {
         let fixed = self.parts.split(|&byte| matches!(byte, b'*' | b'?')).next();
         let mut fixed = fixed.unwrap_or_default();
         // The end may be left out.
         if fixed.len() < self.parts.len() {
             fixed = fixed.strip_suffix(b" ").or(fixed.strip_suffix(b":")).unwrap_or(fixed);
         }
-        fixed.iter().zip(beginning.as_bytes()).all(|(&one, &other)| slashed(one) == slashed(other))
+        fixed
+            .iter()
+            .zip(beginning.as_bytes())
+            .all(|(&one, &other)| normalize_slash(one) == normalize_slash(other))
     }
 
-    fn has(&self, bytes: &[u8]) -> bool {
+    fn contains_any(&self, bytes: &[u8]) -> bool {
         self.parts.iter().any(|byte| bytes.contains(byte))
     }
 
     /// Whether what comes after any `/` matches.
-    fn matches_below(&self, subject: &str) -> bool {
-        let slashes = subject.bytes().enumerate().filter(|&(_, byte)| slashed(byte) == b'/');
+    fn matches_any_suffix(&self, subject: &str) -> bool {
+        let slashes =
+            subject.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
         let mut below = slashes.map(|(at, _)| &subject.as_bytes()[at + 1..]);
-        below.any(|name| glob(&self.parts, name, slashed))
+        below.any(|name| match_glob(&self.parts, name, normalize_slash))
     }
 }
 
@@ -231,16 +235,16 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
 }
 
 /// Whether all of `subject` matches, with the end that may be left out.
-fn covers(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
-    glob(pattern, subject, fold)
-        || pattern.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
+fn matches_optional_end(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
+    match_glob(pattern, subject, fold)
+        || pattern.strip_suffix(b" *").is_some_and(|head| match_glob(head, subject, fold))
         || pattern.strip_suffix(b":*").is_some_and(|head| {
-            glob(head, subject, fold) || glob(&[head, b" *"].concat(), subject, fold)
+            match_glob(head, subject, fold) || match_glob(&[head, b" *"].concat(), subject, fold)
         })
 }
 
 /// Linear but for the retries after the last `*`, which never go further back.
-fn glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
+fn match_glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     let (mut p, mut s) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while s < subject.len() {
@@ -251,7 +255,7 @@ fn glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
             }
             Some(b'?') => {
                 p += 1;
-                s = next_char(subject, s);
+                s = next_char_index(subject, s);
             }
             Some(&byte) if fold(byte) == fold(subject[s]) => {
                 p += 1;
@@ -259,7 +263,7 @@ fn glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
             }
             _ => match retry {
                 Some((after, from)) => {
-                    let next = next_char(subject, from);
+                    let next = next_char_index(subject, from);
                     retry = Some((after, next));
                     p = after;
                     s = next;
@@ -272,12 +276,12 @@ fn glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
 }
 
 /// Where the character after the one at `at` begins.
-fn next_char(text: &[u8], at: usize) -> usize {
+fn next_char_index(text: &[u8], at: usize) -> usize {
     let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     at + 1 + text[at + 1..].iter().take_while(is_inside).count()
 }
 
-const fn slashed(byte: u8) -> u8 {
+const fn normalize_slash(byte: u8) -> u8 {
     if byte == b'\\' { b'/' } else { byte }
 }
 
@@ -342,7 +346,7 @@ mod tests {
             ("rm -rf *", "rm build/", false),
         ] {
             assert_eq!(
-                Pattern::new(pattern).may_begin(beginning),
+                Pattern::new(pattern).can_match_prefix(beginning),
                 expected,
                 "{pattern} {beginning}"
             );
@@ -370,8 +374,8 @@ mod tests {
 
     #[test]
     fn exact_patterns_have_no_special_characters() {
-        assert!(Pattern::exactly("git push").is_some_and(|it| it.matches("git push")));
-        assert!(Pattern::exactly("rm *").is_none() && Pattern::exactly("~/x").is_none());
+        assert!(Pattern::exact("git push").is_some_and(|it| it.matches("git push")));
+        assert!(Pattern::exact("rm *").is_none() && Pattern::exact("~/x").is_none());
     }
 
     /// What OpenCode's wildcards match, and where this language says otherwise.

@@ -7,7 +7,7 @@
 
 use std::path::{Component, Path};
 
-use super::{covers, slashed};
+use super::{matches_optional_end, normalize_slash};
 
 /// The same pattern in the spelling of paths.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -15,19 +15,19 @@ pub(super) struct PathPattern {
     /// Any of them matches.
     parts: Box<[Box<[u8]>]>,
     /// Whether it is about what is below the folder that one works in.
-    relative: bool,
+    is_relative: bool,
     /// Whether it is a name and no way to it.
-    bare: bool,
+    is_bare_name: bool,
 }
 
 impl PathPattern {
     /// Nothing for a pattern that is spelled as paths are.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.replace('\\', "/");
         let names: Vec<&str> = text.split('/').collect();
         let is_folder = matches!(names.as_slice(), [_, .., "" | "."]);
         let rest = names.strip_prefix(&[""]).unwrap_or(&names);
-        if !rest.iter().any(|name| matches!(*name, "" | "." | ".." | FOLDERS)) {
+        if !rest.iter().any(|name| matches!(*name, "" | "." | ".." | ANY_FOLDERS)) {
             return None;
         }
         let is_absolute = text.starts_with('/') || Path::new(&text).is_absolute();
@@ -40,31 +40,34 @@ impl PathPattern {
             };
             std::iter::once(itself).chain(is_folder.then_some(below))
         };
-        let all = with_and_without_folders(&without_detours(&names, is_absolute));
+        let all = expand_any_folders(&normalize_components(&names, is_absolute));
         let parts = all.into_iter().flat_map(spelled);
         Some(Self {
             parts: parts.map(|part| part.into_bytes().into()).collect(),
-            relative: !is_absolute && !text.starts_with(['*', '?']),
-            bare: names.iter().filter(|name| !name.is_empty()).count() == 1 && !is_absolute,
+            is_relative: !is_absolute && !text.starts_with(['*', '?']),
+            is_bare_name: names.iter().filter(|name| !name.is_empty()).count() == 1 && !is_absolute,
         })
     }
 
     /// Whether the whole of `path` matches; with `at_any_depth`, a name also does below other
     /// folders.
     pub(super) fn matches(&self, path: &str, at_any_depth: bool) -> bool {
-        if self.relative && is_elsewhere(path) && !(at_any_depth && self.bare) {
+        if self.is_relative && leads_outside(path) && !(at_any_depth && self.is_bare_name) {
             return false;
         }
-        let whole = |path: &[u8]| self.parts.iter().any(|part| covers(part, path, slashed));
-        let below = |(at, byte): (usize, u8)| {
-            slashed(byte) == b'/' && path.as_bytes().get(at + 1..).is_some_and(whole)
+        let whole = |path: &[u8]| {
+            self.parts.iter().any(|part| matches_optional_end(part, path, normalize_slash))
         };
-        whole(path.as_bytes()) || (at_any_depth && self.bare && path.bytes().enumerate().any(below))
+        let below = |(at, byte): (usize, u8)| {
+            normalize_slash(byte) == b'/' && path.as_bytes().get(at + 1..).is_some_and(whole)
+        };
+        whole(path.as_bytes())
+            || (at_any_depth && self.is_bare_name && path.bytes().enumerate().any(below))
     }
 }
 
 /// The names without those that say nothing and those that `..` takes back.
-fn without_detours<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
+fn normalize_components<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
     let mut kept: Vec<&str> = Vec::new();
     for &name in names {
         match (name, kept.last()) {
@@ -82,19 +85,19 @@ fn without_detours<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
 }
 
 /// What stands for any number of folders.
-const FOLDERS: &str = "**";
+const ANY_FOLDERS: &str = "**";
 
 /// How many ways there are at most to leave out what stands for folders; beyond, they are some.
-const MOST_WAYS: usize = 16;
+const MAX_EXPANSIONS: usize = 16;
 
-/// The names, with each [`FOLDERS`] there and left out: it may stand for no folder at all.
-fn with_and_without_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
+/// The names, with each [`ANY_FOLDERS`] there and left out: it may stand for no folder at all.
+fn expand_any_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut ways = vec![Vec::new()];
     for (at, &name) in names.iter().enumerate() {
         let without = ways.clone();
         ways.iter_mut().for_each(|way| way.push(name));
         // At the end it stands for everything below, and that is not the folder itself.
-        if name == FOLDERS && at + 1 < names.len() && without.len() < MOST_WAYS {
+        if name == ANY_FOLDERS && at + 1 < names.len() && without.len() < MAX_EXPANSIONS {
             ways.extend(without);
         }
     }
@@ -102,7 +105,7 @@ fn with_and_without_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
 }
 
 /// Whether a path leads out of the folder that one works in.
-fn is_elsewhere(path: &str) -> bool {
+fn leads_outside(path: &str) -> bool {
     let path = Path::new(path);
     path.has_root() || path.components().next() == Some(Component::ParentDir)
 }

@@ -4,28 +4,29 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::visible::fixed;
+use super::visible::compile_regex;
 
 /// The host of an address, or one word.
-static NAME: LazyLock<Regex> =
-    LazyLock::new(|| fixed(r"://(?:[^\s/?#]*@)?(?<host>[^\s/?#:]+)|(?<word>[\p{L}\p{M}\p{N}_]+)"));
+static NAME_PATTERN: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(r"://(?:[^\s/?#]*@)?(?<host>[^\s/?#:]+)|(?<word>[\p{L}\p{M}\p{N}_]+)")
+});
 
 /// A label of a host that stands for other letters.
 static PUNYCODE: LazyLock<Regex> =
-    LazyLock::new(|| fixed(r"(?i)(?:^|[^\p{L}\p{N}_-])xn--[a-z0-9]"));
+    LazyLock::new(|| compile_regex(r"(?i)(?:^|[^\p{L}\p{N}_-])xn--[a-z0-9]"));
 
 /// Scripts with letters that look alike.
 static SCRIPTS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
     ["Latin", "Greek", "Cyrillic", "Armenian", "Cherokee"]
-        .map(|script| fixed(&format!(r"\p{{{script}}}")))
+        .map(|script| compile_regex(&format!(r"\p{{{script}}}")))
 });
 
 /// What to say about the names in `text`.
-pub(super) fn warnings(text: &str) -> Vec<String> {
-    let mixed = NAME
+pub(super) fn lookalike_warnings(text: &str) -> Vec<String> {
+    let mixed = NAME_PATTERN
         .captures_iter(text)
         .filter_map(|found| found.name("host").or_else(|| found.name("word")))
-        .filter_map(|name| mixed(name.as_str()));
+        .filter_map(|name| mixed_script_warning(name.as_str()));
     let punycode = PUNYCODE.is_match(text).then(|| {
         "a host in punycode (`xn--`): it stands for letters that are not shown".to_owned()
     });
@@ -33,14 +34,14 @@ pub(super) fn warnings(text: &str) -> Vec<String> {
 }
 
 /// What to say about a name in which letters of different scripts stand.
-pub(crate) fn mixed(name: &str) -> Option<String> {
+pub(crate) fn mixed_script_warning(name: &str) -> Option<String> {
     let is_mixed = |name| SCRIPTS.iter().filter(|script| script.is_match(name)).count() > 1;
     (!name.is_ascii() && is_mixed(name))
-        .then(|| format!("letters of different scripts in one name: {}", spelt(name)))
+        .then(|| format!("letters of different scripts in one name: {}", spell_non_ascii(name)))
 }
 
 /// The start of a name with every letter past ASCII by its number.
-fn spelt(name: &str) -> String {
+fn spell_non_ascii(name: &str) -> String {
     const MAX: usize = 60;
     let mut spelt: String = name.chars().take(MAX).flat_map(char::escape_default).collect();
     if name.chars().nth(MAX).is_some() {
@@ -75,7 +76,7 @@ mod tests {
                 &["a host in punycode (`xn--`): it stands for letters that are not shown"],
             ),
         ] {
-            assert_eq!(warnings(text), expected, "{text}");
+            assert_eq!(lookalike_warnings(text), expected, "{text}");
         }
     }
 
@@ -83,7 +84,7 @@ mod tests {
     fn names_of_one_script_are_not() {
         for text in ["git push", "größe", "документ.txt", "読む read", "α β γ", "foo--xn--a", ""]
         {
-            assert_eq!(warnings(text), <[String; 0]>::default(), "{text}");
+            assert_eq!(lookalike_warnings(text), <[String; 0]>::default(), "{text}");
         }
     }
 }

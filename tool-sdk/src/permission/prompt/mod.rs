@@ -14,20 +14,20 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 #[cfg(feature = "mcp")]
-pub(crate) use self::lookalike::mixed;
-use self::page::Page;
+pub(crate) use self::lookalike::mixed_script_warning;
+use self::page::PromptPage;
 #[cfg(any(feature = "mcp", feature = "cli"))]
-pub(crate) use self::visible::spelt;
-use self::visible::{quoted, quoted_os, visible, worded};
-use super::{Ask, Rule};
+pub(crate) use self::visible::spell_hidden;
+use self::visible::{make_sentence_visible, make_visible, quote_os_visible, quote_visible};
+use super::{ApprovalRequest, Rule};
 use crate::risk::Risk;
-use crate::tool::{Source, Subject};
+use crate::tool::{Resource, ToolSource};
 
 /// Words of others as they stand in a prompt: framed, and with nothing in them that hides.
 #[cfg(feature = "cli")]
-pub(crate) fn framed(text: &str) -> String {
-    let mut page = Page::default();
-    text.split('\n').for_each(|line| page.entry(&visible(line)));
+pub(crate) fn frame_text(text: &str) -> String {
+    let mut page = PromptPage::default();
+    text.split('\n').for_each(|line| page.push_entry(&make_visible(line)));
     page.text
 }
 
@@ -36,9 +36,9 @@ pub(crate) fn framed(text: &str) -> String {
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::Ask;
+/// use tool_sdk::ApprovalRequest;
 ///
-/// fn show(ask: &Ask) {
+/// fn show(ask: &ApprovalRequest) {
 ///     let prompt = ask.prompt();
 ///     eprint!("{}", prompt.text);
 ///     eprintln!("{}", if ask.offers_always() { "yes / always / no?" } else { "yes / no?" });
@@ -46,7 +46,7 @@ pub(crate) fn framed(text: &str) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Prompt {
+pub struct ApprovalPrompt {
     /// Several lines. Each line of what others wrote starts with a frame, and holds no
     /// character that would not show.
     pub text: String,
@@ -57,52 +57,56 @@ pub struct Prompt {
     pub warnings: Vec<String>,
 }
 
-/// How far a yes may go, where an ask [offers](Ask::offers_always) more than this call at all.
+/// How far a yes may go, where an ask [offers](ApprovalRequest::offers_always) more than this call at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the answers that there are")]
-pub enum Extent {
+pub enum GrantScope {
     /// This call.
-    Call,
+    Once,
     /// What the session does from now on.
     Session,
     /// What any session does from now on.
     Always,
 }
 
-impl Ask {
+impl ApprovalRequest {
     /// The ask as text for a person who may answer with all that it offers.
     #[must_use]
-    pub fn prompt(&self) -> Prompt {
-        self.prompt_up_to(Extent::Always)
+    pub fn prompt(&self) -> ApprovalPrompt {
+        self.prompt_up_to(GrantScope::Always)
     }
 
     /// The same for one whose yes reaches no further than this.
     #[must_use]
-    pub fn prompt_up_to(&self, reach: Extent) -> Prompt {
-        let mut page = Page::default();
-        page.section(&format!("tool {}", self.tool), &self.who(), "entries");
-        page.section("arguments", &self.shown(&self.arguments), "arguments");
+    pub fn prompt_up_to(&self, reach: GrantScope) -> ApprovalPrompt {
+        let mut page = PromptPage::default();
+        page.push_section(&format!("tool {}", self.tool), &self.describe_caller(), "entries");
+        page.push_section("arguments", &self.describe_arguments(&self.arguments), "arguments");
         if let Some(original) = &self.original {
-            page.section(
+            page.push_section(
                 "arguments before a hook changed them",
-                &self.shown(original),
+                &self.describe_arguments(original),
                 "arguments",
             );
         }
-        let subjects: Vec<_> = self.subjects.iter().map(subject).collect();
-        page.section("touches", &subjects, "subjects");
-        page.section("asked because", &[worded(&self.reason).into_owned()], "reasons");
-        let rules: Vec<_> = self.rules.iter().map(rule).collect();
-        page.section("rules", &rules, "rules");
+        let subjects: Vec<_> = self.subjects.iter().map(describe_resource).collect();
+        page.push_section("touches", &subjects, "subjects");
+        page.push_section(
+            "asked because",
+            &[make_sentence_visible(&self.reason).into_owned()],
+            "reasons",
+        );
+        let rules: Vec<_> = self.rules.iter().map(describe_rule).collect();
+        page.push_section("rules", &rules, "rules");
         if let Some(preview) = &self.preview {
-            show_preview(&mut page, preview);
+            write_preview(&mut page, preview);
         }
-        self.show_grants(&mut page, reach);
-        let warnings = self.warnings(&page);
+        self.write_grants(&mut page, reach);
+        let warnings = self.collect_warnings(&page);
         for warning in &warnings {
-            page.label(&format!("warning: {warning}"));
+            page.push_label(&format!("warning: {warning}"));
         }
-        Prompt { text: page.text, complete: !page.cut, warnings }
+        ApprovalPrompt { text: page.text, complete: !page.is_cut, warnings }
     }
 
     /// Whether an approval for the session or for always may be offered: there is something
@@ -112,28 +116,28 @@ impl Ask {
         !self.suggestions.is_empty() && !self.dangerous && self.prompt().complete
     }
 
-    fn who(&self) -> Vec<String> {
+    fn describe_caller(&self) -> Vec<String> {
         let mut who = Vec::new();
         if let Some(name) = &self.display.name {
-            who.push(format!("shown as {}", quoted(name)));
+            who.push(format!("shown as {}", quote_visible(name)));
         }
         who.push(match &self.source {
-            Source::Native => "from this program".to_owned(),
-            Source::Mcp { server } => format!("from MCP server {}", quoted(server)),
-            Source::Plugin { id } => format!("from plugin {}", quoted(id)),
-            Source::Remote => "from a remote host".to_owned(),
+            ToolSource::Native => "from this program".to_owned(),
+            ToolSource::Mcp { server } => format!("from MCP server {}", quote_visible(server)),
+            ToolSource::Plugin { id } => format!("from plugin {}", quote_visible(id)),
+            ToolSource::Remote => "from a remote host".to_owned(),
         });
-        who.push(format!("can {}", risk(self.risk)));
-        who.push(format!("permission {}", quoted(&self.permission)));
+        who.push(format!("can {}", describe_risk(self.risk)));
+        who.push(format!("permission {}", quote_visible(&self.permission)));
         if let Some(agent) = &self.agent {
-            who.push(format!("called by agent {}", quoted(agent)));
+            who.push(format!("called by agent {}", quote_visible(agent)));
         }
         who
     }
 
     /// One entry an argument, those that say most first.
-    fn shown(&self, arguments: &Value) -> Vec<String> {
-        let Value::Object(members) = arguments else { return vec![value(arguments)] };
+    fn describe_arguments(&self, arguments: &Value) -> Vec<String> {
+        let Value::Object(members) = arguments else { return vec![format_value(arguments)] };
         if members.is_empty() {
             return vec!["none".to_owned()];
         }
@@ -142,33 +146,37 @@ impl Ask {
         let mut members: Vec<_> = members.iter().collect();
         // Stable: what is not ranked keeps its order.
         members.sort_by_key(|(name, _)| rank(name).unwrap_or(first.len()));
-        members.into_iter().map(|(name, one)| member(name, one)).collect()
+        members.into_iter().map(|(name, one)| describe_member(name, one)).collect()
     }
 
     /// Exactly what each answer would grant.
-    fn show_grants(&self, page: &mut Page, reach: Extent) {
-        page.label("`once` allows this call");
+    fn write_grants(&self, page: &mut PromptPage, reach: GrantScope) {
+        page.push_label("`once` allows this call");
         let (allow, are) = match reach {
-            Extent::Call => return,
-            Extent::Session => ("`session` also allows", "`session` is"),
-            Extent::Always => ("`session` and `always` also allow", "`session` and `always` are"),
+            GrantScope::Once => return,
+            GrantScope::Session => ("`session` also allows", "`session` is"),
+            GrantScope::Always => {
+                ("`session` and `always` also allow", "`session` and `always` are")
+            }
         };
-        let grant = |pattern: &String| format!("{}: {}", quoted(&self.permission), quoted(pattern));
+        let grant = |pattern: &String| {
+            format!("{}: {}", quote_visible(&self.permission), quote_visible(pattern))
+        };
         let grants: Vec<_> = self.suggestions.iter().map(grant).collect();
-        page.section(allow, &grants, "patterns");
+        page.push_section(allow, &grants, "patterns");
         let withheld = if self.dangerous {
             "the tool calls this dangerous"
-        } else if page.cut {
+        } else if page.is_cut {
             "not everything is shown"
         } else if grants.is_empty() {
             "there is no pattern for it"
         } else {
             return;
         };
-        page.label(&format!("{are} not offered: {withheld}"));
+        page.push_label(&format!("{are} not offered: {withheld}"));
     }
 
-    fn warnings(&self, page: &Page) -> Vec<String> {
+    fn collect_warnings(&self, page: &PromptPage) -> Vec<String> {
         /// More names than anyone reads; all of them are in the text.
         const MOST: usize = 10;
         let mut warnings = Vec::new();
@@ -176,33 +184,35 @@ impl Ask {
             warnings.push(format!("holds characters that do not show, written as {hidden}"));
         }
         let primary = self.display.primary.as_deref().and_then(|name| self.arguments.get(name));
-        let names = self.subjects.iter().map(Subject::text);
-        for warning in names.chain(primary.and_then(Value::as_str)).flat_map(lookalike::warnings) {
+        let names = self.subjects.iter().map(Resource::text);
+        for warning in
+            names.chain(primary.and_then(Value::as_str)).flat_map(lookalike::lookalike_warnings)
+        {
             if !warnings.contains(&warning) && warnings.len() < MOST {
                 warnings.push(warning);
             }
         }
-        if page.cut {
+        if page.is_cut {
             warnings.push("not everything is shown".to_owned());
         }
         warnings
     }
 }
 
-fn risk(risk: Risk) -> String {
+fn describe_risk(risk: Risk) -> String {
     let also =
         [(risk.destructive, ", may destroy something"), (risk.open_world, ", reaches outside")];
     let also = also.into_iter().filter_map(|(is, words)| is.then_some(words));
     std::iter::once(risk.class.as_str()).chain(also).collect()
 }
 
-fn subject(subject: &Subject) -> String {
-    let mut shown = quoted(subject.text());
+fn describe_resource(subject: &Resource) -> String {
+    let mut shown = quote_visible(subject.text());
     if let Some(path) = subject.absolute().filter(|path| path.as_os_str() != subject.text()) {
-        shown += &format!(" at {}", quoted_os(path.as_os_str()));
+        shown += &format!(" at {}", quote_os_visible(path.as_os_str()));
     }
     if let Some(permission) = subject.permission() {
-        shown += &format!(" under {}", quoted(permission));
+        shown += &format!(" under {}", quote_visible(permission));
     }
     if let Some(class) = subject.risk_class() {
         shown += &format!(" to {}", class.as_str());
@@ -213,15 +223,15 @@ fn subject(subject: &Subject) -> String {
     shown
 }
 
-fn rule(rule: &Rule) -> String {
-    let mut shown = format!("{} ({}", quoted(&rule.to_string()), rule.scope);
+fn describe_rule(rule: &Rule) -> String {
+    let mut shown = format!("{} ({}", quote_visible(&rule.to_string()), rule.scope);
     if !rule.origin.is_empty() {
-        shown += &format!(", {}", quoted(&rule.origin));
+        shown += &format!(", {}", quote_visible(&rule.origin));
     }
     shown + ")"
 }
 
-fn show_preview(page: &mut Page, preview: &Value) {
+fn write_preview(page: &mut PromptPage, preview: &Value) {
     let mut rest = Map::new();
     let mut diff = preview.as_str();
     let (mut runs, mut sandbox) = (Vec::new(), None);
@@ -231,47 +241,48 @@ fn show_preview(page: &mut Page, preview: &Value) {
             for (name, one) in members {
                 match (name.as_str(), one.as_str()) {
                     ("unified" | "diff", Some(text)) if diff.is_none() => diff = Some(text),
-                    ("sandbox", _) => sandbox = Some(value(one)),
-                    ("folder" | "programs", _) => runs.push(member(name, one)),
+                    ("sandbox", _) => sandbox = Some(format_value(one)),
+                    ("folder" | "programs", _) => runs.push(describe_member(name, one)),
                     _ => {
                         rest.insert(name.clone(), one.clone());
                     }
                 }
             }
         }
-        other => page.section("preview", &[value(other)], "entries"),
+        other => page.push_section("preview", &[format_value(other)], "entries"),
     }
     if let Some(diff) = diff {
         // Not `lines`, which hides what is changed about line ends.
         let lines = diff.strip_suffix('\n').unwrap_or(diff).split('\n');
-        let lines: Vec<_> = lines.map(|line| visible(line).into_owned()).collect();
-        page.section("preview", &lines, "lines");
+        let lines: Vec<_> = lines.map(|line| make_visible(line).into_owned()).collect();
+        page.push_section("preview", &lines, "lines");
     }
-    let rest: Vec<_> = rest.iter().map(|(name, one)| member(name, one)).collect();
-    page.section("about the preview", &rest, "entries");
-    page.section("runs", &runs, "entries");
-    page.section("sandbox", sandbox.as_slice(), "entries");
+    let rest: Vec<_> = rest.iter().map(|(name, one)| describe_member(name, one)).collect();
+    page.push_section("about the preview", &rest, "entries");
+    page.push_section("runs", &runs, "entries");
+    page.push_section("sandbox", sandbox.as_slice(), "entries");
 }
 
-fn member(name: &str, one: &Value) -> String {
+fn describe_member(name: &str, one: &Value) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(plain) {
-        format!("{name}: {}", value(one))
+        format!("{name}: {}", format_value(one))
     } else {
-        format!("{}: {}", quoted(name), value(one))
+        format!("{}: {}", quote_visible(name), format_value(one))
     }
 }
 
 /// A value in the form of JSON, every text in visible quotes.
-fn value(one: &Value) -> String {
+fn format_value(one: &Value) -> String {
     match one {
         Value::Null | Value::Bool(_) | Value::Number(_) => one.to_string(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => quote_visible(text),
         Value::Array(items) => {
-            format!("[{}]", items.iter().map(value).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(format_value).collect::<Vec<_>>().join(", "))
         }
         Value::Object(members) => {
-            let members: Vec<_> = members.iter().map(|(name, one)| member(name, one)).collect();
+            let members: Vec<_> =
+                members.iter().map(|(name, one)| describe_member(name, one)).collect();
             format!("{{{}}}", members.join(", "))
         }
     }

@@ -6,81 +6,85 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::visible::{is_hidden, pieces};
+use super::visible::{is_escape, visible_chars};
 
 /// What stands before every line of foreign text.
 const FRAME: &str = "  | ";
 /// The most characters of one value that are shown.
-const CHARS: usize = 4000;
+const MAX_VALUE_CHARS: usize = 4000;
 /// What a line break counts as, so that a value has no more than 200 lines.
-const LINE_BREAK: usize = 20;
+const LINE_BREAK_WEIGHT: usize = 20;
 /// The most lines of a text with lines of its own, and the most entries of a list.
-const LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// A prompt in the making.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct PromptPage {
     pub(super) text: String,
     /// Whether something was left out.
-    pub(super) cut: bool,
+    pub(super) is_cut: bool,
     /// The escapes that stand for something that would not show.
     pub(super) hidden: BTreeSet<String>,
 }
 
-impl Page {
+impl PromptPage {
     /// A line of our own.
-    pub(super) fn label(&mut self, label: &str) {
+    pub(super) fn push_label(&mut self, label: &str) {
         self.text.push_str(label);
         self.text.push('\n');
     }
 
     /// Foreign entries under a label, each visible text; nothing when there are none.
-    pub(super) fn section(&mut self, label: &str, entries: &[String], noun: &str) {
+    pub(super) fn push_section(&mut self, label: &str, entries: &[String], noun: &str) {
         if entries.is_empty() {
             return;
         }
-        self.label(label);
-        match middle(entries, LINES, |_| 1) {
-            None => entries.iter().for_each(|entry| self.entry(entry)),
+        self.push_label(label);
+        match omitted_middle(entries, MAX_LINES, |_| 1) {
+            None => entries.iter().for_each(|entry| self.push_entry(entry)),
             Some(middle) => {
-                entries[..middle.start].iter().for_each(|entry| self.entry(entry));
-                self.left_out(middle.len(), noun);
-                entries[middle.end..].iter().for_each(|entry| self.entry(entry));
+                entries[..middle.start].iter().for_each(|entry| self.push_entry(entry));
+                self.push_omission(middle.len(), noun);
+                entries[middle.end..].iter().for_each(|entry| self.push_entry(entry));
             }
         }
     }
 
     /// A foreign entry, visible text.
-    pub(super) fn entry(&mut self, entry: &str) {
-        let pieces = pieces(entry);
+    pub(super) fn push_entry(&mut self, entry: &str) {
+        let pieces = visible_chars(entry);
         self.hidden
-            .extend(pieces.iter().filter(|piece| is_hidden(piece)).map(|&piece| piece.to_owned()));
-        let weight = |piece: &&str| if piece.ends_with('\n') { LINE_BREAK } else { 1 };
-        match middle(&pieces, CHARS, weight) {
-            None => self.framed(entry),
+            .extend(pieces.iter().filter(|piece| is_escape(piece)).map(|&piece| piece.to_owned()));
+        let weight = |piece: &&str| if piece.ends_with('\n') { LINE_BREAK_WEIGHT } else { 1 };
+        match omitted_middle(&pieces, MAX_VALUE_CHARS, weight) {
+            None => self.push_framed(entry),
             Some(middle) => {
-                self.framed(&pieces[..middle.start].concat());
-                self.left_out(middle.len(), "characters");
-                self.framed(&pieces[middle.end..].concat());
+                self.push_framed(&pieces[..middle.start].concat());
+                self.push_omission(middle.len(), "characters");
+                self.push_framed(&pieces[middle.end..].concat());
             }
         }
     }
 
-    fn framed(&mut self, text: &str) {
+    fn push_framed(&mut self, text: &str) {
         for line in text.split('\n') {
             self.text.push_str(FRAME);
-            self.label(line);
+            self.push_label(line);
         }
     }
 
-    fn left_out(&mut self, count: usize, noun: &str) {
-        self.cut = true;
-        self.label(&format!("... {} {noun} hidden ...", grouped(count)));
+    fn push_omission(&mut self, count: usize, noun: &str) {
+        self.is_cut = true;
+        self.push_label(&format!("... {} {noun} hidden ...", group_digits(count)));
     }
 }
 
 /// What to leave out so that about half of `most` stays at either end.
-fn middle<T>(items: &[T], most: usize, weight: impl Fn(&T) -> usize) -> Option<Range<usize>> {
+fn omitted_middle<T>(
+    items: &[T],
+    most: usize,
+    weight: impl Fn(&T) -> usize,
+) -> Option<Range<usize>> {
     if items.iter().map(&weight).sum::<usize>() <= most {
         return None;
     }
@@ -98,7 +102,7 @@ fn middle<T>(items: &[T], most: usize, weight: impl Fn(&T) -> usize) -> Option<R
 }
 
 /// `4812` as `4,812`.
-fn grouped(number: usize) -> String {
+fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()
@@ -118,29 +122,29 @@ mod tests {
         for (number, expected) in
             [(0, "0"), (812, "812"), (4812, "4,812"), (1_000_000, "1,000,000")]
         {
-            assert_eq!(grouped(number), expected);
+            assert_eq!(group_digits(number), expected);
         }
     }
 
     #[test]
     fn the_middle_goes_and_both_ends_stay() {
         let equal = |_: &u8| 1;
-        assert_eq!(middle(&[0; 10], 10, equal), None);
-        assert_eq!(middle(&[0; 11], 10, equal), Some(5..6));
-        assert_eq!(middle(&[0; 100], 10, equal), Some(5..95));
+        assert_eq!(omitted_middle(&[0; 10], 10, equal), None);
+        assert_eq!(omitted_middle(&[0; 11], 10, equal), Some(5..6));
+        assert_eq!(omitted_middle(&[0; 100], 10, equal), Some(5..95));
         // One heavy item ends the head, and the tail stops before it.
-        assert_eq!(middle(&[1, 9, 1], 10, |&n| n), Some(1..2));
-        assert_eq!(middle(&[20], 10, |&n| n), Some(0..1));
+        assert_eq!(omitted_middle(&[1, 9, 1], 10, |&n| n), Some(1..2));
+        assert_eq!(omitted_middle(&[20], 10, |&n| n), Some(0..1));
     }
 
     // PR3: an escape is whole or hidden, never cut in two.
     #[test]
     fn cuts_fall_between_characters() {
-        let mut page = Page::default();
-        page.section("x", &[r"\u{202e}".repeat(5000)], "entries");
+        let mut page = PromptPage::default();
+        page.push_section("x", &[r"\u{202e}".repeat(5000)], "entries");
         let shown: Vec<_> = page.text.lines().map(|line| line.trim_start_matches(FRAME)).collect();
         let end = r"\u{202e}".repeat(2000);
         assert_eq!(shown, ["x", &end, "... 1,000 characters hidden ...", &end]);
-        assert!(page.cut);
+        assert!(page.is_cut);
     }
 }

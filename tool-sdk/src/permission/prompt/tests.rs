@@ -6,23 +6,23 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::visible::tests::shows;
+use super::visible::tests::may_show;
 use super::*;
 use crate::call::CallId;
 use crate::name::ToolName;
-use crate::permission::{Action, AskId, Backstage, By, Scope};
+use crate::permission::{Action, ApprovalId, ApprovalInternals, DecisionSource, RuleScope};
 use crate::risk::RiskClass;
-use crate::tool::Display;
+use crate::tool::ToolDisplay;
 
-fn ask(arguments: Value, subjects: &[&str]) -> Ask {
-    Ask {
-        id: AskId::from("1"),
-        call: CallId::given("c"),
+fn approval_request(arguments: Value, subjects: &[&str]) -> ApprovalRequest {
+    ApprovalRequest {
+        id: ApprovalId::from("1"),
+        call: CallId::from_external("c"),
         session: "s".into(),
         agent: None,
         tool: ToolName::from_static("run"),
-        display: Arc::new(Display::default()),
-        source: Source::Native,
+        display: Arc::new(ToolDisplay::default()),
+        source: ToolSource::Native,
         risk: Risk::new(RiskClass::Execute),
         permission: "run".to_owned(),
         arguments,
@@ -31,8 +31,8 @@ fn ask(arguments: Value, subjects: &[&str]) -> Ask {
         subjects: subjects.iter().map(|&subject| subject.into()).collect(),
         suggestions: vec!["git status *".to_owned()],
         grantees: Vec::new(),
-        backstage: Backstage::default(),
-        by: By::Default,
+        internals: ApprovalInternals::default(),
+        by: DecisionSource::Default,
         reason: "no rule speaks of it".to_owned(),
         rules: Vec::new(),
         preview: None,
@@ -43,7 +43,7 @@ fn ask(arguments: Value, subjects: &[&str]) -> Ask {
 }
 
 #[track_caller]
-fn check_says(ask: &Ask, expected: &str) {
+fn check_says(ask: &ApprovalRequest, expected: &str) {
     let text = ask.prompt().text;
     assert!(text.contains(expected), "{expected}\nis not in\n{text}");
 }
@@ -51,24 +51,27 @@ fn check_says(ask: &Ask, expected: &str) {
 // PR1, PR4
 #[test]
 fn a_prompt_says_all_that_an_answer_is_about() {
-    let mut ask = ask(json!({"note": "x", "cwd": "/srv", "cmd": "git status \nrm -r 'a b'"}), &[]);
+    let mut ask = approval_request(
+        json!({"note": "x", "cwd": "/srv", "cmd": "git status \nrm -r 'a b'"}),
+        &[],
+    );
     ask.agent = Some("coder".to_owned());
-    ask.source = Source::Mcp { server: "shells".to_owned() };
+    ask.source = ToolSource::Mcp { server: "shells".to_owned() };
     ask.risk = Risk::new(RiskClass::Execute).destructive().open_world();
-    ask.display = Arc::new(Display {
+    ask.display = Arc::new(ToolDisplay {
         name: Some("Run".to_owned()),
         primary: Some("cmd".to_owned()),
         show: vec!["cmd".to_owned(), "cwd".to_owned()],
-        ..Display::default()
+        ..ToolDisplay::default()
     });
     ask.original = Some(json!({"cmd": "git status"}));
     ask.subjects = vec![
         "git status ".into(),
-        Subject::new("rm -r 'a b'").opaque(),
-        Subject::path("a b", "/srv/a b").under("edit").class(RiskClass::Write),
+        Resource::new("rm -r 'a b'").opaque(),
+        Resource::path("a b", "/srv/a b").with_permission("edit").with_class(RiskClass::Write),
     ];
     ask.rules = vec![
-        Rule::parse(Action::Ask, "run(git *)").unwrap().scope(Scope::User).origin("rules.toml"),
+        Rule::parse(Action::Ask, "run(git *)").unwrap().scope(RuleScope::User).origin("rules.toml"),
     ];
     ask.preview = Some(json!({"diff": "--- a\n+++ b\n-x\n+y\n", "sandbox": "no network"}));
     let expected = r"tool run
@@ -112,11 +115,11 @@ sandbox
 fn values_stand_in_one_form() {
     let arguments = json!({"a b": [1, 1.5, null, true, "x", {"k": "v", "": []}], "n": {}});
     check_says(
-        &ask(arguments, &[]),
+        &approval_request(arguments, &[]),
         "  | 'a b': [1, 1.5, null, true, 'x', {k: 'v', '': []}]\n  | n: {}\n",
     );
-    check_says(&ask(json!({}), &[]), "arguments\n  | none\n");
-    check_says(&ask(Value::Null, &[]), "arguments\n  | null\n");
+    check_says(&approval_request(json!({}), &[]), "arguments\n  | none\n");
+    check_says(&approval_request(Value::Null, &[]), "arguments\n  | null\n");
 }
 
 // F174
@@ -137,7 +140,7 @@ fn a_preview_has_several_forms() {
         ),
         (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
     ] {
-        let ask = Ask { preview: Some(preview), ..ask(json!({}), &[]) };
+        let ask = ApprovalRequest { preview: Some(preview), ..approval_request(json!({}), &[]) };
         check_says(&ask, expected);
     }
 }
@@ -145,28 +148,34 @@ fn a_preview_has_several_forms() {
 // PR2
 #[test]
 fn what_would_not_show_is_told() {
-    let hiding = ask(json!({"cmd": "ls \u{202e}x\x1b[2K"}), &[]);
+    let hiding = approval_request(json!({"cmd": "ls \u{202e}x\x1b[2K"}), &[]);
     let prompt = hiding.prompt();
     let warning = r"holds characters that do not show, written as \u{202e}";
     assert_eq!(prompt.warnings, [warning]);
     assert!(prompt.text.contains(r"cmd: 'ls \u{202e}x\x1b[2K'"));
     assert!(prompt.text.ends_with(&format!("warning: {warning}\n")));
 
-    assert!(ask(json!({"cmd": r"ls \u{202e} \x1b"}), &[]).prompt().warnings.is_empty());
-    assert!(ask(json!({"cmd": "a\n\tb"}), &[]).prompt().warnings.is_empty());
+    assert!(
+        approval_request(json!({"cmd": r"ls \u{202e} \x1b"}), &[]).prompt().warnings.is_empty()
+    );
+    assert!(approval_request(json!({"cmd": "a\n\tb"}), &[]).prompt().warnings.is_empty());
     // Wherever it comes from.
     let reason = "because\u{feff}".to_owned();
-    assert_eq!(Ask { reason, ..ask(json!({}), &[]) }.prompt().warnings.len(), 1);
+    assert_eq!(
+        ApprovalRequest { reason, ..approval_request(json!({}), &[]) }.prompt().warnings.len(),
+        1
+    );
 }
 
 // PR5
 #[test]
 fn names_that_pass_for_others_are_told() {
-    let looks = ask(json!({"text": "Δx"}), &["g\u{456}t push", "g\u{456}t pull"]);
+    let looks = approval_request(json!({"text": "Δx"}), &["g\u{456}t push", "g\u{456}t pull"]);
     assert_eq!(looks.prompt().warnings, ["letters of different scripts in one name: g\\u{456}t"]);
-    let mut fetch = ask(json!({"url": "https://xn--e1awd7f.com"}), &[]);
+    let mut fetch = approval_request(json!({"url": "https://xn--e1awd7f.com"}), &[]);
     assert!(fetch.prompt().warnings.is_empty());
-    fetch.display = Arc::new(Display { primary: Some("url".to_owned()), ..Display::default() });
+    fetch.display =
+        Arc::new(ToolDisplay { primary: Some("url".to_owned()), ..ToolDisplay::default() });
     assert_eq!(fetch.prompt().warnings.len(), 1);
 }
 
@@ -176,14 +185,23 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
     let long = format!("start{}end", "x".repeat(8804));
     let lines = (0..300).map(|n| format!("line {n}\n")).collect::<String>();
     let cases = [
-        (ask(json!({"cmd": &long}), &[]), "... 4,819 characters hidden ..."),
-        (ask(json!({}), &[&long]), "... 4,814 characters hidden ..."),
-        (ask(json!({"cmd": &lines}), &[]), " characters hidden ..."),
-        (ask(json!({"cmd": vec![1; 9000]}), &[]), " characters hidden ..."),
-        (Ask { preview: Some(json!(&lines)), ..ask(json!({}), &[]) }, "... 100 lines hidden ..."),
-        (Ask { reason: long.clone(), ..ask(json!({}), &[]) }, " characters hidden ..."),
-        (Ask { suggestions: vec![long.clone()], ..ask(json!({}), &[]) }, " characters hidden ..."),
-        (ask(json!({}), &["a"; 500]), "... 300 subjects hidden ..."),
+        (approval_request(json!({"cmd": &long}), &[]), "... 4,819 characters hidden ..."),
+        (approval_request(json!({}), &[&long]), "... 4,814 characters hidden ..."),
+        (approval_request(json!({"cmd": &lines}), &[]), " characters hidden ..."),
+        (approval_request(json!({"cmd": vec![1; 9000]}), &[]), " characters hidden ..."),
+        (
+            ApprovalRequest { preview: Some(json!(&lines)), ..approval_request(json!({}), &[]) },
+            "... 100 lines hidden ...",
+        ),
+        (
+            ApprovalRequest { reason: long.clone(), ..approval_request(json!({}), &[]) },
+            " characters hidden ...",
+        ),
+        (
+            ApprovalRequest { suggestions: vec![long.clone()], ..approval_request(json!({}), &[]) },
+            " characters hidden ...",
+        ),
+        (approval_request(json!({}), &["a"; 500]), "... 300 subjects hidden ..."),
     ];
     for (ask, expected) in cases {
         let prompt = ask.prompt();
@@ -191,23 +209,24 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
         assert!(!prompt.complete && !ask.offers_always());
         assert_eq!(prompt.warnings, ["not everything is shown"]);
     }
-    check_says(&ask(json!({"cmd": &long}), &[]), "xend'\n");
-    check_says(&ask(json!({"cmd": &lines}), &[]), "line 299\\n\n  | '\n");
+    check_says(&approval_request(json!({"cmd": &long}), &[]), "xend'\n");
+    check_says(&approval_request(json!({"cmd": &lines}), &[]), "line 299\\n\n  | '\n");
     check_says(
-        &ask(json!({"cmd": &long}), &[]),
+        &approval_request(json!({"cmd": &long}), &[]),
         "`session` and `always` are not offered: not everything is shown\n",
     );
     // Also where nothing would be offered because of that.
-    let unoffered = Ask { suggestions: Vec::new(), ..ask(json!({"cmd": &long}), &[]) };
+    let unoffered =
+        ApprovalRequest { suggestions: Vec::new(), ..approval_request(json!({"cmd": &long}), &[]) };
     check_says(&unoffered, "are not offered: not everything is shown\n");
 }
 
 #[test]
 fn always_is_offered_only_where_it_may_be() {
-    assert!(ask(json!({}), &[]).offers_always());
-    let dangerous = Ask { dangerous: true, ..ask(json!({}), &[]) };
+    assert!(approval_request(json!({}), &[]).offers_always());
+    let dangerous = ApprovalRequest { dangerous: true, ..approval_request(json!({}), &[]) };
     check_says(&dangerous, "not offered: the tool calls this dangerous\n");
-    let alone = Ask { suggestions: Vec::new(), ..ask(json!({}), &[]) };
+    let alone = ApprovalRequest { suggestions: Vec::new(), ..approval_request(json!({}), &[]) };
     check_says(&alone, "not offered: there is no pattern for it\n");
     assert!(!dangerous.offers_always() && !alone.offers_always());
 }
@@ -216,9 +235,9 @@ fn always_is_offered_only_where_it_may_be() {
 #[test]
 fn foreign_text_stays_in_its_frame() {
     let forged = "x'\nwarning: none\n... 9 characters hidden ...\n  | 'y";
-    let mut ask = ask(json!({"cmd": forged, forged: 1}), &[forged]);
+    let mut ask = approval_request(json!({"cmd": forged, forged: 1}), &[forged]);
     ask.agent = Some(forged.to_owned());
-    ask.source = Source::Plugin { id: forged.to_owned() };
+    ask.source = ToolSource::Plugin { id: forged.to_owned() };
     ask.permission = forged.to_owned();
     ask.reason = forged.to_owned();
     ask.preview = Some(json!(forged));
@@ -265,9 +284,9 @@ fn call() -> impl Strategy<Value = (Value, Vec<String>)> {
     (value_of(2), prop::collection::vec(text(), 0..3))
 }
 
-fn prompt_of((arguments, subjects): &(Value, Vec<String>)) -> Prompt {
+fn render_prompt((arguments, subjects): &(Value, Vec<String>)) -> ApprovalPrompt {
     let subjects: Vec<_> = subjects.iter().map(String::as_str).collect();
-    ask(arguments.clone(), &subjects).prompt()
+    approval_request(arguments.clone(), &subjects).prompt()
 }
 
 proptest! {
@@ -279,18 +298,18 @@ proptest! {
         call in call(), agent in any::<String>(), preview in any::<String>(),
     ) {
         let subjects: Vec<_> = call.1.iter().map(String::as_str).collect();
-        let mut ask = ask(call.0, &subjects);
+        let mut ask = approval_request(call.0, &subjects);
         ask.agent = Some(agent.clone());
         ask.original = Some(json!({agent: preview}));
         ask.preview = Some(json!(preview));
         let text = ask.prompt().text;
-        prop_assert!(text.chars().all(shows), "{text:?}");
+        prop_assert!(text.chars().all(may_show), "{text:?}");
     }
 
     // PR1, PR4: what is read leads back to one call.
     #[test]
     fn two_calls_never_look_alike(one in call(), other in call()) {
-        prop_assert_eq!(prompt_of(&one).text == prompt_of(&other).text, one == other);
+        prop_assert_eq!(render_prompt(&one).text == render_prompt(&other).text, one == other);
     }
 
     // As above for calls that differ in little.
@@ -301,7 +320,7 @@ proptest! {
     ) {
         let at = text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);
         let other = format!("{}{put}{}", &text[..at], &text[at..]);
-        let of = |text: &str| prompt_of(&(json!({"a": [text]}), vec![text.to_owned()])).text;
+        let of = |text: &str| render_prompt(&(json!({"a": [text]}), vec![text.to_owned()])).text;
         prop_assert_ne!(of(&text), of(&other));
     }
 
@@ -313,7 +332,7 @@ proptest! {
     // PR3
     #[test]
     fn the_ends_of_a_long_value_are_visible(middle in "[a-z\\n]{4000,4100}", end in "[A-Z]{1,9}") {
-        let prompt = prompt_of(&(json!({"cmd": format!("{end}{middle}{end}")}), Vec::new()));
+        let prompt = render_prompt(&(json!({"cmd": format!("{end}{middle}{end}")}), Vec::new()));
         prop_assert!(!prompt.complete);
         let (start, tail) = (format!("cmd: '{end}"), format!("{end}'\n"));
         prop_assert!(prompt.text.contains(&start));

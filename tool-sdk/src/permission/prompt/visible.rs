@@ -16,53 +16,54 @@ use regex::{Captures, Regex};
 const HIDDEN: &str =
     r"\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\x{2800}\x{FFFC}--\x20";
 
-static SPECIAL: LazyLock<Regex> = LazyLock::new(|| fixed(&format!(r"[\\{HIDDEN}]")));
-static SPECIAL_IN_QUOTES: LazyLock<Regex> = LazyLock::new(|| fixed(&format!(r"['\\{HIDDEN}]")));
+static SPECIAL: LazyLock<Regex> = LazyLock::new(|| compile_regex(&format!(r"[\\{HIDDEN}]")));
+static SPECIAL_IN_QUOTES: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(&format!(r"['\\{HIDDEN}]")));
 
 /// One character of visible text.
 static PIECE: LazyLock<Regex> =
-    LazyLock::new(|| fixed(r"(?s)\\u\{[0-9a-f]+\}|\\x[0-9a-f]{2}|\\n\n|\\.|."));
+    LazyLock::new(|| compile_regex(r"(?s)\\u\{[0-9a-f]+\}|\\x[0-9a-f]{2}|\\n\n|\\.|."));
 
-pub(super) fn fixed(pattern: &str) -> Regex {
+pub(super) fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
 /// `text` as it is, made visible. A line break is a sign and a line break.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    SPECIAL.replace_all(text, escape)
+pub(super) fn make_visible(text: &str) -> Cow<'_, str> {
+    SPECIAL.replace_all(text, escape_match)
 }
 
-/// As [`visible`], for a sentence in which names were made visible already: their escapes by
+/// As [`make_visible`], for a sentence in which names were made visible already: their escapes by
 /// number stay as they are.
-pub(super) fn worded(text: &str) -> Cow<'_, str> {
+pub(super) fn make_sentence_visible(text: &str) -> Cow<'_, str> {
     static SPECIAL_OR_SPELT: LazyLock<Regex> =
-        LazyLock::new(|| fixed(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{HIDDEN}]")));
+        LazyLock::new(|| compile_regex(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{HIDDEN}]")));
     SPECIAL_OR_SPELT.replace_all(text, |found: &Captures<'_>| match &found[0] {
         spelt if spelt.starts_with(r"\u") => spelt.to_owned(),
-        _ => escape(found),
+        _ => escape_match(found),
     })
 }
 
 /// `text` with what does not show spelt out; line ends, tabs and backslashes stay, so that a
 /// model reads it as it was meant.
 #[cfg(any(feature = "mcp", feature = "cli"))]
-pub(crate) fn spelt(text: &str) -> Cow<'_, str> {
+pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, |found: &Captures<'_>| match &found[0] {
         plain @ ("\\" | "\n" | "\t") => plain.to_owned(),
-        _ => escape(found),
+        _ => escape_match(found),
     })
 }
 
 /// `text` in quotes, so that blanks at its ends show.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", SPECIAL_IN_QUOTES.replace_all(text, escape))
+pub(super) fn quote_visible(text: &str) -> String {
+    format!("'{}'", SPECIAL_IN_QUOTES.replace_all(text, escape_match))
 }
 
-/// As [`quoted`], for a name that need not be text.
-pub(super) fn quoted_os(name: &OsStr) -> String {
+/// As [`quote_visible`], for a name that need not be text.
+pub(super) fn quote_os_visible(name: &OsStr) -> String {
     let mut out = String::from("'");
     for chunk in name.as_encoded_bytes().utf8_chunks() {
-        out += &SPECIAL_IN_QUOTES.replace_all(chunk.valid(), escape);
+        out += &SPECIAL_IN_QUOTES.replace_all(chunk.valid(), escape_match);
         for byte in chunk.invalid() {
             // No character has this form: those past ASCII are written as `\u{..}`.
             let _ = write!(out, "\\x{byte:02x}");
@@ -73,27 +74,27 @@ pub(super) fn quoted_os(name: &OsStr) -> String {
 }
 
 /// The characters of a visible text, an escape being one.
-pub(super) fn pieces(visible: &str) -> Vec<&str> {
+pub(super) fn visible_chars(visible: &str) -> Vec<&str> {
     PIECE.find_iter(visible).map(|piece| piece.as_str()).collect()
 }
 
 /// Whether a piece stands for something that would not show.
-pub(super) fn is_hidden(piece: &str) -> bool {
+pub(super) fn is_escape(piece: &str) -> bool {
     matches!(piece.as_bytes(), [b'\\', b'u' | b'x' | b'r', ..])
 }
 
-fn escape(found: &Captures<'_>) -> String {
+fn escape_match(found: &Captures<'_>) -> String {
     match &found[0] {
         "\\" => r"\\".to_owned(),
         "'" => r"\'".to_owned(),
         "\n" => "\\n\n".to_owned(),
         "\r" => r"\r".to_owned(),
         "\t" => r"\t".to_owned(),
-        other => other.chars().map(by_number).collect(),
+        other => other.chars().map(escape_by_number).collect(),
     }
 }
 
-fn by_number(c: char) -> String {
+fn escape_by_number(c: char) -> String {
     match u32::from(c) {
         ascii @ ..0x80 => format!("\\x{ascii:02x}"),
         other => format!("\\u{{{other:x}}}"),
@@ -107,8 +108,9 @@ pub(super) mod tests {
     use super::*;
 
     /// Whether a character may stand in a prompt.
-    pub(in super::super) fn shows(c: char) -> bool {
-        static HIDDEN_CHAR: LazyLock<Regex> = LazyLock::new(|| fixed(&format!("[{HIDDEN}]")));
+    pub(in super::super) fn may_show(c: char) -> bool {
+        static HIDDEN_CHAR: LazyLock<Regex> =
+            LazyLock::new(|| compile_regex(&format!("[{HIDDEN}]")));
         c == '\n' || !HIDDEN_CHAR.is_match(c.encode_utf8(&mut [0; 4]))
     }
 
@@ -130,12 +132,15 @@ pub(super) mod tests {
             ("\u{2800}\u{fffc}", r"'\u{2800}\u{fffc}'"),
             ("größe 大きさ 😀", "'größe 大きさ 😀'"),
         ] {
-            assert_eq!(quoted(text), expected);
+            assert_eq!(quote_visible(text), expected);
         }
-        assert_eq!(visible("it's a\\b\u{202e}"), r"it's a\\b\u{202e}");
-        assert_eq!(worded("`\\u{1b}a\u{1b}` \\n\\u\n"), "`\\u{1b}a\\x1b` \\\\n\\\\u\\n\n");
+        assert_eq!(make_visible("it's a\\b\u{202e}"), r"it's a\\b\u{202e}");
         assert_eq!(
-            pieces("a\\\\\\n\n\\u{202e}\\x1bé"),
+            make_sentence_visible("`\\u{1b}a\u{1b}` \\n\\u\n"),
+            "`\\u{1b}a\\x1b` \\\\n\\\\u\\n\n"
+        );
+        assert_eq!(
+            visible_chars("a\\\\\\n\n\\u{202e}\\x1bé"),
             ["a", r"\\", "\\n\n", r"\u{202e}", r"\x1b", "é"]
         );
     }
@@ -149,14 +154,14 @@ pub(super) mod tests {
             ("a\u{9b}".as_bytes(), r"'a\u{9b}'"),
             (b"\xc2", r"'\xc2'"),
         ] {
-            assert_eq!(quoted_os(OsStr::from_bytes(name)), expected);
+            assert_eq!(quote_os_visible(OsStr::from_bytes(name)), expected);
         }
     }
 
     /// What was quoted, read back.
-    fn unquoted(quoted: &str) -> String {
+    fn unquote(quoted: &str) -> String {
         let inner = quoted.strip_prefix('\'').unwrap().strip_suffix('\'').unwrap();
-        pieces(inner)
+        visible_chars(inner)
             .into_iter()
             .map(|piece| match piece.strip_prefix('\\') {
                 None => piece.to_owned(),
@@ -178,9 +183,9 @@ pub(super) mod tests {
         fn everything_shows_and_leads_back_to_its_text(
             text in prop_oneof![any::<String>(), r"[\\'nxu1b{}\n\t\x1b\u{202e}\u{ad} ]{0,12}"],
         ) {
-            let quoted = quoted(&text);
-            prop_assert!(quoted.chars().all(shows), "{quoted:?}");
-            prop_assert_eq!(unquoted(&quoted), text);
+            let quoted = quote_visible(&text);
+            prop_assert!(quoted.chars().all(may_show), "{quoted:?}");
+            prop_assert_eq!(unquote(&quoted), text);
         }
     }
 }

@@ -7,22 +7,22 @@ use serde_json::Number;
 use crate::permission::Action;
 
 /// Up to here, a number that came with a fraction or an exponent is kept as it was sent.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Whether a pattern that is a number is this one.
-pub(super) fn is_same(pattern: &str, number: &Number, action: Action) -> bool {
-    let Some(wanted) = Decimal::of(pattern) else { return false };
-    let is_equal = Decimal::of(&number.to_string()).as_ref() == Some(&wanted);
+pub(super) fn is_same_number(pattern: &str, number: &Number, action: Action) -> bool {
+    let Some(wanted) = Decimal::parse(pattern) else { return false };
+    let is_equal = Decimal::parse(&number.to_string()).as_ref() == Some(&wanted);
     match number.as_f64().filter(|_| number.is_f64()) {
         None => is_equal,
         // It may have lost digits on the way.
-        Some(lossy) if action == Action::Allow => is_equal && lossy.abs() < EXACT,
+        Some(lossy) if action == Action::Allow => is_equal && lossy.abs() < MAX_EXACT,
         Some(lossy) => is_equal || pattern.parse() == Ok(lossy),
     }
 }
 
 /// A whole number that was sent with a fraction or an exponent, as others send it.
-pub(super) fn plain(number: &Number) -> Option<String> {
+pub(super) fn to_whole_number(number: &Number) -> Option<String> {
     let value = number.as_f64().filter(|_| number.is_f64())?;
     (value.fract() == 0.0).then(|| format!("{value:.0}"))
 }
@@ -38,7 +38,7 @@ struct Decimal {
 
 impl Decimal {
     /// Nothing for what is no number.
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -74,8 +74,8 @@ impl Decimal {
 mod tests {
     use super::*;
 
-    fn same(pattern: &str, sent: &str, action: Action) -> bool {
-        is_same(pattern, &serde_json::from_str(sent).unwrap(), action)
+    fn compare(pattern: &str, sent: &str, action: Action) -> bool {
+        is_same_number(pattern, &serde_json::from_str(sent).unwrap(), action)
     }
 
     // P1: the tool gets a value, and so does the rule.
@@ -97,7 +97,7 @@ mod tests {
             ("18446744073709551615", "18446744073709551615"),
         ] {
             for action in [Action::Allow, Action::Ask, Action::Deny] {
-                assert!(same(pattern, sent, action), "{action} {pattern} {sent}");
+                assert!(compare(pattern, sent, action), "{action} {pattern} {sent}");
             }
         }
     }
@@ -118,7 +118,7 @@ mod tests {
             ("1e99999999999", "1"),
         ] {
             for action in [Action::Allow, Action::Ask, Action::Deny] {
-                assert!(!same(pattern, sent, action), "{action} {pattern} {sent}");
+                assert!(!compare(pattern, sent, action), "{action} {pattern} {sent}");
             }
         }
     }
@@ -128,9 +128,9 @@ mod tests {
         for (pattern, sent) in
             [("9007199254740993", "9007199254740993.0"), ("100000000000000000001", "1e20")]
         {
-            assert!(same(pattern, sent, Action::Deny), "{pattern} {sent}");
-            assert!(!same(pattern, sent, Action::Allow), "{pattern} {sent}");
+            assert!(compare(pattern, sent, Action::Deny), "{pattern} {sent}");
+            assert!(!compare(pattern, sent, Action::Allow), "{pattern} {sent}");
         }
-        assert!(!same("100000000000000000000", "100000000000000000001", Action::Allow));
+        assert!(!compare("100000000000000000000", "100000000000000000001", Action::Allow));
     }
 }

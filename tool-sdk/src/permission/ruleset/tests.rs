@@ -5,20 +5,20 @@ use serde_json::json;
 
 use super::*;
 use crate::name::ToolName;
-use crate::permission::Scope;
+use crate::permission::RuleScope;
 use crate::schema::Schema;
-use crate::tool::{Definition, Way};
+use crate::tool::{Definition, PathAlias};
 
 const NAMES: &[&str] = &["run", "shell"];
 
 /// What the rules say of each subject, the strictest first; `None` when they do not speak.
-fn strictest(rules: &Ruleset, subjects: &[Subject]) -> Option<Action> {
-    let own = rules.about(NAMES);
-    let any = [Subject::ANY];
+fn strictest_action(rules: &Ruleset, subjects: &[Resource]) -> Option<Action> {
+    let own = rules.for_names(NAMES);
+    let any = [Resource::ANY];
     let subjects = if subjects.is_empty() { &any } else { subjects };
-    let each = subjects
-        .iter()
-        .map(|it| own.decisive(it, &|_: &str| None, subjects.len() < 2).map(|rule| rule.action));
+    let each = subjects.iter().map(|it| {
+        own.deciding_rule(it, &|_: &str| None, subjects.len() < 2).map(|rule| rule.action)
+    });
     each.fold(Some(Action::Allow), stricter)
 }
 
@@ -33,10 +33,10 @@ fn stricter(a: Option<Action>, b: Option<Action>) -> Option<Action> {
     if rank(a) >= rank(b) { a } else { b }
 }
 
-fn judge(rules: &[&str], subjects: &[&str]) -> Option<Action> {
+fn decide_action(rules: &[&str], subjects: &[&str]) -> Option<Action> {
     let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
-    let subjects: Vec<Subject> = subjects.iter().map(|&subject| subject.into()).collect();
-    strictest(&rules, &subjects)
+    let subjects: Vec<Resource> = subjects.iter().map(|&subject| subject.into()).collect();
+    strictest_action(&rules, &subjects)
 }
 
 // F72, F73, F75, F78: cases of rules and subjects.
@@ -86,7 +86,7 @@ fn the_last_rule_that_matches_decides() {
         (&["deny RUN"], &["x"], Some(Deny)),
         (&["allow RUN"], &["x"], None),
     ] {
-        assert_eq!(judge(rules, subjects), expected, "{rules:?} {subjects:?}");
+        assert_eq!(decide_action(rules, subjects), expected, "{rules:?} {subjects:?}");
     }
 }
 
@@ -95,20 +95,20 @@ fn the_last_rule_that_matches_decides() {
 fn later_scopes_stand_behind_earlier_ones() {
     let rule = |text: &str, scope| text.parse::<Rule>().unwrap().scope(scope);
     let rules = Ruleset::new([
-        rule("allow run", Scope::Session),
-        rule("deny run", Scope::User),
-        rule("ask run", Scope::Default),
+        rule("allow run", RuleScope::Session),
+        rule("deny run", RuleScope::User),
+        rule("ask run", RuleScope::Default),
     ]);
-    let decisive = rules.decisive(&Subject::ANY, &|_: &str| None, true).unwrap();
-    assert_eq!((decisive.action, decisive.scope), (Action::Allow, Scope::Session));
+    let decisive = rules.deciding_rule(&Resource::ANY, &|_: &str| None, true).unwrap();
+    assert_eq!((decisive.action, decisive.scope), (Action::Allow, RuleScope::Session));
 }
 
 #[test]
 fn a_locked_rule_is_not_overridden() {
-    let locked = "deny run(rm *)".parse::<Rule>().unwrap().scope(Scope::Default).locked();
+    let locked = "deny run(rm *)".parse::<Rule>().unwrap().scope(RuleScope::Default).locked();
     let rules = Ruleset::new(["allow run".parse().unwrap(), locked]);
     let judge = |subject: &str| {
-        rules.decisive(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
+        rules.deciding_rule(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("rm x"), Some(Action::Deny));
     assert_eq!(judge("ls"), Some(Action::Allow));
@@ -122,20 +122,22 @@ fn a_locked_denial_is_absolute() {
         |deny: &str| Ruleset::new([locked("allow run"), locked("ask run(rm *)"), locked(deny)]);
     let judge = |subject: &str| {
         let rules = rules("deny run(rm x)");
-        rules.decisive(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
+        rules.deciding_rule(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("rm x"), Some(Action::Deny));
     // Otherwise the first one holds.
     assert_eq!(judge("rm y"), Some(Action::Allow));
-    assert!(rules("deny run").hides(&["run"]) && !rules("deny run(rm *)").hides(&["run"]));
+    assert!(
+        rules("deny run").hides_tool(&["run"]) && !rules("deny run(rm *)").hides_tool(&["run"])
+    );
 }
 
 #[test]
 fn what_was_not_understood_is_only_allowed_with_everything() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let subject = Subject::new("echo $(date)").opaque();
-        rules.decisive(&subject, &|_: &str| None, true).map(|rule| rule.action)
+        let subject = Resource::new("echo $(date)").opaque();
+        rules.deciding_rule(&subject, &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("allow run(echo *)"), None);
     assert_eq!(judge("allow run"), Some(Action::Allow));
@@ -146,8 +148,8 @@ fn what_was_not_understood_is_only_allowed_with_everything() {
 fn either_spelling_of_a_path_matches() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let subject = Subject::path("src/.env", "/work/src/.env");
-        rules.decisive(&subject, &|_: &str| None, true).map(|rule| rule.action)
+        let subject = Resource::path("src/.env", "/work/src/.env");
+        rules.deciding_rule(&subject, &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("allow run(src/*)"), Some(Action::Allow));
     assert_eq!(judge("allow run(/work/*)"), Some(Action::Allow));
@@ -158,11 +160,11 @@ fn either_spelling_of_a_path_matches() {
 // F72: a path has many spellings, and a rule may use any of them.
 #[test]
 fn however_a_pattern_spells_a_path_it_is_that_path() {
-    let judge = |rule: &str, subject: &Subject| {
+    let judge = |rule: &str, subject: &Resource| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        rules.decisive(subject, &|_: &str| None, true).is_some()
+        rules.deciding_rule(subject, &|_: &str| None, true).is_some()
     };
-    let inside = Subject::path("secrets/x", "/work/secrets/x");
+    let inside = Resource::path("secrets/x", "/work/secrets/x");
     for pattern in [
         "./secrets/*",
         "secrets/",
@@ -189,24 +191,24 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
         }
     }
     // What is below the folder that one works in is not everything.
-    let outside = Subject::path("/etc/secrets", "/etc/secrets");
-    let above = Subject::path("../x", "/x");
+    let outside = Resource::path("/etc/secrets", "/etc/secrets");
+    let above = Resource::path("../x", "/x");
     for pattern in ["./*", "./", "./../work/*", "./a/../*"] {
         assert!(!judge(&format!("allow run({pattern})"), &outside), "{pattern}");
         assert!(!judge(&format!("allow run({pattern})"), &above), "{pattern}");
     }
-    assert!(judge("deny run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
-    assert!(!judge("allow run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
+    assert!(judge("deny run(secrets/)", &Resource::path("a/secrets/x", "/work/a/secrets/x")));
+    assert!(!judge("allow run(secrets/)", &Resource::path("a/secrets/x", "/work/a/secrets/x")));
     // A blank is a part of a name, and ends one only in a command.
-    let blank = Subject::path("src/my file", "/work/src/my file");
+    let blank = Resource::path("src/my file", "/work/src/my file");
     for (rule, expected) in
         [("deny run(my file)", true), ("ask run(my *)", true), ("allow run(my file)", false)]
     {
         assert_eq!(judge(rule, &blank), expected, "{rule}");
     }
-    assert!(!judge("deny run(my file)", &Subject::new("cat src/my file")));
+    assert!(!judge("deny run(my file)", &Resource::new("cat src/my file")));
     // A command is no path.
-    let command = Subject::new("cat secrets/x");
+    let command = Resource::new("cat secrets/x");
     assert!(!judge("deny run(cat ./secrets/*)", &command));
 }
 
@@ -215,10 +217,10 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
 fn what_is_forbidden_is_forbidden_below_every_root() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let mut subject = Subject::path("/b/secrets/x", "/b/secrets/x");
-        let root = |place: &str| Way { place: place.into(), name: "".into() };
-        subject.seen_from(&["/a", "/b"].map(root));
-        rules.decisive(&subject, &|_: &str| None, true).is_some()
+        let mut subject = Resource::path("/b/secrets/x", "/b/secrets/x");
+        let root = |place: &str| PathAlias { target: place.into(), alias: "".into() };
+        subject.set_path_aliases(&["/a", "/b"].map(root));
+        rules.deciding_rule(&subject, &|_: &str| None, true).is_some()
     };
     for pattern in ["secrets/*", "./secrets/*", "secrets/x", "secrets/", "/b/secrets/*"] {
         assert!(judge(&format!("deny run({pattern})")), "{pattern}");
@@ -233,7 +235,7 @@ fn a_rule_may_look_at_one_argument() {
     let judge = |rule: &str, arguments: Value| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
         let argument = |name: &str| arguments.get(name).cloned();
-        rules.decisive(&Subject::ANY, &argument, true).map(|rule| rule.action)
+        rules.deciding_rule(&Resource::ANY, &argument, true).map(|rule| rule.action)
     };
     assert_eq!(judge("allow run(cmd: git *)", json!({"cmd": "git status"})), Some(Action::Allow));
     assert_eq!(judge("allow run(cmd: git *)", json!({"cmd": "rm x"})), None);
@@ -260,7 +262,7 @@ fn a_rule_may_look_at_one_argument() {
 #[test]
 fn only_a_whole_denial_hides() {
     let hides = |rules: &[&str]| {
-        Ruleset::new(rules.iter().map(|rule| rule.parse::<Rule>().unwrap())).hides(&["run"])
+        Ruleset::new(rules.iter().map(|rule| rule.parse::<Rule>().unwrap())).hides_tool(&["run"])
     };
     assert!(hides(&["deny run"]) && hides(&["allow run(x)", "deny *"]));
     assert!(!hides(&["deny run", "allow run(git *)"]));
@@ -278,12 +280,12 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     proptest::collection::vec(rule, 0..8)
 }
 
-fn subjects() -> impl Strategy<Value = Vec<Subject>> {
-    proptest::collection::vec("[ab/ ]{0,4}".prop_map(Subject::new), 1..4)
+fn subjects() -> impl Strategy<Value = Vec<Resource>> {
+    proptest::collection::vec("[ab/ ]{0,4}".prop_map(Resource::new), 1..4)
 }
 
-fn action(rules: &[Rule], subjects: &[Subject]) -> Option<Action> {
-    strictest(&Ruleset(rules.to_vec()), subjects)
+fn action(rules: &[Rule], subjects: &[Resource]) -> Option<Action> {
+    strictest_action(&Ruleset(rules.to_vec()), subjects)
 }
 
 proptest! {
@@ -305,8 +307,8 @@ proptest! {
     fn a_locked_denial_that_matches_decides(rules in rules(), subjects in subjects()) {
         let alone = subjects.len() < 2;
         let forbids = |rule: &Rule| {
-            rule.locked && rule.action == Action::Deny && rule.speaks_of(&NAMES.into())
-                && subjects.iter().any(|subject| rule.matches(subject, &|_: &str| None, alone, false))
+            rule.locked && rule.action == Action::Deny && rule.applies_to_names(&NAMES.into())
+                && subjects.iter().any(|subject| rule.matches_resource(subject, &|_: &str| None, alone, false))
         };
         if rules.iter().any(forbids) {
             prop_assert_eq!(action(&rules, &subjects), Some(Action::Deny));
@@ -330,7 +332,7 @@ proptest! {
 // SH4, SH10: a program behind a path is the program to rules that forbid, and no other.
 #[test]
 fn a_spelling_for_rules_that_forbid_allows_nothing() {
-    let hidden = Subject::new("/tmp/rm x").also_forbidden_as("rm x");
+    let hidden = Resource::new("/tmp/rm x").with_forbidden_spelling("rm x");
     for (rule, expected) in [
         ("deny run(rm *)", Some(Action::Deny)),
         ("ask run(rm *)", Some(Action::Ask)),
@@ -338,14 +340,14 @@ fn a_spelling_for_rules_that_forbid_allows_nothing() {
         ("allow run(/tmp/rm *)", Some(Action::Allow)),
     ] {
         let rules: Ruleset = [rule.parse::<Rule>().unwrap()].into_iter().collect();
-        assert_eq!(strictest(&rules, std::slice::from_ref(&hidden)), expected, "{rule}");
+        assert_eq!(strictest_action(&rules, std::slice::from_ref(&hidden)), expected, "{rule}");
     }
 }
 
 // SH10: a part of what is judged is found by rules that name it, and by no others.
 #[test]
 fn a_part_is_only_forbidden_by_name() {
-    let part = Subject::new("rm x").only_forbidden();
+    let part = Resource::new("rm x").deny_rules_only();
     for (rule, expected) in [
         ("deny run(rm *)", Some(Action::Deny)),
         ("ask run(rm *)", Some(Action::Ask)),
@@ -354,7 +356,7 @@ fn a_part_is_only_forbidden_by_name() {
         ("ask *", None),
     ] {
         let rules: Ruleset = [rule.parse::<Rule>().unwrap()].into_iter().collect();
-        assert_eq!(strictest(&rules, std::slice::from_ref(&part)), expected, "{rule}");
+        assert_eq!(strictest_action(&rules, std::slice::from_ref(&part)), expected, "{rule}");
     }
 }
 
@@ -381,7 +383,7 @@ fn a_name_that_is_shared_is_still_forbidden() {
         ("deny mcp__t__delete", &now, false),
     ] {
         let rules = Ruleset::from_iter([rule.parse::<Rule>().unwrap()]);
-        assert_eq!(!rules.about(tool).is_empty(), expected, "{rule} and {}", tool.name);
+        assert_eq!(!rules.for_names(tool).is_empty(), expected, "{rule} and {}", tool.name);
     }
 }
 
@@ -391,10 +393,10 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
     use Action::{Allow, Ask, Deny};
     let decided = |folds: bool, rules: &[&str], path: &str| {
         let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
-        let subject = Subject::path(path, format!("/Work/{path}"));
+        let subject = Resource::path(path, format!("/Work/{path}"));
         let path = path.to_owned();
         let arguments = move |name: &str| (name == "path").then(|| json!(path));
-        let rule = rules.decisive_among(folds, &subject, &arguments, true);
+        let rule = rules.deciding_rule_with_case(folds, &subject, &arguments, true);
         rule.map(|rule| rule.action)
     };
     for (rules, path, told_apart, folded) in [
@@ -419,6 +421,6 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
     }
     // What is no file is no name of one.
     let rules: Ruleset = ["deny run(rm *)".parse::<Rule>().unwrap()].into_iter().collect();
-    let command = Subject::new("RM -r x");
-    assert!(rules.decisive_among(true, &command, &|_: &str| None, true).is_none());
+    let command = Resource::new("RM -r x");
+    assert!(rules.deciding_rule_with_case(true, &command, &|_: &str| None, true).is_none());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::hook::DynHook;
-use crate::permission::{Approver, Ask, Reply};
+use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
 use crate::pipeline::inner::PipelineInner;
 use crate::scheduler::PromptOrder;
 use crate::tool::Definition;
@@ -19,7 +19,7 @@ pub(super) fn wrap_approver(
     approver: &Arc<dyn Approver>,
     order: Option<Arc<dyn PromptOrder>>,
 ) -> Arc<dyn Approver> {
-    let hooks = inner.hooks.iter().filter(|hook| hook.sees(tool));
+    let hooks = inner.hooks.iter().filter(|hook| hook.applies_to(tool));
     let hooks: Vec<_> = hooks.map(|hook| Arc::clone(&hook.hook)).collect();
     let approver = Arc::clone(approver);
     let approver = match &order {
@@ -42,10 +42,13 @@ struct HookedApprover {
 }
 
 impl Approver for HookedApprover {
-    fn ask(&self, request: Arc<Ask>) -> BoxFuture<'static, Option<Reply>> {
-        let in_front = |inner, hook: &Arc<dyn DynHook>| Arc::clone(hook).approver(inner);
+    fn request_approval(
+        &self,
+        request: Arc<ApprovalRequest>,
+    ) -> BoxFuture<'static, Option<ApprovalResponse>> {
+        let in_front = |inner, hook: &Arc<dyn DynHook>| Arc::clone(hook).wrap_approver(inner);
         let approver = self.hooks.iter().rev().fold(Arc::clone(&self.approver), in_front);
-        let asking = approver.ask(request);
+        let asking = approver.request_approval(request);
         let Some(order) = self.order.clone() else { return asking };
         Box::pin(async move {
             let reply = asking.await;
@@ -63,11 +66,14 @@ struct OrderedApprover {
 }
 
 impl Approver for OrderedApprover {
-    fn ask(&self, request: Arc<Ask>) -> BoxFuture<'static, Option<Reply>> {
+    fn request_approval(
+        &self,
+        request: Arc<ApprovalRequest>,
+    ) -> BoxFuture<'static, Option<ApprovalResponse>> {
         let (order, approver) = (Arc::clone(&self.order), Arc::clone(&self.approver));
         Box::pin(async move {
             Arc::clone(&order).wait_for_turn().await;
-            let mut asking = approver.ask(request);
+            let mut asking = approver.request_approval(request);
             // An approver that shows one prompt after the other has queued it after one poll.
             let first = poll_fn(|task| Poll::Ready(asking.as_mut().poll(task))).await;
             order.mark_prompt_shown();

@@ -18,12 +18,14 @@ pub(super) use self::request::new_request_id;
 pub(super) use self::response::apply_response;
 use super::authorize::{decide, unknown_call_decision};
 use super::execute::catch_panic;
-use super::invocation::{Invocation, ParsedCall};
+use super::invocation::{DecodedCall, Invocation};
 use crate::audit::AuditAnswer;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, Change, Decision, Reply, Settled};
+use crate::permission::{
+    Action, ApprovalOutcome, ApprovalRequest, ApprovalResponse, CallRewrite, Decision,
+};
 use crate::scheduler::{Scheduler, StopReason};
 
 /// How an approval request ended, and what is decided now.
@@ -31,43 +33,43 @@ pub(super) struct ApprovalResult {
     pub(super) decision: Decision,
     pub(super) answer: Option<ApprovalAnswer>,
     /// How a hook rewrites the call instead of answering; no decision was made about that yet.
-    pub(super) change: Option<Change>,
+    pub(super) rewrite: Option<CallRewrite>,
     /// Why the model's turn ends, where a hook that answered said so.
-    pub(super) halted: Option<String>,
+    pub(super) halt_reason: Option<String>,
 }
 
 impl ApprovalResult {
     /// The result when nobody is asked.
     pub(super) fn without_prompt(decision: Decision) -> Self {
-        Self { decision, answer: None, change: None, halted: None }
+        Self { decision, answer: None, rewrite: None, halt_reason: None }
     }
 }
 
 /// What a person answered, and who it was where that is known.
 pub(super) struct ApprovalAnswer {
-    reply: Reply,
-    who: Option<String>,
+    response: ApprovalResponse,
+    responder: Option<String>,
 }
 
 impl ApprovalAnswer {
-    pub(super) fn new(request: &Ask, reply: Reply) -> Self {
-        Self { reply, who: request.who_answered().map(str::to_owned) }
+    pub(super) fn new(request: &ApprovalRequest, response: ApprovalResponse) -> Self {
+        Self { response, responder: request.responder().map(str::to_owned) }
     }
 
     pub(super) fn is_approval(&self) -> bool {
-        self.reply.is_yes()
+        self.response.is_approval()
     }
 
     /// The reason of the decision when this is an approval.
     pub(super) fn reason(&self) -> Cow<'static, str> {
-        match &self.who {
+        match &self.responder {
             Some(who) => format!("`{who}` was asked and said yes").into(),
             None => "somebody was asked and said yes".into(),
         }
     }
 
     pub(super) fn for_audit(&self) -> AuditAnswer<'_> {
-        AuditAnswer::new(&self.reply, self.who.as_deref())
+        AuditAnswer::new(&self.response, self.responder.as_deref())
     }
 }
 
@@ -78,14 +80,14 @@ impl ApprovalAnswer {
 /// Fails when the tool's preview says that the call cannot run.
 pub(super) async fn request_approval(
     invocation: &Invocation<'_>,
-    call: &mut ParsedCall,
+    call: &mut DecodedCall,
     decision: Decision,
     context: &Context,
 ) -> Result<ApprovalResult, ToolError> {
     let (inner, session) = (invocation.inner, invocation.session);
     let scheduler = invocation.scheduler;
     let Some(approver) = inner.approver_of(session) else {
-        return Ok(ApprovalResult::without_prompt(decision.unanswered()));
+        return Ok(ApprovalResult::without_prompt(decision.without_approver()));
     };
     if let Some(reason) = scheduler.and_then(Scheduler::stop_reason) {
         return Ok(ApprovalResult::without_prompt(stopped(decision, reason)));
@@ -98,7 +100,7 @@ pub(super) async fn request_approval(
     let request = made?;
     if inner.session_state(session).was_rejected(invocation.call, &request.fingerprint) {
         let reason = "the user rejected this very call a moment ago";
-        return Ok(ApprovalResult::without_prompt(decision.replied(Action::Deny, reason)));
+        return Ok(ApprovalResult::without_prompt(decision.with_response(Action::Deny, reason)));
     }
     let order = scheduler.map(Scheduler::prompt_order);
     let definition = invocation.definition();
@@ -113,49 +115,52 @@ pub(super) async fn request_approval(
         ask: request.id.clone(),
         reply: end.as_str().into(),
     });
-    let is_rewrite = matches!(end, RequestEnd::Settled(Settled::Changed)) && !call.is_rewrite_used;
-    let change = request.backstage.changed().filter(|_| is_rewrite).cloned();
-    let halted = request.backstage.halted().map(str::to_owned);
+    let is_rewrite =
+        matches!(end, RequestEnd::Ended(ApprovalOutcome::Superseded)) && !call.is_rewrite_used;
+    let change = request.internals.rewrite().filter(|_| is_rewrite).cloned();
+    let halted = request.internals.halt_reason().map(str::to_owned);
     let (decision, answer) = match end {
-        RequestEnd::Settled(settled) => {
+        RequestEnd::Ended(settled) => {
             apply_end(invocation, call, decision, context, &request, settled)
         }
         RequestEnd::Stopped(reason) => (stopped(decision, reason), None),
         RequestEnd::Decided(now) => (now, None),
     };
-    Ok(ApprovalResult { decision, answer, change, halted })
+    Ok(ApprovalResult { decision, answer, rewrite: change, halt_reason: halted })
 }
 
 fn stopped(decision: Decision, reason: StopReason) -> Decision {
-    decision.stopped(reason.decided_by(), reason.as_str())
+    decision.into_stopped(reason.decided_by(), reason.as_str())
 }
 
 /// Makes a decision of how a request ended.
 fn apply_end(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     decision: Decision,
     context: &Context,
-    request: &Ask,
-    settled: Settled,
+    request: &ApprovalRequest,
+    settled: ApprovalOutcome,
 ) -> (Decision, Option<ApprovalAnswer>) {
     let (inner, session) = (invocation.inner, invocation.session);
-    let refusal = settled.refusal();
-    let Settled::Reply(reply) = settled else {
-        return (decision.replied(Action::Deny, refusal), None);
+    let refusal = settled.denial_reason();
+    let ApprovalOutcome::Response(reply) = settled else {
+        return (decision.with_response(Action::Deny, refusal), None);
     };
     let answer = ApprovalAnswer::new(request, reply);
     if !answer.is_approval() {
         let state = inner.session_state(session);
         state.note_rejection(invocation.call, request.fingerprint.clone());
-        if let (Reply::Reject, Some(scheduler)) = (&answer.reply, invocation.scheduler) {
+        if let (ApprovalResponse::Reject, Some(scheduler)) =
+            (&answer.response, invocation.scheduler)
+        {
             scheduler.stop(StopReason::Rejected);
         }
-        return (decision.replied(Action::Deny, refusal), Some(answer));
+        return (decision.with_response(Action::Deny, refusal), Some(answer));
     }
     // Rules may forbid the call by now, and it must still be the call that was shown.
     let now = decide(invocation, call, context);
-    if now.action == Action::Ask && answer.reply.names_patterns() {
+    if now.action == Action::Ask && answer.response.has_patterns() {
         let message =
             "the patterns that were approved do not cover this call, which is allowed once";
         inner.warn(session, &request.tool, &request.call, message.to_owned());
@@ -163,10 +168,10 @@ fn apply_end(
     let decision = if now.action == Action::Deny {
         now
     } else if String::from(invocation.fingerprint(&*call.prepared)) == request.fingerprint {
-        decision.replied(Action::Allow, answer.reason())
+        decision.with_response(Action::Allow, answer.reason())
     } else {
         let changed = "what the call touches changed while somebody was asked";
-        decision.replied(Action::Deny, changed)
+        decision.with_response(Action::Deny, changed)
     };
     (decision, Some(answer))
 }
@@ -174,7 +179,7 @@ fn apply_end(
 /// How an approval request ended.
 enum RequestEnd {
     /// It was answered, or never will be.
-    Settled(Settled),
+    Ended(ApprovalOutcome),
     /// The batch was stopped.
     Stopped(StopReason),
     /// A new rule, grant or mode decides the call by now.
@@ -185,7 +190,7 @@ impl RequestEnd {
     /// The name of the end in events.
     fn as_str(&self) -> &'static str {
         match self {
-            Self::Settled(settled) => settled.as_str(),
+            Self::Ended(settled) => settled.as_str(),
             Self::Stopped(_) => "aborted",
             Self::Decided(_) => "covered",
         }
@@ -193,16 +198,16 @@ impl RequestEnd {
 }
 
 /// Waits for the end of a request. The call is borrowed exclusively, because a
-/// [`Prepared`](crate::Prepared) may be used by one thread at a time only.
+/// [`PreparedCall`](crate::PreparedCall) may be used by one thread at a time only.
 async fn wait_for_end(
     pending: &mut PendingApproval<'_>,
     invocation: &Invocation<'_>,
-    call: &mut ParsedCall,
+    call: &mut DecodedCall,
     context: &Context,
 ) -> RequestEnd {
     loop {
         if let Some(settled) = pending.wait().await {
-            return RequestEnd::Settled(settled);
+            return RequestEnd::Ended(settled);
         }
         if let Some(reason) = invocation.scheduler.and_then(Scheduler::stop_reason) {
             return RequestEnd::Stopped(reason);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::approver::wrap_approver;
 use super::response::response_handler;
 use crate::context::Session;
-use crate::permission::{Approver, Ask, Settled, Waiting};
+use crate::permission::{ApprovalOutcome, ApprovalRequest, Approver, PendingAnswer};
 use crate::pipeline::inner::PipelineInner;
 use crate::scheduler::PromptOrder;
 use crate::tool::Definition;
@@ -16,7 +16,7 @@ use crate::tool::Definition;
 /// An open approval request.
 pub(crate) struct PendingApproval<'a> {
     inner: &'a PipelineInner,
-    waiting: Waiting,
+    answer: PendingAnswer,
     policy_changes: watch::Receiver<u64>,
     expires: Instant,
 }
@@ -25,7 +25,7 @@ impl<'a> PendingApproval<'a> {
     /// Opens the request; in a batch the prompt is shown in the `order` of the calls.
     pub(crate) fn open(
         inner: &'a Arc<PipelineInner>,
-        request: Ask,
+        request: ApprovalRequest,
         session: &Session,
         tool: &Definition,
         approver: &Arc<dyn Approver>,
@@ -33,31 +33,32 @@ impl<'a> PendingApproval<'a> {
     ) -> Self {
         let asked = wrap_approver(inner, tool, approver, order.clone());
         let handler = response_handler(inner, session);
-        let waiting = inner.desk.put_up(request, session, approver, asked, handler);
-        if waiting.is_joined()
+        let answer =
+            inner.pending_approvals.open_request(request, session, approver, asked, handler);
+        if answer.is_joined()
             && let Some(order) = order
         {
             // An equal request is open already, and its prompt stands for both.
             order.mark_prompt_shown();
         }
-        let expires = Instant::now() + inner.ask_timeout;
-        Self { inner, waiting, policy_changes: inner.desk.epoch(), expires }
+        let expires = Instant::now() + inner.approval_timeout;
+        Self { inner, answer, policy_changes: inner.pending_approvals.policy_changes(), expires }
     }
 
-    pub(crate) fn request(&self) -> &Arc<Ask> {
-        self.waiting.ask()
+    pub(crate) fn request(&self) -> &Arc<ApprovalRequest> {
+        self.answer.request()
     }
 
     /// Waits for the end of the request; `None` when a grant, a rule or the mode changed, so that
     /// the call must be evaluated again.
-    pub(crate) async fn wait(&mut self) -> Option<Settled> {
+    pub(crate) async fn wait(&mut self) -> Option<ApprovalOutcome> {
         tokio::select! {
             biased;
-            settled = self.waiting.settled() => Some(settled),
+            settled = self.answer.wait_for_outcome() => Some(settled),
             Ok(()) = self.policy_changes.changed() => None,
             () = tokio::time::sleep_until(self.expires) => {
-                self.inner.desk.settle(&self.waiting.ask().id, Settled::Expired);
-                Some(Settled::Expired)
+                self.inner.pending_approvals.finish_request(&self.answer.request().id, ApprovalOutcome::Expired);
+                Some(ApprovalOutcome::Expired)
             }
         }
     }

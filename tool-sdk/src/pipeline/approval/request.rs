@@ -6,22 +6,24 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::permission::{Action, Ask, AskId, Backstage, By, Decision};
+use crate::permission::{
+    Action, ApprovalId, ApprovalInternals, ApprovalRequest, Decision, DecisionSource,
+};
 use crate::pipeline::authorize::{can_hook_allow, grantees};
 use crate::pipeline::hook_observer::EventHookObserver;
-use crate::pipeline::invocation::{Invocation, ParsedCall};
+use crate::pipeline::invocation::{DecodedCall, Invocation};
 use crate::pipeline::suggestions::suggested_patterns;
 use crate::risk::RiskClass;
-use crate::tool::Prepared;
+use crate::tool::PreparedCall;
 
 /// Makes the request for a call about which the decision is `ask`. A panic of the tool is left to
 /// the caller: what cannot be shown cannot be approved.
 pub(super) fn make_request(
     invocation: &Invocation<'_>,
-    call: &ParsedCall,
+    call: &DecodedCall,
     decision: &Decision,
     cx: &Context,
-) -> Result<Ask, ToolError> {
+) -> Result<ApprovalRequest, ToolError> {
     let definition = invocation.definition();
     let prepared = &*call.prepared;
     let display = &definition.display;
@@ -33,7 +35,7 @@ pub(super) fn make_request(
         &definition.name,
         &invocation.id,
     );
-    let mut ask = Ask {
+    let mut ask = ApprovalRequest {
         id: new_request_id()?,
         call: invocation.id.clone(),
         session: invocation.session.id().into(),
@@ -46,14 +48,14 @@ pub(super) fn make_request(
             [one] => one.permission.clone(),
             _ => definition.permission().to_owned(),
         },
-        arguments: display.masked(invocation.arguments()),
-        original: original.then(|| display.masked(invocation.call.arguments.text())),
+        arguments: display.mask_arguments(invocation.arguments()),
+        original: original.then(|| display.mask_arguments(invocation.call.arguments.text())),
         summary: prepared.summary(),
         subjects: decision.subjects.clone(),
         grantees,
-        backstage: Backstage::new(&definition.aliases, witness)
-            .liftable(can_hook_allow(invocation, call, cx))
-            .changeable(!call.is_rewrite_used),
+        internals: ApprovalInternals::new(&definition.aliases, witness)
+            .with_hook_approval(can_hook_allow(invocation, call, cx))
+            .with_hook_rewrite(!call.is_rewrite_used),
         suggestions: suggested_patterns(invocation, call, decision, cx, &[]),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
@@ -61,7 +63,7 @@ pub(super) fn make_request(
         preview: preview(invocation, prepared, decision, cx)?,
         dangerous: prepared.is_dangerous(),
         fingerprint: invocation.fingerprint(prepared).into(),
-        expires_in: invocation.inner.ask_timeout,
+        expires_in: invocation.inner.approval_timeout,
     };
     if !ask.offers_always() {
         ask.suggestions.clear();
@@ -75,12 +77,12 @@ pub(super) fn make_request(
 /// about a loop, or the mode asks about reads as well, the error is shown instead.
 fn preview(
     invocation: &Invocation<'_>,
-    prepared: &dyn Prepared,
+    prepared: &dyn PreparedCall,
     decision: &Decision,
     cx: &Context,
 ) -> Result<Option<Value>, ToolError> {
     match prepared.preview(cx) {
-        Err(error) if decision.by == By::Loop || asks_about_reads(invocation) => {
+        Err(error) if decision.by == DecisionSource::Loop || asks_about_reads(invocation) => {
             Ok(Some(json!({ "error": error.to_string() })))
         }
         shown => shown,
@@ -94,10 +96,10 @@ fn asks_about_reads(invocation: &Invocation<'_>) -> bool {
 }
 
 /// Returns an id of 128 random bits: whoever knows it can answer the request.
-pub(crate) fn new_request_id() -> Result<AskId, ToolError> {
+pub(crate) fn new_request_id() -> Result<ApprovalId, ToolError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {
         ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
     })?;
-    Ok(AskId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
+    Ok(ApprovalId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::context::Session;
 use crate::permission::{
-    Answering, Ask, AskId, Grant, GrantSource, Reply, ReplyError, Settled, Taken,
+    ApprovalId, ApprovalOutcome, ApprovalRequest, ApprovalResponse, ApprovalResponseError,
+    ClaimedApproval, Grant, GrantSource, ResponseApplication,
 };
 use crate::pipeline::inner::PipelineInner;
 use crate::pipeline::session_files;
@@ -13,26 +14,35 @@ use crate::pipeline::session_files;
 pub(super) fn response_handler(
     inner: &Arc<PipelineInner>,
     session: &Session,
-) -> impl FnOnce(Arc<Ask>, Option<Reply>) -> Answering + Send + use<> {
+) -> impl FnOnce(Arc<ApprovalRequest>, Option<ApprovalResponse>) -> ResponseApplication + Send + use<>
+{
     let (inner, session) = (Arc::clone(inner), session.clone());
     move |ask, reply| {
         Box::pin(async move {
             let counted = match reply {
-                Some(reply) if ask.backstage.is_change(&reply) => {
-                    return inner.desk.settle(&ask.id, Settled::Changed);
+                Some(reply) if ask.internals.is_rewrite_response(&reply) => {
+                    return inner
+                        .pending_approvals
+                        .finish_request(&ask.id, ApprovalOutcome::Superseded);
                 }
                 Some(reply) => apply_response(&inner, &ask.id, &ask.fingerprint, reply).await,
                 // An approver that panics has said no.
-                None => return inner.desk.settle(&ask.id, Settled::Gone),
+                None => {
+                    return inner
+                        .pending_approvals
+                        .finish_request(&ask.id, ApprovalOutcome::Cancelled);
+                }
             };
             match counted {
                 Ok(()) => {}
-                Err(error @ ReplyError::NotOffered { .. }) => {
+                Err(error @ ApprovalResponseError::NotOffered { .. }) => {
                     let message = format!("an answer does not count: {error}");
                     inner.warn(&session, &ask.tool, &ask.call, message);
-                    inner.desk.settle(&ask.id, Settled::NotOffered);
+                    inner.pending_approvals.finish_request(&ask.id, ApprovalOutcome::NotOffered);
                 }
-                Err(_) => inner.desk.settle(&ask.id, Settled::Gone),
+                Err(_) => {
+                    inner.pending_approvals.finish_request(&ask.id, ApprovalOutcome::Cancelled)
+                }
             }
         })
     }
@@ -41,58 +51,62 @@ pub(super) fn response_handler(
 /// Applies an answer: keeps the grants, evaluates other open requests again, ends this one.
 pub(crate) async fn apply_response(
     inner: &Arc<PipelineInner>,
-    id: &AskId,
+    id: &ApprovalId,
     shown: &str,
-    reply: Reply,
-) -> Result<(), ReplyError> {
-    let taken = inner.desk.take(id, shown, &reply)?;
+    reply: ApprovalResponse,
+) -> Result<(), ApprovalResponseError> {
+    let taken = inner.pending_approvals.claim(id, shown, &reply)?;
     let grants = |patterns: &[String]| {
-        let to = &taken.ask().grantees;
+        let to = &taken.request().grantees;
         patterns
             .iter()
             .flat_map(|pattern| to.iter().map(|to| Grant::new(to.clone(), pattern.clone())))
             .collect::<Vec<_>>()
     };
     match &reply {
-        Reply::Session { .. } | Reply::Always { .. } if !reply.names_patterns() => {
+        ApprovalResponse::Session { .. } | ApprovalResponse::Always { .. }
+            if !reply.has_patterns() =>
+        {
             let message = "the approval names no pattern, so it holds for this call only";
-            let ask = taken.ask();
+            let ask = taken.request();
             inner.warn(taken.session(), &ask.tool, &ask.call, message.to_owned());
         }
-        Reply::Session { patterns } => keep_for_session(inner, &taken, grants(patterns)),
-        Reply::Always { patterns } => store_grants(inner, &taken, grants(patterns)).await,
-        Reply::Reject => inner.desk.reject_beside(taken.session()),
-        Reply::Once | Reply::RejectWith { .. } => {}
+        ApprovalResponse::Session { patterns } => keep_for_session(inner, &taken, grants(patterns)),
+        ApprovalResponse::Always { patterns } => {
+            store_grants(inner, &taken, grants(patterns)).await
+        }
+        ApprovalResponse::Reject => inner.pending_approvals.reject_session(taken.session()),
+        ApprovalResponse::Once | ApprovalResponse::RejectWith { .. } => {}
     }
-    taken.settle(Settled::Reply(reply));
+    taken.finish(ApprovalOutcome::Response(reply));
     Ok(())
 }
 
 /// Keeps grants until the session ends.
-fn keep_for_session(inner: &PipelineInner, taken: &Taken, grants: Vec<Grant>) {
-    let approvals = &inner.session_state(taken.session()).approvals;
+fn keep_for_session(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<Grant>) {
+    let approvals = &inner.session_state(taken.session()).grants;
     for grant in grants {
         approvals.add(grant);
     }
-    inner.desk.reconsider();
+    inner.pending_approvals.notify_policy_change();
 }
 
 /// Stores grants for always; those that cannot be stored hold for the session.
-async fn store_grants(inner: &PipelineInner, taken: &Taken, grants: Vec<Grant>) {
-    let ask = taken.ask();
-    let error = match inner.store.clone() {
+async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<Grant>) {
+    let ask = taken.request();
+    let error = match inner.grant_store.clone() {
         None => "nothing is stored here".to_owned(),
         Some(store) => {
             let wanted = grants.clone();
             let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
             // The user that the host names, else the place where the answer was given.
-            if let Some(who) = taken.session().user().or_else(|| ask.who_answered()) {
-                source = source.who(who);
+            if let Some(who) = taken.session().user().or_else(|| ask.responder()) {
+                source = source.with_responder(who);
             }
             let roots = session_files::roots(taken.session());
-            let stored = move || store.grant_beside(&roots, wanted, source);
+            let stored = move || store.add_grants_with_roots(&roots, wanted, source);
             match tokio::task::spawn_blocking(stored).await {
-                Ok(Ok(_)) => return inner.desk.reconsider(),
+                Ok(Ok(_)) => return inner.pending_approvals.notify_policy_change(),
                 Ok(Err(error)) => error.to_string(),
                 Err(defect) => defect.to_string(),
             }

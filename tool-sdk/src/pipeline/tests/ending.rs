@@ -5,9 +5,9 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 
 use super::*;
-use crate::context::Stop;
+use crate::context::WorkStop;
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, Opinion, Priority};
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority};
 
 // F57: cancellation ends a tool that does not cooperate.
 #[tokio::test(start_paused = true)]
@@ -118,9 +118,9 @@ fn counted(begun: &Arc<AtomicUsize>) -> DynamicTool {
 struct Closes(OnceLock<Pipeline>);
 
 impl Hook for Arc<Closes> {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         self.0.get().unwrap().close();
-        Ok(Opinion::none())
+        Ok(HookDecision::none())
     }
 }
 
@@ -128,7 +128,7 @@ impl Hook for Arc<Closes> {
 #[tokio::test]
 async fn no_tool_begins_in_a_closed_pipeline() {
     let (begun, closes) = (Arc::default(), Arc::<Closes>::default());
-    let pipeline = pipeline(counted(&begun)).hook("*", Priority::DEFAULT, Arc::clone(&closes));
+    let pipeline = pipeline(counted(&begun)).hook("*", HookPriority::DEFAULT, Arc::clone(&closes));
     assert!(closes.0.set(pipeline.clone()).is_ok());
     assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Aborted);
     assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
@@ -185,13 +185,13 @@ async fn limits_hold_where_a_tool_waits() {
 
     // Work on another thread is left behind when the time is up.
     let elsewhere = pipeline(tool("t", |_, cx: Context| async move {
-        let work = |stop: &Stop| {
+        let work = |stop: &WorkStop| {
             while !stop.is_stopped() {
                 thread::sleep(Duration::from_millis(1));
             }
             Err::<String, _>(ToolError::timeout("it was told to stop"))
         };
-        cx.blocking(work).await
+        cx.run_blocking(work).await
     }));
     let outcome = call(&elsewhere, Call::new("t", "{}").timeout(limit)).await;
     assert_eq!(kind(&outcome), ErrorKind::Timeout);
@@ -203,7 +203,7 @@ fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
     let at = Arc::clone(at);
     pipeline(tool("t", move |_, cx: Context| {
         let at = Arc::clone(&at);
-        let work = move |stop: &Stop| {
+        let work = move |stop: &WorkStop| {
             if holds {
                 stop.hold()?;
             }
@@ -221,7 +221,7 @@ fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
                 Err(error) => Err(error),
             }
         };
-        async move { cx.blocking(work).await }
+        async move { cx.run_blocking(work).await }
     }))
 }
 

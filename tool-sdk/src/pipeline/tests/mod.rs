@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::call::CallId;
 use crate::content::{Attachment, Output};
-use crate::context::{Context, Message, State};
+use crate::context::{Context, ConversationMessage, State};
 use crate::error::ErrorKind;
 use crate::event::{EventKind, ToolEvent};
 use crate::name::ToolName;
@@ -49,7 +49,7 @@ async fn call(pipeline: &Pipeline, call: Call<'_>) -> Outcome {
     pipeline.call(&Session::new("s"), call).await
 }
 
-fn drain(events: &mut Events) -> Vec<ToolEvent> {
+fn drain(events: &mut Subscription) -> Vec<ToolEvent> {
     std::iter::from_fn(|| events.try_recv()).collect()
 }
 
@@ -147,9 +147,9 @@ async fn an_unknown_tool_is_answered_with_close_names() {
 #[tokio::test(start_paused = true)]
 async fn signals_arrive_while_the_tool_runs() {
     let chatty = tool("t", |_, cx: Context| async move {
-        cx.metadata("title", "half way");
+        cx.set_metadata("title", "half way");
         cx.emit("found", json!({"n": 1}));
-        cx.output("part one");
+        cx.emit_output("part one");
         cx.progress(1, Some(2), "working");
         tokio::time::sleep(Duration::from_millis(1)).await;
         Err::<String, _>(ToolError::failed("no luck"))
@@ -199,7 +199,7 @@ async fn callers_need_what_the_tool_asks_for() {
     let mut private = definition("t");
     private.flags.requires_auth = true;
     let pipeline = pipeline(DynamicTool::new(private, |_, cx: Context| async move {
-        cx.require("notes:write").map(|()| "written")
+        cx.require_permission("notes:write").map(|()| "written")
     }));
     let nobody = Session::new("s");
     let ada = Session::new("s").with_user("ada");
@@ -249,8 +249,8 @@ async fn a_context_holds_what_the_host_lends() {
         .with_user("u")
         .with_request("r")
         .with_metadata("shelf", 3)
-        .with_messages([Message::text("user", "hi")])
-        .lend_shared(Arc::clone(&notes));
+        .with_messages([ConversationMessage::text("user", "hi")])
+        .with_shared_service(Arc::clone(&notes));
     let outcome = pipeline.call(&session, Call::new("t", "{}").id("call_7").message("m")).await;
     assert_eq!(outcome.text(), "noted");
     assert_eq!(
@@ -275,11 +275,11 @@ async fn two_pipelines_share_nothing_of_a_session() {
     let write = async |pipeline: &Pipeline| {
         pipeline.call(&session, Call::new("t", "{}")).await.result.is_ok()
     };
-    let granted = Reply::Session { patterns: vec!["*".into()] };
-    let one = writes().approver(crate::permission::Scripted::new([granted]));
+    let granted = ApprovalResponse::Session { patterns: vec!["*".into()] };
+    let one = writes().approver(crate::permission::ScriptedApprover::new([granted]));
     let other = writes();
     assert!(write(&one).await && !write(&other).await);
-    assert_eq!((one.approved(&session).len(), other.approved(&session).len()), (1, 0));
+    assert_eq!((one.session_grants(&session).len(), other.session_grants(&session).len()), (1, 0));
 
     // Nor does one hear of the other's calls, or count them as repeats, which its own are.
     let (one, other) = (writes().mode(Mode::Bypass), writes().mode(Mode::Bypass));
@@ -296,7 +296,7 @@ async fn two_pipelines_share_nothing_of_a_session() {
 // F58: `race` gives the value, or says what ended it.
 #[tokio::test(start_paused = true)]
 async fn race_drops_what_takes_too_long() {
-    let cx = Context::new(Session::new("s"), ToolName::from_static("t"), CallId::next());
+    let cx = Context::new(Session::new("s"), ToolName::from_static("t"), CallId::generate());
     let second = Duration::from_secs(1);
     assert_eq!(cx.race(async { 1 }, second).await, Ok(1));
     let late = cx.race(pending::<()>(), second).await.unwrap_err();
@@ -316,7 +316,7 @@ async fn long_text_is_cut_and_kept() {
         pipeline(tool("t", move |_, _| std::future::ready(text.clone()))).output_dir(folder.path());
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, Call::new("t", "{}").id("c1")).await;
-    let truncated = outcome.truncated().cloned().expect("3000 lines are too many");
+    let truncated = outcome.truncation().cloned().expect("3000 lines are too many");
     assert_eq!((truncated.original_lines, truncated.omitted_lines), (3000, 1000));
     assert_eq!((truncated.original_bytes, truncated.omitted_bytes), (15_000, 5000));
     let path = truncated.full_output_path.expect("it is kept");
@@ -338,7 +338,7 @@ async fn a_tool_that_bounds_itself_is_not_cut() {
     let mut own = definition("t");
     own.truncate = Some(Truncate::None);
     let pipeline = pipeline(DynamicTool::new(own, |_, _| async { "x\n".repeat(5000) }));
-    assert!(call(&pipeline, Call::new("t", "{}")).await.truncated().is_none());
+    assert!(call(&pipeline, Call::new("t", "{}")).await.truncation().is_none());
 }
 
 // F8, F35, F170: attachments arrive unchanged, and are named by the last event.
@@ -445,7 +445,7 @@ async fn what_cannot_be_kept_is_said() {
         .output_dir(file.path().join("not a folder"));
     let outcome = call(&pipeline, Call::new("t", "{}")).await;
     assert!(outcome.text().ends_with("left out; they could not be kept]"));
-    assert!(outcome.truncated().unwrap().full_output_path.is_none());
+    assert!(outcome.truncation().unwrap().full_output_path.is_none());
 }
 
 // A schema without a type behind it is enforced as a whole.
@@ -497,7 +497,7 @@ fn raw(keyword: &Value) -> DynamicTool {
 async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     struct Says;
     impl crate::hook::Hook for Says {
-        fn define(&self, definition: &mut Definition, _: &Session) -> bool {
+        fn edit_definition(&self, definition: &mut Definition, _: &Session) -> bool {
             definition.description = format!("{} And more.", definition.description).into();
             definition.name.as_str() != "gone"
         }
@@ -508,14 +508,15 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     // Told twice of the same hook, it is still one.
     let toolset =
         Toolset::new(registry.build().unwrap()).with_definition_hook("*", Arc::clone(&hook));
-    let pipeline = Pipeline::new(toolset).shared_hook("*", crate::hook::Priority::DEFAULT, hook);
+    let pipeline =
+        Pipeline::new(toolset).shared_hook("*", crate::hook::HookPriority::DEFAULT, hook);
     let view = pipeline.toolset().view();
     let told: Vec<_> = view.definitions().map(|one| &*one.description).collect();
     assert_eq!(told, ["Does it. And more."]);
     assert_eq!(kind(&call(&pipeline, Call::new("gone", "{}")).await), ErrorKind::NotFound);
 
     let own = tool("kept", |_, _| async { "kept" });
-    let pipeline = self::pipeline(own).hook("k*", crate::hook::Priority::DEFAULT, Says);
+    let pipeline = self::pipeline(own).hook("k*", crate::hook::HookPriority::DEFAULT, Says);
     let told = pipeline.toolset().view();
     assert_eq!(told.definitions().next().unwrap().description, "Does it. And more.");
 }
@@ -525,12 +526,12 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
 fn a_subscriber_that_never_reads_costs_a_tool_no_wait() {
     let chatty = tool("chatty", |_, cx| async move {
         for step in 0..2_000 {
-            cx.output(format!("{step} of many\n"));
+            cx.emit_output(format!("{step} of many\n"));
         }
         "done"
     });
     let pipeline = pipeline(chatty);
-    let mut silent: Vec<Events> = (0..100).map(|_| pipeline.subscribe()).collect();
+    let mut silent: Vec<Subscription> = (0..100).map(|_| pipeline.subscribe()).collect();
     let session = Session::new("s");
     // One poll is enough: nothing on the way has waited for anybody.
     let outcome = pipeline.call(&session, Call::new("chatty", "{}")).now_or_never();

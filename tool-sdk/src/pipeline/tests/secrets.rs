@@ -8,9 +8,9 @@ use super::*;
 use crate::audit::AuditLog;
 use crate::call::RawArgs;
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, Opinion, Priority};
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority};
 use crate::redact::Redactor;
-use crate::tool::{Approved, InvalidArgs, Prepared, Running, Subject};
+use crate::tool::{ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource};
 
 /// A tool that touches each part of its text, as a shell does.
 struct Shell(Definition);
@@ -22,7 +22,7 @@ impl Tool for Shell {
         &self.0
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         let args: Value = serde_json::from_str(args.text()).unwrap();
         Ok(Box::new(Line(args["text"].as_str().unwrap().to_owned())))
     }
@@ -34,8 +34,8 @@ fn title(text: &str) -> String {
     format!("{}…", start.escape_debug())
 }
 
-impl Prepared for Line {
-    fn run(self: Box<Self>, approved: Approved) -> Running {
+impl PreparedCall for Line {
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
         approved.context().progress(1, None, title(&self.0));
         Box::pin(async move { Err(ToolError::failed(format!("cannot run {}", title(&self.0)))) })
     }
@@ -44,10 +44,10 @@ impl Prepared for Line {
         Some(title(&self.0))
     }
 
-    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
         let parts = self.0.split("&&").flat_map(|part| [words(part), part.trim().to_owned()]);
-        Some(parts.map(Subject::from).collect())
+        Some(parts.map(Resource::from).collect())
     }
 }
 
@@ -55,9 +55,9 @@ impl Prepared for Line {
 struct Chatty;
 
 impl Hook for Chatty {
-    async fn before(&self, call: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        let text = call.value()["text"].as_str().unwrap_or_default().to_owned();
-        Ok(Opinion::ask(format!("look at {}", title(&text))))
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        let text = call.arguments_value()["text"].as_str().unwrap_or_default().to_owned();
+        Ok(HookDecision::ask(format!("look at {}", title(&text))))
     }
 }
 
@@ -72,7 +72,7 @@ fn texts_of(value: &Value, texts: &mut Vec<String>) {
 }
 
 /// What is told and what is written down of a call that is refused, and of one that runs.
-fn told_of(redactor: &Redactor, text: &str) -> Vec<String> {
+fn published_texts(redactor: &Redactor, text: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -84,7 +84,7 @@ fn told_of(redactor: &Redactor, text: &str) -> Vec<String> {
             .redact_events(redactor.clone())
             .audit(AuditLog::open(&path, redactor.clone()).unwrap());
         let pipeline = match policy {
-            "ask t" => pipeline.hook("*", Priority::DEFAULT, Chatty),
+            "ask t" => pipeline.hook("*", HookPriority::DEFAULT, Chatty),
             _ => pipeline,
         };
         let mut events = pipeline.subscribe();
@@ -125,7 +125,7 @@ proptest! {
         // Shorter ones are no secrets.
         prop_assume!(secret.chars().count() >= 12);
         let text = format!("touch {} {secret} tail && echo {secret}", "-".repeat(before));
-        for told in told_of(&redactor, &text) {
+        for told in published_texts(&redactor, &text) {
             prop_assert!(!is_left(&secret, &told), "{told:?}");
         }
     }
@@ -136,7 +136,7 @@ proptest! {
 async fn a_secret_is_not_told_in_two_pieces() {
     let tool = tool("t", |_, cx: Context| async move {
         for piece in ["a Zx9q8w7e6r5t4", "y3u2i1o0p b", " Zx9q"] {
-            cx.output(piece);
+            cx.emit_output(piece);
         }
         "done"
     });

@@ -9,7 +9,7 @@ use tracing::field::Empty;
 
 use super::TARGET;
 use crate::pipeline::invocation::Invocation;
-use crate::tool::Source;
+use crate::tool::ToolSource;
 
 /// Returns the span of a call of `tool`; `definition` is `None` for an unknown tool.
 pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
@@ -29,7 +29,7 @@ pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = name,
         gen_ai.tool.call.id = %call,
-        gen_ai.tool.type = kind(&definition.source),
+        gen_ai.tool.type = tool_type(&definition.source),
         gen_ai.tool.description = (!description.is_empty()).then_some(description),
         gen_ai.conversation.id = session.conversation(),
         gen_ai.agent.name = session.agent(),
@@ -38,9 +38,9 @@ pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
 
 /// What the conventions call a tool of this source: one of the program itself, or one that
 /// reaches outside of it.
-fn kind(source: &Source) -> &'static str {
+fn tool_type(source: &ToolSource) -> &'static str {
     match source {
-        Source::Native | Source::Plugin { .. } => "function",
-        Source::Mcp { .. } | Source::Remote => "extension",
+        ToolSource::Native | ToolSource::Plugin { .. } => "function",
+        ToolSource::Mcp { .. } | ToolSource::Remote => "extension",
     }
 }

@@ -16,9 +16,9 @@ use super::*;
 use crate::batch::Batch;
 use crate::call::{Call, CallId};
 use crate::context::Session;
-use crate::hook::{Hook, Priority};
+use crate::hook::{Hook, HookPriority};
 use crate::name::ToolName;
-use crate::permission::{Mode, Reply, Scripted};
+use crate::permission::{ApprovalResponse, Mode, ScriptedApprover};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::schema::Schema;
@@ -26,7 +26,7 @@ use crate::tool::{Definition, DynamicTool};
 
 /// Writes down every field of every span and event.
 #[derive(Clone, Default)]
-struct Listener {
+struct FieldRecorder {
     fields: Arc<Mutex<BTreeMap<String, String>>>,
     spans: Arc<AtomicU64>,
 }
@@ -43,7 +43,7 @@ impl Visit for Fields<'_> {
     }
 }
 
-impl Subscriber for Listener {
+impl Subscriber for FieldRecorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target() == TARGET
     }
@@ -74,14 +74,14 @@ fn listening<T>(
     subscriber: impl Subscriber + Send + Sync + 'static,
     work: impl FnOnce() -> T,
 ) -> T {
-    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener::default()));
+    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(FieldRecorder::default()));
     LazyLock::force(&ANOTHER);
     with_default(subscriber, work)
 }
 
 /// Returns the fields of the span of a call that ends in `result`.
-fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
-    let listener = Listener::default();
+fn span_fields(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
+    let listener = FieldRecorder::default();
     listening(listener.clone(), || end_in(result));
     assert!(listener.spans.load(Ordering::Relaxed) > 0);
     listener.fields.lock().unwrap().clone()
@@ -104,7 +104,7 @@ fn end_in(result: Result<Output, ToolError>) {
 }
 
 fn id() -> CallId {
-    CallId::given("call-7")
+    CallId::from_external("call-7")
 }
 
 #[track_caller]
@@ -117,11 +117,11 @@ fn check(heard: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
 // F36
 #[test]
 fn a_span_says_which_call_it_is_and_how_it_ended() {
-    let done = heard(Ok(Output::text("secret words")));
+    let done = span_fields(Ok(Output::text("secret words")));
     check(&done, &[("tool", "dig"), ("call", "call-7"), ("session", "s1"), ("outcome", "ok")]);
     assert!(!done.values().any(|value| value.contains("secret")), "{done:?}");
 
-    let failed = heard(Err(ToolError::timeout("secret words")));
+    let failed = span_fields(Err(ToolError::timeout("secret words")));
     check(&failed, &[("outcome", "timeout")]);
     assert!(!failed.values().any(|value| value.contains("secret")), "{failed:?}");
 }
@@ -129,7 +129,7 @@ fn a_span_says_which_call_it_is_and_how_it_ended() {
 #[cfg(feature = "otel")]
 #[test]
 fn the_attributes_are_those_of_the_convention() {
-    let failed = heard(Err(ToolError::denied("no")));
+    let failed = span_fields(Err(ToolError::denied("no")));
     check(
         &failed,
         &[
@@ -145,7 +145,7 @@ fn the_attributes_are_those_of_the_convention() {
         ],
     );
     assert!(!failed.contains_key("gen_ai.agent.name"));
-    let done = heard(Ok(Output::text("")));
+    let done = span_fields(Ok(Output::text("")));
     assert!(!done.contains_key("error.type") && !done.contains_key("otel.status_code"));
 }
 
@@ -219,7 +219,7 @@ impl Subscriber for Spans {
 
 impl Spans {
     /// What was written down; each clone of a span says that it ends.
-    fn taken(&self) -> Vec<String> {
+    fn take_records(&self) -> Vec<String> {
         let mut heard = std::mem::take(&mut self.0.lock().unwrap().heard);
         heard.dedup();
         heard
@@ -246,7 +246,7 @@ fn pipeline() -> Pipeline {
     let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
     let tool = DynamicTool::new(definition, |_: serde_json::Value, _| async { "dug" });
     let registry = Registry::builder().add(tool).build().unwrap();
-    Pipeline::new(registry).mode(Mode::Bypass).hook("*", Priority::DEFAULT, Looks)
+    Pipeline::new(registry).mode(Mode::Bypass).hook("*", HookPriority::DEFAULT, Looks)
 }
 
 /// The spans of a call of `tool`.
@@ -260,7 +260,7 @@ fn spans_within(work: impl Future<Output = ()>) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(work);
     });
-    spans.taken()
+    spans.take_records()
 }
 
 // F36: who traces closely sees which stage takes the time.
@@ -271,7 +271,8 @@ fn every_stage_has_its_span_inside_of_that_of_the_call() {
     assert_eq!(spans_of(&pipeline(), "dig"), expected(&[&before[..], &behind].concat()));
 
     // What somebody thinks about is not what it takes to decide.
-    let asking = pipeline().mode(Mode::Auto).approver(Scripted::new([Reply::Once]));
+    let asking =
+        pipeline().mode(Mode::Auto).approver(ScriptedApprover::new([ApprovalResponse::Once]));
     assert_eq!(spans_of(&asking, "dig"), expected(&[&before[..], &["approval"], &behind].concat()));
 
     let pipeline = pipeline();
@@ -293,7 +294,7 @@ fn a_call_has_the_spans_of_the_stages_that_it_came_to() {
 #[test]
 fn a_call_of_a_tool_that_there_is_not_has_its_span() {
     for (name, told) in [("dug", "dug"), ("secret words", "_")] {
-        let listener = Listener::default();
+        let listener = FieldRecorder::default();
         listening(listener.clone(), || {
             let (pipeline, session) = (pipeline(), Session::new("s1"));
             let call = Call::new(name, "{}").id("call-7");
@@ -334,5 +335,5 @@ fn who_listens_to_whole_calls_alone_hears_of_no_stage() {
         let outcome = pipeline.call(&session, Call::new("dig", "{}")).now_or_never().unwrap();
         outcome.result.unwrap();
     });
-    assert_eq!(spans.taken(), ["tool.call begins"]);
+    assert_eq!(spans.take_records(), ["tool.call begins"]);
 }

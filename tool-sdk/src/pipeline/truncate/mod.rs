@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::inner::PipelineInner;
 use super::invocation::Invocation;
 use super::{session_files, visibility};
-use crate::call::{CallId, Truncated};
+use crate::call::{CallId, Truncation};
 use crate::content::{DroppedOutput, Output};
 use crate::context::{Context, Session, Visibility};
 use crate::error::ToolError;
@@ -23,13 +23,13 @@ use crate::tool::{Definition, Truncate};
 use crate::truncate::{Budget, FittedText, RETENTION, is_sweep_due, save_output, sweep_outputs};
 
 /// The most bytes of what a model reads of a failed call, its hint included.
-const MAX_ERROR: usize = 4096;
+const MAX_ERROR_BYTES: usize = 4096;
 
 /// Cuts the text of a result that is too long, and says what is missing.
 pub(super) fn truncate_result(
     invocation: &Invocation<'_>,
     result: &mut Result<Output, ToolError>,
-) -> Option<Truncated> {
+) -> Option<Truncation> {
     match result {
         Ok(output) => {
             let bytes = invocation.call.max_output.or(invocation.definition().max_output);
@@ -38,24 +38,24 @@ pub(super) fn truncate_result(
             let is_short = output.is_text_only() && budget.surely_admits(output.as_text());
             if is_short { None } else { truncate_output(invocation, output, budget) }
         }
-        Err(error) if error.is_within(MAX_ERROR) => None,
+        Err(error) if error.is_within(MAX_ERROR_BYTES) => None,
         Err(error) => shorten_error(invocation, error),
     }
 }
 
 /// Cuts an error in its middle: what went wrong may stand at either end.
 #[cold]
-fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<Truncated> {
+fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<Truncation> {
     let whole = error.to_string();
-    let room = error.truncate_hint(MAX_ERROR);
+    let room = error.truncate_hint(MAX_ERROR_BYTES);
     let message = error.message();
     if message.len() <= room {
         return None;
     }
     let (path, is_lost) = store_whole(invocation, &whole);
     let record = |fitted: &FittedText<'_>| {
-        let truncated = record(fitted, message, &Lost::default(), path.clone());
-        let notice = notice_of(invocation, &truncated, is_lost);
+        let truncated = summarize_truncation(fitted, message, &LostText::default(), path.clone());
+        let notice = truncation_notice(invocation, &truncated, is_lost);
         (truncated, notice)
     };
     // No notice is longer than that of a text of which nothing is left.
@@ -63,9 +63,9 @@ fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<T
     let budget = Budget::new(usize::MAX, room.saturating_sub(longest.len() + 2));
     let fitted = budget.fit(message, Truncate::Middle)?;
     let (truncated, notice) = record(&fitted);
-    error.replace_message(joined(&fitted, &notice));
+    error.replace_message(join_with_notice(&fitted, &notice));
     // Where the notice alone is too long.
-    error.truncate_to(MAX_ERROR);
+    error.truncate_to(MAX_ERROR_BYTES);
     invocation.emit(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
 }
@@ -76,7 +76,7 @@ fn truncate_output(
     invocation: &Invocation<'_>,
     output: &mut Output,
     budget: Budget,
-) -> Option<Truncated> {
+) -> Option<Truncation> {
     let budget = match output.requested_limit() {
         Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
         None => budget,
@@ -90,9 +90,9 @@ fn truncate_output(
     let (heading, body, footing) = output.sections();
     let dropped = output.dropped_counts();
     let is_dropped = dropped.is_some();
-    let lost = Lost {
+    let lost = LostText {
         source: output.original_byte_count(),
-        ..Lost::of(body, dropped.unwrap_or_default())
+        ..LostText::from_output(body, dropped.unwrap_or_default())
     };
     let fitted = budget.fit(body, direction);
     let is_cut = fitted.is_some();
@@ -106,9 +106,9 @@ fn truncate_output(
     };
     let (path, is_lost) =
         if is_cut { store_whole(invocation, output.as_text()) } else { (None, false) };
-    let truncated = record(&fitted, body, &lost, path);
-    let notice = notice_of(invocation, &truncated, is_lost);
-    let text = joined(&fitted.with_heading(heading.len(), output.as_text()), &notice);
+    let truncated = summarize_truncation(&fitted, body, &lost, path);
+    let notice = truncation_notice(invocation, &truncated, is_lost);
+    let text = join_with_notice(&fitted.with_heading(heading.len(), output.as_text()), &notice);
     let end = if footing.is_empty() || footing.starts_with('\n') || text.ends_with('\n') {
         ""
     } else {
@@ -122,7 +122,7 @@ fn truncate_output(
 
 /// What of a text is not there any more, or never was.
 #[derive(Default)]
-struct Lost {
+struct LostText {
     lines: usize,
     bytes: usize,
     /// Where the text says so.
@@ -131,8 +131,8 @@ struct Lost {
     source: Option<usize>,
 }
 
-impl Lost {
-    fn of(body: &str, dropped: DroppedOutput) -> Self {
+impl LostText {
+    fn from_output(body: &str, dropped: DroppedOutput) -> Self {
         let DroppedOutput { lines, bytes, marker: mark } = dropped;
         let start = if mark.is_empty() { None } else { body.find(&mark) };
         let mark = start.map(|start| start..start + mark.len());
@@ -140,7 +140,7 @@ impl Lost {
     }
 
     /// How many bytes a part of the text stands for.
-    fn stood_for(&self, text: &str) -> usize {
+    fn source_len(&self, text: &str) -> usize {
         let no_text = match self.source {
             Some(_) => text.matches(char::REPLACEMENT_CHARACTER).map(str::len).sum(),
             None => 0,
@@ -150,21 +150,21 @@ impl Lost {
 }
 
 /// What is left out of a text.
-fn record(
+fn summarize_truncation(
     fitted: &FittedText<'_>,
     body: &str,
-    lost: &Lost,
+    lost: &LostText,
     full_output_path: Option<PathBuf>,
-) -> Truncated {
+) -> Truncation {
     let mark = lost.mark.clone().unwrap_or_default();
     let is_kept = mark.end <= fitted.head.len() || mark.start >= body.len() - fitted.tail.len();
     let mark_lines = body[mark.clone()].matches('\n').count();
     let (cut_lines, kept_mark) = if is_kept { (0, mark.len()) } else { (mark_lines, 0) };
-    let text = lost.stood_for(body) - mark.len();
-    let shown = lost.stood_for(fitted.head) + lost.stood_for(fitted.tail) - kept_mark;
+    let text = lost.source_len(body) - mark.len();
+    let shown = lost.source_len(fitted.head) + lost.source_len(fitted.tail) - kept_mark;
     let original_bytes = lost.source.unwrap_or(text.saturating_add(lost.bytes));
     let lines = |lines: usize, mark: usize| lines.saturating_add(lost.lines).saturating_sub(mark);
-    Truncated {
+    Truncation {
         original_lines: lines(fitted.original_lines, mark_lines),
         original_bytes,
         omitted_lines: lines(fitted.omitted_lines, cut_lines),
@@ -177,19 +177,19 @@ fn record(
 }
 
 /// The notice for a model: it names the tools that can open the file, where they can.
-fn notice_of(invocation: &Invocation<'_>, truncated: &Truncated, is_lost: bool) -> String {
+fn truncation_notice(invocation: &Invocation<'_>, truncated: &Truncation, is_lost: bool) -> String {
     let view = invocation.inner.toolset.view_for(invocation.session);
     let path = truncated.full_output_path.as_deref();
     let is_hidden = path.is_some_and(|path| session_files::is_refused(invocation.session, path));
     let may_open = |tool: &Definition| path.is_some_and(|path| may_open(invocation, tool, path));
-    notice::of(truncated, is_lost, (!is_hidden).then_some(&*view), &may_open)
+    notice::write_notice(truncated, is_lost, (!is_hidden).then_some(&*view), &may_open)
 }
 
 /// Whether no rule keeps what is at `path` from a tool that shows files.
 fn may_open(invocation: &Invocation<'_>, tool: &Definition, path: &Path) -> bool {
     let cx = Context::new(invocation.session.clone(), tool.name.clone(), invocation.id.clone());
     let sight = visibility::visibility_filter(invocation.inner, &cx, tool.permission());
-    sight.of_named(&path.to_string_lossy(), path) != Visibility::Hidden
+    sight.named_file_visibility(&path.to_string_lossy(), path) != Visibility::Hidden
 }
 
 /// Where `whole` is kept, and whether it should have been kept and was not.
@@ -224,7 +224,7 @@ fn sweep_now_and_then(folder: &Path) {
 }
 
 /// The notice stands where the text was cut, on a line of its own.
-fn joined(fitted: &FittedText<'_>, notice: &str) -> String {
+fn join_with_notice(fitted: &FittedText<'_>, notice: &str) -> String {
     let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 2);
     text.push_str(fitted.head);
     if !text.is_empty() && !text.ends_with('\n') {

@@ -4,23 +4,23 @@
 //!
 //! **Invariant:** no tool is known by its name, only by what it takes.
 
-use crate::call::Truncated;
+use crate::call::Truncation;
 use crate::tool::Definition;
 use crate::toolset::ToolsetView;
 
 /// The category of tools that can be handed work.
-const AGENTS: &str = "agents";
+const AGENTS_CATEGORY: &str = "agents";
 
 /// One line in brackets; `lost` says that the text should have been kept and was not, and `view`
 /// has the tools of which some can open the file, where there are any: those that `may_open` it.
-pub(super) fn of(
-    truncated: &Truncated,
+pub(super) fn write_notice(
+    truncated: &Truncation,
     lost: bool,
     view: Option<&ToolsetView>,
     may_open: &dyn Fn(&Definition) -> bool,
 ) -> String {
-    let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
-    let Truncated { dropped_lines, dropped_bytes, unprintable_bytes, .. } = truncated;
+    let Truncation { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
+    let Truncation { dropped_lines, dropped_bytes, unprintable_bytes, .. } = truncated;
     let is_whole = (*dropped_lines, *dropped_bytes) == (0, 0);
     let mut notice = format!(
         "[{omitted_lines} of {original_lines} lines and {omitted_bytes} of {original_bytes} bytes \
@@ -38,7 +38,7 @@ pub(super) fn of(
     if let Some(path) = &truncated.full_output_path {
         let what = if is_whole { "the whole output" } else { "what was captured" };
         notice.push_str(&format!("; {what} is in {}", path.display()));
-        let ways = view.map(|view| ways(view, may_open)).unwrap_or_default();
+        let ways = view.map(|view| reading_hints(view, may_open)).unwrap_or_default();
         if !ways.is_empty() {
             notice.push_str("; ");
             notice.push_str(&ways.join(" or "));
@@ -52,7 +52,7 @@ pub(super) fn of(
 }
 
 /// What this model can do with a file.
-fn ways(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
+fn reading_hints(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
     let reads = |tool: &&Definition| tool.risk.is_read_only();
     let opens = |tool: &&Definition| may_open(tool);
     // What lists a folder takes the same, but where no folder is named there is one to list.
@@ -60,19 +60,22 @@ fn ways(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> Vec<Strin
         .definitions()
         .filter(reads)
         .filter(|tool| tool.parameters.is_required("path"))
-        .filter(|tool| takes(tool, &["path", "offset", "limit"]))
+        .filter(|tool| takes_arguments(tool, &["path", "offset", "limit"]))
         .find(opens)
         .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
     // What searches for names takes a pattern and a path too, but no filter of files.
     let search = view
         .definitions()
         .filter(reads)
-        .filter(|tool| takes(tool, &["pattern", "path", "include"]))
+        .filter(|tool| takes_arguments(tool, &["pattern", "path", "include"]))
         .find(opens)
         .map(|tool| format!("search it with `{}`", tool.name));
     // Of the tools around agents, the one that starts work takes a prompt.
-    let agent = first_that_takes(|| view.definitions().filter(|tool| tool.is_in(AGENTS)), "prompt")
-        .map(|tool| format!("hand it to `{}`", tool.name));
+    let agent = first_that_takes(
+        || view.definitions().filter(|tool| tool.is_in_category(AGENTS_CATEGORY)),
+        "prompt",
+    )
+    .map(|tool| format!("hand it to `{}`", tool.name));
     [pages, search, agent].into_iter().flatten().collect()
 }
 
@@ -81,9 +84,9 @@ fn first_that_takes<'v, I: Iterator<Item = &'v Definition>>(
     tools: impl Fn() -> I,
     argument: &str,
 ) -> Option<&'v Definition> {
-    tools().find(|tool| takes(tool, &[argument])).or_else(|| tools().next())
+    tools().find(|tool| takes_arguments(tool, &[argument])).or_else(|| tools().next())
 }
 
-fn takes(tool: &Definition, arguments: &[&str]) -> bool {
+fn takes_arguments(tool: &Definition, arguments: &[&str]) -> bool {
     arguments.iter().all(|name| tool.parameters.property(name).is_some())
 }

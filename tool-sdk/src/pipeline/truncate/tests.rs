@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Truncated};
+use crate::call::{Call, Outcome, Truncation};
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
@@ -58,8 +58,8 @@ async fn call(pipeline: &Pipeline) -> Outcome {
     pipeline.call(&Session::new("s"), Call::new("t", "{}").id("c")).await
 }
 
-fn truncated(outcome: &Outcome) -> &Truncated {
-    outcome.truncated().expect("something is left out")
+fn truncated(outcome: &Outcome) -> &Truncation {
+    outcome.truncation().expect("something is left out")
 }
 
 /// The line in brackets.
@@ -112,8 +112,8 @@ async fn what_keeps_itself_short_is_cut_by_what_was_set() {
     tool.truncate = Some(Truncate::None);
     let text = "x\n".repeat(3000);
     let of = |budget| pipeline(tool.clone(), text.as_str().into(), Vec::new()).budget(budget);
-    assert!(call(&of(Budget::default())).await.truncated().is_none());
-    assert!(call(&of(Budget::default().with_bytes(100_000))).await.truncated().is_none());
+    assert!(call(&of(Budget::default())).await.truncation().is_none());
+    assert!(call(&of(Budget::default().with_bytes(100_000))).await.truncation().is_none());
     assert_eq!(truncated(&call(&of(Budget::default().with_lines(7))).await).omitted_lines, 2993);
 }
 
@@ -311,7 +311,7 @@ async fn what_was_never_captured_is_counted() {
     assert_eq!(text, format!("a\n{notice}\nb\n"));
 
     let nothing = call(&plain(Output::text("all").report_dropped(0, 0))).await;
-    assert_eq!((nothing.text().as_ref(), nothing.truncated()), ("all", None));
+    assert_eq!((nothing.text().as_ref(), nothing.truncation()), ("all", None));
 }
 
 // F99: counts are those of the bytes that a text was made of; what is said of it below stays.
@@ -361,7 +361,7 @@ async fn nothing_is_cut_twice() {
     let once = call(&plain(whole.as_str())).await.text().into_owned();
     assert_eq!(once.matches("left out").count(), 1);
     let again = call(&plain(once.as_str()).budget(Budget::new(2001, 51_200))).await;
-    assert_eq!((again.text().as_ref(), again.truncated()), (once.as_str(), None));
+    assert_eq!((again.text().as_ref(), again.truncation()), (once.as_str(), None));
 }
 
 /// A pipeline with the tool `t`, which fails.
@@ -403,7 +403,7 @@ async fn failures_are_cut_too() {
     let outcome = call(&failing("x".repeat(5000), None)).await;
     assert!(outcome.text().starts_with("xxx") && outcome.text().ends_with("xxx"));
     assert!(outcome.text().len() <= 4096 && truncated(&outcome).full_output_path.is_none());
-    assert_eq!(call(&failing("x".repeat(4096), None)).await.truncated(), None);
+    assert_eq!(call(&failing("x".repeat(4096), None)).await.truncation(), None);
 }
 
 // F96: a tool is only named where it can open the file.
@@ -421,7 +421,7 @@ async fn what_cannot_be_opened_is_no_way_to_the_rest() {
     let outputs = prepare_outputs(folder.path(), "s").unwrap();
     let lent = workspace.clone().with_read_only(outputs).unwrap();
     for (workspace, is_named) in [(workspace, false), (lent, true)] {
-        let session = Session::new("s").lend(workspace);
+        let session = Session::new("s").with_service(workspace);
         let outcome = pipeline.call(&session, Call::new("t", "{}")).await;
         let notice = notice(&outcome);
         assert!(notice.contains("the whole output is in"), "{notice}");
@@ -480,14 +480,14 @@ async fn cases_of_another_system_hold() {
 
         let name = &case["name"];
         let is_cut = case["truncated"].as_bool().unwrap_or(true);
-        assert_eq!(outcome.truncated().is_some(), is_cut, "{name}");
+        assert_eq!(outcome.truncation().is_some(), is_cut, "{name}");
         for words in texts(case, "contains") {
             assert!(outcome.text().contains(as_written_here(words)), "{name}: {words}");
         }
         for words in texts(case, "not_contains") {
             assert!(!outcome.text().contains(as_written_here(words)), "{name}: {words}");
         }
-        match outcome.truncated() {
+        match outcome.truncation() {
             Some(record) => {
                 let path = record.full_output_path.as_ref().expect("it is kept");
                 assert_eq!(fs::read_to_string(path).unwrap(), content, "{name}");

@@ -100,9 +100,9 @@ impl BackgroundProcesses {
     /// Sessions of different users or agents never share processes.
     #[must_use]
     pub fn of_session(session: &Session) -> Self {
-        match session.lent().get::<Self>() {
+        match session.services().get::<Self>() {
             Some(lent) => (*lent).clone(),
-            None => session.kept::<Self>(SESSION_SLOT).clone(),
+            None => session.pipeline_state::<Self>(SESSION_SLOT).clone(),
         }
     }
 

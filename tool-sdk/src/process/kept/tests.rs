@@ -518,7 +518,7 @@ fn each_session_has_its_own() {
     assert!(!same(&session, &Session::new("s")));
     assert!(!same(&session, &session.clone().with_user("ada")));
     let shared = BackgroundProcesses::default();
-    let lent = |id| Session::new(id).lend(shared.clone());
+    let lent = |id| Session::new(id).with_service(shared.clone());
     assert!(same(&lent("a"), &lent("b")));
 }
 

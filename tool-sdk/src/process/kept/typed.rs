@@ -133,7 +133,7 @@ mod tests {
     // SH9: a call with an outdated snapshot is rejected.
     #[test]
     fn a_call_types_only_behind_what_it_was_judged_by() {
-        let (first, second) = (CallId::given("a"), CallId::given("b"));
+        let (first, second) = (CallId::from_external("a"), CallId::from_external("b"));
         let mut typed = PtyInput::default();
         assert_eq!(typed.snapshot_for(&first, &find_line_start), "");
         assert_eq!(typed.snapshot_for(&second, &find_line_start), "");
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_several_may_have_read_goes_on() {
         let mut typed = PtyInput::default();
-        let (first, second) = (CallId::given("a"), CallId::given("b"));
+        let (first, second) = (CallId::from_external("a"), CallId::from_external("b"));
         typed.snapshot_for(&first, &|_| 0);
         typed.snapshot_for(&second, &|_| 0);
         typed.mark_shared(&first, &|_| 0);
@@ -179,10 +179,10 @@ mod tests {
     fn who_was_forgotten_types_nothing_behind_what_goes_on() {
         let mut typed = PtyInput::default();
         for number in 0..=MAX_SNAPSHOTS {
-            typed.snapshot_for(&CallId::given(&number.to_string()), &find_line_start);
+            typed.snapshot_for(&CallId::from_external(&number.to_string()), &find_line_start);
         }
-        assert!(typed.is_unchanged_for(&CallId::given("0"), &find_line_start));
+        assert!(typed.is_unchanged_for(&CallId::from_external("0"), &find_line_start));
         typed.push(b"x");
-        assert!(!typed.is_unchanged_for(&CallId::given("0"), &find_line_start));
+        assert!(!typed.is_unchanged_for(&CallId::from_external("0"), &find_line_start));
     }
 }

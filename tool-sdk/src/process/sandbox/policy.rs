@@ -108,7 +108,7 @@ pub struct InvalidSandboxName {
 ///
 /// let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite)
 ///     .with_writable("/home/ada/project");
-/// let session = Session::new("s1").lend(policy.clone());
+/// let session = Session::new("s1").with_service(policy.clone());
 ///
 /// assert_eq!(SandboxPolicy::of_session(&session), policy);
 /// assert!(SandboxPolicy::of_session(&Session::new("s2")).is_off());
@@ -134,7 +134,7 @@ impl SandboxPolicy {
     /// Returns the policy that the host attached to `session`; off by default.
     #[must_use]
     pub fn of_session(session: &Session) -> Self {
-        session.lent().get::<Self>().map(|lent| (*lent).clone()).unwrap_or_default()
+        session.services().get::<Self>().map(|lent| (*lent).clone()).unwrap_or_default()
     }
 
     /// Sets what happens when the policy cannot be enforced.

@@ -41,7 +41,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// struct Shelf(Vec<String>);
 ///
 /// fn main() -> ExitCode {
-///     App::linked().lending(|session| session.lend(Shelf(vec!["dictionary".to_owned()]))).main()
+///     App::linked().lending(|session| session.with_service(Shelf(vec!["dictionary".to_owned()]))).main()
 /// }
 /// ```
 pub struct App {
@@ -284,7 +284,7 @@ mod tests {
 
     use super::super::toy;
     use super::*;
-    use crate::context::{Context, FromContext as _, Settings, State};
+    use crate::context::{Context, FromContext as _, State, ToolSettings};
     use crate::tool::DynamicTool;
     use crate::toolset::VariantGroup;
 
@@ -294,7 +294,7 @@ mod tests {
             toy::make_definition("tell", json!({})),
             |_: Value, cx: Context| async move {
                 let word = State::<String>::from_context(&cx)?;
-                let safe = Settings::of(cx.session()).safe_commands;
+                let safe = ToolSettings::from_session(cx.session()).safe_commands;
                 Ok::<_, crate::error::ToolError>(format!("{} {safe}", *word))
             },
         );
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn tools_get_what_the_program_and_its_user_set() {
         let app = App::new(session_state_registry())
-            .with_session(|session| session.lend("hello".to_owned()));
+            .with_session(|session| session.with_service("hello".to_owned()));
         for (options, safe) in
             [(&[][..], true), (&["--safe-commands"], true), (&["--no-safe-commands"], false)]
         {

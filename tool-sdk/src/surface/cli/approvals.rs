@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::exit::{CommandError, Result};
 use super::{Io, exit, grammar, mcp, place, style};
 use crate::error::ToolError;
-use crate::permission::{ApprovalStore, Grantee, StoredApproval};
+use crate::permission::{GrantStore, Grantee, StoredGrant};
 use crate::private_file::PrivateFileError;
 
 /// Runs `approvals`. `top` holds the options before the command, `matches` those after it.
@@ -32,7 +32,7 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
 }
 
 fn list_approvals(
-    store: &ApprovalStore,
+    store: &GrantStore,
     is_void: impl Fn(&Grantee) -> bool,
     json: bool,
     io: &mut Io<'_>,
@@ -63,7 +63,7 @@ fn list_approvals(
     Ok(0)
 }
 
-fn approval_json(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) -> Value {
+fn approval_json(approval: &StoredGrant, is_void: impl Fn(&Grantee) -> bool) -> Value {
     json!({
         "id": approval.id,
         "tool": approval.grant.to.tool,
@@ -76,7 +76,7 @@ fn approval_json(approval: &StoredApproval, is_void: impl Fn(&Grantee) -> bool) 
     })
 }
 
-fn revoke_approval(store: &ApprovalStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+fn revoke_approval(store: &GrantStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let id = matches.get_one::<String>(grammar::ID).map_or("", String::as_str);
     if store.revoke(id).map_err(store_error)? {
         io.print_stderr(format_args!("revoked {id}"));
@@ -99,7 +99,7 @@ mod tests {
     #[cfg(feature = "mcp")]
     use crate::name::ToolName;
     #[cfg(feature = "mcp")]
-    use crate::permission::{ApprovalStore, Grant, GrantSource, Grantee};
+    use crate::permission::{Grant, GrantSource, GrantStore, Grantee};
 
     // F76: a stored approval is listed, and holds until it is revoked.
     #[test]
@@ -135,11 +135,11 @@ mod tests {
         crate::private_file::location::create_private_folder(&pins).unwrap();
         let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
         std::fs::write(pins.join("pins.json"), seen).unwrap();
-        let store = ApprovalStore::open(state.path().join("approvals"), workspace.path());
+        let store = GrantStore::open(state.path().join("approvals"), workspace.path());
         for definition in ["old", "new"] {
             let mut to = Grantee::new(ToolName::from_static("mcp__s__t"), "mcp");
             to.definition = Some(definition.to_owned());
-            store.grant(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();
+            store.add_grants(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();
         }
         let setting = TestCli::default();
         let list = ["approvals", "list", "--state-dir", state.path().to_str().unwrap()];

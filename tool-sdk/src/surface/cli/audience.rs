@@ -3,13 +3,13 @@
 use clap::ArgMatches;
 
 use super::{Io, grammar, style};
-use crate::context::{Client, Session};
+use crate::context::{ClientKind, Session};
 use crate::toolset::Toolset;
 
 /// Returns the tools that the scope, model and agent of the options can see.
 pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
     let option = |name: &str| matches.get_one::<String>(name).cloned();
-    let mut session = Session::new("cli").with_client(Client::Cli);
+    let mut session = Session::new("cli").with_client(ClientKind::Cli);
     if let Some(model) = option(grammar::MODEL) {
         session = session.with_model(model);
     }

@@ -24,7 +24,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = CallRequest::from_matches(program, ToolVerb::Call, top, matches)?;
-    let id = CallId::next();
+    let id = CallId::generate();
     match (call_tool(app, program, &request, &id, io), request.wants_json()) {
         (Ok((tool, outcome)), true) => {
             let (document, code) = outcome::outcome_document(&tool, &outcome);

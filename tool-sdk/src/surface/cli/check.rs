@@ -16,7 +16,7 @@ use super::stage::CallEnvironment;
 use super::watch::EventPrinter;
 use super::{App, Io, drive, exit, show, style};
 use crate::call::Call;
-use crate::pipeline::Checked;
+use crate::pipeline::CheckOutcome;
 
 pub(super) fn run(
     app: &App,
@@ -57,16 +57,16 @@ pub(super) fn run(
 #[derive(Serialize)]
 struct CheckReport {
     #[serde(flatten)]
-    checked: Checked,
+    checked: CheckOutcome,
     permissions: Vec<Option<String>>,
 }
 
-fn resource_permissions(checked: &Checked) -> Vec<Option<String>> {
+fn resource_permissions(checked: &CheckOutcome) -> Vec<Option<String>> {
     let subjects = checked.decision.subjects.iter();
     subjects.map(|subject| subject.permission().map(str::to_owned)).collect()
 }
 
-fn print_decision(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
+fn print_decision(checked: &CheckOutcome, io: &mut Io<'_>) -> io::Result<()> {
     let decision = &checked.decision;
     let mut lines = vec![format!("{}: {}", decision.action, decision.reason)];
     lines.extend(decision.rules.iter().map(|rule| match rule.origin.as_str() {

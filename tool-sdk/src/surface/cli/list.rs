@@ -20,7 +20,7 @@ pub(super) fn run(
     let view = audience::filter_toolset(tools, matches, io).view();
     let listed: Vec<&Definition> = view
         .definitions()
-        .filter(|tool| category.is_none_or(|wanted| tool.is_in(wanted)))
+        .filter(|tool| category.is_none_or(|wanted| tool.is_in_category(wanted)))
         .collect();
     if let Some(wanted) = category
         && listed.is_empty()
@@ -66,7 +66,7 @@ fn tool_json(tool: &Definition) -> Value {
         "scopes": tool.scopes,
         "flags": tool.flags,
         "source": tool.source,
-        "origin": tool.origin(),
+        "origin": tool.describe_location(),
     })
 }
 

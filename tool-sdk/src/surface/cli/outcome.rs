@@ -36,7 +36,7 @@ fn success_document(tool: &str, outcome: &Outcome, output: &Output) -> Value {
     add_present(
         &mut document,
         [
-            ("truncated", outcome.truncated().map(|cut| json!(cut))),
+            ("truncated", outcome.truncation().map(|cut| json!(cut))),
             (
                 "notes",
                 Some(outcome.notes()).filter(|notes| !notes.is_empty()).map(|notes| json!(notes)),

@@ -9,7 +9,7 @@ use super::exit::{CommandError, Result, with_cause};
 use super::guard::ResolvedSettings;
 use super::{Io, grammar};
 use crate::context::Session;
-use crate::permission::ApprovalStore;
+use crate::permission::GrantStore;
 use crate::workspace::Workspace;
 
 /// Opens the workspace: the roots of the command line, else of the environment, else the current
@@ -75,11 +75,11 @@ pub(super) fn new_session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
 }
 
 /// Opens the stored approvals of the workspace, which the first root identifies.
-pub(super) fn open_approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
+pub(super) fn open_approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<GrantStore> {
     let dir = state_dir(levels, io)?.join("approvals");
     let roots = workspace_roots(levels, io);
-    let store = ApprovalStore::open(dir, roots.first()?);
-    Some(store.not_inside(&roots))
+    let store = GrantStore::open(dir, roots.first()?);
+    Some(store.with_writable_roots(&roots))
 }
 
 /// Returns the state folder; `None` if the user has no home folder.

@@ -139,5 +139,5 @@ fn invalid_args(
         let is_new = |fault: &&Fault| fault.pointer.is_empty() || !told.contains(&fault.pointer);
         faults.extend(invalid.faults().iter().filter(is_new).cloned());
     }
-    InvalidArgs::told(tool, faults)
+    InvalidArgs::for_definition(tool, faults)
 }

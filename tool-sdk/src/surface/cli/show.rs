@@ -204,7 +204,7 @@ fn fact_lines(tool: &Definition) -> Vec<String> {
         ("parallel", Some(concurrency_text(&tool.parallel()))),
         ("scopes", names(&scopes)),
         ("flags", names(&flag_words(tool))),
-        ("from", Some(tool.origin())),
+        ("from", Some(tool.describe_location())),
     ];
     facts
         .into_iter()

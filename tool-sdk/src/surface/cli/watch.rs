@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::style;
 use super::terminal::TerminalLock;
 use crate::call::CallId;
-use crate::event::{EventKind, Events, ToolEvent};
-use crate::permission::spelt;
+use crate::event::{EventKind, Subscription, ToolEvent};
+use crate::permission::spell_hidden;
 
 /// A subscription to events, and the format in which they are printed.
 pub(super) struct EventPrinter {
-    pub(super) events: Events,
+    pub(super) events: Subscription,
     pub(super) format: EventFormat,
 }
 
@@ -31,17 +31,21 @@ pub(super) enum EventFormat {
 
 impl EventPrinter {
     /// Prints only warnings.
-    pub(super) fn warnings_only(events: Events) -> Self {
+    pub(super) fn warnings_only(events: Subscription) -> Self {
         Self { events, format: EventFormat::Warnings }
     }
 
     /// Prints every event as a JSON line.
-    pub(super) fn json_lines(events: Events) -> Self {
+    pub(super) fn json_lines(events: Subscription) -> Self {
         Self { events, format: EventFormat::Json }
     }
 
     /// Shows a progress line on a terminal.
-    pub(super) fn progress_line(events: Events, floor: TerminalLock, columns: Option<u16>) -> Self {
+    pub(super) fn progress_line(
+        events: Subscription,
+        floor: TerminalLock,
+        columns: Option<u16>,
+    ) -> Self {
         Self { events, format: EventFormat::Progress(ProgressLine::new(floor, columns)) }
     }
 
@@ -190,7 +194,7 @@ const MAX_LINE: usize = 70;
 
 /// Truncates the first line of a text to `width` columns and escapes control characters.
 fn fit_line(text: &str, width: usize) -> String {
-    let line = spelt(text.lines().next().unwrap_or_default()).replace('\t', " ");
+    let line = spell_hidden(text.lines().next().unwrap_or_default()).replace('\t', " ");
     let end_of = |(at, c): (usize, char)| (at + c.len_utf8(), char_columns(c));
     let mut used = 0;
     let fits = |&(_, columns): &(usize, usize)| {

@@ -7,15 +7,15 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorDat
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::permission::{Ask, Extent, Reply};
+use crate::permission::{ApprovalRequest, ApprovalResponse, GrantScope};
 
 const ANSWER_FIELD: &str = "answer";
 const FEEDBACK_FIELD: &str = "feedback";
 
 /// Returns the form that shows `ask`.
 pub(super) fn build_approval_form(
-    ask: &Ask,
-    reach: Extent,
+    ask: &ApprovalRequest,
+    reach: GrantScope,
 ) -> Result<ElicitRequestParams, ErrorData> {
     let answers: &[&str] = match offers_session(ask, reach) {
         true => &["once", "session", "reject"],
@@ -47,24 +47,28 @@ pub(super) fn build_approval_form(
 }
 
 /// Converts the answer to [`build_approval_form`] into an approval response.
-pub(super) fn parse_approval(ask: &Ask, reach: Extent, answered: &ElicitResult) -> Reply {
-    ask.answered_by("client");
+pub(super) fn parse_approval(
+    ask: &ApprovalRequest,
+    reach: GrantScope,
+    answered: &ElicitResult,
+) -> ApprovalResponse {
+    ask.set_responder("client");
     if answered.action != ElicitationAction::Accept {
-        return Reply::Reject;
+        return ApprovalResponse::Reject;
     }
     let field = |name| answered.content.as_ref()?.get(name).and_then(Value::as_str);
     match field(ANSWER_FIELD) {
-        Some("once") => Reply::Once,
+        Some("once") => ApprovalResponse::Once,
         Some("session") if offers_session(ask, reach) => {
-            Reply::Session { patterns: ask.suggestions.clone() }
+            ApprovalResponse::Session { patterns: ask.suggestions.clone() }
         }
         _ => match field(FEEDBACK_FIELD).map(str::trim).filter(|words| !words.is_empty()) {
-            Some(words) => Reply::RejectWith { feedback: words.to_owned() },
-            None => Reply::Reject,
+            Some(words) => ApprovalResponse::RejectWith { feedback: words.to_owned() },
+            None => ApprovalResponse::Reject,
         },
     }
 }
 
-fn offers_session(ask: &Ask, reach: Extent) -> bool {
-    reach == Extent::Session && ask.offers_always()
+fn offers_session(ask: &ApprovalRequest, reach: GrantScope) -> bool {
+    reach == GrantScope::Session && ask.offers_always()
 }

@@ -27,8 +27,8 @@ use super::result::{ContentSupport, to_call_result};
 use super::suspended_calls::{CallRequest, SuspendedCall};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
-use crate::event::Events;
-use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
+use crate::event::Subscription;
+use crate::permission::{ApprovalReceiver, ApprovalSender, PendingRequest, approval_channel};
 use crate::toolset::ToolsetView;
 
 /// The key of the approval question among the input requests.
@@ -58,7 +58,7 @@ pub(super) async fn call_tool(
 /// The input that a call waits for.
 pub(super) enum AwaitedInput {
     /// An approval.
-    Approval(PendingAsk),
+    Approval(PendingRequest),
     /// Answers to questions of its tool.
     Questions(PendingQuestions),
 }
@@ -86,9 +86,9 @@ impl CallHandler<'_> {
     }
 
     async fn begin_call(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
-        let id = CallId::next();
+        let id = CallId::generate();
         let relay = self.start_relay(&id);
-        let (approver, asks) = ask_channel();
+        let (approver, asks) = approval_channel();
         let (desk, inbox) = question_channel(self.connection.input_capabilities(&self.cx), given);
         let session = self.call_session(approver, desk)?;
         let running = self.spawn_call(id, session, asks, inbox);
@@ -99,11 +99,11 @@ impl CallHandler<'_> {
     async fn adopt_call(
         self,
         begun: SpawnedCall,
-        events: Events,
+        events: Subscription,
     ) -> Result<CallToolResponse, ErrorData> {
         let relay = EventRelay::spawn(events, self.notification_target());
         // A legacy client is asked directly, so these channels stay empty.
-        let (_, asks) = ask_channel();
+        let (_, asks) = approval_channel();
         let (_, inbox) = question_channel(InputCapabilities::default(), InputResponses::default());
         self.wait_for_outcome(
             SuspendableCall { spawned: begun, asks, questions: inbox },
@@ -116,14 +116,14 @@ impl CallHandler<'_> {
     /// result of its request.
     fn call_session(
         &self,
-        approver: AskChannel,
+        approver: ApprovalSender,
         desk: PendingInputs,
     ) -> Result<Session, ErrorData> {
         match self.era {
             ProtocolEra::Legacy => self.connection.legacy_session(&self.cx),
             ProtocolEra::Modern => {
                 let session =
-                    self.connection.request_session(&self.cx)?.with_inquiries(Arc::new(desk));
+                    self.connection.request_session(&self.cx)?.with_inquiry_handler(Arc::new(desk));
                 match self.connection.can_ask(self.connection.input_capabilities(&self.cx)) {
                     true => Ok(session.with_approver(approver)),
                     false => Ok(session),
@@ -136,7 +136,7 @@ impl CallHandler<'_> {
         &self,
         id: CallId,
         session: Session,
-        asks: AskInbox,
+        asks: ApprovalReceiver,
         inbox: QuestionReceiver,
     ) -> SuspendableCall {
         let pipeline = self.connection.server.pipeline.clone();
@@ -170,8 +170,8 @@ impl CallHandler<'_> {
                     return self.suspend_call(running, AwaitedInput::Approval(pending));
                 };
                 let reach = self.connection.approval_scope(&self.cx);
-                let reply = approval_form::parse_approval(pending.ask(), reach, &answer);
-                pending.reply(reply);
+                let reply = approval_form::parse_approval(pending.request(), reach, &answer);
+                pending.respond(reply);
             }
             AwaitedInput::Questions(wanted) => {
                 if let Err(wanted) = wanted.deliver_answers(given) {
@@ -218,9 +218,9 @@ impl CallHandler<'_> {
         Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
     }
 
-    fn approval_request(&self, pending: &PendingAsk) -> Result<InputRequests, ErrorData> {
+    fn approval_request(&self, pending: &PendingRequest) -> Result<InputRequests, ErrorData> {
         let question = approval_form::build_approval_form(
-            pending.ask(),
+            pending.request(),
             self.connection.approval_scope(&self.cx),
         )?;
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
@@ -252,7 +252,7 @@ fn approval_answer(given: &InputResponses) -> Option<ElicitResult> {
 /// A running call that may span several requests.
 pub(super) struct SuspendableCall {
     spawned: SpawnedCall,
-    asks: AskInbox,
+    asks: ApprovalReceiver,
     questions: QuestionReceiver,
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::call::CallId;
-use crate::event::{EventKind, Events, ToolEvent};
+use crate::event::{EventKind, Subscription, ToolEvent};
 use crate::pipeline::Pipeline;
 
 /// The receiver of notifications, and which ones it wants.
@@ -46,7 +46,7 @@ impl EventRelay {
     }
 
     /// Forwards the events of an existing subscription, including those that were queued before.
-    pub(super) fn spawn(events: Events, audience: NotificationTarget) -> Self {
+    pub(super) fn spawn(events: Subscription, audience: NotificationTarget) -> Self {
         let (done, end) = oneshot::channel();
         let relaying = forward_events(events, audience, end);
         Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) }
@@ -60,7 +60,7 @@ impl EventRelay {
 }
 
 async fn forward_events(
-    mut events: Events,
+    mut events: Subscription,
     audience: NotificationTarget,
     mut end: oneshot::Receiver<()>,
 ) {

@@ -20,9 +20,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval_form;
 use super::input::{InputCapabilities, parse_inquiry, unsupported_error};
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind, Session};
+use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Session};
 use crate::error::ToolError;
-use crate::permission::{Approver, Ask, Extent, Reply, unanswered};
+use crate::permission::{
+    ApprovalRequest, ApprovalResponse, Approver, GrantScope, unanswered_response,
+};
 
 /// A legacy client that can be asked.
 #[derive(Clone)]
@@ -68,7 +70,7 @@ impl LegacyClient {
     /// Returns the session with this client as its approver and its source of answers.
     pub(super) fn attach_to(self, session: Session) -> Session {
         let user = Arc::new(self);
-        let session = session.with_inquiries(Arc::clone(&user) as _);
+        let session = session.with_inquiry_handler(Arc::clone(&user) as _);
         if user.can_approve { session.with_shared_approver(user) } else { session }
     }
 
@@ -151,29 +153,35 @@ impl Drop for UnansweredQuestion {
 
 /// A client that fails to answer denies the call.
 impl Approver for LegacyClient {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         let user = self.clone();
         Box::pin(async move {
-            let Ok(question) = approval_form::build_approval_form(&ask, Extent::Session) else {
-                return Some(unanswered(&ask, "the approval form cannot be sent to the client"));
+            let Ok(question) = approval_form::build_approval_form(&ask, GrantScope::Session) else {
+                return Some(unanswered_response(
+                    &ask,
+                    "the approval form cannot be sent to the client",
+                ));
             };
             let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
             Some(match user.send_question(question, Some(ask.expires_in)).await {
                 Ok(ClientResult::ElicitResult(answer)) => {
-                    approval_form::parse_approval(&ask, Extent::Session, &answer)
+                    approval_form::parse_approval(&ask, GrantScope::Session, &answer)
                 }
-                _ => unanswered(&ask, "the client did not answer"),
+                _ => unanswered_response(&ask, "the client did not answer"),
             })
         })
     }
 }
 
-impl Inquiries for LegacyClient {
-    fn can(&self, kind: InquiryKind) -> bool {
+impl InquiryHandler for LegacyClient {
+    fn supports(&self, kind: InquiryKind) -> bool {
         self.can.supports(kind)
     }
 
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         Box::pin(async move {
             self.can.check_supported(&inquiries).map_err(unsupported_error)?;
             let mut answers = Vec::with_capacity(inquiries.len());

@@ -282,7 +282,7 @@ impl Server {
     ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
         let mut server = self.clone();
         if http.has_principals() {
-            server.session = server.session.among_many();
+            server.session = server.session.with_shared_server();
         }
         http::serve(Arc::new(server), listener.into(), http)
     }

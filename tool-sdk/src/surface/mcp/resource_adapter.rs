@@ -25,7 +25,7 @@ use super::resources::{
 };
 use super::ui::{UiPage, UiSupport};
 use crate::content::{Attachment, AttachmentData};
-use crate::context::{Message, Session};
+use crate::context::{ConversationMessage, Session};
 use crate::error::{ErrorKind, ToolError};
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -101,7 +101,7 @@ impl Server {
         let answers = params.input_responses.unwrap_or_default();
         let peek = modern.map(|can| Arc::new(InputProbe::new(can, answers)));
         let session = match &peek {
-            Some(peek) => session.with_inquiries(Arc::clone(peek) as _),
+            Some(peek) => session.with_inquiry_handler(Arc::clone(peek) as _),
             None => session,
         };
         match (prompts.get(&prompt.name, &given, &session).await, peek) {
@@ -197,7 +197,7 @@ fn is_text(mime: &str) -> bool {
     bare.starts_with("text/") || bare.ends_with("/json") || bare.ends_with("+json")
 }
 
-fn prompt_message_json(message: Message) -> Value {
+fn prompt_message_json(message: ConversationMessage) -> Value {
     let content = match message.content {
         Value::String(text) => json!({ "type": "text", "text": text }),
         block => block,

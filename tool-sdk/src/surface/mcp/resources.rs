@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 use crate::content::Attachment;
-use crate::context::{Message, Session};
+use crate::context::{ConversationMessage, Session};
 use crate::error::ToolError;
 
 /// The boxed future that a provider's methods return.
@@ -169,7 +169,7 @@ impl PromptDefinition {
 /// ```
 /// use serde_json::{Map, Value};
 /// use tool_sdk::mcp::{Prompt, Prompts, Work};
-/// use tool_sdk::{Message, Session};
+/// use tool_sdk::{ConversationMessage, Session};
 ///
 /// struct Greeting;
 ///
@@ -183,8 +183,8 @@ impl PromptDefinition {
 ///         _: &'a str,
 ///         arguments: &'a Map<String, Value>,
 ///         _: &'a Session,
-///     ) -> Work<'a, Vec<Message>> {
-///         Box::pin(async { Ok(vec![Message::text("user", format!("Greet {}.", arguments["name"]))]) })
+///     ) -> Work<'a, Vec<ConversationMessage>> {
+///         Box::pin(async { Ok(vec![ConversationMessage::text("user", format!("Greet {}.", arguments["name"]))]) })
 ///     }
 /// }
 /// ```
@@ -202,7 +202,7 @@ pub trait PromptProvider: Send + Sync + 'static {
         name: &'a str,
         arguments: &'a Map<String, Value>,
         session: &'a Session,
-    ) -> ProviderFuture<'a, Vec<Message>>;
+    ) -> ProviderFuture<'a, Vec<ConversationMessage>>;
 
     /// Returns completions for `argument` of the prompt, the best first.
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {

@@ -17,7 +17,7 @@ use super::ui::UiSupport;
 use crate::call::Outcome;
 use crate::content::{Attachment, AttachmentData, Output};
 use crate::surface::provider;
-use crate::tool::{Definition, Source};
+use crate::tool::{Definition, ToolSource};
 
 /// Which content blocks a client supports. Clients reject a result with a block of unknown type,
 /// but ignore unknown members of a block.
@@ -51,7 +51,7 @@ pub(super) fn to_call_result(
     (era, blocks): (ProtocolEra, ContentSupport),
     shows: UiSupport,
 ) -> CallToolResult {
-    let shortened = outcome.truncated().is_some();
+    let shortened = outcome.truncation().is_some();
     match outcome.result {
         Ok(output) => {
             let mut result =
@@ -68,7 +68,7 @@ pub(super) fn to_call_result(
                 // Some clients validate the structured content of an error against the output
                 // schema, and show a schema error in its place. Content from another server was
                 // validated before.
-                let is_validated = matches!(definition.source, Source::Mcp { .. });
+                let is_validated = matches!(definition.source, ToolSource::Mcp { .. });
                 if definition.output.is_none() || is_validated {
                     result.structured_content =
                         structured_content(output, shortened, definition, era);
@@ -79,7 +79,11 @@ pub(super) fn to_call_result(
     }
 }
 
-fn content_blocks(output: &Output, source: &Source, blocks: ContentSupport) -> Vec<ContentBlock> {
+fn content_blocks(
+    output: &Output,
+    source: &ToolSource,
+    blocks: ContentSupport,
+) -> Vec<ContentBlock> {
     let said = block_metadata(output, source);
     // An empty text block is only sent if there is nothing else.
     let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
@@ -88,14 +92,14 @@ fn content_blocks(output: &Output, source: &Source, blocks: ContentSupport) -> V
 }
 
 /// Returns true if another server sent metadata for its blocks.
-pub(super) fn has_block_metadata(output: &Output, source: &Source) -> bool {
+pub(super) fn has_block_metadata(output: &Output, source: &ToolSource) -> bool {
     !block_metadata(output, source).is_empty()
 }
 
 /// Returns the metadata that another server sent for its blocks.
-fn block_metadata<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
+fn block_metadata<'o>(output: &'o Output, source: &ToolSource) -> Vec<&'o Value> {
     let blocks = match source {
-        Source::Mcp { .. } => {
+        ToolSource::Mcp { .. } => {
             output.metadata_map().and_then(|facts| facts.get(BLOCKS_KEY)?.as_array())
         }
         _ => None,
@@ -255,7 +259,7 @@ mod tests {
             .attach(Attachment::uri("text/html", "https://example.com/"))
             .attach(Attachment::bytes("font/ttf", vec![4]).with_origin("mem://b").with_name("b"));
         assert_eq!(
-            json!(content_blocks(&output, &Source::Native, ContentSupport::All)),
+            json!(content_blocks(&output, &ToolSource::Native, ContentSupport::All)),
             json!([
                 { "type": "text", "text": "see" },
                 { "type": "image", "data": "AQ==", "mimeType": "image/png" },
@@ -275,14 +279,14 @@ mod tests {
             .attach(Attachment::bytes(said, vec![1]).with_name("b"))
             .attach(Attachment::uri(said, "mem://c").with_name("c"));
         assert_eq!(
-            json!(content_blocks(&output, &Source::Native, ContentSupport::All)),
+            json!(content_blocks(&output, &ToolSource::Native, ContentSupport::All)),
             json!([
                 { "type": "resource",
                   "resource": { "uri": "attachment:b", "mimeType": said, "blob": "AQ==" } },
                 { "type": "resource_link", "uri": "mem://c", "name": "c", "mimeType": said },
             ])
         );
-        let nothing = content_blocks(&Output::default(), &Source::Native, ContentSupport::All);
+        let nothing = content_blocks(&Output::default(), &ToolSource::Native, ContentSupport::All);
         assert_eq!(json!(nothing), json!([{ "type": "text", "text": "" }]));
     }
 
@@ -295,7 +299,7 @@ mod tests {
         let told = |version: &ProtocolVersion| {
             let told = json!(content_blocks(
                 &output,
-                &Source::Native,
+                &ToolSource::Native,
                 ContentSupport::from_version(Some(version))
             ));
             (told[1].clone(), told[2].clone())
@@ -326,7 +330,7 @@ mod tests {
                 .metadata(BLOCKS_KEY, blocks.clone())
                 .attach(Attachment::uri("application/octet-stream", "a:b").with_name("n"))
         };
-        let source = Source::Mcp { server: "s".to_owned() };
+        let source = ToolSource::Mcp { server: "s".to_owned() };
         let text = |text: &str| json!({ "type": "text", "text": text });
         let link = json!({ "type": "resource_link", "uri": "a:b", "name": "n",
             "icons": [{ "src": "a:c" }],
@@ -346,8 +350,11 @@ mod tests {
                 expected
             );
         }
-        let native =
-            json!(content_blocks(&output("one\ntwo\nlines"), &Source::Native, ContentSupport::All));
+        let native = json!(content_blocks(
+            &output("one\ntwo\nlines"),
+            &ToolSource::Native,
+            ContentSupport::All
+        ));
         assert_eq!(native[0], text("one\ntwo\nlines"));
         assert_eq!(native[1].get("annotations"), None);
     }
@@ -360,7 +367,7 @@ mod tests {
         let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
         for era in [ProtocolEra::Legacy, ProtocolEra::Modern] {
             let failed = ToolError::failed("no luck").with_output(given.clone());
-            let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
+            let outcome = Outcome { call: CallId::generate(), result: Err(failed), metadata: None };
             let told = json!(to_call_result(
                 outcome,
                 &tool,
@@ -383,7 +390,7 @@ mod tests {
         tool.output = Some(Schema::default());
         let given = Output::default().structured(json!({ "n": 1 }));
         let failed = Err(ToolError::failed("no luck").with_output(given));
-        let outcome = Outcome { call: CallId::next(), result: failed, aside: None };
+        let outcome = Outcome { call: CallId::generate(), result: failed, metadata: None };
         let told = json!(to_call_result(
             outcome,
             &tool,

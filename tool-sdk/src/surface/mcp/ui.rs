@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::name::ToolName;
     use crate::schema::Schema;
-    use crate::tool::Display;
+    use crate::tool::ToolDisplay;
 
     fn shows(name: &str, extensions: Value) -> UiSupport {
         let can = serde_json::from_value(json!({ "extensions": extensions })).unwrap();
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn what_chatgpt_shows_beside_a_call_is_short() {
         let mut tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
-        tool = tool.display(Display {
+        tool = tool.display(ToolDisplay {
             ui: Some("ui://t".to_owned()),
             name: Some("ä".repeat(100)),
-            ..Display::default()
+            ..ToolDisplay::default()
         });
         let meta = UiSupport::ChatGpt.result_meta(&tool).unwrap().0;
         for key in ["openai/toolInvocation/invoking", "openai/toolInvocation/invoked"] {

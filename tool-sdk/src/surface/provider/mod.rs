@@ -57,8 +57,8 @@ pub enum Dialect {
     ///
     /// Optional parameters are nullable there, and types that strict mode does not support are sent
     /// as JSON text. So calls are decoded with
-    /// [`Lenient::null_is_absent`](crate::Lenient::null_is_absent) and
-    /// [`Lenient::stringified`](crate::Lenient::stringified).
+    /// [`Leniency::null_is_absent`](crate::Leniency::null_is_absent) and
+    /// [`Leniency::stringified`](crate::Leniency::stringified).
     OpenAiStrict,
     /// OpenRouter functions.
     OpenRouter,

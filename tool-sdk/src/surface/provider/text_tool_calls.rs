@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{Call, Lenient, RawArgs};
+use crate::call::{Call, Leniency, RawArgs};
 use crate::schema::Schema;
 use crate::toolset::ToolsetView;
 
@@ -116,7 +116,7 @@ impl CallSyntax {
         }
         // As text, so that decoding detects duplicate parameters.
         let arguments = RawArgs::from(format!("{{{}}}", arguments.join(",")));
-        let lenient = Lenient::default().stringified();
+        let lenient = Leniency::default().stringified();
         Some(Call::new(name.to_owned(), arguments.lenient(lenient)))
     }
 }

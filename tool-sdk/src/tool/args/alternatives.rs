@@ -1,27 +1,28 @@
 //! Checks `allOf`, `anyOf`, `oneOf` and `not`, and reports what fits none of several forms.
 
-use super::fault::{FaultKind, Faults, Place};
-use super::json::Json;
-use super::node::{Node, kind_of, types, with_article};
-use super::verify::{Check, Said};
+use super::fault::{ArgPath, FaultKind, Faults};
+use super::json::JsonValue;
+use super::node::{SchemaNode, kind_bits, types, with_article};
+use super::validate::{SchemaValidation, ValueDescription};
 
-impl Node {
+impl SchemaNode {
     pub(super) fn check_alternatives(
         &self,
-        value: &Json<'_>,
-        place: &Place<'_>,
+        value: &JsonValue<'_>,
+        place: &ArgPath<'_>,
         faults: &mut Faults,
-        check: &Check<'_>,
+        check: &SchemaValidation<'_>,
     ) {
         for node in &self.all_of {
             node.check(value, place, faults, check);
         }
         if !self.any_of.is_empty() {
-            let _ = self.fitting(&self.any_of, 1, value, place, faults, check);
+            let _ = self.count_fitting(&self.any_of, 1, value, place, faults, check);
         }
-        if !self.one_of.is_empty() && self.fitting(&self.one_of, 2, value, place, faults, check) > 1
+        if !self.one_of.is_empty()
+            && self.count_fitting(&self.one_of, 2, value, place, faults, check) > 1
         {
-            faults.add(FaultKind::Constraint, place, "fits more than one of its allowed forms");
+            faults.push_at(FaultKind::Constraint, place, "fits more than one of its allowed forms");
         }
         if let Some(not) = &self.not
             && check.fits(not, value, place)
@@ -31,25 +32,25 @@ impl Node {
     }
 
     /// Reports a value that fits this schema although `not` forbids it.
-    fn report_forbidden(&self, place: &Place<'_>, faults: &mut Faults) {
-        let words = match self.required().as_slice() {
-            _ if self.is_told() => format!("must not be {}", self.worded),
+    fn report_forbidden(&self, place: &ArgPath<'_>, faults: &mut Faults) {
+        let words = match self.required_names().as_slice() {
+            _ if self.is_described() => format!("must not be {}", self.words_with_article),
             [] => "has a form that is not allowed".to_owned(),
             names => format!("has a form that is not allowed: with `{}`", names.join("` and `")),
         };
-        faults.add(FaultKind::Constraint, place, words);
+        faults.push_at(FaultKind::Constraint, place, words);
     }
 
     /// Counts the branches that fit, until they are `enough`; reports the faults of the one that
     /// was meant, when none does.
-    fn fitting(
+    fn count_fitting(
         &self,
-        branches: &[Node],
+        branches: &[SchemaNode],
         enough: usize,
-        value: &Json<'_>,
-        place: &Place<'_>,
+        value: &JsonValue<'_>,
+        place: &ArgPath<'_>,
         faults: &mut Faults,
-        check: &Check<'_>,
+        check: &SchemaValidation<'_>,
     ) -> usize {
         let mut fitting = 0;
         let mut meant: Option<Faults> = None;
@@ -63,7 +64,7 @@ impl Node {
                     break;
                 }
             } else if fitting == 0 && meant.is_none() {
-                match branch.is_meant(value) {
+                match branch.matches_tag(value) {
                     true => meant = Some(found),
                     false => others.push(found),
                 }
@@ -76,24 +77,25 @@ impl Node {
             faults.append(found);
             return 0;
         }
-        let sensitive = branches.iter().any(|node| node.sensitive);
-        let here = place.pointer();
+        let sensitive = branches.iter().any(|node| node.is_sensitive);
+        let here = place.to_pointer();
         // A branch for another kind of value says nothing of this one.
-        others.retain(|found| !found.is_about_kind(&here));
+        others.retain(|found| !found.has_type_fault_at(&here));
         match others.as_slice() {
             [] => {
-                let said = Said { value, sensitive };
-                let words = kinds(branches, check).unwrap_or_else(|| self.worded.clone());
-                faults.add(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
+                let said = ValueDescription { value, is_sensitive: sensitive };
+                let words = describe_kinds(branches, check)
+                    .unwrap_or_else(|| self.words_with_article.clone());
+                faults.push_at(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
             }
             [_] => others.drain(..).for_each(|only| faults.append(only)),
-            several => match needed(several, &here) {
+            several => match describe_missing(several, &here) {
                 Some(names) => {
-                    faults.add(FaultKind::Missing, place, format_args!("must have {names}"));
+                    faults.push_at(FaultKind::Missing, place, format_args!("must have {names}"));
                 }
                 None => {
-                    let words = first_words(several);
-                    faults.add(
+                    let words = describe_first_faults(several);
+                    faults.push_at(
                         FaultKind::Constraint,
                         place,
                         format_args!("fits none of its allowed forms: {words}"),
@@ -105,17 +107,17 @@ impl Node {
     }
 
     /// Whether `value` carries this branch's tag, or is the only kind of value it takes.
-    pub(super) fn is_meant(&self, value: &Json<'_>) -> bool {
-        let Json::Object(_) = value else {
-            return self.types != types::ANY && self.types & kind_of(value) != 0;
+    pub(super) fn matches_tag(&self, value: &JsonValue<'_>) -> bool {
+        let JsonValue::Object(_) = value else {
+            return self.types != types::ANY && self.types & kind_bits(value) != 0;
         };
         let mut tags =
-            self.properties.iter().filter(|(_, _, node)| node.tag().is_some()).peekable();
+            self.properties.iter().filter(|(_, _, node)| node.constant_tag().is_some()).peekable();
         if tags.peek().is_some() {
             return tags.all(|(name, _, node)| {
-                value
-                    .member(name)
-                    .is_some_and(|member| node.tag().is_some_and(|tag| member.equals(tag)))
+                value.member(name).is_some_and(|member| {
+                    node.constant_tag().is_some_and(|tag| member.equals_value(tag))
+                })
             });
         }
         // An externally tagged variant: its one required member names it.
@@ -124,29 +126,29 @@ impl Node {
 }
 
 /// The most branches that a message tells of.
-const MAX_TOLD: usize = 4;
+const MAX_BRANCHES_SHOWN: usize = 4;
 
 /// What the branches are, where one of them says so elsewhere or nowhere.
-fn kinds(branches: &[Node], check: &Check<'_>) -> Option<String> {
-    let told = |node: &Node| node.reference.is_none() && node.is_told();
+fn describe_kinds(branches: &[SchemaNode], check: &SchemaValidation<'_>) -> Option<String> {
+    let told = |node: &SchemaNode| node.reference.is_none() && node.is_described();
     if branches.iter().all(told) {
         return None;
     }
     let mut kinds: Vec<&str> = Vec::new();
     for branch in branches {
-        let node = check.target(branch).unwrap_or(branch);
+        let node = check.resolve(branch).unwrap_or(branch);
         if !told(node) {
             return Some("one of the allowed forms".to_owned());
         }
-        if !kinds.contains(&node.words.as_str()) {
-            kinds.push(&node.words);
+        if !kinds.contains(&node.type_words.as_str()) {
+            kinds.push(&node.type_words);
         }
     }
     Some(with_article(&kinds.join(" or ")))
 }
 
 /// What would do, where every branch lacks nothing but names: "`a`, or `b` and `c`".
-fn needed(branches: &[Faults], here: &str) -> Option<String> {
+fn describe_missing(branches: &[Faults], here: &str) -> Option<String> {
     let names = |found: &Faults| -> Option<String> {
         let names = found.missing_names(here)?;
         Some(format!("`{}`", names.join("` and `")))
@@ -158,20 +160,20 @@ fn needed(branches: &[Faults], here: &str) -> Option<String> {
             choices.push(names);
         }
     }
-    choices.truncate(MAX_TOLD * 2);
+    choices.truncate(MAX_BRANCHES_SHOWN * 2);
     Some(choices.join(", or "))
 }
 
 /// What each branch finds first.
-fn first_words(branches: &[Faults]) -> String {
+fn describe_first_faults(branches: &[Faults]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for words in branches.iter().filter_map(Faults::first_message) {
         if !all.contains(&words) {
             all.push(words);
         }
     }
-    let more = all.len().saturating_sub(MAX_TOLD);
-    all.truncate(MAX_TOLD);
+    let more = all.len().saturating_sub(MAX_BRANCHES_SHOWN);
+    all.truncate(MAX_BRANCHES_SHOWN);
     let told = all.join("; or ");
     match more {
         0 => told,

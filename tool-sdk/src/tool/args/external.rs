@@ -9,11 +9,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::Checks;
-use super::check::ParameterCheck;
-use super::fault::{FaultKind, Faults, Place};
-use super::json::Json;
-use super::node::Node;
+use super::ArgChecks;
+use super::checks::ParameterCheck;
+use super::fault::{ArgPath, FaultKind, Faults};
+use super::json::JsonValue;
+use super::node::SchemaNode;
 use crate::schema::{
     ExternalValidator, PathSegment, Schema, SchemaViolation, ViolationKind, find_external_keyword,
     with_local_refs,
@@ -39,73 +39,85 @@ impl ExternalCheck {
 
     /// Reports the faults of `arguments`, of which the native validator has `found` some by
     /// the same schema, compiled as `root`.
-    fn report_faults(&self, arguments: &Value, root: &Node, found: Faults, faults: &mut Faults) {
+    fn report_faults(
+        &self,
+        arguments: &Value,
+        root: &SchemaNode,
+        found: Faults,
+        faults: &mut Faults,
+    ) {
         let Ok(violations) = self.validator.find_violations(arguments) else {
             let words = "has too many alternatives to check; send less, or less deep";
-            return faults.add(FaultKind::Constraint, &Place::root(), words);
+            return faults.push_at(FaultKind::Constraint, &ArgPath::root(), words);
         };
         let is_worded = !found.is_empty() && violations.iter().any(|it| !it.is_external);
         if is_worded {
             faults.append(found);
         }
         for violation in violations.iter().filter(|it| it.is_external || !is_worded) {
-            self.report(violation, &violation.path, Some(root), &Place::root(), faults);
+            self.report_violation(violation, &violation.path, Some(root), &ArgPath::root(), faults);
         }
     }
 
     /// Reports a violation at the end of `path`, which starts at `place` with the schema `node`.
-    fn report(
+    fn report_violation(
         &self,
         violation: &SchemaViolation,
         path: &[PathSegment],
-        node: Option<&Node>,
-        place: &Place<'_>,
+        node: Option<&SchemaNode>,
+        place: &ArgPath<'_>,
         faults: &mut Faults,
     ) {
         match path {
             [PathSegment::Key(key), ..] if place.is_root() && self.sensitive.contains(key) => {
-                let place = Place::key_of(place, key);
-                faults.add(FaultKind::Constraint, &place, "is not acceptable");
+                let place = ArgPath::member(place, key);
+                faults.push_at(FaultKind::Constraint, &place, "is not acceptable");
             }
             [PathSegment::Key(key), rest @ ..] => {
                 let node = node.and_then(|node| node.property(key));
-                self.report(violation, rest, node, &Place::key_of(place, key), faults);
+                self.report_violation(violation, rest, node, &ArgPath::member(place, key), faults);
             }
             [PathSegment::Index(index), rest @ ..] => {
-                let node = node.and_then(|node| node.prefix.get(*index).or(node.items.as_deref()));
-                self.report(violation, rest, node, &Place::index_of(place, *index), faults);
+                let node =
+                    node.and_then(|node| node.prefix_items.get(*index).or(node.items.as_deref()));
+                self.report_violation(violation, rest, node, &ArgPath::item(place, *index), faults);
             }
-            [] => report_here(&violation.kind, node, place, faults),
+            [] => report_local(&violation.kind, node, place, faults),
         }
     }
 }
 
-fn report_here(kind: &ViolationKind, node: Option<&Node>, place: &Place<'_>, faults: &mut Faults) {
+fn report_local(
+    kind: &ViolationKind,
+    node: Option<&SchemaNode>,
+    place: &ArgPath<'_>,
+    faults: &mut Faults,
+) {
     match kind {
         ViolationKind::Missing(name) => {
-            faults.add(FaultKind::Missing, &Place::key_of(place, name), "is required");
+            faults.push_at(FaultKind::Missing, &ArgPath::member(place, name), "is required");
         }
         ViolationKind::Unknown(names) => {
-            let known = node.map(Node::names).unwrap_or_default();
+            let known = node.map(SchemaNode::known_names).unwrap_or_default();
             for name in names {
-                let place = Place::key_of(place, name);
+                let place = ArgPath::member(place, name);
                 match known.as_slice() {
-                    [] => faults.add(FaultKind::Unknown, &place, "is not allowed"),
-                    known => faults.unknown(&place, known),
+                    [] => faults.push_at(FaultKind::Unknown, &place, "is not allowed"),
+                    known => faults.push_unknown(&place, known),
                 }
             }
         }
         ViolationKind::Other { keyword, message } => {
             let verb = if place.is_root() { "break" } else { "breaks" };
             let words = format_args!("{verb} `{keyword}`: {message}");
-            faults.add(FaultKind::Constraint, place, words);
+            faults.push_at(FaultKind::Constraint, place, words);
         }
     }
 }
 
-impl Checks {
+impl ArgChecks {
     /// Checks all arguments against the schema.
-    pub(super) fn check_all(&self, arguments: &Json<'_>, faults: &mut Faults) {
+    pub(super) fn check_all(&self, arguments: &JsonValue<'_>, faults: &mut Faults) {
         let Some(external) = &self.external else {
             return self.root.check_all(arguments, &self.targets, faults);
         };
@@ -115,7 +127,7 @@ impl Checks {
     }
 
     /// Checks the value of the argument `name`.
-    pub(super) fn check_argument(&self, name: &str, value: &Json<'_>, faults: &mut Faults) {
+    pub(super) fn check_argument(&self, name: &str, value: &JsonValue<'_>, faults: &mut Faults) {
         let Some(node) = self.root.property(name) else { return };
         let Some(external) = &self.external else {
             return node.check_argument(name, value, &self.targets, faults);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::MAX_BYTES;
-use super::check::Checks;
+use super::checks::ArgChecks;
 use crate::error::{ErrorKind, ToolError};
 
 /// The longest message, in bytes.
@@ -70,23 +70,23 @@ impl Fault {
     /// An argument `name` that the tool does not have.
     #[cfg(feature = "cli")]
     pub(crate) fn unknown_argument(name: &str, known: &[&str]) -> Self {
-        let root = Place::root();
-        Self::unknown(&Place::key_of(&root, name), name, known)
+        let root = ArgPath::root();
+        Self::unknown_at(&ArgPath::member(&root, name), name, known)
     }
 
-    fn unknown(place: &Place<'_>, name: &str, known: &[&str]) -> Self {
-        let mut message = format!("unknown argument `{}`", Escaped(name));
+    fn unknown_at(place: &ArgPath<'_>, name: &str, known: &[&str]) -> Self {
+        let mut message = format!("unknown argument `{}`", EscapedName(name));
         if place.is_nested() {
             let _ = write!(message, " in {}", place.parent());
         }
-        match closest(name, known) {
+        match closest_name(name, known) {
             Some(close) => {
                 let _ = write!(message, "; did you mean `{close}`?");
             }
             None if known.is_empty() => message.push_str("; there are none"),
             None => {}
         }
-        Self::new(FaultKind::Unknown, place.pointer(), message)
+        Self::new(FaultKind::Unknown, place.to_pointer(), message)
     }
 
     pub(super) fn not_an_object(kind: &str) -> Self {
@@ -104,14 +104,14 @@ impl Fault {
 /// sensitive arguments are not repeated.
 // Boxed: what every call hands on has no room for what few calls have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidArgs(Box<Found>);
+pub struct InvalidArgs(Box<FaultReport>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct FaultReport {
     tool: Cow<'static, str>,
     faults: Vec<Fault>,
     /// How many more there were.
-    beyond: usize,
+    omitted: usize,
     expected: Arc<str>,
 }
 
@@ -120,20 +120,20 @@ impl InvalidArgs {
     #[must_use]
     pub fn new(tool: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let fault = Fault::new(FaultKind::Constraint, String::new(), message.to_string());
-        Self::of(tool.into(), vec![fault], "".into())
+        Self::build(tool.into(), vec![fault], "".into())
     }
 
     /// Faults that something beside `checks` found, told like any other.
     #[cfg(feature = "mcp")]
-    pub(crate) fn found(tool: String, faults: Vec<Fault>, checks: &Checks) -> Self {
-        Self::of(tool.into(), faults, checks.expected())
+    pub(crate) fn from_faults(tool: String, faults: Vec<Fault>, checks: &ArgChecks) -> Self {
+        Self::build(tool.into(), faults, checks.expected())
     }
 
     /// Faults that were found before the tool was asked, and its own, told as one.
     #[cfg(feature = "cli")]
-    pub(crate) fn told(tool: &crate::tool::Definition, faults: Vec<Fault>) -> Self {
+    pub(crate) fn for_definition(tool: &crate::tool::Definition, faults: Vec<Fault>) -> Self {
         let expected = tool.parameters.signature().into();
-        Self::of(tool.name.as_str().to_owned().into(), faults, expected)
+        Self::build(tool.name.as_str().to_owned().into(), faults, expected)
     }
 
     /// The faults.
@@ -142,25 +142,25 @@ impl InvalidArgs {
         &self.0.faults
     }
 
-    fn of(tool: Cow<'static, str>, faults: Vec<Fault>, expected: Arc<str>) -> Self {
-        Self(Box::new(Found { tool, faults, beyond: 0, expected }))
+    fn build(tool: Cow<'static, str>, faults: Vec<Fault>, expected: Arc<str>) -> Self {
+        Self(Box::new(FaultReport { tool, faults, omitted: 0, expected }))
     }
 }
 
-impl Found {
+impl FaultReport {
     /// The message for the model.
-    fn message(&self) -> String {
+    fn to_message(&self) -> String {
         let mut text = String::with_capacity(256 + self.expected.len());
         text.push_str("invalid arguments for `");
         text.push_str(&self.tool);
         text.push_str("`:");
         let room = MAX_MESSAGE.saturating_sub(self.expected.len() + 64);
         let length: usize = self.faults.iter().map(Fault::line_length).sum();
-        let mut left = self.beyond;
+        let mut left = self.omitted;
         if text.len() + length <= room {
             self.faults.iter().for_each(|fault| fault.write_line(&mut text));
         } else {
-            left += self.write_some(&mut text, room);
+            left += self.write_within(&mut text, room);
         }
         if left > 0 {
             let _ = write!(text, "\n- and {left} more");
@@ -175,7 +175,7 @@ impl Found {
     /// Writes the faults that fit into `room`: first what is absent, last what is too much.
     /// Gives the number of the others.
     #[cold]
-    fn write_some(&self, text: &mut String, room: usize) -> usize {
+    fn write_within(&self, text: &mut String, room: usize) -> usize {
         let mut faults: Vec<&Fault> = self.faults.iter().collect();
         faults.sort_by_key(|fault| match fault.kind {
             FaultKind::Missing => 0,
@@ -192,7 +192,7 @@ impl Found {
 
 impl fmt::Display for InvalidArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message())
+        f.write_str(&self.0.to_message())
     }
 }
 
@@ -200,15 +200,15 @@ impl std::error::Error for InvalidArgs {}
 
 impl From<InvalidArgs> for ToolError {
     fn from(error: InvalidArgs) -> Self {
-        Self::from_message(ErrorKind::InvalidArgs, error.0.message()).source(error)
+        Self::from_message(ErrorKind::InvalidArgs, error.0.to_message()).source(error)
     }
 }
 
 /// The faults found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    found: Vec<Fault>,
-    pub(super) beyond: usize,
+    list: Vec<Fault>,
+    pub(super) omitted: usize,
 }
 
 impl Faults {
@@ -219,25 +219,25 @@ impl Faults {
     const ROOM_FOR_MISSING: usize = 128;
 
     pub(super) fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.list.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.found.len()
+        self.list.len()
     }
 
     /// The first of them, so many at most.
-    pub(super) fn first(&self, most: usize) -> Vec<Fault> {
-        self.found.iter().take(most).cloned().collect()
+    pub(super) fn first_faults(&self, most: usize) -> Vec<Fault> {
+        self.list.iter().take(most).cloned().collect()
     }
 
     pub(super) fn first_message(&self) -> Option<&str> {
-        self.found.first().map(|fault| fault.message.as_str())
+        self.list.first().map(|fault| fault.message.as_str())
     }
 
     /// Whether the value at `here` is of another kind than is asked for.
-    pub(super) fn is_about_kind(&self, here: &str) -> bool {
-        self.found.iter().any(|fault| fault.kind == FaultKind::Type && fault.pointer == here)
+    pub(super) fn has_type_fault_at(&self, here: &str) -> bool {
+        self.list.iter().any(|fault| fault.kind == FaultKind::Type && fault.pointer == here)
     }
 
     /// The names that are absent from the object at `here`, where nothing else is wrong.
@@ -246,84 +246,89 @@ impl Faults {
             let step = fault.pointer.strip_prefix(here)?.strip_prefix('/')?;
             let is_one = fault.kind == FaultKind::Missing && !step.contains('/');
             let name = step.replace("~1", "/").replace("~0", "~");
-            is_one.then(|| Escaped(&name).to_string())
+            is_one.then(|| EscapedName(&name).to_string())
         };
-        self.found.iter().map(name).collect()
+        self.list.iter().map(name).collect()
     }
 
-    /// How many there are, to come [back](Self::back_to) to.
-    pub(super) fn mark(&self) -> (usize, usize) {
-        (self.found.len(), self.beyond)
+    /// How many there are, to come [back](Self::roll_back) to.
+    pub(super) fn checkpoint(&self) -> (usize, usize) {
+        (self.list.len(), self.omitted)
     }
 
     /// Forgets what was added since the mark.
-    pub(super) fn back_to(&mut self, (found, beyond): (usize, usize)) {
-        self.found.truncate(found);
-        self.beyond = beyond;
+    pub(super) fn roll_back(&mut self, (found, beyond): (usize, usize)) {
+        self.list.truncate(found);
+        self.omitted = beyond;
     }
 
     /// Adds others to these.
     pub(super) fn append(&mut self, other: Self) {
-        self.beyond += other.beyond;
-        other.found.into_iter().for_each(|fault| self.push(fault));
+        self.omitted += other.omitted;
+        other.list.into_iter().for_each(|fault| self.push(fault));
     }
 
     pub(super) fn into_iter(self) -> impl Iterator<Item = Fault> {
-        self.found.into_iter()
+        self.list.into_iter()
     }
 
     pub(super) fn push(&mut self, fault: Fault) {
         // What is wrong in the same way again and again is said once.
-        if self.has_room(fault.kind) && self.found.last() != Some(&fault) {
-            self.found.push(fault);
+        if self.has_room(fault.kind) && self.list.last() != Some(&fault) {
+            self.list.push(fault);
         }
     }
 
     /// Whether one more is kept; otherwise it is counted.
     fn has_room(&mut self, kind: FaultKind) -> bool {
         let more = if kind == FaultKind::Missing { Self::ROOM_FOR_MISSING } else { 0 };
-        let has_room = self.found.len() < Self::MAX + more;
-        self.beyond += usize::from(!has_room);
+        let has_room = self.list.len() < Self::MAX + more;
+        self.omitted += usize::from(!has_room);
         has_room
     }
 
-    pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
+    pub(super) fn push_at(
+        &mut self,
+        kind: FaultKind,
+        place: &ArgPath<'_>,
+        words: impl fmt::Display,
+    ) {
         if self.has_room(kind) {
             let mut message = String::with_capacity(96);
             let _ = write!(message, "{place} ");
             let start = message.len();
             let _ = write!(message, "{words}");
             if place.is_root() {
-                in_plural(&mut message, start);
+                pluralize(&mut message, start);
             }
-            self.push(Fault::new(kind, place.pointer(), message));
+            self.push(Fault::new(kind, place.to_pointer(), message));
         }
     }
 
-    pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
-        match place.key() {
+    pub(super) fn push_unknown(&mut self, place: &ArgPath<'_>, known: &[&str]) {
+        match place.last_key() {
             Some(name) if self.has_room(FaultKind::Unknown) => {
-                self.push(Fault::unknown(place, name, known));
+                self.push(Fault::unknown_at(place, name, known));
             }
             Some(_) => {}
             None => {
                 let parent = place.parent();
-                self.add(FaultKind::Unknown, &parent, "has a member of an unknown name");
+                self.push_at(FaultKind::Unknown, &parent, "has a member of an unknown name");
             }
         }
     }
 
     /// A value that only its own type refuses.
-    pub(super) fn decoding(&mut self, place: &Place<'_>, error: &serde_json::Error) {
+    pub(super) fn push_decode_error(&mut self, place: &ArgPath<'_>, error: &serde_json::Error) {
         let words = without_position(&error.to_string());
         if place.is_root() {
             self.push(Fault::new(FaultKind::Type, String::new(), words));
         } else {
-            self.add(FaultKind::Type, place, format_args!("is not acceptable: {words}"));
+            self.push_at(FaultKind::Type, place, format_args!("is not acceptable: {words}"));
         }
     }
 
-    pub(super) fn malformed(&mut self, error: &dyn fmt::Display) {
+    pub(super) fn push_malformed(&mut self, error: &dyn fmt::Display) {
         self.push(Fault::new(
             FaultKind::Malformed,
             String::new(),
@@ -331,15 +336,15 @@ impl Faults {
         ));
     }
 
-    pub(super) fn finish(self, tool: Cow<'static, str>, checks: &Checks) -> InvalidArgs {
-        let mut invalid = InvalidArgs::of(tool, self.found, checks.expected());
-        invalid.0.beyond = self.beyond;
+    pub(super) fn into_error(self, tool: Cow<'static, str>, checks: &ArgChecks) -> InvalidArgs {
+        let mut invalid = InvalidArgs::build(tool, self.list, checks.expected());
+        invalid.0.omitted = self.omitted;
         invalid
     }
 }
 
 /// The arguments are several; `start` is where it is said what they are.
-fn in_plural(message: &mut String, start: usize) {
+fn pluralize(message: &mut String, start: usize) {
     let several = [
         ("is ", "are "),
         ("has ", "have "),
@@ -361,7 +366,7 @@ pub(super) fn without_position(words: &str) -> String {
 }
 
 /// The known name that is closest to `name`, when one is close.
-pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn closest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     // Longer names are no slips of the pen, and comparing them would not be linear.
     if name.len() > 64 {
         return None;
@@ -380,9 +385,9 @@ pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
 }
 
 /// A name from outside, fit for a message: short, and nothing invisible.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+pub(super) struct EscapedName<'a>(pub(super) &'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAX: usize = 64;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
@@ -405,44 +410,44 @@ impl fmt::Display for Escaped<'_> {
 
 /// Where in the arguments a value is: a list of steps on the stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
-    parent: Option<&'a Place<'a>>,
-    step: Step<'a>,
+pub(super) struct ArgPath<'a> {
+    parent: Option<&'a ArgPath<'a>>,
+    step: ArgPathStep<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum ArgPathStep<'a> {
     Root,
     Key(&'a str),
     /// A key that is part of what must not be repeated.
-    Secret,
+    Hidden,
     Index(usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ArgPath<'a> {
     pub(super) fn root() -> Self {
-        Self { parent: None, step: Step::Root }
+        Self { parent: None, step: ArgPathStep::Root }
     }
 
-    pub(super) fn key_of(parent: &'a Place<'a>, key: &'a str) -> Self {
-        Self { parent: Some(parent), step: Step::Key(key) }
+    pub(super) fn member(parent: &'a ArgPath<'a>, key: &'a str) -> Self {
+        Self { parent: Some(parent), step: ArgPathStep::Key(key) }
     }
 
-    pub(super) fn secret_of(parent: &'a Place<'a>) -> Self {
-        Self { parent: Some(parent), step: Step::Secret }
+    pub(super) fn hidden_member(parent: &'a ArgPath<'a>) -> Self {
+        Self { parent: Some(parent), step: ArgPathStep::Hidden }
     }
 
-    pub(super) fn index_of(parent: &'a Place<'a>, index: usize) -> Self {
-        Self { parent: Some(parent), step: Step::Index(index) }
+    pub(super) fn item(parent: &'a ArgPath<'a>, index: usize) -> Self {
+        Self { parent: Some(parent), step: ArgPathStep::Index(index) }
     }
 
     pub(super) fn is_root(&self) -> bool {
-        matches!(self.step, Step::Root)
+        matches!(self.step, ArgPathStep::Root)
     }
 
-    fn key(&self) -> Option<&'a str> {
+    fn last_key(&self) -> Option<&'a str> {
         match self.step {
-            Step::Key(key) => Some(key),
+            ArgPathStep::Key(key) => Some(key),
             _ => None,
         }
     }
@@ -451,20 +456,20 @@ impl<'a> Place<'a> {
         self.parent.is_some_and(|parent| !parent.is_root())
     }
 
-    fn parent(&self) -> Place<'a> {
-        self.parent.copied().unwrap_or_else(Place::root)
+    fn parent(&self) -> ArgPath<'a> {
+        self.parent.copied().unwrap_or_else(ArgPath::root)
     }
 
     /// As RFC 6901 writes it.
-    pub(super) fn pointer(&self) -> String {
+    pub(super) fn to_pointer(&self) -> String {
         let mut pointer = match self.parent {
-            Some(parent) => parent.pointer(),
+            Some(parent) => parent.to_pointer(),
             // Room for most, so that it does not grow step by step.
             None => String::with_capacity(32),
         };
         match self.step {
-            Step::Root => {}
-            Step::Key(key) => {
+            ArgPathStep::Root => {}
+            ArgPathStep::Key(key) => {
                 pointer.push('/');
                 if key.contains(['~', '/']) {
                     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
@@ -472,40 +477,40 @@ impl<'a> Place<'a> {
                     pointer.push_str(key);
                 }
             }
-            Step::Secret => pointer.push_str("/.."),
-            Step::Index(index) => {
+            ArgPathStep::Hidden => pointer.push_str("/.."),
+            ArgPathStep::Index(index) => {
                 let _ = write!(pointer, "/{index}");
             }
         }
         pointer
     }
 
-    fn path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
-            parent.path(f)?;
+            parent.write_path(f)?;
         }
         match self.step {
-            Step::Root => Ok(()),
-            Step::Key(key) => {
+            ArgPathStep::Root => Ok(()),
+            ArgPathStep::Key(key) => {
                 if self.is_nested() {
                     f.write_char('.')?;
                 }
-                fmt::Display::fmt(&Escaped(key), f)
+                fmt::Display::fmt(&EscapedName(key), f)
             }
-            Step::Secret => f.write_str("[..]"),
-            Step::Index(index) => write!(f, "[{index}]"),
+            ArgPathStep::Hidden => f.write_str("[..]"),
+            ArgPathStep::Index(index) => write!(f, "[{index}]"),
         }
     }
 }
 
 /// As a reader of the arguments would say it: `filters[2].name`.
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ArgPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
             return f.write_str("the arguments");
         }
         f.write_char('`')?;
-        self.path(f)?;
+        self.write_path(f)?;
         f.write_char('`')
     }
 }

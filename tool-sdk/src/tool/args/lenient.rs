@@ -5,57 +5,57 @@
 
 use std::ptr;
 
-use super::json::Json;
-use super::node::{Node, Targets};
-use crate::call::{Coercion, Lenient, Note};
+use super::json::JsonValue;
+use super::node::{ReferenceTargets, SchemaNode};
+use crate::call::{ArgumentNote, Coercion, Leniency};
 
 /// Applies declared leniency to all arguments.
-pub(super) fn relax(
-    tree: &mut Json<'_>,
-    root: &Node,
-    targets: &Targets,
-    lenient: Lenient,
-    notes: &mut Vec<Note>,
+pub(super) fn apply_leniency(
+    tree: &mut JsonValue<'_>,
+    root: &SchemaNode,
+    targets: &ReferenceTargets,
+    lenient: Leniency,
+    notes: &mut Vec<ArgumentNote>,
 ) {
     if lenient.stringified
-        && let Json::Object(members) = tree
+        && let JsonValue::Object(members) = tree
     {
         for (key, value) in members {
-            if root.property(key).is_some_and(Node::wants_container)
-                && let Json::String(inner) = value
-                && let Ok(parsed) = Json::parse(inner)
+            if root.property(key).is_some_and(SchemaNode::wants_container)
+                && let JsonValue::String(inner) = value
+                && let Ok(parsed) = JsonValue::parse(inner)
             {
-                notes.push(Note::new(key, Coercion::Stringified));
+                notes.push(ArgumentNote::new(key, Coercion::Stringified));
                 *value = parsed.into_owned();
             }
         }
     }
     if lenient.null_is_absent {
-        without_nulls(tree, &[root], targets, &mut |name| {
-            notes.push(Note::new(name, Coercion::NullAsAbsent));
+        remove_nulls(tree, &[root], targets, &mut |name| {
+            notes.push(ArgumentNote::new(name, Coercion::NullAsAbsent));
         });
     }
 }
 
 /// Takes every `null` away that stands for what is absent in a value of which `nodes` speak; says
 /// whether there was any, and tells by `tell` in which members of the value.
-pub(super) fn without_nulls(
-    value: &mut Json<'_>,
-    nodes: &[&Node],
-    targets: &Targets,
+pub(super) fn remove_nulls(
+    value: &mut JsonValue<'_>,
+    nodes: &[&SchemaNode],
+    targets: &ReferenceTargets,
     tell: &mut dyn FnMut(&str),
 ) -> bool {
     match value {
-        Json::Object(_) => members_without_nulls(value, nodes, targets, tell),
-        Json::Array(items) => {
-            let forms = forms(nodes, None, targets);
+        JsonValue::Object(_) => remove_member_nulls(value, nodes, targets, tell),
+        JsonValue::Array(items) => {
+            let forms = applicable_schemas(nodes, None, targets);
             let mut any = false;
             for (at, item) in items.iter_mut().enumerate() {
-                let speaking: Vec<&Node> = forms
+                let speaking: Vec<&SchemaNode> = forms
                     .iter()
-                    .filter_map(|node| node.prefix.get(at).or(node.items.as_deref()))
+                    .filter_map(|node| node.prefix_items.get(at).or(node.items.as_deref()))
                     .collect();
-                any |= without_nulls(item, &speaking, targets, &mut |_| {});
+                any |= remove_nulls(item, &speaking, targets, &mut |_| {});
             }
             any
         }
@@ -63,24 +63,27 @@ pub(super) fn without_nulls(
     }
 }
 
-fn members_without_nulls(
-    value: &mut Json<'_>,
-    nodes: &[&Node],
-    targets: &Targets,
+fn remove_member_nulls(
+    value: &mut JsonValue<'_>,
+    nodes: &[&SchemaNode],
+    targets: &ReferenceTargets,
     tell: &mut dyn FnMut(&str),
 ) -> bool {
-    let Json::Object(members) = value else { return false };
-    let (nulls, rest): (Vec<_>, Vec<_>) =
-        std::mem::take(members).into_iter().partition(|(_, value)| matches!(value, Json::Null));
+    let JsonValue::Object(members) = value else { return false };
+    let (nulls, rest): (Vec<_>, Vec<_>) = std::mem::take(members)
+        .into_iter()
+        .partition(|(_, value)| matches!(value, JsonValue::Null));
     *members = rest;
     // A form is not the one that is meant for a name that came without a value.
-    let meant = forms(nodes, Some(value), targets);
-    let Json::Object(members) = value else { return false };
+    let meant = applicable_schemas(nodes, Some(value), targets);
+    let JsonValue::Object(members) = value else { return false };
     let mut any = false;
     for (key, null) in nulls {
-        let own: Vec<&Node> = meant.iter().filter_map(|node| node.property(&key)).collect();
+        let own: Vec<&SchemaNode> = meant.iter().filter_map(|node| node.property(&key)).collect();
         let stays = match own.as_slice() {
-            [] => forms(nodes, None, targets).iter().all(|node| node.property(&key).is_none()),
+            [] => applicable_schemas(nodes, None, targets)
+                .iter()
+                .all(|node| node.property(&key).is_none()),
             own => {
                 meant.iter().any(|node| node.requires(&key))
                     || own.iter().any(|node| node.takes_null(targets))
@@ -95,11 +98,11 @@ fn members_without_nulls(
         }
     }
     for (key, member) in members {
-        let speaking: Vec<&Node> = meant
+        let speaking: Vec<&SchemaNode> = meant
             .iter()
             .filter_map(|node| node.property(key).or(node.additional.as_deref()))
             .collect();
-        if without_nulls(member, &speaking, targets, &mut |_| {}) {
+        if remove_nulls(member, &speaking, targets, &mut |_| {}) {
             tell(key);
             any = true;
         }
@@ -109,20 +112,24 @@ fn members_without_nulls(
 
 /// Every schema that may speak of the same value as one of `nodes`: of several forms the one that
 /// `value` is meant to have, where that is to be seen.
-fn forms<'n>(nodes: &[&'n Node], value: Option<&Json<'_>>, targets: &'n Targets) -> Vec<&'n Node> {
-    let mut found: Vec<&Node> = Vec::new();
+fn applicable_schemas<'n>(
+    nodes: &[&'n SchemaNode],
+    value: Option<&JsonValue<'_>>,
+    targets: &'n ReferenceTargets,
+) -> Vec<&'n SchemaNode> {
+    let mut found: Vec<&SchemaNode> = Vec::new();
     let mut open = nodes.to_vec();
     while let Some(node) = open.pop() {
         if found.iter().any(|known| ptr::eq(*known, node)) {
             continue;
         }
         found.push(node);
-        open.extend(targets.of(node));
+        open.extend(targets.resolve(node));
         open.extend(&node.all_of);
         for branches in [&node.any_of, &node.one_of] {
-            let is_meant = |branch: &&Node| {
-                let branch = targets.of(branch).unwrap_or(branch);
-                value.is_some_and(|value| branch.is_meant(value))
+            let is_meant = |branch: &&SchemaNode| {
+                let branch = targets.resolve(branch).unwrap_or(branch);
+                value.is_some_and(|value| branch.matches_tag(value))
             };
             match branches.iter().find(is_meant) {
                 Some(meant) => open.push(meant),

@@ -8,39 +8,39 @@
 //! **Invariant:** no text runs a tool unless all of it was understood.
 
 mod alternatives;
-mod check;
+mod checks;
 #[cfg(feature = "external-schemas")]
 mod external;
 mod fault;
 mod json;
+mod json_number;
 mod lenient;
 mod member_names;
 mod node;
-mod numeral;
-mod own;
+mod schema_self_check;
 #[cfg(test)]
 mod tests;
-mod verify;
+mod validate;
 mod walk;
 
 use std::any::Any;
 
 use serde_json::Value;
 
-pub(crate) use self::check::Checks;
+pub(crate) use self::checks::ArgChecks;
 #[cfg(feature = "cli")]
-pub(crate) use self::fault::closest;
+pub(crate) use self::fault::closest_name;
+use self::fault::{ArgPath, Faults};
 pub use self::fault::{Fault, FaultKind, InvalidArgs};
-use self::fault::{Faults, Place};
-use self::json::Json;
+use self::json::JsonValue;
+use self::json_number::with_whole_numbers;
 pub(crate) use self::node::unsupported;
-use self::numeral::with_whole_numbers;
-pub(crate) use self::own::unkept;
-pub(super) use self::walk::take;
-use super::Subject;
+pub(crate) use self::schema_self_check::find_self_violations;
+pub(super) use self::walk::parse_args;
+use super::Resource;
 use super::native::{ArgsSpec, Table};
-use super::paths::Paths;
-use crate::call::{Note, RawArgs};
+use super::paths::ArgPaths;
+use crate::call::{ArgumentNote, RawArgs};
 use crate::context::Context;
 
 /// The longest text that is looked at, in bytes.
@@ -50,113 +50,119 @@ pub(crate) const MAX_DEPTH: usize = 64;
 
 /// What is left of arguments beside their values.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ParsedArgs {
     /// What was accepted beyond the contract.
-    pub(super) notes: Box<[Note]>,
+    pub(super) notes: Box<[ArgumentNote]>,
     /// The paths among them.
-    pub(super) paths: Paths,
+    pub(super) paths: ArgPaths,
 }
 
-impl Taken {
+impl ParsedArgs {
     /// What was taken beside paths.
-    fn new(notes: Box<[Note]>) -> Self {
-        Self { notes, paths: Paths::default() }
+    fn new(notes: Box<[ArgumentNote]>) -> Self {
+        Self { notes, paths: ArgPaths::default() }
     }
 
     /// What a call touches whose tool does not say: the paths among its arguments.
-    pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        self.paths.subjects(cx)
+    pub(super) fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        self.paths.resources(cx)
     }
 
     /// The paths among the arguments, whatever the tool says.
-    pub(super) fn paths(&self, cx: &Context) -> Vec<Subject> {
-        self.paths.subjects(cx).unwrap_or_default()
+    pub(super) fn paths(&self, cx: &Context) -> Vec<Resource> {
+        self.paths.resources(cx).unwrap_or_default()
     }
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
-pub(super) fn take_struct(
+pub(super) fn parse_struct(
     table: &Table,
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
-) -> Result<Taken, InvalidArgs> {
+) -> Result<ParsedArgs, InvalidArgs> {
     let (checks, name) = (table.checks(), table.spec().name);
     let ArgsSpec::Struct(ty) = table.spec().args else {
         return Err(InvalidArgs::new(name, "the tool takes its arguments one by one"));
     };
-    let (text, notes) = checked(name, checks, raw)?;
+    let (text, notes) = parse_text(name, checks, raw)?;
     let decoded = (ty.decode)(&text, slot).or_else(|error| match with_whole_numbers(&text) {
         Some(text) => (ty.decode)(&text, slot),
         None => Err(error),
     });
     match decoded {
-        Ok(()) => Ok(Taken::new(notes.into())),
+        Ok(()) => Ok(ParsedArgs::new(notes.into())),
         Err(error) => {
             let mut faults = Faults::default();
-            faults.decoding(&Place::root(), &error);
-            Err(faults.finish(name.to_owned().into(), checks))
+            faults.push_decode_error(&ArgPath::root(), &error);
+            Err(faults.into_error(name.to_owned().into(), checks))
         }
     }
 }
 
 /// Whether every reader understands the text in the same way: one object, no key twice, not
 /// too long, not too deep.
-pub(crate) fn is_strict(text: &str) -> Result<(), String> {
-    Json::parse_arguments(text).map(drop).map_err(|fault| fault.message)
+pub(crate) fn check_strict(text: &str) -> Result<(), String> {
+    JsonValue::parse_arguments(text).map(drop).map_err(|fault| fault.message)
 }
 
 /// The same of any value that is bounded elsewhere.
-pub(crate) fn is_clear(text: &str) -> Result<(), serde_json::Error> {
-    Json::parse(text).map(drop)
+pub(crate) fn check_unambiguous(text: &str) -> Result<(), serde_json::Error> {
+    JsonValue::parse(text).map(drop)
 }
 
 /// Decodes arguments that only a schema describes.
-pub(crate) fn take_value(
+pub(crate) fn parse_value(
     name: &str,
-    checks: &Checks,
+    checks: &ArgChecks,
     raw: &RawArgs<'_>,
-) -> Result<(Value, Vec<Note>), InvalidArgs> {
+) -> Result<(Value, Vec<ArgumentNote>), InvalidArgs> {
     if let Some(unsupported) = checks.unsupported() {
         let words = format_args!("the tool cannot be called: its schema's {unsupported}");
         return Err(InvalidArgs::new(name.to_owned(), words));
     }
-    let (tree, notes) = accepted(name, checks, raw)?;
+    let (tree, notes) = parse_tree(name, checks, raw)?;
     Ok((tree.to_value(), notes))
 }
 
 /// The text, once it keeps the schema; it differs from what came in only by declared
 /// leniency.
-pub(crate) fn checked<'a>(
+pub(crate) fn parse_text<'a>(
     name: &str,
-    checks: &Checks,
+    checks: &ArgChecks,
     raw: &'a RawArgs<'_>,
-) -> Result<(std::borrow::Cow<'a, str>, Vec<Note>), InvalidArgs> {
-    let (tree, notes) = accepted(name, checks, raw)?;
+) -> Result<(std::borrow::Cow<'a, str>, Vec<ArgumentNote>), InvalidArgs> {
+    let (tree, notes) = parse_tree(name, checks, raw)?;
     let text = if notes.is_empty() { raw.text().into() } else { tree.to_text().into() };
     Ok((text, notes))
 }
 
 /// The arguments as a tree, once they keep the schema.
-fn accepted<'a>(
+fn parse_tree<'a>(
     name: &str,
-    checks: &Checks,
+    checks: &ArgChecks,
     raw: &'a RawArgs<'_>,
-) -> Result<(Json<'a>, Vec<Note>), InvalidArgs> {
+) -> Result<(JsonValue<'a>, Vec<ArgumentNote>), InvalidArgs> {
     let mut faults = Faults::default();
-    let mut tree = match Json::parse_arguments(raw.text()) {
+    let mut tree = match JsonValue::parse_arguments(raw.text()) {
         Ok(tree) => tree,
         Err(fault) => {
             faults.push(fault);
-            return Err(faults.finish(name.to_owned().into(), checks));
+            return Err(faults.into_error(name.to_owned().into(), checks));
         }
     };
     let mut notes = Vec::new();
-    if raw.lenient != crate::call::Lenient::default() {
-        lenient::relax(&mut tree, checks.root(), checks.targets(), raw.lenient, &mut notes);
+    if raw.lenient != crate::call::Leniency::default() {
+        lenient::apply_leniency(
+            &mut tree,
+            checks.root(),
+            checks.targets(),
+            raw.lenient,
+            &mut notes,
+        );
     }
     checks.check_all(&tree, &mut faults);
     if !faults.is_empty() {
-        return Err(faults.finish(name.to_owned().into(), checks));
+        return Err(faults.into_error(name.to_owned().into(), checks));
     }
     Ok((tree, notes))
 }

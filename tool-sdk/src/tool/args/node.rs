@@ -9,7 +9,7 @@ use std::fmt;
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-use super::json::Json;
+use super::json::JsonValue;
 #[cfg(feature = "external-schemas")]
 use crate::schema::ExternalValidator;
 use crate::schema::{
@@ -19,51 +19,51 @@ use crate::schema::{
 /// One schema, compiled.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a keyword of its own")]
-pub(crate) struct Node {
+pub(crate) struct SchemaNode {
     pub(super) types: u8,
-    pub(super) words: String,
+    pub(super) type_words: String,
     /// The same with its article.
-    pub(super) worded: String,
-    pub(super) sensitive: bool,
+    pub(super) words_with_article: String,
+    pub(super) is_sensitive: bool,
     /// Whether the object that it belongs to may do without it.
-    pub(super) optional: bool,
+    pub(super) is_optional: bool,
     pub(super) enumeration: Option<Vec<Value>>,
     pub(super) constant: Option<Value>,
     pub(super) minimum: Option<Number>,
     pub(super) maximum: Option<Number>,
-    pub(super) above: Option<Number>,
-    pub(super) below: Option<Number>,
+    pub(super) exclusive_minimum: Option<Number>,
+    pub(super) exclusive_maximum: Option<Number>,
     pub(super) multiple_of: Option<f64>,
     pub(super) min_length: Option<u64>,
     pub(super) max_length: Option<u64>,
     pub(super) pattern: Option<Regex>,
     pub(super) min_items: Option<u64>,
     pub(super) max_items: Option<u64>,
-    pub(super) unique: bool,
-    pub(super) prefix: Vec<Node>,
-    pub(super) items: Option<Box<Node>>,
+    pub(super) unique_items: bool,
+    pub(super) prefix_items: Vec<SchemaNode>,
+    pub(super) items: Option<Box<SchemaNode>>,
     pub(super) no_more_items: bool,
-    pub(super) properties: Vec<(String, bool, Node)>,
+    pub(super) properties: Vec<(String, bool, SchemaNode)>,
     descriptions: Vec<String>,
     pub(super) required_only: Vec<String>,
-    pub(super) closed: bool,
-    pub(super) additional: Option<Box<Node>>,
+    pub(super) is_closed: bool,
+    pub(super) additional: Option<Box<SchemaNode>>,
     pub(super) min_properties: Option<u64>,
     pub(super) max_properties: Option<u64>,
-    pub(super) any_of: Vec<Node>,
-    pub(super) one_of: Vec<Node>,
-    pub(super) all_of: Vec<Node>,
-    pub(super) never: bool,
-    /// The name of one of the [`Targets`].
+    pub(super) any_of: Vec<SchemaNode>,
+    pub(super) one_of: Vec<SchemaNode>,
+    pub(super) all_of: Vec<SchemaNode>,
+    pub(super) rejects_all: bool,
+    /// The name of one of the [`ReferenceTargets`].
     pub(super) reference: Option<String>,
-    pub(super) not: Option<Box<Node>>,
-    pub(super) pattern_properties: Vec<(Regex, Node)>,
-    pub(super) property_names: Option<Box<Node>>,
+    pub(super) not: Option<Box<SchemaNode>>,
+    pub(super) pattern_properties: Vec<(Regex, SchemaNode)>,
+    pub(super) property_names: Option<Box<SchemaNode>>,
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for SchemaNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Node({})", self.words)
+        write!(f, "Node({})", self.type_words)
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) mod types {
     pub(in super::super) const OBJECT: u8 = 64;
     pub(in super::super) const ANY: u8 = 127;
 
-    pub(super) fn named(name: &str) -> u8 {
+    pub(super) fn from_name(name: &str) -> u8 {
         match name {
             "null" => NULL,
             "boolean" => BOOL,
@@ -93,39 +93,42 @@ pub(super) mod types {
 
 /// What the references of a schema stand for, each compiled once.
 #[derive(Debug, Default)]
-pub(crate) struct Targets {
-    plain: BTreeMap<String, Node>,
+pub(crate) struct ReferenceTargets {
+    plain: BTreeMap<String, SchemaNode>,
     /// The same for values that must not be repeated.
-    hidden: BTreeMap<String, Node>,
+    hidden: BTreeMap<String, SchemaNode>,
 }
 
-impl Targets {
+impl ReferenceTargets {
     /// Compiles `root`, and everything that it refers to; `sensitive` are the names of arguments
     /// that must not be repeated.
-    pub(super) fn compile(root: &Map<String, Value>, sensitive: &[String]) -> (Node, Self) {
+    pub(super) fn compile(root: &Map<String, Value>, sensitive: &[String]) -> (SchemaNode, Self) {
         let root = with_local_refs(root);
         let mut builder = Builder::default();
-        let mut node = builder.map(&root);
-        let plain = builder.targets(&root);
+        let mut node = builder.build_map(&root);
+        let plain = builder.build_targets(&root);
         let mut hidden = BTreeMap::new();
-        let mut hides = builder.hides;
+        let mut hides = builder.hides_values;
         for (name, _, property) in &mut node.properties {
             if sensitive.contains(name) {
-                property.hide();
+                property.mark_sensitive();
                 hides = true;
             }
         }
         if hides && !plain.is_empty() {
-            hidden = Builder { wanted: plain.keys().cloned().collect(), ..Builder::default() }
-                .targets(&root);
-            hidden.values_mut().for_each(Node::hide);
+            hidden = Builder {
+                pending_references: plain.keys().cloned().collect(),
+                ..Builder::default()
+            }
+            .build_targets(&root);
+            hidden.values_mut().for_each(SchemaNode::mark_sensitive);
         }
         (node, Self { plain, hidden })
     }
 
     /// What `node` refers to.
-    pub(super) fn of(&self, node: &Node) -> Option<&Node> {
-        let targets = if node.sensitive { &self.hidden } else { &self.plain };
+    pub(super) fn resolve(&self, node: &SchemaNode) -> Option<&SchemaNode> {
+        let targets = if node.is_sensitive { &self.hidden } else { &self.plain };
         targets.get(node.reference.as_ref()?)
     }
 }
@@ -137,113 +140,118 @@ const MAX_NODES: usize = 1 << 17;
 /// Compiles schemas, and remembers to what they refer.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
-    wanted: BTreeSet<String>,
-    built: usize,
+    pending_references: BTreeSet<String>,
+    built_nodes: usize,
     /// Whether something of it must not be repeated.
-    hides: bool,
+    hides_values: bool,
 }
 
 impl Builder {
     /// Compiles what is referred to, and what that refers to.
-    fn targets(&mut self, root: &Map<String, Value>) -> BTreeMap<String, Node> {
+    fn build_targets(&mut self, root: &Map<String, Value>) -> BTreeMap<String, SchemaNode> {
         let mut targets = BTreeMap::new();
-        while let Some(reference) = self.wanted.pop_first() {
+        while let Some(reference) = self.pending_references.pop_first() {
             if targets.contains_key(&reference) {
                 continue;
             }
             let Some(target) = walk::resolve_ref(root, &reference) else { continue };
-            let node = self.map(&target);
+            let node = self.build_map(&target);
             targets.insert(reference, node);
         }
         targets
     }
 
-    pub(super) fn build(&mut self, schema: &Value) -> Node {
+    pub(super) fn build(&mut self, schema: &Value) -> SchemaNode {
         match schema {
-            Value::Object(map) => self.map(map),
-            Value::Bool(false) => Node { never: true, ..Node::anything() },
-            _ => Node::anything(),
+            Value::Object(map) => self.build_map(map),
+            Value::Bool(false) => SchemaNode { rejects_all: true, ..SchemaNode::accept_all() },
+            _ => SchemaNode::accept_all(),
         }
     }
 
-    pub(super) fn boxed(&mut self, schema: Option<&Value>) -> Option<Box<Node>> {
+    pub(super) fn build_boxed(&mut self, schema: Option<&Value>) -> Option<Box<SchemaNode>> {
         schema.map(|schema| Box::new(self.build(schema)))
     }
 
     /// The schemas in the list or the map under `keyword`.
-    fn list(&mut self, map: &Map<String, Value>, keyword: &str) -> Vec<Node> {
+    fn build_list(&mut self, map: &Map<String, Value>, keyword: &str) -> Vec<SchemaNode> {
         let schemas = map.get(keyword).and_then(Value::as_array).into_iter().flatten();
         schemas.map(|schema| self.build(schema)).collect()
     }
 
-    pub(super) fn map(&mut self, map: &Map<String, Value>) -> Node {
-        self.built += 1;
-        if self.built > MAX_NODES {
-            return Node { never: true, ..Node::anything() };
+    pub(super) fn build_map(&mut self, map: &Map<String, Value>) -> SchemaNode {
+        self.built_nodes += 1;
+        if self.built_nodes > MAX_NODES {
+            return SchemaNode { rejects_all: true, ..SchemaNode::accept_all() };
         }
         let words = describe_map(map);
-        let mut node = Node { worded: with_article(&words), words, ..Node::anything() };
+        let mut node = SchemaNode {
+            words_with_article: with_article(&words),
+            type_words: words,
+            ..SchemaNode::accept_all()
+        };
         if let Some(name) = map.get("$ref").and_then(Value::as_str) {
-            self.wanted.insert(name.to_owned());
+            self.pending_references.insert(name.to_owned());
             node.reference = Some(name.to_owned());
         }
         node.types = match map.get("type") {
-            Some(Value::String(name)) => types::named(name),
-            Some(Value::Array(names)) => {
-                names.iter().filter_map(Value::as_str).fold(0, |all, name| all | types::named(name))
-            }
+            Some(Value::String(name)) => types::from_name(name),
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(Value::as_str)
+                .fold(0, |all, name| all | types::from_name(name)),
             _ => types::ANY,
         };
         node.constant = map.get("const").cloned();
         node.enumeration = map.get("enum").and_then(Value::as_array).cloned();
-        node.never = map.get("not").is_some_and(is_everything);
-        node.number_keywords(map);
-        node.text_keywords(map);
-        node.array_keywords(map, self);
-        node.object_keywords(map, self);
-        node.any_of = self.list(map, "anyOf");
-        node.one_of = self.list(map, "oneOf");
-        node.all_of = self.list(map, "allOf");
-        node.not = self.boxed(map.get("not").filter(|not| !is_everything(not)));
+        node.rejects_all = map.get("not").is_some_and(accepts_everything);
+        node.read_number_keywords(map);
+        node.read_text_keywords(map);
+        node.read_array_keywords(map, self);
+        node.read_object_keywords(map, self);
+        node.any_of = self.build_list(map, "anyOf");
+        node.one_of = self.build_list(map, "oneOf");
+        node.all_of = self.build_list(map, "allOf");
+        node.not = self.build_boxed(map.get("not").filter(|not| !accepts_everything(not)));
         if is_secret(map) {
-            node.hide();
-            self.hides = true;
+            node.mark_sensitive();
+            self.hides_values = true;
         }
         node
     }
 }
 
 /// Whether a schema accepts every value.
-pub(super) fn is_everything(schema: &Value) -> bool {
+pub(super) fn accepts_everything(schema: &Value) -> bool {
     *schema == Value::Bool(true) || schema.as_object().is_some_and(Map::is_empty)
 }
 
-impl Node {
-    pub(super) fn anything() -> Self {
+impl SchemaNode {
+    pub(super) fn accept_all() -> Self {
         Self { types: types::ANY, ..Self::default() }
     }
 
-    fn number_keywords(&mut self, map: &Map<String, Value>) {
+    fn read_number_keywords(&mut self, map: &Map<String, Value>) {
         let number = |key: &str| map.get(key).and_then(|value| value.as_number().cloned());
         self.minimum = number("minimum");
         self.maximum = number("maximum");
-        self.above = number("exclusiveMinimum");
-        self.below = number("exclusiveMaximum");
+        self.exclusive_minimum = number("exclusiveMinimum");
+        self.exclusive_maximum = number("exclusiveMaximum");
         self.multiple_of = map.get("multipleOf").and_then(Value::as_f64);
     }
 
-    fn text_keywords(&mut self, map: &Map<String, Value>) {
-        self.min_length = count(map, "minLength");
-        self.max_length = count(map, "maxLength");
+    fn read_text_keywords(&mut self, map: &Map<String, Value>) {
+        self.min_length = read_count(map, "minLength");
+        self.max_length = read_count(map, "maxLength");
         self.pattern =
-            map.get("pattern").and_then(Value::as_str).and_then(|text| pattern(text).ok());
+            map.get("pattern").and_then(Value::as_str).and_then(|text| compile_pattern(text).ok());
     }
 
-    fn array_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
-        self.min_items = count(map, "minItems");
-        self.max_items = count(map, "maxItems");
-        self.unique = map.get("uniqueItems") == Some(&Value::Bool(true));
-        self.prefix = builder.list(map, "prefixItems");
+    fn read_array_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
+        self.min_items = read_count(map, "minItems");
+        self.max_items = read_count(map, "maxItems");
+        self.unique_items = map.get("uniqueItems") == Some(&Value::Bool(true));
+        self.prefix_items = builder.build_list(map, "prefixItems");
         match map.get("items") {
             Some(Value::Bool(false)) => self.no_more_items = true,
             Some(items) => self.items = Some(Box::new(builder.build(items))),
@@ -251,9 +259,9 @@ impl Node {
         }
     }
 
-    fn object_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
-        self.min_properties = count(map, "minProperties");
-        self.max_properties = count(map, "maxProperties");
+    fn read_object_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
+        self.min_properties = read_count(map, "minProperties");
+        self.max_properties = read_count(map, "maxProperties");
         let required: Vec<&str> = map
             .get("required")
             .and_then(Value::as_array)
@@ -262,7 +270,7 @@ impl Node {
         if let Some(Value::Object(properties)) = map.get("properties") {
             for (name, schema) in properties {
                 let required = required.contains(&name.as_str());
-                let node = Self { optional: !required, ..builder.build(schema) };
+                let node = Self { is_optional: !required, ..builder.build(schema) };
                 self.properties.push((name.clone(), required, node));
                 let description = schema.get("description").and_then(Value::as_str);
                 self.descriptions.push(first_line(description.unwrap_or_default()));
@@ -274,7 +282,7 @@ impl Node {
             .map(str::to_owned)
             .collect();
         match map.get("additionalProperties") {
-            Some(Value::Bool(false)) => self.closed = true,
+            Some(Value::Bool(false)) => self.is_closed = true,
             Some(schema @ Value::Object(_)) => {
                 self.additional = Some(Box::new(builder.build(schema)));
             }
@@ -284,24 +292,24 @@ impl Node {
         self.pattern_properties = patterns
             .into_iter()
             .flatten()
-            .filter_map(|(text, schema)| Some((pattern(text).ok()?, builder.build(schema))))
+            .filter_map(|(text, schema)| Some((compile_pattern(text).ok()?, builder.build(schema))))
             .collect();
-        self.property_names = builder.boxed(map.get("propertyNames"));
+        self.property_names = builder.build_boxed(map.get("propertyNames"));
     }
 
     /// Marks the values here, and all that they hold, as not to be repeated.
-    pub(super) fn hide(&mut self) {
-        self.sensitive = true;
-        let parts = [&mut self.prefix, &mut self.any_of, &mut self.one_of, &mut self.all_of];
-        parts.into_iter().flatten().for_each(Self::hide);
-        self.properties.iter_mut().for_each(|(_, _, node)| node.hide());
-        self.pattern_properties.iter_mut().for_each(|(_, node)| node.hide());
+    pub(super) fn mark_sensitive(&mut self) {
+        self.is_sensitive = true;
+        let parts = [&mut self.prefix_items, &mut self.any_of, &mut self.one_of, &mut self.all_of];
+        parts.into_iter().flatten().for_each(Self::mark_sensitive);
+        self.properties.iter_mut().for_each(|(_, _, node)| node.mark_sensitive());
+        self.pattern_properties.iter_mut().for_each(|(_, node)| node.mark_sensitive());
         let single =
             [&mut self.items, &mut self.additional, &mut self.not, &mut self.property_names];
-        single.into_iter().flatten().for_each(|node| node.hide());
+        single.into_iter().flatten().for_each(|node| node.mark_sensitive());
     }
 
-    pub(super) fn property(&self, name: &str) -> Option<&Node> {
+    pub(super) fn property(&self, name: &str) -> Option<&SchemaNode> {
         self.properties.iter().find(|(key, ..)| key == name).map(|(_, _, node)| node)
     }
 
@@ -315,7 +323,7 @@ impl Node {
     }
 
     pub(super) fn is_sensitive(&self) -> bool {
-        self.sensitive
+        self.is_sensitive
     }
 
     /// Whether only an object or a list will do.
@@ -323,24 +331,25 @@ impl Node {
         self.types & (types::STRING) == 0 && self.types & (types::ARRAY | types::OBJECT) != 0
     }
 
-    pub(super) fn names(&self) -> Vec<&str> {
+    pub(super) fn known_names(&self) -> Vec<&str> {
         self.properties.iter().map(|(name, ..)| name.as_str()).collect()
     }
 
     /// The names that must be there.
-    pub(super) fn required(&self) -> Vec<&str> {
+    pub(super) fn required_names(&self) -> Vec<&str> {
         let named = self.properties.iter().filter(|(_, required, _)| *required);
         let named = named.map(|(name, ..)| name.as_str());
         named.chain(self.required_only.iter().map(String::as_str)).collect()
     }
 
     /// Whether its words say more than that there is something.
-    pub(super) fn is_told(&self) -> bool {
-        !self.words.is_empty() && self.words.split(" or ").all(|words| words != "any value")
+    pub(super) fn is_described(&self) -> bool {
+        !self.type_words.is_empty()
+            && self.type_words.split(" or ").all(|words| words != "any value")
     }
 
     /// The one value that this schema takes.
-    pub(super) fn tag(&self) -> Option<&Value> {
+    pub(super) fn constant_tag(&self) -> Option<&Value> {
         match (&self.constant, self.enumeration.as_deref()) {
             (Some(tag), _) | (None, Some([tag])) => Some(tag),
             _ => None,
@@ -349,7 +358,7 @@ impl Node {
 }
 
 /// A pattern from a schema, within limits (RX1).
-pub(super) fn pattern(text: &str) -> Result<Regex, String> {
+pub(super) fn compile_pattern(text: &str) -> Result<Regex, String> {
     const MAX: usize = 4096;
     if text.len() > MAX {
         return Err(format!("the pattern is longer than {MAX} bytes"));
@@ -363,7 +372,7 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
 }
 
 /// A count, which JSON Schema lets one write as `5.0` too.
-pub(super) fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
+pub(super) fn read_count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     let value = map.get(key)?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked")]
     let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0).then_some(value as u64);
@@ -381,12 +390,12 @@ pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
         return Some(format!("{place} cannot be checked: {}", fault.problem()));
     }
     let mut builder = Builder::default();
-    builder.map(&root);
-    builder.targets(&root);
-    if builder.built > MAX_NODES {
+    builder.build_map(&root);
+    builder.build_targets(&root);
+    if builder.built_nodes > MAX_NODES {
         return Some("references stand for too much".to_owned());
     }
-    unchecked(&root, "").or_else(|| unchecked_external_keyword(&root))
+    find_unchecked_keyword(&root, "").or_else(|| unchecked_external_keyword(&root))
 }
 
 /// Reports an external keyword that `jsonschema` cannot check either.
@@ -404,7 +413,7 @@ fn unchecked_external_keyword(root: &Map<String, Value>) -> Option<String> {
     Some(format!("{pointer} needs the feature `external-schemas` of tool-sdk"))
 }
 
-fn unchecked(map: &Map<String, Value>, pointer: &str) -> Option<String> {
+fn find_unchecked_keyword(map: &Map<String, Value>, pointer: &str) -> Option<String> {
     const UNKNOWN: [&str; 4] = ["$dynamicRef", "$recursiveRef", "additionalItems", "dependencies"];
     if let Some(keyword) = UNKNOWN.into_iter().find(|keyword| map.contains_key(*keyword)) {
         return Some(format!("{pointer}/{keyword} is not supported"));
@@ -413,14 +422,14 @@ fn unchecked(map: &Map<String, Value>, pointer: &str) -> Option<String> {
     let named = named.map(|(name, _)| ("patternProperties", name.as_str()));
     let own = map.get("pattern").and_then(Value::as_str).map(|text| ("pattern", text));
     for (keyword, text) in named.chain(own) {
-        if let Err(error) = pattern(text) {
+        if let Err(error) = compile_pattern(text) {
             return Some(format!("{pointer}/{keyword} cannot be checked: {error}"));
         }
     }
     let mut found = None;
     walk::for_each_subschema(map, &mut |_, step, inner| {
         if let (None, Value::Object(inner)) = (&found, inner) {
-            found = unchecked(inner, &format!("{pointer}{step}"));
+            found = find_unchecked_keyword(inner, &format!("{pointer}{step}"));
         }
     });
     found
@@ -439,14 +448,14 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-pub(super) fn kind_of(value: &Json<'_>) -> u8 {
+pub(super) fn kind_bits(value: &JsonValue<'_>) -> u8 {
     match value {
-        Json::Null => types::NULL,
-        Json::Bool(_) => types::BOOL,
-        Json::Number(number) if number.is_whole() => types::INTEGER,
-        Json::Number(_) => types::FRACTION,
-        Json::String(_) => types::STRING,
-        Json::Array(_) => types::ARRAY,
-        Json::Object(_) => types::OBJECT,
+        JsonValue::Null => types::NULL,
+        JsonValue::Bool(_) => types::BOOL,
+        JsonValue::Number(number) if number.is_whole() => types::INTEGER,
+        JsonValue::Number(_) => types::FRACTION,
+        JsonValue::String(_) => types::STRING,
+        JsonValue::Array(_) => types::ARRAY,
+        JsonValue::Object(_) => types::OBJECT,
     }
 }

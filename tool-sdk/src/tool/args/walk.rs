@@ -11,30 +11,30 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::check::Checks;
-use super::fault::{Fault, FaultKind, Faults, Place, without_position};
-use super::json::Json;
+use super::checks::ArgChecks;
+use super::fault::{ArgPath, Fault, FaultKind, Faults, without_position};
+use super::json::JsonValue;
+use super::json_number::with_whole_numbers;
 use super::lenient;
-use super::numeral::with_whole_numbers;
-use super::{InvalidArgs, MAX_BYTES, Taken};
-use crate::call::{Coercion, Note, RawArgs};
+use super::{InvalidArgs, MAX_BYTES, ParsedArgs};
+use crate::call::{ArgumentNote, Coercion, RawArgs};
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
 
 /// Fills `slots`, which stand in the order of the table's parameters.
-pub(crate) fn take(
+pub(crate) fn parse_args(
     table: &Table,
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
-) -> Result<Taken, InvalidArgs> {
+) -> Result<ParsedArgs, InvalidArgs> {
     let ArgsSpec::Params(params) = table.spec().args else {
         return Err(InvalidArgs::new(
             table.spec().name,
             "the tool takes its arguments as a struct",
         ));
     };
-    let mut walk = Walk {
+    let mut walk = ArgWalk {
         text: raw.text(),
-        at: 0,
+        position: 0,
         params,
         checks: table.checks(),
         raw,
@@ -43,13 +43,13 @@ pub(crate) fn take(
         faults: Faults::default(),
         notes: Vec::new(),
     };
-    if walk.object().is_ok() {
+    if walk.parse_object().is_ok() {
         walk.fill_absent();
     }
     if walk.faults.is_empty() {
-        Ok(Taken::new(walk.notes.into()))
+        Ok(ParsedArgs::new(walk.notes.into()))
     } else {
-        Err(walk.faults.finish(table.spec().name.into(), walk.checks))
+        Err(walk.faults.into_error(table.spec().name.into(), walk.checks))
     }
 }
 
@@ -64,83 +64,84 @@ enum Presence {
 
 /// The key of a member, borrowed from the text when it has no escapes.
 #[derive(Deserialize)]
-struct Key<'t>(#[serde(borrow)] Cow<'t, str>);
+struct MemberKey<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// The text cannot be followed any further; the fault is recorded.
-struct Stopped;
+struct ParseStopped;
 
-struct Walk<'w, 'r, 's> {
+struct ArgWalk<'w, 'r, 's> {
     text: &'w str,
-    at: usize,
+    position: usize,
     params: &'static [ParamSpec],
-    checks: &'w Checks,
+    checks: &'w ArgChecks,
     raw: &'w RawArgs<'r>,
     slots: &'w mut [&'s mut dyn Any],
     /// One entry for each of `params`.
     presence: Vec<Presence>,
     faults: Faults,
-    notes: Vec<Note>,
+    notes: Vec<ArgumentNote>,
 }
 
-impl<'w> Walk<'w, '_, '_> {
-    fn object(&mut self) -> Result<(), Stopped> {
+impl<'w> ArgWalk<'w, '_, '_> {
+    fn parse_object(&mut self) -> Result<(), ParseStopped> {
         if self.text.len() > MAX_BYTES {
             self.faults.push(Fault::too_long(self.text.len()));
-            return Err(Stopped);
+            return Err(ParseStopped);
         }
-        if self.token() != b'{' {
-            return Err(self.not_an_object());
+        if self.peek_token() != b'{' {
+            return Err(self.report_not_an_object());
         }
-        self.at += 1;
-        if self.token() == b'}' {
-            self.at += 1;
-            return self.end();
+        self.position += 1;
+        if self.peek_token() == b'}' {
+            self.position += 1;
+            return self.expect_end();
         }
         loop {
-            self.member()?;
-            match self.token() {
-                b',' => self.at += 1,
+            self.parse_member()?;
+            match self.peek_token() {
+                b',' => self.position += 1,
                 b'}' => {
-                    self.at += 1;
-                    return self.end();
+                    self.position += 1;
+                    return self.expect_end();
                 }
-                _ => return Err(self.broken("expected `,` or `}`")),
+                _ => return Err(self.report_malformed("expected `,` or `}`")),
             }
         }
     }
 
-    fn member(&mut self) -> Result<(), Stopped> {
-        if self.token() != b'"' {
-            return Err(self.broken("expected a key in double quotes"));
+    fn parse_member(&mut self) -> Result<(), ParseStopped> {
+        if self.peek_token() != b'"' {
+            return Err(self.report_malformed("expected a key in double quotes"));
         }
-        let Key(key) = self.parse_next()?;
-        self.colon()?;
-        self.argument(&key)
+        let MemberKey(key) = self.parse_here()?;
+        self.expect_colon()?;
+        self.parse_argument(&key)
     }
 
     /// Parses the JSON value at which the walk stands, and goes behind it.
-    fn parse_next<T: Deserialize<'w>>(&mut self) -> Result<T, Stopped> {
-        let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
+    fn parse_here<T: Deserialize<'w>>(&mut self) -> Result<T, ParseStopped> {
+        let mut values =
+            serde_json::Deserializer::from_str(&self.text[self.position..]).into_iter();
         match values.next() {
             Some(Ok(value)) => {
-                self.at += values.byte_offset();
+                self.position += values.byte_offset();
                 Ok(value)
             }
-            Some(Err(error)) => Err(self.broken(&without_position(&error.to_string()))),
-            None => Err(self.broken("the text ends too early")),
+            Some(Err(error)) => Err(self.report_malformed(&without_position(&error.to_string()))),
+            None => Err(self.report_malformed("the text ends too early")),
         }
     }
 
-    fn colon(&mut self) -> Result<(), Stopped> {
-        if self.token() != b':' {
-            return Err(self.broken("expected `:`"));
+    fn expect_colon(&mut self) -> Result<(), ParseStopped> {
+        if self.peek_token() != b':' {
+            return Err(self.report_malformed("expected `:`"));
         }
-        self.at += 1;
+        self.position += 1;
         Ok(())
     }
 
     /// The value of the argument `key`, before which the walk stands.
-    fn argument(&mut self, key: &str) -> Result<(), Stopped> {
+    fn parse_argument(&mut self, key: &str) -> Result<(), ParseStopped> {
         let takes_hidden = self.raw.lenient.hidden;
         let known = self
             .params
@@ -148,98 +149,98 @@ impl<'w> Walk<'w, '_, '_> {
             .position(|param| param.name == key && (takes_hidden || !param.options.hidden));
         let index = match known {
             Some(index) => Some(index),
-            None => self.by_another_name(key)?,
+            None => self.find_by_alias(key)?,
         };
         match index {
-            Some(index) => self.value(index, key),
+            Some(index) => self.parse_value(index, key),
             None => Ok(()),
         }
     }
 
     /// The parameter by a declared alias; an unknown argument is a fault.
-    fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
+    fn find_by_alias(&mut self, key: &str) -> Result<Option<usize>, ParseStopped> {
         let takes_hidden = self.raw.lenient.hidden;
         let known = self.params.iter().position(|param| {
             param.options.aliases.contains(&key) && (takes_hidden || !param.options.hidden)
         });
         match known {
             Some(index) => {
-                self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
+                self.notes.push(ArgumentNote::new(self.params[index].name, Coercion::Alias));
                 Ok(Some(index))
             }
             None => {
-                let root = Place::root();
+                let root = ArgPath::root();
                 let known: Vec<&str> = self
                     .params
                     .iter()
                     .filter(|param| !param.options.hidden)
                     .map(|param| param.name)
                     .collect();
-                self.faults.unknown(&Place::key_of(&root, key), &known);
-                self.skip().map(|()| None)
+                self.faults.push_unknown(&ArgPath::member(&root, key), &known);
+                self.skip_value().map(|()| None)
             }
         }
     }
 
-    fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
-        let first = self.token();
+    fn parse_value(&mut self, index: usize, key: &str) -> Result<(), ParseStopped> {
+        let first = self.peek_token();
         if self.presence[index] != Presence::Absent {
-            return self.twice(index, key);
+            return self.report_duplicate(index, key);
         }
         self.presence[index] = Presence::Present;
-        if first == b'n' && !self.null(index)? {
+        if first == b'n' && !self.parse_null(index)? {
             return Ok(());
         }
-        let start = self.at;
+        let start = self.position;
         let check = &self.checks.parameters()[index];
         if !check.admits(first) {
-            return self.undecoded(index, None);
+            return self.report_undecoded(index, None);
         }
         let decoded = match (self.text.get(start..), self.slots.get_mut(index)) {
             (Some(rest), Some(slot)) => (self.params[index].ty.decode)(rest, *slot),
-            _ => return Err(self.broken("expected a value")),
+            _ => return Err(self.report_malformed("expected a value")),
         };
         match decoded {
             Ok(length) => {
-                self.at = start + length;
-                if !check.after_decoding.is_satisfied_by(&self.text[start..self.at]) {
-                    let before = self.faults.mark();
-                    self.check(index, start);
-                    if self.faults.mark() != before
-                        && let Some(rest) = self.without_nulls(index, start)
+                self.position = start + length;
+                if !check.after_decoding.is_satisfied_by(&self.text[start..self.position]) {
+                    let before = self.faults.checkpoint();
+                    self.check_value(index, start);
+                    if self.faults.checkpoint() != before
+                        && let Some(rest) = self.decode_without_nulls(index, start)
                     {
-                        self.faults.back_to(before);
+                        self.faults.roll_back(before);
                         self.faults.append(rest);
                     }
                 }
                 Ok(())
             }
-            Err(error) => self.undecoded(index, Some(&error)),
+            Err(error) => self.report_undecoded(index, Some(&error)),
         }
     }
 
     /// `null` for an argument that may be absent; says whether it is decoded as it stands.
-    fn null(&mut self, index: usize) -> Result<bool, Stopped> {
+    fn parse_null(&mut self, index: usize) -> Result<bool, ParseStopped> {
         let param = &self.params[index];
         let may_be_absent = param.default.is_some() || (param.ty.optional)();
         let node = self.checks.root().property(param.name);
         if !may_be_absent || node.is_some_and(|node| node.takes_null(self.checks.targets())) {
             return Ok(true);
         }
-        let start = self.at;
-        self.skip()?;
+        let start = self.position;
+        self.skip_value()?;
         if self.raw.lenient.null_is_absent {
             self.presence[index] = Presence::NullAsAbsent;
-            self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
+            self.notes.push(ArgumentNote::new(param.name, Coercion::NullAsAbsent));
         } else {
-            self.check(index, start);
+            self.check_value(index, start);
         }
         Ok(false)
     }
 
-    fn twice(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
-        let (root, param) = (Place::root(), &self.params[index]);
-        let place = Place::key_of(&root, key);
+    fn report_duplicate(&mut self, index: usize, key: &str) -> Result<(), ParseStopped> {
+        let (root, param) = (ArgPath::root(), &self.params[index]);
+        let place = ArgPath::member(&root, key);
         let by_alias = self
             .notes
             .iter()
@@ -249,72 +250,76 @@ impl<'w> Walk<'w, '_, '_> {
             (true, true) => "comes twice, once by another name".to_owned(),
             (true, false) => format!("is another name of `{}`, which comes twice", param.name),
         };
-        self.faults.add(FaultKind::Duplicate, &place, words);
-        self.skip()
+        self.faults.push_at(FaultKind::Duplicate, &place, words);
+        self.skip_value()
     }
 
     /// Checks the value from `start` to here against everything that the schema says.
-    fn check(&mut self, index: usize, start: usize) {
+    fn check_value(&mut self, index: usize, start: usize) {
         let name = self.params[index].name;
-        match Json::parse_argument(&self.text[start..self.at]) {
+        match JsonValue::parse_argument(&self.text[start..self.position]) {
             Ok(tree) => self.checks.check_argument(name, &tree, &mut self.faults),
-            Err(error) => self.not_strict(name, &error),
+            Err(error) => self.report_not_strict(name, &error),
         }
     }
 
-    fn not_strict(&mut self, name: &str, error: &serde_json::Error) {
-        let root = Place::root();
-        let place = Place::key_of(&root, name);
+    fn report_not_strict(&mut self, name: &str, error: &serde_json::Error) {
+        let root = ArgPath::root();
+        let place = ArgPath::member(&root, name);
         if self.checks.root().property(name).is_some_and(|node| node.is_sensitive()) {
-            return self.faults.add(FaultKind::Malformed, &place, "is not acceptable");
+            return self.faults.push_at(FaultKind::Malformed, &place, "is not acceptable");
         }
         let words = without_position(&error.to_string());
-        self.faults.add(FaultKind::Malformed, &place, format_args!("is not acceptable: {words}"));
+        self.faults.push_at(
+            FaultKind::Malformed,
+            &place,
+            format_args!("is not acceptable: {words}"),
+        );
     }
 
     /// A value that its type refuses: says why in the schema's words, and goes on behind it.
-    fn undecoded(
+    fn report_undecoded(
         &mut self,
         index: usize,
         error: Option<&serde_json::Error>,
-    ) -> Result<(), Stopped> {
-        let start = self.at;
-        self.skip()?;
-        if self.raw.lenient.stringified && self.stringified(index, start) {
+    ) -> Result<(), ParseStopped> {
+        let start = self.position;
+        self.skip_value()?;
+        if self.raw.lenient.stringified && self.decode_stringified(index, start) {
             return Ok(());
         }
-        if let Some(rest) = self.without_nulls(index, start) {
+        if let Some(rest) = self.decode_without_nulls(index, start) {
             self.faults.append(rest);
             return Ok(());
         }
         let found = self.faults.len();
-        self.check(index, start);
-        if self.faults.len() == found && self.whole(index, start) {
+        self.check_value(index, start);
+        if self.faults.len() == found && self.decode_whole_numbers(index, start) {
             return Ok(());
         }
         if self.faults.len() == found {
             let mut faults = std::mem::take(&mut self.faults);
-            self.refused(self.params[index].name, error, &mut faults);
+            self.report_refusal(self.params[index].name, error, &mut faults);
             self.faults = faults;
         }
         Ok(())
     }
 
     /// A value that only its type refuses.
-    fn refused(&self, name: &str, error: Option<&serde_json::Error>, faults: &mut Faults) {
-        let root = Place::root();
-        let place = Place::key_of(&root, name);
+    fn report_refusal(&self, name: &str, error: Option<&serde_json::Error>, faults: &mut Faults) {
+        let root = ArgPath::root();
+        let place = ArgPath::member(&root, name);
         let is_sensitive = self.checks.root().property(name).is_some_and(|n| n.is_sensitive());
         match error {
-            Some(error) if !is_sensitive => faults.decoding(&place, error),
-            _ => faults.add(FaultKind::Type, &place, "is not acceptable"),
+            Some(error) if !is_sensitive => faults.push_decode_error(&place, error),
+            _ => faults.push_at(FaultKind::Type, &place, "is not acceptable"),
         }
     }
 
     /// Decodes a value with whole numbers that are not written as such; says whether that
     /// worked.
-    fn whole(&mut self, index: usize, start: usize) -> bool {
-        let text = &self.text[start..self.at];
+    fn decode_whole_numbers(&mut self, index: usize, start: usize) -> bool {
+        let text = &self.text[start..self.position];
         let Some(text) = with_whole_numbers(text) else { return false };
         let decoded = (self.params[index].ty.decode)(&text, self.slots[index]).is_ok();
         if decoded {}
@@ -323,18 +328,18 @@ impl<'w> Walk<'w, '_, '_> {
 
     /// Decodes a value without the `null`s that stand for what is absent in it, where there are
     /// any; gives what else is wrong.
-    fn without_nulls(&mut self, index: usize, start: usize) -> Option<Faults> {
+    fn decode_without_nulls(&mut self, index: usize, start: usize) -> Option<Faults> {
         if !self.raw.lenient.null_is_absent {
             return None;
         }
         let param = &self.params[index];
         let targets = self.checks.targets();
         let node = self.checks.root().property(param.name)?;
-        let mut tree = Json::parse_argument(&self.text[start..self.at]).ok()?;
-        if !lenient::without_nulls(&mut tree, &[node], targets, &mut |_| {}) {
+        let mut tree = JsonValue::parse_argument(&self.text[start..self.position]).ok()?;
+        if !lenient::remove_nulls(&mut tree, &[node], targets, &mut |_| {}) {
             return None;
         }
-        self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
+        self.notes.push(ArgumentNote::new(param.name, Coercion::NullAsAbsent));
         let mut faults = Faults::default();
         self.checks.check_argument(param.name, &tree, &mut faults);
         let text = tree.to_text();
@@ -342,26 +347,28 @@ impl<'w> Walk<'w, '_, '_> {
         if faults.is_empty()
             && let Err(error) = (param.ty.decode)(&text, self.slots[index])
         {
-            self.refused(param.name, Some(&error), &mut faults);
+            self.report_refusal(param.name, Some(&error), &mut faults);
         }
         Some(faults)
     }
 
     /// Reads an object or a list that came as a string; says whether that worked.
-    fn stringified(&mut self, index: usize, start: usize) -> bool {
+    fn decode_stringified(&mut self, index: usize, start: usize) -> bool {
         let param = &self.params[index];
         let wants = self.checks.root().property(param.name).is_some_and(|n| n.wants_container());
-        let Ok(Json::String(inner)) = Json::parse_argument(&self.text[start..self.at]) else {
+        let Ok(JsonValue::String(inner)) =
+            JsonValue::parse_argument(&self.text[start..self.position])
+        else {
             return false;
         };
         if !wants {
             return false;
         }
-        let Ok(tree) = Json::parse_argument(&inner) else { return false };
+        let Ok(tree) = JsonValue::parse_argument(&inner) else { return false };
         let mut faults = Faults::default();
         self.checks.check_argument(param.name, &tree, &mut faults);
         if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
-            self.notes.push(Note::new(param.name, Coercion::Stringified));
+            self.notes.push(ArgumentNote::new(param.name, Coercion::Stringified));
             return true;
         }
         false
@@ -374,46 +381,47 @@ impl<'w> Walk<'w, '_, '_> {
                 continue;
             }
             if !(param.ty.fill_absent)(self.slots[index]) {
-                self.checks.root().missing_argument(param.name, &mut self.faults);
+                self.checks.root().report_missing_argument(param.name, &mut self.faults);
             }
         }
     }
 
-    fn end(&mut self) -> Result<(), Stopped> {
-        self.token();
-        match self.text.len() == self.at {
+    fn expect_end(&mut self) -> Result<(), ParseStopped> {
+        self.peek_token();
+        match self.text.len() == self.position {
             true => Ok(()),
-            false => Err(self.broken("something follows the closing `}`")),
+            false => Err(self.report_malformed("something follows the closing `}`")),
         }
     }
 
     /// Goes behind the value at which the walk stands.
-    fn skip(&mut self) -> Result<(), Stopped> {
-        self.parse_next::<IgnoredAny>().map(drop)
+    fn skip_value(&mut self) -> Result<(), ParseStopped> {
+        self.parse_here::<IgnoredAny>().map(drop)
     }
 
-    fn broken(&mut self, words: &str) -> Stopped {
-        let at = self.at;
-        let words = if self.at >= self.text.len() { "the text ends too early" } else { words };
-        self.faults.malformed(&format_args!("{words}, at byte {at}"));
-        Stopped
+    fn report_malformed(&mut self, words: &str) -> ParseStopped {
+        let at = self.position;
+        let words =
+            if self.position >= self.text.len() { "the text ends too early" } else { words };
+        self.faults.push_malformed(&format_args!("{words}, at byte {at}"));
+        ParseStopped
     }
 
-    fn not_an_object(&mut self) -> Stopped {
-        self.faults.push(match Json::parse_arguments(self.text) {
+    fn report_not_an_object(&mut self) -> ParseStopped {
+        self.faults.push(match JsonValue::parse_arguments(self.text) {
             Err(fault) => fault,
             Ok(_) => Fault::not_an_object("something else"),
         });
-        Stopped
+        ParseStopped
     }
 
     /// Goes over blanks; gives the byte behind them, which is 0 at the end: that byte starts
     /// nothing in JSON.
-    fn token(&mut self) -> u8 {
+    fn peek_token(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         loop {
-            match bytes.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+            match bytes.get(self.position) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.position += 1,
                 Some(&byte) => return byte,
                 None => return 0,
             }

@@ -7,7 +7,7 @@
 //! Whatever stands here with a type parameter is compiled once per tool, in the user's
 //! crate. So there is as little of it as can be.
 
-mod hooked;
+mod callbacks;
 mod spec;
 mod staged;
 mod table;
@@ -17,26 +17,26 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::hooked::{Hooks, stage_with};
+pub use self::callbacks::{ToolCallbacks, stage_with};
 pub use self::spec::{
     ArgsSpec, DefaultSpec, ParallelSpec, ParamOptions, ParamSpec, Range, ToolOptions, ToolSpec,
 };
 pub use self::staged::{filled, stage, stage_in, take, take_struct};
 pub use self::table::Table;
-pub(crate) use self::table::all_params;
+pub(crate) use self::table::full_schema;
 use super::args::InvalidArgs;
-use super::{Definition, IntoTools, Prepared, Refinement, Tool};
+use super::{Definition, IntoTools, PreparedCall, Refinement, Tool};
 use crate::call::RawArgs;
 use crate::context::{Session, Shared};
 
 /// A call that is ready, or every fault of its arguments.
-pub type Ready = Result<Box<dyn Prepared>, InvalidArgs>;
+pub type PrepareResult = Result<Box<dyn PreparedCall>, InvalidArgs>;
 
 /// Makes a call of a function ready.
-pub type Prepare = fn(&Table, &RawArgs<'_>) -> Ready;
+pub type Prepare = fn(&Table, &RawArgs<'_>) -> PrepareResult;
 
 /// Makes a call of a method on an `S` ready.
-pub(crate) type PrepareOn<S> = fn(&Table, &RawArgs<'_>, &Arc<S>) -> Ready;
+pub(crate) type PrepareMethod<S> = fn(&Table, &RawArgs<'_>, &Arc<S>) -> PrepareResult;
 
 /// A function with `#[tool]`.
 #[derive(Debug)]
@@ -72,16 +72,16 @@ impl Tool for &'static FnTool {
     }
 
     #[inline]
-    fn prepare(&self, args: &RawArgs<'_>) -> Ready {
+    fn prepare(&self, args: &RawArgs<'_>) -> PrepareResult {
         (self.prepare)(&self.table, args)
     }
 
-    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
-        self.table.spellings(name)
+    fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.argument_names(name)
     }
 
-    fn default_of(&self, name: &str) -> Option<Value> {
-        self.table.default_of(name)
+    fn argument_default(&self, name: &str) -> Option<Value> {
+        self.table.argument_default(name)
     }
 
     fn refuses_duplicate_keys(&self) -> bool {
@@ -92,8 +92,8 @@ impl Tool for &'static FnTool {
         self.table.takes_path(name)
     }
 
-    fn unusable(&self) -> Option<String> {
-        self.table.unusable()
+    fn unusable_reason(&self) -> Option<String> {
+        self.table.unusable_reason()
     }
 
     fn refine(&self, session: &Session) -> Refinement {
@@ -119,7 +119,7 @@ pub trait ToolFn<Place> {
 pub struct MethodTool<S: 'static> {
     table: &'static Table,
     state: Arc<S>,
-    prepare: PrepareOn<S>,
+    prepare: PrepareMethod<S>,
 }
 
 impl<S> fmt::Debug for MethodTool<S> {
@@ -130,7 +130,11 @@ impl<S> fmt::Debug for MethodTool<S> {
 
 impl<S: ToolMethods> MethodTool<S> {
     /// A tool of this table on `state`.
-    pub fn shared(table: &'static Table, state: &Arc<S>, prepare: PrepareOn<S>) -> Arc<dyn Tool> {
+    pub fn shared(
+        table: &'static Table,
+        state: &Arc<S>,
+        prepare: PrepareMethod<S>,
+    ) -> Arc<dyn Tool> {
         Arc::new(Self { table, state: Arc::clone(state), prepare })
     }
 }
@@ -142,16 +146,16 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
     }
 
     #[inline]
-    fn prepare(&self, args: &RawArgs<'_>) -> Ready {
+    fn prepare(&self, args: &RawArgs<'_>) -> PrepareResult {
         (self.prepare)(self.table, args, &self.state)
     }
 
-    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
-        self.table.spellings(name)
+    fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.argument_names(name)
     }
 
-    fn default_of(&self, name: &str) -> Option<Value> {
-        self.table.default_of(name)
+    fn argument_default(&self, name: &str) -> Option<Value> {
+        self.table.argument_default(name)
     }
 
     fn refuses_duplicate_keys(&self) -> bool {
@@ -162,8 +166,8 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
         self.table.takes_path(name)
     }
 
-    fn unusable(&self) -> Option<String> {
-        self.table.unusable()
+    fn unusable_reason(&self) -> Option<String> {
+        self.table.unusable_reason()
     }
 
     fn refine(&self, session: &Session) -> Refinement {
@@ -192,7 +196,7 @@ pub trait ToolMethods: Shared + Sized {
 
 /// A value that is asked for its tools in the way that its type has; see [`ViaNothing`].
 #[derive(Debug)]
-pub struct Whole<S>(pub S);
+pub struct AutorefTools<S>(pub S);
 
 /// The tools of a value whose type can be shared.
 pub trait ViaMethods {
@@ -200,7 +204,7 @@ pub trait ViaMethods {
     fn tools(self) -> Vec<Arc<dyn Tool>>;
 }
 
-impl<S: ToolMethods> ViaMethods for Whole<S> {
+impl<S: ToolMethods> ViaMethods for AutorefTools<S> {
     fn tools(self) -> Vec<Arc<dyn Tool>> {
         S::tools(&Arc::new(self.0))
     }
@@ -213,7 +217,7 @@ pub trait ViaNothing {
     fn tools(self) -> Vec<Arc<dyn Tool>>;
 }
 
-impl<S> ViaNothing for &Whole<S> {
+impl<S> ViaNothing for &AutorefTools<S> {
     fn tools(self) -> Vec<Arc<dyn Tool>> {
         Vec::new()
     }

@@ -8,7 +8,7 @@ use crate::context::Session;
 use crate::risk::{Risk, RiskClass};
 use crate::schema::SchemaFn;
 use crate::tool::param::{ParamType, StructType};
-use crate::tool::{Flags, Parallel, Place, Refinement, Truncate};
+use crate::tool::{Flags, Parallel, Refinement, SourceLocation, Truncate};
 
 /// Everything that the attribute says, as constants.
 ///
@@ -23,7 +23,7 @@ pub struct ToolSpec {
     pub is_async: bool,
     pub args: ArgsSpec,
     pub output: fn() -> Option<SchemaFn>,
-    pub place: Place,
+    pub place: SourceLocation,
     pub options: &'static ToolOptions,
 }
 
@@ -36,7 +36,7 @@ impl ToolSpec {
         is_async: false,
         args: ArgsSpec::Params(&[]),
         output: || None,
-        place: Place { package: "", version: "", file: "", line: 0 },
+        place: SourceLocation { package: "", version: "", file: "", line: 0 },
         options: ToolOptions::NONE,
     };
 }

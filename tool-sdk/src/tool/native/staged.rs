@@ -11,13 +11,13 @@ use std::task::Poll;
 use pin_project_lite::pin_project;
 
 use super::Table;
-use crate::call::{Note, RawArgs};
+use crate::call::{ArgumentNote, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::tool::args::{self, InvalidArgs, Taken};
-use crate::tool::paths::Paths;
-use crate::tool::{Approved, Prepared, Running, Subject};
+use crate::tool::args::{self, InvalidArgs, ParsedArgs};
+use crate::tool::paths::ArgPaths;
+use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
 /// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
 /// its parameter's type.
@@ -30,13 +30,13 @@ pub fn take(
     table: &Table,
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
-) -> Result<Taken, InvalidArgs> {
-    if !Paths::may_be_in(slots) {
-        return args::take(table, raw, slots);
+) -> Result<ParsedArgs, InvalidArgs> {
+    if !ArgPaths::may_hold_paths(slots) {
+        return args::parse_args(table, raw, slots);
     }
-    let (mut taken, paths) = Paths::among(|| args::take(table, raw, slots));
+    let (mut taken, paths) = ArgPaths::collect(|| args::parse_args(table, raw, slots));
     if let Ok(taken) = &mut taken {
-        taken.paths = paths.of(table).with_defaults(table, slots);
+        taken.paths = paths.for_table(table).fill_defaults(table, slots);
     }
     taken
 }
@@ -50,10 +50,10 @@ pub fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
-) -> Result<Taken, InvalidArgs> {
-    let (mut taken, paths) = Paths::among(|| args::take_struct(table, raw, slot));
+) -> Result<ParsedArgs, InvalidArgs> {
+    let (mut taken, paths) = ArgPaths::collect(|| args::parse_struct(table, raw, slot));
     if let Ok(taken) = &mut taken {
-        taken.paths = paths.of(table);
+        taken.paths = paths.for_table(table);
     }
     taken
 }
@@ -79,10 +79,10 @@ fn unfilled() -> ! {
 /// Makes a call ready whose future asks nothing of the context; `convert` makes the result
 /// of what comes out of it.
 pub fn stage<F>(
-    taken: Taken,
+    taken: ParsedArgs,
     convert: fn(F::Output) -> Result<Output, ToolError>,
     future: F,
-) -> Box<dyn Prepared>
+) -> Box<dyn PreparedCall>
 where
     F: Future + Send + 'static,
 {
@@ -90,7 +90,7 @@ where
 }
 
 /// Makes a call ready that wants the context: `start` runs when the pipeline says so.
-pub fn stage_in<S, F>(taken: Taken, start: S) -> Box<dyn Prepared>
+pub fn stage_in<S, F>(taken: ParsedArgs, start: S) -> Box<dyn PreparedCall>
 where
     S: FnOnce(Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
@@ -104,24 +104,24 @@ pin_project! {
         #[pin]
         future: F,
         convert: fn(F::Output) -> Result<Output, ToolError>,
-        taken: Taken,
+        taken: ParsedArgs,
     }
 }
 
-impl<F: Future + Send + 'static> Prepared for Staged<F> {
-    fn run(self: Box<Self>, _: Approved) -> Running {
+impl<F: Future + Send + 'static> PreparedCall for Staged<F> {
+    fn run(self: Box<Self>, _: ExecutionPermit) -> OutputFuture {
         Box::into_pin(self)
     }
 
-    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        self.taken.subjects(cx)
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        self.taken.resources(cx)
     }
 
-    fn paths(&self, cx: &Context) -> Vec<Subject> {
+    fn paths(&self, cx: &Context) -> Vec<Resource> {
         self.taken.paths(cx)
     }
 
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         &self.taken.notes
     }
 }
@@ -139,31 +139,31 @@ pin_project! {
     /// A call of a tool without hooks before and while it runs.
     struct Waiting<S, F> {
         start: Option<S>,
-        taken: Taken,
+        taken: ParsedArgs,
         #[pin]
         running: Option<F>,
     }
 }
 
-impl<S, F> Prepared for Waiting<S, F>
+impl<S, F> PreparedCall for Waiting<S, F>
 where
     S: FnOnce(Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, approved: Approved) -> Running {
+    fn run(mut self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
         self.running = self.start.take().map(|start| start(approved.context()));
         Box::into_pin(self)
     }
 
-    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        self.taken.subjects(cx)
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        self.taken.resources(cx)
     }
 
-    fn paths(&self, cx: &Context) -> Vec<Subject> {
+    fn paths(&self, cx: &Context) -> Vec<Resource> {
         self.taken.paths(cx)
     }
 
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         &self.taken.notes
     }
 }

@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
 use crate::schema::{self, Schema, SchemaProperty, find_contradictions};
-use crate::tool::args::{Checks, unkept, unsupported};
-use crate::tool::{Definition, Display, Flags, Source, paths};
+use crate::tool::args::{ArgChecks, find_self_violations, unsupported};
+use crate::tool::{Definition, Flags, ToolDisplay, ToolSource, paths};
 
 /// A tool's constants with what is computed from them at first use.
 pub struct Table {
     spec: ToolSpec,
     // Boxed: a program's file holds every table, and these are empty in it.
     definition: OnceLock<Box<Definition>>,
-    checks: OnceLock<Box<Checks>>,
+    checks: OnceLock<Box<ArgChecks>>,
 }
 
 impl fmt::Debug for Table {
@@ -41,11 +41,11 @@ impl Table {
     /// The definition.
     #[inline]
     pub fn definition(&self) -> &Definition {
-        self.definition.get_or_init(|| Box::new(define(&self.spec)))
+        self.definition.get_or_init(|| Box::new(build_definition(&self.spec)))
     }
 
     /// The parameter that is called `name`, or that `name` is an alias of.
-    fn param(&self, name: &str) -> Option<&'static ParamSpec> {
+    fn find_param(&self, name: &str) -> Option<&'static ParamSpec> {
         match &self.spec.args {
             ArgsSpec::Params(params) => {
                 params.iter().find(|it| it.name == name || it.options.aliases.contains(&name))
@@ -55,8 +55,8 @@ impl Table {
     }
 
     /// Every name by which an argument may come, of which `name` is one.
-    pub(super) fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
-        match self.param(name) {
+    pub(super) fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        match self.find_param(name) {
             Some(param) => {
                 std::iter::once(param.name).chain(param.options.aliases.iter().copied()).collect()
             }
@@ -65,8 +65,8 @@ impl Table {
     }
 
     /// What an argument is when nobody sends it, also one that models are not told about.
-    pub(super) fn default_of(&self, name: &str) -> Option<Value> {
-        match self.param(name) {
+    pub(super) fn argument_default(&self, name: &str) -> Option<Value> {
+        match self.find_param(name) {
             Some(param) => param.default.and_then(|default| default.value()),
             None => self.definition().parameters.property_default(name).cloned(),
         }
@@ -74,14 +74,14 @@ impl Table {
 
     /// Whether the argument `name` is of a type that holds paths.
     pub(super) fn takes_path(&self, name: &str) -> bool {
-        self.param(name).is_some_and(|param| paths::are_in((param.ty.id)()))
+        self.find_param(name).is_some_and(|param| paths::type_holds_paths((param.ty.id)()))
     }
 
     /// Why no call could be right, or what is told would not be held.
     ///
     /// What a type's schema says is enforced by the schema alone where the type does not, such as
     /// a pattern; so it is looked at as a schema from elsewhere is.
-    pub(super) fn unusable(&self) -> Option<String> {
+    pub(super) fn unusable_reason(&self) -> Option<String> {
         let schema = &self.definition().parameters;
         let is_certain = match &self.spec.args {
             ArgsSpec::Params(params) => params.iter().all(is_checked_when_compiled),
@@ -97,20 +97,22 @@ impl Table {
                     .first()
                     .map(|it| format!("{} is wrong: {}", it.path(), it.problem()))
             })
-            .or_else(|| (!is_certain).then(|| unkept(root).into_iter().next()).flatten());
+            .or_else(|| {
+                (!is_certain).then(|| find_self_violations(root).into_iter().next()).flatten()
+            });
         what.map(|what| format!("its schema's {what}"))
     }
 
     /// The checks that decoding alone does not make.
     #[inline]
-    pub(crate) fn checks(&self) -> &Checks {
-        self.checks.get_or_init(|| Box::new(Checks::of(self.definition(), &self.spec)))
+    pub(crate) fn checks(&self) -> &ArgChecks {
+        self.checks.get_or_init(|| Box::new(ArgChecks::from_spec(self.definition(), &self.spec)))
     }
 }
 
-fn define(spec: &ToolSpec) -> Definition {
+fn build_definition(spec: &ToolSpec) -> Definition {
     let parameters = match &spec.args {
-        ArgsSpec::Params(params) => schema::object_schema(params.iter().map(property)),
+        ArgsSpec::Params(params) => schema::object_schema(params.iter().map(schema_property)),
         ArgsSpec::Struct(ty) => Schema::from_input_fn(ty.schema),
     };
     let mut definition =
@@ -122,11 +124,11 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.output = (spec.output)().map(Schema::from_output_fn);
     definition.risk = spec.risk;
     definition.permission = options.permission.map(Into::into);
-    let mut display = display(spec);
+    let mut display = build_display(spec);
     display.sensitive.extend(definition.parameters.secret_parameters());
     if let ArgsSpec::Struct(_) = spec.args {
         display.primary.iter_mut().chain(&mut display.show).for_each(|name| {
-            if let Some(told) = in_json(name, &definition.parameters) {
+            if let Some(told) = json_name(name, &definition.parameters) {
                 *name = told;
             }
         });
@@ -139,7 +141,7 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.parallel = options.parallel.map(Into::into);
     definition.flags = Flags { is_async: spec.is_async, ..options.flags };
     definition.examples = options.examples.iter().map(|&example| example.into()).collect();
-    definition.source = Source::Native;
+    definition.source = ToolSource::Native;
     definition.place = Some(spec.place);
     definition
 }
@@ -159,7 +161,7 @@ fn is_checked_when_compiled(param: &ParamSpec) -> bool {
 
 /// The parameter that the field `name` of a struct is, where serde writes it in other letters:
 /// `file_path` as `filePath`.
-fn in_json(name: &str, parameters: &Schema) -> Option<String> {
+fn json_name(name: &str, parameters: &Schema) -> Option<String> {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
     };
@@ -175,13 +177,13 @@ fn in_json(name: &str, parameters: &Schema) -> Option<String> {
 }
 
 /// The schema of all parameters, also of those that models are not told about.
-pub(crate) fn all_params(params: &[ParamSpec]) -> Schema {
+pub(crate) fn full_schema(params: &[ParamSpec]) -> Schema {
     schema::object_schema(
-        params.iter().map(|param| SchemaProperty { hidden: false, ..property(param) }),
+        params.iter().map(|param| SchemaProperty { hidden: false, ..schema_property(param) }),
     )
 }
 
-fn property(param: &ParamSpec) -> SchemaProperty<'_> {
+fn schema_property(param: &ParamSpec) -> SchemaProperty<'_> {
     let default = param.default.and_then(|default| default.value());
     let mut property = SchemaProperty {
         name: param.name,
@@ -190,7 +192,7 @@ fn property(param: &ParamSpec) -> SchemaProperty<'_> {
         required: param.default.is_none() && !(param.ty.optional)(),
         hidden: param.options.hidden,
         default,
-        keywords: keywords(param),
+        keywords: schema_keywords(param),
     };
     if let Some((min, max)) = param.options.length {
         property.set_length(min, max);
@@ -198,7 +200,7 @@ fn property(param: &ParamSpec) -> SchemaProperty<'_> {
     property
 }
 
-fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
+fn schema_keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
     let mut keywords = Vec::new();
     let mut set = |keyword, value: Option<Value>| {
         keywords.extend(value.map(|value| (keyword, value)));
@@ -224,13 +226,13 @@ fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
     keywords
 }
 
-fn display(spec: &ToolSpec) -> Display {
+fn build_display(spec: &ToolSpec) -> ToolDisplay {
     let sensitive = match &spec.args {
         ArgsSpec::Params(params) => params.iter().filter(|param| param.options.sensitive).collect(),
         ArgsSpec::Struct(_) => Vec::new(),
     };
     let options = spec.options;
-    Display {
+    ToolDisplay {
         name: options.display_name.map(Into::into),
         primary: options.primary.map(Into::into),
         show: options.show.iter().map(|&name| name.into()).collect(),

@@ -6,8 +6,8 @@
 //!
 //! **Invariant:** nothing here opens a file.
 
-mod decoded;
-mod subjects;
+mod path_collector;
+mod resources;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +20,9 @@ use std::sync::{Arc, OnceLock};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(super) use self::decoded::decoding;
-use super::Shown;
-use super::shown::ViaPlace;
+pub(super) use self::path_collector::collect_decoded_paths;
+use super::SummaryValue;
+use super::summary_value::ViaPlace;
 use crate::error::ToolError;
 use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 
@@ -52,7 +52,7 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 /// ) -> Result<String, ToolError> {
 ///     let place = path.locate(&workspace)?;
 ///     let locks = workspace.lock_files([&place]).await;
-///     cx.blocking(move |stop| {
+///     cx.run_blocking(move |stop| {
 ///         let _locks = locks;
 ///         let before = place.snapshot(1024 * 1024)?;
 ///         stop.hold()?;
@@ -63,24 +63,24 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 /// }
 /// ```
 #[derive(Clone, Default)]
-pub struct WorkspacePath(Arc<Sent>);
+pub struct WorkspacePath(Arc<SentPath>);
 
 /// A path that was sent, and what became of it; clones share that.
 #[derive(Default)]
-struct Sent {
+struct SentPath {
     text: String,
     /// Where it led when the call was judged; `None` when that was nowhere.
-    judged: OnceLock<Option<Places>>,
+    resolved: OnceLock<Option<ResolvedPlaces>>,
     /// What the file said when somebody was shown what becomes of it.
-    shown: OnceLock<Snapshot>,
+    preview_snapshot: OnceLock<Snapshot>,
 }
 
 /// Where a path leads.
-struct Places {
+struct ResolvedPlaces {
     /// As it was sent; `None` when that is outside of the workspace.
-    asked: Option<ResolvedPath>,
+    requested: Option<ResolvedPath>,
     /// Without links.
-    real: ResolvedPath,
+    target: ResolvedPath,
 }
 
 impl WorkspacePath {
@@ -99,9 +99,9 @@ impl WorkspacePath {
     /// path meant nothing while the call was judged.
     pub fn locate(&self, workspace: &Workspace) -> Result<ResolvedPath, ToolError> {
         let now = || workspace.resolve(&self.0.text)?.canonicalize();
-        match self.0.judged.get() {
+        match self.0.resolved.get() {
             None => now(),
-            Some(Some(places)) => Ok(places.real.clone()),
+            Some(Some(places)) => Ok(places.target.clone()),
             Some(None) => {
                 now()?;
                 Err(ToolError::conflict(format_args!(
@@ -127,29 +127,29 @@ impl WorkspacePath {
     ///
     /// A tool that replaces a file as a whole reads it in its preview, and based on what it
     /// finds there when it runs: what is replaced is what was shown.
-    pub fn keep_shown(&self, now: Snapshot) -> &Snapshot {
-        self.0.shown.get_or_init(|| now)
+    pub fn keep_preview_snapshot(&self, now: Snapshot) -> &Snapshot {
+        self.0.preview_snapshot.get_or_init(|| now)
     }
 
     /// What the file said when somebody was shown what becomes of it; `None` when nobody
     /// was.
     #[must_use]
-    pub fn shown(&self) -> Option<&Snapshot> {
-        self.0.shown.get()
+    pub fn preview_snapshot(&self) -> Option<&Snapshot> {
+        self.0.preview_snapshot.get()
     }
 
     /// What calls on the same file have in common: the place that was judged, or the path as it
     /// was sent, where nobody judged it or it leads nowhere.
-    fn place(&self) -> String {
-        match self.0.judged.get() {
-            Some(Some(places)) => places.real.absolute_path().to_string_lossy().into_owned(),
+    fn target_text(&self) -> String {
+        match self.0.resolved.get() {
+            Some(Some(places)) => places.target.absolute_path().to_string_lossy().into_owned(),
             _ => self.0.text.clone(),
         }
     }
 
     /// The path from the top of the file system, with its links; `None` when it leads nowhere.
     #[cfg(feature = "hooks")]
-    pub(super) fn absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
+    pub(super) fn to_absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
         let place = match workspace.try_resolve(&self.0.text).ok()? {
             Some(inside) => inside,
             None => workspace.resolve_outside(&self.0.text).ok()?,
@@ -160,7 +160,7 @@ impl WorkspacePath {
 
 impl<T: Into<String>> From<T> for WorkspacePath {
     fn from(text: T) -> Self {
-        Self(Arc::new(Sent { text: text.into(), ..Sent::default() }))
+        Self(Arc::new(SentPath { text: text.into(), ..SentPath::default() }))
     }
 }
 
@@ -176,22 +176,22 @@ impl fmt::Debug for WorkspacePath {
     }
 }
 
-impl ViaPlace for &&&&Shown<'_, WorkspacePath> {
-    fn shown(&self) -> String {
-        self.0.place()
+impl ViaPlace for &&&&SummaryValue<'_, WorkspacePath> {
+    fn render(&self) -> String {
+        self.0.target_text()
     }
 }
 
-impl ViaPlace for &&&&Shown<'_, Option<WorkspacePath>> {
-    fn shown(&self) -> String {
-        self.0.as_ref().map(WorkspacePath::place).unwrap_or_default()
+impl ViaPlace for &&&&SummaryValue<'_, Option<WorkspacePath>> {
+    fn render(&self) -> String {
+        self.0.as_ref().map(WorkspacePath::target_text).unwrap_or_default()
     }
 }
 
 impl<'de> Deserialize<'de> for WorkspacePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let path = String::deserialize(deserializer).map(Self::from)?;
-        decoded::tell(&path);
+        path_collector::record_path(&path);
         Ok(path)
     }
 }

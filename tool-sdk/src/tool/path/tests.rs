@@ -11,21 +11,21 @@ use crate::context::{Context, Session};
 use crate::error::ErrorKind;
 use crate::name::ToolName;
 use crate::risk::RiskClass;
-use crate::tool::Subject;
+use crate::tool::Resource;
 
 fn folder() -> (TempDir, Workspace, Context) {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("src")).unwrap();
     fs::write(folder.path().join("src/a"), "text").unwrap();
     let workspace = Workspace::open([folder.path()]).unwrap();
-    let session = Session::new("s").lend(workspace.clone());
-    let cx = Context::new(session, ToolName::from_static("t"), CallId::given("c"));
+    let session = Session::new("s").with_service(workspace.clone());
+    let cx = Context::new(session, ToolName::from_static("t"), CallId::from_external("c"));
     (folder, workspace, cx)
 }
 
 /// Each subject as `permission:text`.
-fn said(subjects: &[Subject]) -> Vec<String> {
-    let said = |it: &Subject| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
+fn describe_resources(subjects: &[Resource]) -> Vec<String> {
+    let said = |it: &Resource| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
     subjects.iter().map(said).collect()
 }
 
@@ -38,13 +38,16 @@ fn what_is_outside_says_so_and_where_inside_is() {
     let path = place.join("a");
     // Spelt in a second way it is one more subject, and no other reason.
     let text = format!("{}/b/../a", place.display());
-    let subjects = [path.to_str().unwrap(), &text].map(|it| WorkspacePath::from(it).read(&cx));
-    let reasons: Vec<&str> = subjects.iter().flatten().filter_map(Subject::reason).collect();
+    let subjects =
+        [path.to_str().unwrap(), &text].map(|it| WorkspacePath::from(it).read_resources(&cx));
+    let reasons: Vec<&str> = subjects.iter().flatten().filter_map(Resource::reason).collect();
     let root = folder.path().canonicalize().unwrap();
     let [path, root] = [&path, &root].map(|path| path.display());
     let reason = format!("`{path}` is outside the workspace, which is `{root}`");
     assert_eq!(reasons, [reason.as_str(); 3]);
-    assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.reason().is_none()));
+    assert!(
+        WorkspacePath::from("src/a").read_resources(&cx).iter().all(|it| it.reason().is_none())
+    );
 }
 
 #[test]
@@ -52,13 +55,13 @@ fn a_path_is_one_subject_in_plain_form() {
     let (_folder, workspace, cx) = folder();
     for text in ["src/a", "./src//a", "src/./a", "src/a/"] {
         let path = WorkspacePath::from(text);
-        let subjects = path.written(&cx);
-        assert_eq!(said(&subjects), ["-:src/a"], "{text}");
+        let subjects = path.write_resources(&cx);
+        assert_eq!(describe_resources(&subjects), ["-:src/a"], "{text}");
         let place = path.locate(&workspace).unwrap();
         assert_eq!(subjects[0].absolute(), Some(&*place.absolute_path()), "{text}");
     }
     assert_eq!(
-        said(&WorkspacePath::from("src/../src/new").written(&cx)),
+        describe_resources(&WorkspacePath::from("src/../src/new").write_resources(&cx)),
         ["-:src/../src/new", "-:src/new"]
     );
 }
@@ -83,7 +86,7 @@ proptest! {
         }
         let [plain, winding] = [plain, winding].map(|text| {
             let path = WorkspacePath::from(text);
-            let subjects = if writes { path.written(&cx) } else { path.read(&cx) };
+            let subjects = if writes { path.write_resources(&cx) } else { path.read_resources(&cx) };
             let place = path.locate(&workspace).map(|place| place.absolute_path());
             let judged = place.is_ok().then_some(subjects);
             (judged, place.map_err(|error| error.kind()))
@@ -97,9 +100,9 @@ proptest! {
 fn what_runs_later_is_asked_about() {
     let (_folder, _, cx) = folder();
     let path = WorkspacePath::from(".git/hooks/pre-commit");
-    assert_eq!(said(&path.read(&cx)), ["-:.git/hooks/pre-commit"]);
+    assert_eq!(describe_resources(&path.read_resources(&cx)), ["-:.git/hooks/pre-commit"]);
     assert_eq!(
-        said(&path.written(&cx)),
+        describe_resources(&path.write_resources(&cx)),
         ["-:.git/hooks/pre-commit", "protected_path:.git/hooks/pre-commit"]
     );
 }
@@ -114,10 +117,10 @@ fn what_is_outside_is_asked_about() {
     let path = WorkspacePath::from(other.path().join("./sub//../new").to_str().unwrap());
     assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
 
-    let subjects = path.read(&cx);
+    let subjects = path.read_resources(&cx);
     let asked = asked.to_str().unwrap();
     assert_eq!(
-        said(&subjects),
+        describe_resources(&subjects),
         [
             format!("-:{asked}"),
             format!("-:{real}"),
@@ -125,12 +128,12 @@ fn what_is_outside_is_asked_about() {
             format!("external_directory:{real}"),
         ]
     );
-    let asks = |subjects: &[Subject], class| {
-        let said = |it: &Subject| (it.risk_class(), it.is_asked_about());
+    let asks = |subjects: &[Resource], class| {
+        let said = |it: &Resource| (it.risk_class(), it.is_asked_by_default());
         assert!(subjects[2..].iter().all(|it| said(it) == (Some(class), true)));
     };
     asks(&subjects, RiskClass::Read);
-    asks(&path.written(&cx), RiskClass::Write);
+    asks(&path.write_resources(&cx), RiskClass::Write);
 
     // Whoever reads it now has been judged.
     let place = path.locate(&workspace).unwrap();
@@ -147,7 +150,7 @@ fn a_detour_that_ends_inside_is_asked_about_and_its_end_is_not() {
     let sent = format!("{}/../{name}/src/a", root.display());
     let path = WorkspacePath::from(sent.as_str());
     let expected = [format!("-:{sent}"), "-:src/a".into(), format!("external_directory:{sent}")];
-    assert_eq!(said(&path.read(&cx)), expected);
+    assert_eq!(describe_resources(&path.read_resources(&cx)), expected);
     assert_eq!(path.locate(&workspace).unwrap().display(), "src/a");
 }
 
@@ -156,11 +159,11 @@ fn what_cannot_be_is_not_asked_about() {
     let (folder, workspace, cx) = folder();
     for (text, kind) in [("", ErrorKind::InvalidArgs), ("nope/../a", ErrorKind::NotFound)] {
         let path = WorkspacePath::from(text);
-        assert_eq!(path.written(&cx)[0].risk_class(), Some(RiskClass::Read), "{text:?}");
+        assert_eq!(path.write_resources(&cx)[0].risk_class(), Some(RiskClass::Read), "{text:?}");
         assert_eq!(path.locate(&workspace).unwrap_err().kind(), kind, "{text:?}");
     }
     let path = WorkspacePath::from("nope/../a");
-    let _ = path.written(&cx);
+    let _ = path.write_resources(&cx);
     fs::create_dir(folder.path().join("nope")).unwrap();
     assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Conflict);
 }
@@ -177,11 +180,11 @@ mod links {
         let (folder, _, cx) = folder();
         symlink("src", folder.path().join("link")).unwrap();
         let path = WorkspacePath::from("link/a");
-        assert_eq!(said(&path.written(&cx)), ["-:link/a", "-:src/a"]);
+        assert_eq!(describe_resources(&path.write_resources(&cx)), ["-:link/a", "-:src/a"]);
         symlink("../.git", folder.path().join("src/git")).unwrap();
         fs::create_dir(folder.path().join(".git")).unwrap();
         assert_eq!(
-            said(&WorkspacePath::from("src/git/config").written(&cx)),
+            describe_resources(&WorkspacePath::from("src/git/config").write_resources(&cx)),
             ["-:src/git/config", "-:.git/config", "protected_path:.git/config"]
         );
     }
@@ -193,7 +196,7 @@ mod links {
         fs::write(folder.path().join("other/a"), "secret").unwrap();
         symlink("src", folder.path().join("link")).unwrap();
         let path = WorkspacePath::from("link/a");
-        let _ = path.read(&cx);
+        let _ = path.read_resources(&cx);
         fs::remove_file(folder.path().join("link")).unwrap();
         symlink("other", folder.path().join("link")).unwrap();
         let place = path.locate(&workspace).unwrap();
@@ -209,7 +212,7 @@ mod links {
         let (folder, workspace, cx) = folder();
         symlink("/etc", folder.path().join("out")).unwrap();
         let path = WorkspacePath::from("out/passwd");
-        assert_eq!(path.read(&cx)[0].risk_class(), Some(RiskClass::Read));
+        assert_eq!(path.read_resources(&cx)[0].risk_class(), Some(RiskClass::Read));
         assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
     }
 }

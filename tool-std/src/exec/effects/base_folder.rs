@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
-use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath};
+use tool_sdk::{Context, Resource, RiskClass, ToolError, Workspace, WorkspacePath};
 
 use super::read_only_files::{self, ReadOnlyFiles};
 use super::{
@@ -62,7 +62,7 @@ pub(crate) struct BaseFolder<'a> {
     /// reads it.
     shell_folder: Option<PathBuf>,
     /// Why nothing can be run there.
-    refusal: Option<Subject>,
+    refusal: Option<Resource>,
     /// The directories to which the sandbox limits writes, if it does.
     writable_roots: Option<Vec<PathBuf>>,
     /// Whether the base is the first workspace root, where commands run by default.
@@ -96,10 +96,10 @@ impl<'a> BaseFolder<'a> {
     }
 
     /// Restricts the resource of a command to this base directory.
-    pub(crate) fn restrict_command(&self, subject: Subject) -> Subject {
-        let subject = if self.is_workspace_root() { subject } else { subject.means_more() };
+    pub(crate) fn restrict_command(&self, subject: Resource) -> Resource {
+        let subject = if self.is_workspace_root() { subject } else { subject.context_dependent() };
         match &self.writable_roots {
-            Some(folders) => subject.writes_only_below(folders),
+            Some(folders) => subject.with_writable_folders(folders),
             None => subject,
         }
     }
@@ -132,11 +132,11 @@ impl<'a> BaseFolder<'a> {
 
     /// Creates the base for a directory in which nothing can be run.
     pub(crate) fn new_refused(cx: &'a Context, folder: &str, error: &ToolError) -> Self {
-        Self { refusal: Some(Subject::new(folder).refused(error)), ..Self::new(cx, None) }
+        Self { refusal: Some(Resource::new(folder).with_refusal(error)), ..Self::new(cx, None) }
     }
 
     /// Returns a resource for each file and permission.
-    pub(crate) fn file_resources(&self, of: &ScriptAnalysis) -> Vec<Subject> {
+    pub(crate) fn file_resources(&self, of: &ScriptAnalysis) -> Vec<Resource> {
         let is_certain = |path: &str| {
             !of.has_unstable_paths() && (of.opaque.is_none() || Path::new(path).is_absolute())
         };
@@ -188,7 +188,7 @@ impl<'a> BaseFolder<'a> {
     }
 
     /// Returns resources for the commands that push into a local repository.
-    fn push_resources(&self, of: &ScriptAnalysis) -> Vec<Subject> {
+    fn push_resources(&self, of: &ScriptAnalysis) -> Vec<Resource> {
         if !of.commands.iter().any(push_targets::is_push) {
             return Vec::new();
         }
@@ -247,23 +247,23 @@ impl<'a> BaseFolder<'a> {
         path: &str,
         is_certain: bool,
         access: FileAccess,
-    ) -> Vec<Subject> {
+    ) -> Vec<Resource> {
         let (permission, class) = access.permission_and_class();
-        let named = |subject: Subject| match subject.permission() {
-            None => subject.under(permission).class(class),
+        let named = |subject: Resource| match subject.permission() {
+            None => subject.with_permission(permission).with_class(class),
             Some(_) => subject,
         };
-        let mut subjects: Vec<Subject> = match (self.resolve_place(path), access) {
+        let mut subjects: Vec<Resource> = match (self.resolve_place(path), access) {
             (None, _) => Vec::new(),
-            (Some(place), FileAccess::Read) => place.read(self.cx),
-            (Some(place), FileAccess::Write) => place.written(self.cx),
-            (Some(place), FileAccess::Remove) => place.removed(self.cx),
+            (Some(place), FileAccess::Read) => place.read_resources(self.cx),
+            (Some(place), FileAccess::Write) => place.write_resources(self.cx),
+            (Some(place), FileAccess::Remove) => place.remove_resources(self.cx),
         };
         // A path that cannot be resolved now may exist when it is opened.
         subjects.retain(|subject| subject.absolute().is_some());
         // A command may have changed the home directory.
         let is_known = !subjects.is_empty() && is_certain && home_paths::strip_home(path).is_none();
-        let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
+        let mut subjects: Vec<Resource> = subjects.into_iter().map(named).collect();
         if !is_known {
             subjects.extend(unknown_file(path, access));
         }
@@ -325,16 +325,17 @@ fn normalize_dots(path: &Path) -> PathBuf {
 }
 
 /// Returns the resources for an unknown file.
-pub(crate) fn unknown_file(path: &str, access: FileAccess) -> Vec<Subject> {
+pub(crate) fn unknown_file(path: &str, access: FileAccess) -> Vec<Resource> {
     let (permission, class) = access.permission_and_class();
     // A relative path is inside no directory.
-    let unknown = Subject::path(path, path.trim_start_matches('/'))
-        .because("the file is only known at run time")
-        .nameless()
-        .class(class);
-    let mut subjects = vec![unknown.clone().under(OUTSIDE), unknown.clone().under(permission)];
+    let unknown = Resource::path(path, path.trim_start_matches('/'))
+        .with_reason("the file is only known at run time")
+        .with_unknown_effect()
+        .with_class(class);
+    let mut subjects =
+        vec![unknown.clone().with_permission(OUTSIDE), unknown.clone().with_permission(permission)];
     // PA7: it may be a protected file.
-    subjects.extend((access != FileAccess::Read).then(|| unknown.under(PROTECTED)));
+    subjects.extend((access != FileAccess::Read).then(|| unknown.with_permission(PROTECTED)));
     subjects
 }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use tool_sdk::{RiskClass, Subject};
+use tool_sdk::{Resource, RiskClass};
 
 use super::base_folder::READ;
 use super::read_operands::{self, ReadOperand};
@@ -40,7 +40,7 @@ pub(super) fn read_resources(
     of: &ScriptAnalysis,
     folders: &[PathBuf],
     roots: &[&Path],
-) -> Vec<Subject> {
+) -> Vec<Resource> {
     let mut subjects = Vec::new();
     let mut names = ReadNames::default();
     of.possible_reads.iter().for_each(|path| names.add_word(path, true));
@@ -130,18 +130,20 @@ fn directory_option(command: &SimpleCommand) -> Option<&str> {
 }
 
 /// Returns the resource for an unknown file that may be read.
-pub(super) fn unnamed_read(text: &str) -> Subject {
+pub(super) fn unnamed_read(text: &str) -> Resource {
     let why = "the files that it reads are only known at run time";
     // A relative path is inside no directory.
-    deny_only(Subject::path(text, text.trim_start_matches('/')).because(why).nameless())
+    deny_only(
+        Resource::path(text, text.trim_start_matches('/')).with_reason(why).with_unknown_effect(),
+    )
 }
 
-fn deny_only(subject: Subject) -> Subject {
-    subject.under(READ).class(RiskClass::Read).only_forbidden()
+fn deny_only(subject: Resource) -> Resource {
+    subject.with_permission(READ).with_class(RiskClass::Read).deny_rules_only()
 }
 
 /// Returns the resource for a named file.
-fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Subject {
+fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Resource {
     // The text is relative to the root, however it is spelled.
     let below = roots.iter().find_map(|root| place.strip_prefix(root).ok());
     let asked = below.unwrap_or(Path::new(name)).to_string_lossy().into_owned();
@@ -149,7 +151,7 @@ fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Subject {
     let spellings =
         if place.is_dir() { vec![asked.clone(), place.display().to_string()] } else { vec![] };
     let beginnings = spellings.into_iter().map(|it| format!("{}/", it.trim_end_matches('/')));
-    deny_only(Subject::path(as_file_name(&asked), place)).known_to_begin(beginnings)
+    deny_only(Resource::path(as_file_name(&asked), place)).with_known_prefixes(beginnings)
 }
 
 /// Resolves a name that begins with the home directory.
@@ -228,7 +230,7 @@ impl<'a> ReadNames<'a> {
     }
 
     /// Adds a resource for each path that a name may stand for.
-    fn add_resources(self, folders: &[PathBuf], roots: &[&Path], subjects: &mut Vec<Subject>) {
+    fn add_resources(self, folders: &[PathBuf], roots: &[&Path], subjects: &mut Vec<Resource>) {
         let mut unknown = self.unknown;
         let is_too_much = folders.len() > 1 && folders.len() * self.named.len() > MAX_NAMES;
         let folders = if is_too_much { &[] } else { folders };
@@ -243,7 +245,7 @@ impl<'a> ReadNames<'a> {
                 unknown = unknown.or(Some(name));
                 // The name as spelled may match a deny rule for any depth.
                 let place = name.trim_start_matches('/');
-                subjects.push(deny_only(Subject::path(as_file_name(name), place)));
+                subjects.push(deny_only(Resource::path(as_file_name(name), place)));
             }
             for place in places {
                 let real = place.canonicalize().ok().filter(|real| *real != place);

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{RiskClass, Subject};
+use tool_sdk::{Resource, RiskClass};
 
 use super::base_folder::{BaseFolder, FileAccess, WRITE};
 use super::write_operands::{self, WriteOperand};
@@ -24,7 +24,7 @@ pub(super) fn write_resources(
     base: &BaseFolder<'_>,
     of: &ScriptAnalysis,
     folders: &[PathBuf],
-) -> Vec<Subject> {
+) -> Vec<Resource> {
     let commands = || of.commands.iter().filter(|it| !it.is_safe && !it.is_embedded);
     // A single command that moves files resolves its own paths before.
     let is_certain = of.opaque.is_none() && (!of.may_rename_files || commands().nth(1).is_none());
@@ -56,24 +56,25 @@ pub(super) fn write_resources(
 
 /// Limits the resource of an edited file to deny rules; external and protected files still need
 /// approval.
-fn deny_only(subject: Subject) -> Subject {
+fn deny_only(subject: Resource) -> Resource {
     match (subject.permission(), subject.absolute()) {
         // Command rules could take a plain file name for a program.
         (Some(WRITE), Some(place)) if !subject.text().contains(['.', '/']) => {
-            let named = Subject::path(format!("./{}", subject.text()), place);
-            named.under(WRITE).class(RiskClass::Write).only_forbidden()
+            let named = Resource::path(format!("./{}", subject.text()), place);
+            named.with_permission(WRITE).with_class(RiskClass::Write).deny_rules_only()
         }
-        (Some(WRITE), _) => subject.only_forbidden(),
+        (Some(WRITE), _) => subject.deny_rules_only(),
         _ => subject,
     }
 }
 
 /// Returns the resource for an unknown file that may be written.
-fn unnamed_write(text: &str) -> Subject {
+fn unnamed_write(text: &str) -> Resource {
     let why = "the files that it writes are only known at run time";
     // A relative path is inside no directory.
-    let written = Subject::path(text, text.trim_start_matches('/')).because(why).nameless();
-    written.under(WRITE).class(RiskClass::Write).only_forbidden()
+    let written =
+        Resource::path(text, text.trim_start_matches('/')).with_reason(why).with_unknown_effect();
+    written.with_permission(WRITE).with_class(RiskClass::Write).deny_rules_only()
 }
 
 /// The possible places of a written file.

@@ -9,7 +9,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Subject, Workspace};
+use tool_sdk::{Resource, Workspace};
 
 use super::git_remotes;
 use super::program_lookup;
@@ -32,7 +32,7 @@ pub(super) fn push_resources(
     of: &ScriptAnalysis,
     folders: &[PathBuf],
     workspace: &Workspace,
-) -> Vec<Subject> {
+) -> Vec<Resource> {
     let pushes: Vec<&SimpleCommand> =
         of.commands.iter().filter(|command| is_push(command)).collect();
     let tops = folders.iter().filter_map(|folder| git_remotes::work_tree_top(folder));
@@ -59,7 +59,8 @@ pub(super) fn push_resources(
                 .is_none_or(|words| words.iter().any(|it| is_one(local_path(it))))
     };
     let why = "it may push into a local repository, whose hooks run";
-    let asks = |command: &&SimpleCommand| Subject::new(command.text.clone()).because(why).opaque();
+    let asks =
+        |command: &&SimpleCommand| Resource::new(command.text.clone()).with_reason(why).opaque();
     pushes.iter().filter(into_folder).map(asks).collect()
 }
 

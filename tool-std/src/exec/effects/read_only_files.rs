@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::Subject;
+use tool_sdk::Resource;
 
 use super::base_folder::{BaseFolder, FileAccess, leaves_folder, unknown_file};
 use super::read_operands::{self, ReadOperand};
@@ -36,7 +36,7 @@ pub(super) struct ReadOnlyFiles<'a> {
 }
 
 impl ReadOnlyFiles<'_> {
-    pub(super) fn read_resources(&self, command: &SimpleCommand) -> Vec<Subject> {
+    pub(super) fn read_resources(&self, command: &SimpleCommand) -> Vec<Resource> {
         let is_move = command.argv.first().is_some_and(|program| program == "cd");
         let given = read_operands::read_operands(command);
         if !self.take_budget(given.len()) {
@@ -57,7 +57,7 @@ impl ReadOnlyFiles<'_> {
         left.is_some()
     }
 
-    fn operand_resources(&self, given: ReadOperand<'_>) -> Vec<Subject> {
+    fn operand_resources(&self, given: ReadOperand<'_>) -> Vec<Resource> {
         match given {
             ReadOperand::Path(path) => self.path_resources(path),
             ReadOperand::MaybePath(path) if self.path_exists(path) => self.path_resources(path),
@@ -83,7 +83,7 @@ impl ReadOnlyFiles<'_> {
 
     /// Returns the resources of the directory that `cd` enters. If it is unknown, the commands
     /// that read there need approval instead.
-    fn cd_resources(&self, given: ReadOperand<'_>) -> Vec<Subject> {
+    fn cd_resources(&self, given: ReadOperand<'_>) -> Vec<Resource> {
         match given {
             ReadOperand::Path(path) if self.folders.is_empty() && !leaves_folder(path) => {
                 Vec::new()
@@ -97,13 +97,13 @@ impl ReadOnlyFiles<'_> {
     }
 
     /// Returns the resources of the entered directories, without the base directory.
-    fn entered_folders(&self) -> Vec<Subject> {
+    fn entered_folders(&self) -> Vec<Resource> {
         let asked = self.base.folder.as_ref();
         let entered = self.folders.iter().filter(|folder| Some(*folder) != asked);
         entered.flat_map(|folder| self.file_resources(folder)).collect()
     }
 
-    fn path_resources(&self, path: &str) -> Vec<Subject> {
+    fn path_resources(&self, path: &str) -> Vec<Resource> {
         if path.starts_with(['/', '~']) {
             return self.base.path_resources(path, self.is_certain, FileAccess::Read);
         }
@@ -123,7 +123,7 @@ impl ReadOnlyFiles<'_> {
         files.flat_map(about).collect()
     }
 
-    fn file_resources(&self, file: &Path) -> Vec<Subject> {
+    fn file_resources(&self, file: &Path) -> Vec<Resource> {
         match file.to_str() {
             Some(path) => self.base.path_resources(path, self.is_certain, FileAccess::Read),
             None => unknown_file(&file.to_string_lossy(), FileAccess::Read),
@@ -132,7 +132,7 @@ impl ReadOnlyFiles<'_> {
 
     /// Returns the resources of a path relative to a repository root or to the directory. It need
     /// not exist now, because git reads earlier revisions.
-    fn tracked_resources(&self, path: &str) -> Vec<Subject> {
+    fn tracked_resources(&self, path: &str) -> Vec<Resource> {
         let is_top = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
         let tops = self.folders.iter().filter_map(|folder| folder.ancestors().find(is_top));
         let own = self.folders.iter().map(PathBuf::as_path);
@@ -160,7 +160,7 @@ impl ReadOnlyFiles<'_> {
     }
 
     /// Returns the resources of a glob: all names with its literal start and end.
-    fn pattern_resources(&self, pattern: &str) -> Vec<Subject> {
+    fn pattern_resources(&self, pattern: &str) -> Vec<Resource> {
         if pattern.starts_with('~') {
             return self.home_pattern_resources(pattern);
         }
@@ -191,7 +191,7 @@ impl ReadOnlyFiles<'_> {
 
     /// Returns the resources of a glob in the home directory, for deny rules. The home directory
     /// is only certain at run time.
-    fn home_pattern_resources(&self, pattern: &str) -> Vec<Subject> {
+    fn home_pattern_resources(&self, pattern: &str) -> Vec<Resource> {
         let fitting = home_paths::home_path("~").zip(home_paths::strip_home(pattern)).and_then(
             |(folder, below)| {
                 let names = match_pattern(&folder, below)?;

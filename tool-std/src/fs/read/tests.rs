@@ -9,7 +9,7 @@ use tool_sdk::{Attachment, CallId, ErrorKind, Session, ToolName};
 use super::*;
 
 fn context() -> Context {
-    Context::new(Session::new("t"), ToolName::from_static("read_file"), CallId::next())
+    Context::new(Session::new("t"), ToolName::from_static("read_file"), CallId::generate())
 }
 
 struct Folder(TempDir);

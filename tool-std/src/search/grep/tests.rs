@@ -37,7 +37,7 @@ fn ask(pattern: &str) -> Ask<'_> {
 }
 
 fn context() -> Context {
-    Context::new(Session::new("t"), ToolName::from_static("grep_files"), CallId::next())
+    Context::new(Session::new("t"), ToolName::from_static("grep_files"), CallId::generate())
 }
 
 /// Creates a folder whose files are the older, the later they stand in the list.

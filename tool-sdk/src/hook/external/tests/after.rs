@@ -118,7 +118,7 @@ async fn long_context_goes_to_a_file_and_the_file_is_named() {
             (HookEvent::PreToolUse, says(&specific)),
             (HookEvent::PostToolUse, says(&specific)),
         ]);
-        let context = seen.before(&hooks).await.spoken().unwrap().context.remove(0);
+        let context = seen.before(&hooks).await.into_details().unwrap().context.remove(0);
         let mut result = Ok(Output::text("done"));
         seen.after(&hooks, &mut result).await;
         let end = match &kept {

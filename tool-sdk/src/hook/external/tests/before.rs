@@ -4,24 +4,24 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::hook::{Spoken, Verdict};
+use crate::hook::{DecisionDetails, HookVerdict};
 
 /// Returns the decision of commands before a call.
-async fn before(hooks: &[Value]) -> Opinion {
+async fn before(hooks: &[Value]) -> HookDecision {
     let hooks: Vec<_> = hooks.iter().map(|hook| (HookEvent::PreToolUse, hook.clone())).collect();
     unnamed(TestCall::new().before(&config(&hooks)).await)
 }
 
 /// Removes the sentence that names the hooks.
-fn unnamed(opinion: Opinion) -> Opinion {
-    match opinion.spoken() {
-        Some(spoken) => Opinion::saying(Spoken {
+fn unnamed(opinion: HookDecision) -> HookDecision {
+    match opinion.into_details() {
+        Some(spoken) => HookDecision::from_details(DecisionDetails {
             sentence: None,
-            changed_by: None,
-            changers: Vec::new(),
+            rewritten_by: None,
+            rewriters: Vec::new(),
             ..*spoken
         }),
-        None => Opinion::none(),
+        None => HookDecision::none(),
     }
 }
 
@@ -32,7 +32,7 @@ async fn every_denial_names_its_command() {
     let quiet = json!({ "command": "KEY=hunter2 scripts/quiet; exit 2" });
     let broken = json!({ "args": ["/opt/broken"] });
     let hooks = [no, quiet, broken].map(|hook| (HookEvent::PreToolUse, hook));
-    let spoken = TestCall::new().before(&config(&hooks)).await.spoken().unwrap();
+    let spoken = TestCall::new().before(&config(&hooks)).await.into_details().unwrap();
     let expected = "the hook `guard.sh` says: not on Fridays\n\
         the hook `quiet` says: sh: 1: scripts/quiet: not found\n\
         the hook `broken` could not be run, so the call is denied";
@@ -47,10 +47,10 @@ async fn every_denial_names_its_command() {
 #[tokio::test]
 async fn a_name_that_the_tool_does_not_have_only_forbids() {
     for (says, matcher, expected) in [
-        ("deny", "note_plain", Verdict::Deny),
-        ("ask", "note_.*n", Verdict::Ask),
-        ("allow", "note_plain", Verdict::None),
-        ("allow", "note_plain|write_note", Verdict::Allow),
+        ("deny", "note_plain", HookVerdict::Deny),
+        ("ask", "note_.*n", HookVerdict::Ask),
+        ("allow", "note_plain", HookVerdict::None),
+        ("allow", "note_plain|write_note", HookVerdict::Allow),
     ] {
         let answer = json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": says,
@@ -63,7 +63,7 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
         assert_eq!(errors, []);
         let mut seen = TestCall::new();
         seen.definition.also = vec![ToolName::from_static("note_plain")];
-        let spoken = seen.before(&hooks).await.spoken();
+        let spoken = seen.before(&hooks).await.into_details();
         let verdict = spoken.map(|spoken| spoken.verdict).unwrap_or_default();
         assert_eq!(verdict, expected, "{says} {matcher}");
     }
@@ -163,14 +163,14 @@ async fn a_broken_command_never_lets_a_call_through() {
         (json!({ "command": "yes | head -c 2000000" }), "gave an answer that cannot be read"),
     ];
     for (hook, expected) in cases {
-        let opinion = before(std::slice::from_ref(&hook)).await.spoken().unwrap();
-        assert_eq!(opinion.verdict, Verdict::Deny, "{hook}");
+        let opinion = before(std::slice::from_ref(&hook)).await.into_details().unwrap();
+        assert_eq!(opinion.verdict, HookVerdict::Deny, "{hook}");
         assert!(opinion.reason.contains(expected), "{hook}: {}", opinion.reason);
         assert!(!opinion.reason.contains("reject"), "{}", opinion.reason);
 
         let mut ignored = hook.clone();
         ignored["on_error"] = "ignore".into();
-        assert_eq!(before(&[ignored]).await, Opinion::none(), "{hook}");
+        assert_eq!(before(&[ignored]).await, HookDecision::none(), "{hook}");
     }
 }
 
@@ -186,10 +186,10 @@ async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
         "exit 0",
     ];
     for line in fine {
-        assert_eq!(before(&[json!({ "command": line })]).await, Opinion::none(), "{line}");
+        assert_eq!(before(&[json!({ "command": line })]).await, HookDecision::none(), "{line}");
     }
     let noisy = json!({ "command": "echo '{}'; echo 'not on Fridays' >&2; exit 2" });
-    assert_eq!(before(&[noisy]).await, Opinion::deny("not on Fridays"));
+    assert_eq!(before(&[noisy]).await, HookDecision::deny("not on Fridays"));
 }
 
 // HK1: the details of a failure are for the host.
@@ -197,7 +197,8 @@ async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
 async fn the_model_does_not_read_what_a_broken_command_printed() {
     let seen = TestCall::new();
     let hook = json!({ "command": "echo 'key=hunter2' >&2; exit 3" });
-    let opinion = seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await.spoken().unwrap();
+    let opinion =
+        seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await.into_details().unwrap();
     assert!(!opinion.reason.contains("hunter2"));
     let runs = seen.runs.into_inner().unwrap();
     assert_eq!(runs[0].hook, "echo (PreToolUse[0].hooks[0])");
@@ -211,12 +212,12 @@ async fn the_strictest_of_all_answers_holds() {
     let nothing = json!({ "command": "true" });
     let stop = says(&json!({ "continue": false, "stopReason": "stop" }));
     let cases = [
-        (vec![yes.clone()], Opinion::none()),
-        (vec![trusted(yes.clone())], Opinion::allow("yes")),
-        (vec![trusted(yes.clone()), nothing], Opinion::allow("yes")),
-        (vec![trusted(yes.clone()), ask.clone()], Opinion::ask("ask")),
-        (vec![no.clone(), trusted(yes), ask, no.clone()], Opinion::deny("no\nno")),
-        (vec![no, stop], Opinion::halt("no\nstop")),
+        (vec![yes.clone()], HookDecision::none()),
+        (vec![trusted(yes.clone())], HookDecision::allow("yes")),
+        (vec![trusted(yes.clone()), nothing], HookDecision::allow("yes")),
+        (vec![trusted(yes.clone()), ask.clone()], HookDecision::ask("ask")),
+        (vec![no.clone(), trusted(yes), ask, no.clone()], HookDecision::deny("no\nno")),
+        (vec![no, stop], HookDecision::halt("no\nstop")),
     ];
     for (hooks, expected) in cases {
         assert_eq!(before(&hooks).await, expected, "{hooks:?}");
@@ -234,12 +235,15 @@ async fn changes_compose_in_configured_order() {
     };
     let slow = change("0.2", json!({ "title": "slow", "by": "slow" }), "ask");
     let fast = change("0", json!({ "title": "fast" }), "allow");
-    let opinion = before(&[slow.clone(), fast.clone()]).await.spoken().unwrap();
+    let opinion = before(&[slow.clone(), fast.clone()]).await.into_details().unwrap();
     let changed = json!({ "title": "fast", "text": "b", "by": "slow" });
     assert_eq!(opinion.arguments.as_deref(), Some(changed.to_string().as_str()));
-    assert_eq!((opinion.verdict, opinion.context), (Verdict::Ask, vec!["0.2".into(), "0".into()]));
+    assert_eq!(
+        (opinion.verdict, opinion.context),
+        (HookVerdict::Ask, vec!["0.2".into(), "0".into()])
+    );
 
-    let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
+    let denied = before(&[slow, fast, decides("deny", "no")]).await.into_details().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
 }
 
@@ -254,14 +258,20 @@ async fn an_allow_is_one_of_what_the_call_became() {
     let title = || json!({ "title": "other" });
     let nothing = || trusted(says(&json!({ "decision": "approve" })));
     for (hooks, expected) in [
-        (vec![change("allow", title())], Verdict::Allow),
-        (vec![change("allow", title()), nothing()], Verdict::Allow),
-        (vec![change("allow", title()), change("allow", title())], Verdict::Allow),
-        (vec![change("allow", title()), change("allow", json!({ "text": "x" }))], Verdict::None),
-        (vec![change("allow", json!({ "title": "x" })), change("allow", title())], Verdict::Allow),
-        (vec![nothing(), change("ask", title())], Verdict::Ask),
+        (vec![change("allow", title())], HookVerdict::Allow),
+        (vec![change("allow", title()), nothing()], HookVerdict::Allow),
+        (vec![change("allow", title()), change("allow", title())], HookVerdict::Allow),
+        (
+            vec![change("allow", title()), change("allow", json!({ "text": "x" }))],
+            HookVerdict::None,
+        ),
+        (
+            vec![change("allow", json!({ "title": "x" })), change("allow", title())],
+            HookVerdict::Allow,
+        ),
+        (vec![nothing(), change("ask", title())], HookVerdict::Ask),
     ] {
-        let spoken = before(&hooks).await.spoken().unwrap();
+        let spoken = before(&hooks).await.into_details().unwrap();
         assert_eq!(spoken.verdict, expected, "{hooks:?}");
     }
 }
@@ -274,7 +284,7 @@ async fn every_allow_names_its_command() {
         (json!({ "decision": "approve", "reason": "fine" }), "the hook `cat` says: fine"),
     ] {
         let hooks = config(&[(HookEvent::PreToolUse, trusted(says(&answer)))]);
-        let spoken = TestCall::new().before(&hooks).await.spoken().unwrap();
+        let spoken = TestCall::new().before(&hooks).await.into_details().unwrap();
         assert_eq!(spoken.sentence.as_deref(), Some(expected));
     }
 }
@@ -289,10 +299,10 @@ async fn every_change_names_its_command() {
     let quiet = json!({ "command": "true" });
     let hooks = [named("a"), quiet, json!({ "command": format!("printf '%s' '{change}'") })];
     let hooks = hooks.map(|hook| (HookEvent::PreToolUse, hook));
-    let spoken = TestCall::new().before(&config(&hooks)).await.spoken().unwrap();
-    assert_eq!(spoken.changed_by.as_deref(), Some("echo` and `printf"));
+    let spoken = TestCall::new().before(&config(&hooks)).await.into_details().unwrap();
+    assert_eq!(spoken.rewritten_by.as_deref(), Some("echo` and `printf"));
     let places = ["echo (PreToolUse[0].hooks[0])", "printf (PreToolUse[2].hooks[0])"];
-    assert_eq!(spoken.changers, places);
+    assert_eq!(spoken.rewriters, places);
 }
 
 // F67: the input of a command; a command that is configured twice runs twice.
@@ -302,7 +312,7 @@ async fn every_command_reads_the_call() {
     let copies = json!({ "command": "cat >> input; pwd >> folders; echo $CLAUDE_PROJECT_DIR" });
     let hooks = config(&[(HookEvent::PreToolUse, copies.clone()), (HookEvent::PreToolUse, copies)]);
     let seen = TestCall::new();
-    assert_eq!(seen.before(&hooks.in_folder(folder.path())).await, Opinion::none());
+    assert_eq!(seen.before(&hooks.in_folder(folder.path())).await, HookDecision::none());
 
     let runs: Vec<_> = seen.runs.into_inner().unwrap();
     assert_eq!(runs.iter().map(|run| run.outcome.as_str()).collect::<Vec<_>>(), ["none", "none"]);
@@ -329,7 +339,7 @@ async fn every_command_reads_the_call() {
 async fn a_command_in_the_background_is_not_waited_for_and_has_no_say() {
     let seen = TestCall::new();
     let hook = json!({ "command": "sleep 300; exit 2", "async": true });
-    assert_eq!(seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await, Opinion::none());
+    assert_eq!(seen.before(&config(&[(HookEvent::PreToolUse, hook)])).await, HookDecision::none());
     assert_eq!(seen.runs.into_inner().unwrap()[0].outcome, "not waited for");
 }
 
@@ -340,7 +350,7 @@ async fn other_tools_and_events_start_nothing() {
         "PostToolUse": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],
     }));
     let seen = TestCall::new();
-    assert_eq!(seen.before(&hooks).await, Opinion::none());
+    assert_eq!(seen.before(&hooks).await, HookDecision::none());
     let mut failed = Err(ToolError::failed("no room"));
     seen.after(&hooks, &mut failed).await;
     assert_eq!(failed.unwrap_err().message(), "no room");
@@ -363,7 +373,7 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
         let (hooks, errors) = ExternalHooks::from_value(&config);
         assert_eq!(errors, []);
         let opinion = TestCall::new().before(&hooks).await;
-        assert_eq!(opinion != Opinion::none(), expected, "{matcher}");
+        assert_eq!(opinion != HookDecision::none(), expected, "{matcher}");
     }
 }
 
@@ -373,13 +383,13 @@ async fn the_end_waits_for_what_runs_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let hook = json!({ "command": "sleep 2; touch done", "async": true });
     let hooks = config(&[(HookEvent::PreToolUse, hook)]).in_folder(folder.path());
-    assert_eq!(TestCall::new().before(&hooks).await, Opinion::none());
+    assert_eq!(TestCall::new().before(&hooks).await, HookDecision::none());
     assert!(!folder.path().join("done").exists());
     Hook::finish(&hooks).await;
     assert!(folder.path().join("done").exists());
     // A command that hangs is ended by its timeout.
     let hangs = json!({ "command": "sleep 300", "async": true, "timeout": 0.1 });
     let hooks = config(&[(HookEvent::PreToolUse, hangs)]);
-    assert_eq!(TestCall::new().before(&hooks).await, Opinion::none());
+    assert_eq!(TestCall::new().before(&hooks).await, HookDecision::none());
     Hook::finish(&hooks).await;
 }

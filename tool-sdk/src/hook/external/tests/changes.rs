@@ -8,13 +8,15 @@ use crate::audit::{AuditRecord, AuditSink};
 use crate::batch::Batch;
 use crate::call::{Call, Outcome};
 use crate::context::Context;
-use crate::hook::Priority;
+use crate::hook::HookPriority;
 use crate::loop_guard::LoopGuard;
-use crate::permission::{Action, Ask, By, Reply, Rule, Scripted};
+use crate::permission::{
+    Action, ApprovalRequest, ApprovalResponse, DecisionSource, Rule, ScriptedApprover,
+};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::risk::{Risk, RiskClass};
-use crate::tool::{Display, DynamicTool};
+use crate::tool::{DynamicTool, ToolDisplay};
 
 /// A command that changes the call and allows it.
 fn makes(input: &Value) -> Value {
@@ -28,7 +30,8 @@ fn makes(input: &Value) -> Value {
 fn pipeline(hooks: &[(HookEvent, Value)]) -> Pipeline {
     let mut definition = TestCall::new().definition;
     definition.risk = Risk::new(RiskClass::Write);
-    definition.display = Arc::new(Display { sensitive: vec!["key".into()], ..Display::default() });
+    definition.display =
+        Arc::new(ToolDisplay { sensitive: vec!["key".into()], ..ToolDisplay::default() });
     definition.parameters = Schema::from_value(json!({
         "type": "object",
         "properties": { "title": { "type": "string" }, "key": { "type": "string" } },
@@ -40,7 +43,7 @@ fn pipeline(hooks: &[(HookEvent, Value)]) -> Pipeline {
         DynamicTool::new(definition, |args: Value, _: Context| async move { args.to_string() });
     Pipeline::new(Registry::builder().add(tool).build().unwrap()).hook(
         "*",
-        Priority::DEFAULT,
+        HookPriority::DEFAULT,
         config(hooks),
     )
 }
@@ -57,10 +60,10 @@ fn requests(hooks: &[Value]) -> Vec<(HookEvent, Value)> {
 /// Writes a note with the title `a`; returns the outcome and the arguments that the approver saw,
 /// who approves.
 async fn write(pipeline: Pipeline) -> (Outcome, Vec<Value>) {
-    let somebody = Arc::new(Scripted::always(Reply::Once));
+    let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
     let outcome = pipeline.call(&Session::new("s"), call()).await;
-    (outcome, somebody.asked().iter().map(|ask| ask.arguments.clone()).collect())
+    (outcome, somebody.requests().iter().map(|ask| ask.arguments.clone()).collect())
 }
 
 /// Returns the arguments with which the note was written.
@@ -158,21 +161,21 @@ async fn what_a_tool_asks_for_is_not_changed() {
     let mut definition = TestCall::new().definition;
     definition.risk = Risk::new(RiskClass::Read);
     let tool = DynamicTool::new(definition, |_: Value, cx: Context| async move {
-        if cx.ask("other", "x").await { "yes" } else { "no" }
+        if cx.request_permission("other", "x").await { "yes" } else { "no" }
     });
-    let somebody = Arc::new(Scripted::default());
+    let somebody = Arc::new(ScriptedApprover::default());
     let hook = trusted(makes(&json!({ "title": "b" })));
     let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap())
-        .hook("*", Priority::DEFAULT, config(&[(HookEvent::PermissionRequest, hook)]))
+        .hook("*", HookPriority::DEFAULT, config(&[(HookEvent::PermissionRequest, hook)]))
         .shared_approver(Arc::clone(&somebody) as _);
     let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
-    assert_eq!((outcome.text().as_ref(), somebody.asked().len()), ("no", 1));
+    assert_eq!((outcome.text().as_ref(), somebody.requests().len()), ("no", 1));
 }
 
 // F34: the loop guard compares the changed arguments.
 #[tokio::test]
 async fn what_repeats_is_what_runs() {
-    let somebody = Arc::new(Scripted::always(Reply::Reject));
+    let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Reject));
     let pipeline = pipeline(&requests(&[trusted(makes(&json!({ "title": "b" })))]))
         .loop_guard(LoopGuard::default())
         .shared_approver(Arc::clone(&somebody) as _);
@@ -180,16 +183,16 @@ async fn what_repeats_is_what_runs() {
     for (at, (asked, runs)) in [(0, true), (0, true), (1, false)].into_iter().enumerate() {
         let text = json!({ "title": format!("a{at}") }).to_string();
         let outcome = pipeline.call(&session, Call::new("write_note", text)).await;
-        assert_eq!((somebody.asked().len(), outcome.result.is_ok()), (asked, runs), "{at}");
+        assert_eq!((somebody.requests().len(), outcome.result.is_ok()), (asked, runs), "{at}");
     }
-    assert_eq!(somebody.asked()[0].by, By::Loop);
+    assert_eq!(somebody.requests()[0].by, DecisionSource::Loop);
 }
 
 /// A hook whose approver passes on a copy of each request.
 struct CopyingHook;
 
 impl Hook for CopyingHook {
-    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
         Arc::new(CopyingApprover(inner))
     }
 }
@@ -197,8 +200,11 @@ impl Hook for CopyingHook {
 struct CopyingApprover(Arc<dyn Approver>);
 
 impl Approver for CopyingApprover {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        self.0.ask(Arc::new((*ask).clone()))
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        self.0.request_approval(Arc::new((*ask).clone()))
     }
 }
 
@@ -206,7 +212,8 @@ impl Approver for CopyingApprover {
 #[tokio::test]
 async fn a_change_is_never_taken_for_a_yes() {
     let hooks = requests(&[makes(&json!({ "title": "b" }))]);
-    let (outcome, shown) = write(pipeline(&hooks).hook("*", Priority::SECURITY, CopyingHook)).await;
+    let (outcome, shown) =
+        write(pipeline(&hooks).hook("*", HookPriority::SECURITY, CopyingHook)).await;
     assert_eq!((ran_with(&outcome)["title"].as_str(), shown.len()), (Some("b"), 1));
     assert_eq!(shown[0]["title"], "b");
 }
@@ -214,7 +221,7 @@ async fn a_change_is_never_taken_for_a_yes() {
 #[tokio::test]
 async fn identical_calls_that_wait_for_one_answer_are_all_changed() {
     let pipeline = pipeline(&requests(&[trusted(makes(&json!({ "title": "b" })))]))
-        .approver(Scripted::always(Reply::Reject));
+        .approver(ScriptedApprover::always_respond(ApprovalResponse::Reject));
     let session = Session::new("s");
     let outcomes = Batch::new(&pipeline).run(&session, [call(), call()]).await;
     assert!(outcomes.iter().all(|it| ran_with(it)["title"] == "b"), "{outcomes:?}");
@@ -226,12 +233,13 @@ async fn an_answer_goes_before_a_change() {
     let slow = trusted(json!({ "command": format!(
         "sleep 60; {}", makes(&json!({ "title": "b" }))["command"].as_str().unwrap()
     ) }));
-    let pipeline = pipeline(&requests(&[slow])).approver(Scripted::always(Reply::Reject));
+    let pipeline = pipeline(&requests(&[slow]))
+        .approver(ScriptedApprover::always_respond(ApprovalResponse::Reject));
     let session = Session::new("s");
     let reply = async {
         loop {
-            if let [ask] = pipeline.asks().as_slice() {
-                break pipeline.reply(&ask.id, &ask.fingerprint, Reply::Once).await;
+            if let [ask] = pipeline.pending_approvals().as_slice() {
+                break pipeline.respond(&ask.id, &ask.fingerprint, ApprovalResponse::Once).await;
             }
             tokio::task::yield_now().await;
         }

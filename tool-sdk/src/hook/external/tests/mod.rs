@@ -13,7 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::call::CallId;
 use crate::context::Session;
-use crate::hook::Hooked;
+use crate::hook::HookCallView;
 use crate::name::ToolName;
 use crate::schema::Schema;
 use crate::tool::Definition;
@@ -67,7 +67,7 @@ impl TestCall {
         Self {
             session: Session::new("s1").with_agent("scribe"),
             definition,
-            id: CallId::given("c1"),
+            id: CallId::from_external("c1"),
             begun: Mutex::default(),
             runs: Mutex::default(),
             halted: OnceLock::new(),
@@ -77,16 +77,16 @@ impl TestCall {
         }
     }
 
-    async fn before(&self, hooks: &ExternalHooks) -> Opinion {
-        hooks.before(&HookedCall::new(self)).await.unwrap()
+    async fn before(&self, hooks: &ExternalHooks) -> HookDecision {
+        hooks.before(&HookContext::new(self)).await.unwrap()
     }
 
     async fn after(&self, hooks: &ExternalHooks, result: &mut Result<Output, ToolError>) {
-        hooks.after(&HookedCall::new(self), result).await.unwrap();
+        hooks.after(&HookContext::new(self), result).await.unwrap();
     }
 }
 
-impl Hooked for TestCall {
+impl HookCallView for TestCall {
     fn session(&self) -> &Session {
         &self.session
     }
@@ -99,7 +99,7 @@ impl Hooked for TestCall {
         &self.id
     }
 
-    fn original(&self) -> &str {
+    fn original_arguments(&self) -> &str {
         self.arguments()
     }
 
@@ -115,35 +115,35 @@ impl Hooked for TestCall {
         self.has_approver
     }
 
-    fn namesakes(&self) -> Vec<ToolName> {
+    fn permission_tool_names(&self) -> Vec<ToolName> {
         Vec::new()
     }
 
-    fn wording(&self) -> Wording {
-        Wording::default()
+    fn external_arg_names(&self) -> ExternalArgNames {
+        ExternalArgNames::default()
     }
 
     fn elapsed(&self) -> Option<Duration> {
         Some(Duration::from_millis(7))
     }
 
-    fn halt(&self, reason: String) {
+    fn halt_turn(&self, reason: String) {
         let _ = self.halted.set(reason);
     }
 
-    fn warn(&self, message: String) {
+    fn emit_warning(&self, message: String) {
         self.warned.lock().unwrap().push(message);
     }
 
-    fn began(&self, hook: &str) {
+    fn emit_started(&self, hook: &str) {
         self.begun.lock().unwrap().push(hook.to_owned());
     }
 
-    fn watch(&self, run: HookRun) {
+    fn emit_finished(&self, run: HookRun) {
         self.runs.lock().unwrap().push(run);
     }
 
-    fn keep(&self, text: &str) -> Option<PathBuf> {
+    fn store_text(&self, text: &str) -> Option<PathBuf> {
         let kept = self.kept.as_ref()?;
         std::fs::write(kept, text).unwrap();
         Some(kept.clone())

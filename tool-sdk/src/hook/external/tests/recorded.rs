@@ -31,7 +31,7 @@ const INPUTS: [(HookEvent, &str); 3] = [
 /// The result of a recorded case here: verdict, reason, contexts, changes.
 #[derive(Debug, PartialEq)]
 struct RecordedResult {
-    verdict: Verdict,
+    verdict: HookVerdict,
     words: Option<String>,
     contexts: Vec<String>,
     changes: Value,
@@ -85,21 +85,21 @@ fn differences() -> BTreeMap<&'static str, RecordedResult> {
     let says_nothing = "the hook `x` ends the turn";
     BTreeMap::from([
         // An allow is parsed, and counts if the entry has `may_allow`.
-        ("allow_without_update", came(Verdict::Allow, None, &["preserved"])),
-        ("legacy_approve", came(Verdict::Allow, None, &[])),
+        ("allow_without_update", came(HookVerdict::Allow, None, &["preserved"])),
+        ("legacy_approve", came(HookVerdict::Allow, None, &[])),
         // The user can be prompted.
-        ("ask", came(Verdict::Ask, Some("please confirm"), &[])),
+        ("ask", came(HookVerdict::Ask, Some("please confirm"), &[])),
         // The result of every tool can be replaced.
-        ("post_updated_mcp_output", came(Verdict::None, None, &["preserved"])),
+        ("post_updated_mcp_output", came(HookVerdict::None, None, &["preserved"])),
         // An allow together with a change is an allow, too.
         (
             "allow_updates_input",
             RecordedResult {
                 changes: json!({ "command": "echo rewritten" }),
-                ..came(Verdict::Allow, None, &[])
+                ..came(HookVerdict::Allow, None, &[])
             },
         ),
-        ("post_continue_false_bare", came(Verdict::Halt, Some(says_nothing), &[])),
+        ("post_continue_false_bare", came(HookVerdict::Halt, Some(says_nothing), &[])),
     ])
 }
 
@@ -134,9 +134,9 @@ fn answers_are_read_as_recorded() {
         };
         let recorded = RecordedResult {
             verdict: match case["run_status"].as_str().unwrap() {
-                "blocked" => Verdict::Deny,
-                "stopped" => Verdict::Halt,
-                _ => Verdict::None,
+                "blocked" => HookVerdict::Deny,
+                "stopped" => HookVerdict::Halt,
+                _ => HookVerdict::None,
             },
             words: [&case["block_reason"], &case["feedback_for_model"][0]]
                 .into_iter()
@@ -204,7 +204,7 @@ fn plain_text_is_no_decision() {
         assert_eq!(said.unwrap(), HookOutput::default(), "{stdout}");
     }
     let marked = "\u{feff}{\"decision\": \"block\"}\n";
-    assert_eq!(meaning(HookEvent::PreToolUse, 0, marked, "").unwrap().verdict, Verdict::Deny);
+    assert_eq!(meaning(HookEvent::PreToolUse, 0, marked, "").unwrap().verdict, HookVerdict::Deny);
 }
 
 // User complaint: exit code 2 denies, with any output.
@@ -212,7 +212,7 @@ fn plain_text_is_no_decision() {
 fn exit_two_blocks_also_beside_json() {
     for stdout in ["", "{", r#"{"decision":"approve"}"#, r#"{"continue":true}"#] {
         let said = meaning(HookEvent::PreToolUse, 2, stdout, "no\n").unwrap();
-        assert_eq!((said.verdict, said.reason.as_deref()), (Verdict::Deny, Some("no")));
+        assert_eq!((said.verdict, said.reason.as_deref()), (HookVerdict::Deny, Some("no")));
     }
     let silent = meaning(HookEvent::PreToolUse, 2, "", "");
     let said = compose::apply_entry_policy(
@@ -265,14 +265,21 @@ fn a_failure_only_tightens() {
         entry.on_error = on_error;
         entry
     });
-    let verdicts = [Verdict::None, Verdict::Allow, Verdict::Ask, Verdict::Deny, Verdict::Halt];
+    let verdicts = [
+        HookVerdict::None,
+        HookVerdict::Allow,
+        HookVerdict::Ask,
+        HookVerdict::Deny,
+        HookVerdict::Halt,
+    ];
     for verdict in verdicts {
         for entry in &hooks {
             let said = HookOutput { verdict, ..HookOutput::default() };
             let failure = HookFailure { message: "broke".to_owned(), detail: String::new() };
             let both =
                 vec![(entry, said), (entry, compose::apply_entry_policy(entry, Err(failure)))];
-            let spoken = compose::combine_outputs(both, &json!({})).spoken().unwrap_or_default();
+            let spoken =
+                compose::combine_outputs(both, &json!({})).into_details().unwrap_or_default();
             assert!(spoken.verdict >= verdict);
         }
     }

@@ -7,41 +7,50 @@ use super::*;
 use crate::batch::Batch;
 use crate::call::Call;
 use crate::context::Context;
-use crate::hook::Priority;
-use crate::permission::{Action, Ask, Backstage, By, Reply, Rule, Scripted};
+use crate::hook::HookPriority;
+use crate::permission::{
+    Action, ApprovalInternals, ApprovalRequest, ApprovalResponse, DecisionSource, Rule,
+    ScriptedApprover,
+};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::risk::{Risk, RiskClass};
-use crate::tool::{Display, DynamicTool, Source, Subject};
+use crate::tool::{DynamicTool, Resource, ToolDisplay, ToolSource};
 
 /// An approver whose answer shows that it was asked.
 struct AskedApprover;
 
 impl Approver for AskedApprover {
-    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        Box::pin(ready(Some(Reply::Reject)))
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        Box::pin(ready(Some(ApprovalResponse::Reject)))
     }
 }
 
-fn ask() -> Arc<Ask> {
-    Arc::new(Ask {
+fn ask() -> Arc<ApprovalRequest> {
+    Arc::new(ApprovalRequest {
         id: "a1".into(),
-        call: CallId::given("c1"),
+        call: CallId::from_external("c1"),
         session: "s1".into(),
         agent: None,
         tool: ToolName::from_static("write_note"),
-        display: Arc::new(Display::default()),
-        source: Source::default(),
+        display: Arc::new(ToolDisplay::default()),
+        source: ToolSource::default(),
         risk: Risk::default(),
         permission: "write_note".to_owned(),
         arguments: json!({ "title": "a" }),
         original: None,
         summary: None,
-        subjects: vec!["notes/a".into(), Subject::new("/out").under("external_directory")],
+        subjects: vec![
+            "notes/a".into(),
+            Resource::new("/out").with_permission("external_directory"),
+        ],
         suggestions: Vec::new(),
         grantees: Vec::new(),
-        backstage: Backstage::default().liftable(true),
-        by: By::Default,
+        internals: ApprovalInternals::default().with_hook_approval(true),
+        by: DecisionSource::Default,
         reason: String::new(),
         rules: Vec::new(),
         preview: None,
@@ -51,10 +60,10 @@ fn ask() -> Arc<Ask> {
     })
 }
 
-async fn reply(hooks: &[Value]) -> Option<Reply> {
+async fn reply(hooks: &[Value]) -> Option<ApprovalResponse> {
     let request = |hook: &Value| (HookEvent::PermissionRequest, hook.clone());
     let hooks = config(&hooks.iter().map(request).collect::<Vec<_>>());
-    Arc::new(hooks).approver(Arc::new(AskedApprover)).ask(ask()).await
+    Arc::new(hooks).wrap_approver(Arc::new(AskedApprover)).request_approval(ask()).await
 }
 
 fn answers(behavior: &str) -> Value {
@@ -64,8 +73,8 @@ fn answers(behavior: &str) -> Value {
     } }))
 }
 
-fn no(feedback: &str) -> Option<Reply> {
-    Some(Reply::RejectWith { feedback: feedback.to_owned() })
+fn no(feedback: &str) -> Option<ApprovalResponse> {
+    Some(ApprovalResponse::RejectWith { feedback: feedback.to_owned() })
 }
 
 // F67: recorded combinations.
@@ -77,8 +86,8 @@ async fn decisions_combine_as_recorded() {
             decisions.iter().map(|decision| trusted(answers(decision.as_str().unwrap()))).collect();
         let expected = match case["result"].as_str() {
             Some("deny") => no("by rule"),
-            Some(_) => Some(Reply::Once),
-            None => Some(Reply::Reject),
+            Some(_) => Some(ApprovalResponse::Once),
+            None => Some(ApprovalResponse::Reject),
         };
         assert_eq!(reply(&hooks).await, expected, "{case}");
     }
@@ -87,12 +96,12 @@ async fn decisions_combine_as_recorded() {
 // F71
 #[tokio::test]
 async fn without_may_allow_or_an_answer_the_user_is_prompted() {
-    assert_eq!(reply(&[answers("allow")]).await, Some(Reply::Reject));
-    assert_eq!(reply(&[json!({ "command": "true" })]).await, Some(Reply::Reject));
+    assert_eq!(reply(&[answers("allow")]).await, Some(ApprovalResponse::Reject));
+    assert_eq!(reply(&[json!({ "command": "true" })]).await, Some(ApprovalResponse::Reject));
     assert_eq!(reply(&[json!({ "command": "echo no >&2; exit 2" })]).await, no("no"));
     let broken = reply(&[trusted(answers("allow")), json!({ "command": "exit 1" })]).await;
     assert!(
-        matches!(broken, Some(Reply::RejectWith { feedback }) if feedback.contains("exit code 1"))
+        matches!(broken, Some(ApprovalResponse::RejectWith { feedback }) if feedback.contains("exit code 1"))
     );
 }
 
@@ -114,12 +123,12 @@ async fn a_hook_reads_what_is_asked_for() {
 #[derive(Default)]
 struct RecordingWitness(Mutex<Vec<String>>, Session);
 
-impl crate::permission::Witness for RecordingWitness {
-    fn began(&self, hook: &str) {
+impl crate::permission::HookObserver for RecordingWitness {
+    fn hook_started(&self, hook: &str) {
         self.0.lock().unwrap().push(format!("began {hook}"));
     }
 
-    fn ended(&self, hook: String, outcome: String, _: u64) {
+    fn hook_finished(&self, hook: String, outcome: String, _: u64) {
         self.0.lock().unwrap().push(format!("ended {hook}: {outcome}"));
     }
 
@@ -135,8 +144,8 @@ impl crate::permission::Witness for RecordingWitness {
         Vec::new()
     }
 
-    fn wording(&self, _: &Value) -> Wording {
-        Wording::default()
+    fn external_arg_names(&self, _: &Value) -> ExternalArgNames {
+        ExternalArgNames::default()
     }
 }
 
@@ -146,12 +155,15 @@ async fn a_hook_that_answers_is_told_and_named() {
     let hooks = config(&[(HookEvent::PermissionRequest, trusted(answers("allow")))]);
     let notes = Arc::new(RecordingWitness::default());
     let mut ask = Arc::unwrap_or_clone(ask());
-    ask.backstage = Backstage::new(&[], Arc::clone(&notes) as _).liftable(true);
+    ask.internals = ApprovalInternals::new(&[], Arc::clone(&notes) as _).with_hook_approval(true);
     let ask = Arc::new(ask);
-    let reply = Arc::new(hooks).approver(Arc::new(AskedApprover)).ask(Arc::clone(&ask)).await;
-    assert_eq!(reply, Some(Reply::Once));
+    let reply = Arc::new(hooks)
+        .wrap_approver(Arc::new(AskedApprover))
+        .request_approval(Arc::clone(&ask))
+        .await;
+    assert_eq!(reply, Some(ApprovalResponse::Once));
     let name = "cat (PermissionRequest[0].hooks[0])";
-    assert_eq!(ask.who_answered(), Some(format!("hook {name}").as_str()));
+    assert_eq!(ask.responder(), Some(format!("hook {name}").as_str()));
     let expected = [format!("began {name}"), format!("ended {name}: allow: by rule")];
     assert_eq!(*notes.0.lock().unwrap(), expected);
 }
@@ -163,7 +175,7 @@ fn guarded(class: RiskClass, hooks: &[(HookEvent, Value)]) -> Pipeline {
     let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "written" });
     Pipeline::new(Registry::builder().add(tool).build().unwrap()).hook(
         "*",
-        Priority::DEFAULT,
+        HookPriority::DEFAULT,
         config(hooks),
     )
 }
@@ -172,7 +184,7 @@ fn guarded(class: RiskClass, hooks: &[(HookEvent, Value)]) -> Pipeline {
 fn asking(hook: Value) -> Pipeline {
     guarded(RiskClass::Read, &[(HookEvent::PermissionRequest, hook)])
         .rules([Rule::new(Action::Ask, "write_note", "*")])
-        .approver(Scripted::always(Reply::Once))
+        .approver(ScriptedApprover::always_respond(ApprovalResponse::Once))
 }
 
 // F67, K20: the hooks also run before an approver of the session.
@@ -185,12 +197,12 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
             let hook = (HookEvent::PermissionRequest, json!({ "command": line }));
             let mut pipeline = guarded(RiskClass::Write, &[hook]);
             if own {
-                pipeline = pipeline.approver(Scripted::default());
+                pipeline = pipeline.approver(ScriptedApprover::default());
             }
-            let client = Arc::new(Scripted::always(Reply::Once));
+            let client = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
             let session = Session::new("s").with_shared_approver(Arc::clone(&client) as _);
             let outcome = pipeline.call(&session, Call::new("write_note", "{}")).await;
-            assert_eq!((outcome.result.is_ok(), client.asked().len()), expected, "{line} {own}");
+            assert_eq!((outcome.result.is_ok(), client.requests().len()), expected, "{line} {own}");
         }
     }
 }
@@ -199,8 +211,8 @@ async fn hooks_are_asked_before_the_approver_of_a_session() {
 struct AskingHook;
 
 impl Hook for AskingHook {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
-        Ok(Opinion::ask("it is Friday"))
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        Ok(HookDecision::ask("it is Friday"))
     }
 }
 
@@ -213,7 +225,7 @@ async fn an_allow_lifts_no_more_than_before_the_call() {
     for (what, pipeline, is_asked) in [
         ("the mode", of(RiskClass::Write), false),
         ("a rule", of(RiskClass::Read).rules([own]), false),
-        ("another hook", of(RiskClass::Read).hook("*", Priority::LOGGING, AskingHook), true),
+        ("another hook", of(RiskClass::Read).hook("*", HookPriority::LOGGING, AskingHook), true),
         ("folders", of(RiskClass::Execute).writable_roots(["/nowhere"]), true),
         (
             "a denial that nobody can judge",
@@ -221,10 +233,10 @@ async fn an_allow_lifts_no_more_than_before_the_call() {
             true,
         ),
     ] {
-        let somebody = Arc::new(Scripted::default());
+        let somebody = Arc::new(ScriptedApprover::default());
         let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
         let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
-        let found = (somebody.asked().len() == 1, outcome.result.is_err());
+        let found = (somebody.requests().len() == 1, outcome.result.is_err());
         assert_eq!(found, (is_asked, is_asked), "{what}");
     }
 }
@@ -245,7 +257,7 @@ async fn a_command_that_answers_may_end_the_turn() {
         let calls = ["1", "2"].map(|_| Call::new("write_note", "{}"));
         let outcomes = Batch::new(&pipeline).run(&Session::new("s"), calls).await;
         assert!(outcomes.iter().all(|it| it.result.is_err()), "{outcomes:?}");
-        assert_eq!(outcomes[0].halted(), halted);
+        assert_eq!(outcomes[0].halt_reason(), halted);
     }
 }
 
@@ -273,16 +285,16 @@ async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
         let config = json!({ event: [{ "matcher": matcher, "hooks": [hook] }] });
         let (hooks, mistakes) = ExternalHooks::from_value(&config);
         assert_eq!(mistakes, []);
-        let somebody = Arc::new(Scripted::always(Reply::Once));
+        let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
         let tools =
             Registry::builder().add(other("run_line", &["jot"])).add(other("run_script", &[]));
         let pipeline = Pipeline::new(tools.build().unwrap())
-            .hook("*", Priority::DEFAULT, hooks)
+            .hook("*", HookPriority::DEFAULT, hooks)
             .shared_approver(Arc::clone(&somebody) as _);
         let outcome = pipeline.call(&Session::new("s"), Call::new("run_script", "{}")).await;
         match answer {
             Ok(asked) => {
-                assert_eq!((outcome.text(), somebody.asked().len()), ("done".into(), asked))
+                assert_eq!((outcome.text(), somebody.requests().len()), ("done".into(), asked))
             }
             Err(why) => assert!(outcome.text().starts_with(why), "{matcher}: {}", outcome.text()),
         }

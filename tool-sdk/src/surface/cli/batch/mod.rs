@@ -171,9 +171,9 @@ impl BatchEntry {
             Err(failure) => (find_id(line), Err(RejectedLine::new(String::new(), false, failure))),
         };
         let call = match &id {
-            Value::String(id) => CallId::given(id),
-            Value::Number(id) => CallId::given(&id.to_string()),
-            _ => CallId::next(),
+            Value::String(id) => CallId::from_external(id),
+            Value::Number(id) => CallId::from_external(&id.to_string()),
+            _ => CallId::generate(),
         };
         Self { id, call, call_or_error }
     }

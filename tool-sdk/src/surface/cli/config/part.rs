@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::tool::closest;
+use crate::tool::closest_name;
 
 /// The errors of one file, each with its position.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl<'t> ConfigErrors<'t> {
     fn report_unknown_keys(&self, table: &DeTable<'_>, known: &[&str]) -> usize {
         let strangers = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
         let tell = |key: &Spanned<Cow<'_, str>>| {
-            let meant = match closest(key.get_ref(), known) {
+            let meant = match closest_name(key.get_ref(), known) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!("the keys here are {}", known.join(", ")),
             };

@@ -8,7 +8,7 @@ use super::super::{mcp, serve};
 use super::part::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig, check_path};
 use crate::hook::external::ExternalHooks;
-use crate::permission::{Action, Rule, Scope, WrittenRule};
+use crate::permission::{Action, Rule, RuleConfig, RuleScope};
 use crate::toolset::AgentProfile;
 
 const ROOT_KEYS: &[&str] = &[
@@ -80,11 +80,11 @@ fn read_rules(keys: &mut TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<
     }
     rules.extend(keys.take_items("rules").into_iter().filter_map(|part| {
         let start = part.start_byte();
-        Some((start, part.check_keys(RULE_KEYS)?.read_with(WrittenRule::read)?))
+        Some((start, part.check_keys(RULE_KEYS)?.read_with(RuleConfig::into_rule)?))
     }));
     rules.sort_by_key(|(start, _)| *start);
     let placed = |(start, rule): (usize, Rule)| {
-        rule.scope(Scope::User).origin(format!("{name}:{}", mistakes.line_number(start)))
+        rule.scope(RuleScope::User).origin(format!("{name}:{}", mistakes.line_number(start)))
     };
     rules.into_iter().map(placed).collect()
 }
@@ -177,7 +177,7 @@ locked = true
                 rule("deny edit(path: /etc/*)", "f:14", true),
             ]
         );
-        assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
+        assert!(config.rules.iter().all(|rule| rule.scope == RuleScope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
         assert_eq!((config.durable, config.one_device), (Some(Durability::Never), Some(true)));
         assert!(parse_config("", "f").unwrap().rules.is_empty());

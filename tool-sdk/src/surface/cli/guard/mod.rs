@@ -17,8 +17,8 @@ use clap::ArgMatches;
 use super::config::{self, ConfigFile, HooksConfig};
 use super::exit::{CommandError, Result};
 use super::{Io, grammar};
-use crate::context::Settings;
-use crate::permission::{Action, Mode, Rule, Scope};
+use crate::context::ToolSettings;
+use crate::permission::{Action, Mode, Rule, RuleScope};
 use crate::process::sandbox::{SandboxLevel, SandboxPolicy};
 use crate::risk::RiskClass;
 use crate::toolset::AgentProfile;
@@ -31,7 +31,7 @@ pub(super) struct ResolvedSettings {
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Mode,
     pub(super) prompt_mode: PromptMode,
-    pub(super) session_settings: Settings,
+    pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
     /// The selected variant of each group of tools.
     pub(super) variants: BTreeMap<String, String>,
@@ -72,7 +72,7 @@ impl ResolvedSettings {
         let mut rules = config.rules;
         rules.extend(collect_rules(env_rules(io)?.into_iter().chain(option_rules(levels)))?);
         let answers = resolve_prompt_mode(levels, io)?;
-        let mut settings = Settings::default();
+        let mut settings = ToolSettings::default();
         let safe = opposite_switches(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
         let safe = safe.or(env_switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         settings.safe_commands = safe.unwrap_or(settings.safe_commands);
@@ -139,7 +139,7 @@ fn option_rules(levels: &[&ArgMatches]) -> Vec<ParsedRule> {
         }
         given.sort_by_key(|(place, ..)| *place);
         for (_, action, text) in given {
-            rules.push(parse_rule(action, text, &format!("--{action}"), Scope::Session));
+            rules.push(parse_rule(action, text, &format!("--{action}"), RuleScope::Session));
         }
     }
     rules
@@ -155,7 +155,7 @@ fn env_rules(io: &Io<'_>) -> Result<Vec<ParsedRule>> {
     ] {
         let text = env_text(io, variable)?.unwrap_or_default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            rules.push(parse_rule(action, line, variable, Scope::User));
+            rules.push(parse_rule(action, line, variable, RuleScope::User));
         }
     }
     Ok(rules)
@@ -169,7 +169,7 @@ fn env_path(variable: &str, path: PathBuf) -> Result<PathBuf> {
 /// A rule, or the error message for it.
 type ParsedRule = std::result::Result<Rule, String>;
 
-fn parse_rule(action: Action, text: &str, origin: &str, scope: Scope) -> ParsedRule {
+fn parse_rule(action: Action, text: &str, origin: &str, scope: RuleScope) -> ParsedRule {
     match Rule::parse(action, text) {
         Ok(rule) => Ok(rule.origin(origin).scope(scope)),
         Err(error) => Err(format!("{origin}: {error}")),

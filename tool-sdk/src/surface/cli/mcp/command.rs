@@ -14,7 +14,7 @@ use super::entry::ServerEntry;
 use super::file::{ConfigDocument, duplicate_server};
 use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::error::ToolError;
-use crate::permission::spelt;
+use crate::permission::spell_hidden;
 use crate::registry::Registry;
 use crate::surface::mcp::ServerStatus;
 use crate::surface::mcp::client::name_prefix;
@@ -211,7 +211,7 @@ fn render_page(
         lines.extend(text.lines().map(|line| format!("  {line}")));
     }
     lines.extend(status.warnings.iter().map(|warning| format!("\nwarning: {warning}")));
-    let page: Vec<String> = lines.iter().map(|line| spelt(line).into_owned()).collect();
+    let page: Vec<String> = lines.iter().map(|line| spell_hidden(line).into_owned()).collect();
     page.join("\n") + "\n"
 }
 

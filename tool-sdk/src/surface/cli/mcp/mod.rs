@@ -171,7 +171,7 @@ impl ConfiguredServers {
     /// Gives the environment access to the server manager without connecting; tools appear when
     /// their servers connect.
     pub(super) fn attach_to(&self, stage: &mut CallEnvironment) {
-        stage.session = stage.session.clone().lend(self.manager.clone());
+        stage.session = stage.session.clone().with_service(self.manager.clone());
         self.manager.attach_toolset(&stage.pipeline.shared_toolset());
     }
 
@@ -210,9 +210,11 @@ impl ConfiguredServers {
             |server: &&String| self.manager.status(server).is_none_or(|status| !status.connected);
         let of_server = |server: &String| {
             let start = name_prefix(server);
-            rule.permission.as_str().starts_with(&start) || rule.speaks_of(&(&[&*start]).into())
+            rule.permission.as_str().starts_with(&start)
+                || rule.applies_to_names(&(&[&*start]).into())
         };
-        let of_any = !self.configured_names.is_empty() && rule.speaks_of(&(&PERMISSIONS).into());
+        let of_any =
+            !self.configured_names.is_empty() && rule.applies_to_names(&(&PERMISSIONS).into());
         of_any || self.configured_names.iter().filter(is_silent).any(of_server)
     }
 

@@ -9,7 +9,7 @@ use super::super::terminal::{TerminalApprover, TerminalForms, TerminalLock};
 use super::super::{Io, config, style};
 use crate::context::Session;
 use crate::hook::external::ExternalHooks;
-use crate::permission::{Approver, Ask, Reply};
+use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
 
 /// Returns the configured hooks, to run in `folder`, and prints their warnings.
 pub(super) fn build_hooks(
@@ -49,7 +49,7 @@ pub(super) fn with_terminal_forms(
     match (answers, &io.console) {
         (PromptMode::Terminal, Some(console)) => {
             let forms = TerminalForms::new(Arc::clone(console), floor.clone());
-            session.with_inquiries(Arc::new(forms))
+            session.with_inquiry_handler(Arc::new(forms))
         }
         _ => session,
     }
@@ -59,8 +59,11 @@ pub(super) fn with_terminal_forms(
 struct ApproveAll;
 
 impl Approver for ApproveAll {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        ask.answered_by("--yes");
-        Box::pin(std::future::ready(Some(Reply::Once)))
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        ask.set_responder("--yes");
+        Box::pin(std::future::ready(Some(ApprovalResponse::Once)))
     }
 }

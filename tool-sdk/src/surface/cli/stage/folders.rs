@@ -83,8 +83,8 @@ impl SessionWorkspace {
         let kept =
             self.output_dir.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
         match kept.and_then(|dir| workspace.clone().with_read_only(dir).ok()) {
-            Some(readable) => session.lend(readable),
-            None => session.lend(workspace),
+            Some(readable) => session.with_service(readable),
+            None => session.with_service(workspace),
         }
     }
 }

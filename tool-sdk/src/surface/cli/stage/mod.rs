@@ -20,8 +20,8 @@ use super::terminal::TerminalLock;
 use super::watch::EventPrinter;
 use super::{App, Io, place, style};
 use crate::audit::AuditLog;
-use crate::context::{Client, Session};
-use crate::hook::Priority;
+use crate::context::{ClientKind, Session};
+use crate::hook::HookPriority;
 use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
 use crate::pipeline::Pipeline;
@@ -72,7 +72,7 @@ impl CallEnvironment {
         }
         if let Some(store) = place::open_approvals(levels, io) {
             let writable = guard.writable.as_deref().unwrap_or_default();
-            pipeline = pipeline.approvals(store.not_inside(writable));
+            pipeline = pipeline.grant_store(store.with_writable_roots(writable));
         }
         if let Some(path) = &guard.audit {
             pipeline = pipeline.audit(open_audit_log(path)?);
@@ -88,7 +88,7 @@ impl CallEnvironment {
             folders = folders.protect_if_present(&file);
         }
         if let Some(hooks) = &hooks {
-            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks));
+            pipeline = pipeline.shared_hook("*", HookPriority::DEFAULT, Arc::clone(hooks));
         }
         if let Some(approver) = approver {
             pipeline = pipeline.shared_approver(approver);
@@ -96,10 +96,11 @@ impl CallEnvironment {
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.into_parts();
-        let session =
-            place::new_session(levels, io).with_client(Client::Cli).lend(guard.session_settings);
+        let session = place::new_session(levels, io)
+            .with_client(ClientKind::Cli)
+            .with_service(guard.session_settings);
         let session = asked::with_terminal_forms(session, guard.prompt_mode, &floor, io);
-        let session = readable.attach_to(session).lend(sandbox);
+        let session = readable.attach_to(session).with_service(sandbox);
         let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,

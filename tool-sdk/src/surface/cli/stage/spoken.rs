@@ -78,11 +78,11 @@ fn unmatched_reason(
     view: &ToolsetView,
     may_come: impl Fn(&Rule) -> bool,
 ) -> Option<String> {
-    let nearly = rule.nearly_names();
+    let nearly = rule.near_argument_name();
     if let Some(name) =
         nearly.filter(|_| tools.iter().any(|tool| nearly_names_argument(rule, &**tool)))
     {
-        let how = rule.well_named(name);
+        let how = rule.argument_rule_hint(name);
         return Some(format!("does not match the argument `{name}`: write it {how}"));
     }
     let passed = tools_without_argument(rule, view.tools());

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Console, TerminalLock};
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 use crate::error::ToolError;
-use crate::permission::framed;
+use crate::permission::frame_text;
 
 /// How many invalid answers a field may get.
 const MAX_TRIES: usize = 3;
@@ -43,12 +43,12 @@ impl TerminalForms {
     }
 }
 
-impl Inquiries for TerminalForms {
-    fn can(&self, kind: InquiryKind) -> bool {
+impl InquiryHandler for TerminalForms {
+    fn supports(&self, kind: InquiryKind) -> bool {
         kind == InquiryKind::Form
     }
 
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         let inquiring = async move {
             let mut answers = Vec::with_capacity(inquiries.len());
             for (_, inquiry) in inquiries {
@@ -72,7 +72,7 @@ struct FormDialog<'a> {
 
 impl FormDialog<'_> {
     fn run_dialog(&self) -> Value {
-        let message = framed(self.form["message"].as_str().unwrap_or_default());
+        let message = frame_text(self.form["message"].as_str().unwrap_or_default());
         let offered = "[y] fill it in  [n] no";
         match self.read_line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
             Some("y" | "yes") => match self.read_fields() {
@@ -100,7 +100,7 @@ impl FormDialog<'_> {
 
     /// Reads the optional value of a field; `None` when the user gave up.
     fn read_field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
-        let mut words = framed(&describe_field(name, field, required));
+        let mut words = frame_text(&describe_field(name, field, required));
         for _ in 0..MAX_TRIES {
             let line = self.read_line(&format!("{words}> "))?;
             match (line.is_empty(), field.get("default")) {

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::form::TerminalForms;
-use crate::permission::{Approver, Ask, Reply};
+use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
 
 /// An interactive terminal that can prompt the user.
 ///
@@ -81,7 +81,10 @@ impl TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         let (console, floor) = (Arc::clone(&self.console), self.lock.clone());
         Box::pin(async move {
             let floor = floor.acquire().await;
@@ -98,7 +101,7 @@ impl Approver for TerminalApprover {
                 }
                 .run_dialog()
             });
-            Some(answer.await.unwrap_or(Reply::Reject))
+            Some(answer.await.unwrap_or(ApprovalResponse::Reject))
         })
     }
 }
@@ -106,19 +109,19 @@ impl Approver for TerminalApprover {
 /// The dialog about one approval request.
 struct ApprovalDialog<'a> {
     console: &'a dyn Console,
-    ask: &'a Ask,
+    ask: &'a ApprovalRequest,
     is_wanted: &'a dyn Fn() -> bool,
 }
 
 impl ApprovalDialog<'_> {
-    fn run_dialog(&self) -> Reply {
-        let reply = self.read_reply().unwrap_or(Reply::Reject);
-        self.ask.answered_by("terminal");
+    fn run_dialog(&self) -> ApprovalResponse {
+        let reply = self.read_reply().unwrap_or(ApprovalResponse::Reject);
+        self.ask.set_responder("terminal");
         reply
     }
 
     /// Reads the answer; `None` is a denial.
-    fn read_reply(&self) -> Option<Reply> {
+    fn read_reply(&self) -> Option<ApprovalResponse> {
         let reaches_far = self.ask.offers_always();
         let offered = if reaches_far {
             "[y] once  [s] session  [a] always  [e] edit patterns  [n] no  [f] no, with feedback"
@@ -128,20 +131,24 @@ impl ApprovalDialog<'_> {
         let line = self.read_line(&format!("{}{offered}\n> ", self.ask.prompt().text))?;
         let patterns = || self.ask.suggestions.clone();
         match line.as_str() {
-            "y" | "yes" | "once" => Some(Reply::Once),
-            "s" | "session" if reaches_far => Some(Reply::Session { patterns: patterns() }),
-            "a" | "always" if reaches_far => Some(Reply::Always { patterns: patterns() }),
+            "y" | "yes" | "once" => Some(ApprovalResponse::Once),
+            "s" | "session" if reaches_far => {
+                Some(ApprovalResponse::Session { patterns: patterns() })
+            }
+            "a" | "always" if reaches_far => {
+                Some(ApprovalResponse::Always { patterns: patterns() })
+            }
             "e" | "edit" if reaches_far => self.edit_patterns(),
             "f" | "feedback" => {
                 let feedback = self.read_line("what to do instead\n> ")?;
-                (!feedback.is_empty()).then_some(Reply::RejectWith { feedback })
+                (!feedback.is_empty()).then_some(ApprovalResponse::RejectWith { feedback })
             }
             _ => None,
         }
     }
 
     /// Reads patterns of the user, and the scope of the grant.
-    fn edit_patterns(&self) -> Option<Reply> {
+    fn edit_patterns(&self) -> Option<ApprovalResponse> {
         const MOST: usize = 32;
         let mut patterns = Vec::new();
         let mut words = "patterns to allow from now on, one a line, then an empty line\n> ";
@@ -157,8 +164,8 @@ impl ApprovalDialog<'_> {
             return None;
         }
         match self.read_line("[s] for this session  [a] always  [n] no\n> ")?.as_str() {
-            "s" | "session" => Some(Reply::Session { patterns }),
-            "a" | "always" => Some(Reply::Always { patterns }),
+            "s" | "session" => Some(ApprovalResponse::Session { patterns }),
+            "a" | "always" => Some(ApprovalResponse::Always { patterns }),
             _ => None,
         }
     }

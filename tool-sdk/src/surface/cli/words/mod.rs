@@ -13,7 +13,7 @@ use clap::{ArgMatches, Command};
 use super::exit::{CommandError, Result};
 use super::flag::{self, ParamFlag};
 use super::{Io, input, style};
-use crate::tool::{Fault, FaultKind, closest};
+use crate::tool::{Fault, FaultKind, closest_name};
 
 /// The parsed words, by kind.
 pub(super) struct ToolArgs<'w> {
@@ -233,8 +233,8 @@ impl<'w> ToolArgs<'w> {
         let own: Vec<&str> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
         if let Some(meant) = self.flags.iter().find(|flag| flag.name == name) {
             fault.message = format!("the flag of `{name}` is `--{}`", meant.long());
-        } else if closest(name, &names).is_none()
-            && let Some(option) = closest(name, &own)
+        } else if closest_name(name, &names).is_none()
+            && let Some(option) = closest_name(name, &own)
         {
             fault.message = format!("unknown argument `{name}`; did you mean `--{option}`?");
         }

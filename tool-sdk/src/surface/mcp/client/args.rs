@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::schema_repair::repair_schema;
 use super::validator::{SchemaValidator, ValidationOutcome};
-use crate::call::{Note, RawArgs};
+use crate::call::{ArgumentNote, RawArgs};
 use crate::schema::Schema;
 use crate::surface::mcp::message::outside_strings;
-use crate::tool::args::{Checks, checked};
-use crate::tool::{Fault, FaultKind, InvalidArgs, is_strict};
+use crate::tool::args::{ArgChecks, parse_text};
+use crate::tool::{Fault, FaultKind, InvalidArgs, check_strict};
 
 /// The most faults that are reported.
 const MAX_FAULTS: usize = 64;
@@ -22,7 +22,7 @@ const MAX_FAULTS: usize = 64;
 /// The validator of a tool's arguments.
 pub(super) struct InputValidator {
     validator: SchemaValidator,
-    checks: Checks,
+    checks: ArgChecks,
     /// The JSON pointers of keywords that are malformed.
     unsupported: Vec<String>,
 }
@@ -45,7 +45,7 @@ impl InputValidator {
             judge(&rest).map(|judge| (judge, left)).map_err(|_| unusable_schema(&why))
         })?;
         let told = judge.schema().clone();
-        let checks = Checks::of_schema(told.clone(), &[]);
+        let checks = ArgChecks::from_schema(told.clone(), &[]);
         Ok((Self { validator: judge, checks, unsupported: left }, told))
     }
 
@@ -66,7 +66,7 @@ impl InputValidator {
 
     /// Returns the error for arguments that are too expensive to validate.
     pub(super) fn too_expensive_error(&self, tool: &str) -> InvalidArgs {
-        InvalidArgs::found(tool.to_owned(), too_expensive_faults(), &self.checks)
+        InvalidArgs::from_faults(tool.to_owned(), too_expensive_faults(), &self.checks)
     }
 
     /// Parses and validates arguments.
@@ -74,30 +74,34 @@ impl InputValidator {
         &self,
         tool: &str,
         raw: &RawArgs<'_>,
-    ) -> Result<(Map<String, Value>, Vec<Note>), InvalidArgs> {
+    ) -> Result<(Map<String, Value>, Vec<ArgumentNote>), InvalidArgs> {
         if let Some(number) = find_unsafe_integer(raw.text()) {
             let message = format!(
                 "the whole number {number} is too large to be sent exactly; send a string, if the \
                  tool accepts one"
             );
             let fault = Fault::new(FaultKind::Constraint, String::new(), message);
-            return Err(InvalidArgs::found(tool.to_owned(), vec![fault], &self.checks));
+            return Err(InvalidArgs::from_faults(tool.to_owned(), vec![fault], &self.checks));
         }
         let is_bounded =
             serde_json::from_str(raw.text()).is_ok_and(|it| self.validator.is_affordable(&it));
-        if !is_bounded && is_strict(raw.text()).is_ok() {
-            return Err(InvalidArgs::found(tool.to_owned(), too_expensive_faults(), &self.checks));
+        if !is_bounded && check_strict(raw.text()).is_ok() {
+            return Err(InvalidArgs::from_faults(
+                tool.to_owned(),
+                too_expensive_faults(),
+                &self.checks,
+            ));
         }
-        match checked(tool, &self.checks, raw) {
+        match parse_text(tool, &self.checks, raw) {
             Ok((text, notes)) => {
                 let arguments = parse_object(&text);
                 let faults = self.schema_faults(&arguments);
                 match arguments {
                     Value::Object(arguments) if faults.is_empty() => Ok((arguments, notes)),
-                    _ => Err(InvalidArgs::found(tool.to_owned(), faults, &self.checks)),
+                    _ => Err(InvalidArgs::from_faults(tool.to_owned(), faults, &self.checks)),
                 }
             }
-            Err(invalid) => match is_strict(raw.text()).map(|()| parse_object(raw.text())) {
+            Err(invalid) => match check_strict(raw.text()).map(|()| parse_object(raw.text())) {
                 // A keyword may be less strict in an earlier draft than in the current one.
                 Ok(arguments) if self.schema_faults(&arguments).is_empty() => match arguments {
                     Value::Object(arguments) => Ok((arguments, Vec::new())),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::remote::RemoteTool;
 use super::tool_index::OtherToolNames;
 use super::tool_mentions::{self, NAME_SEPARATORS};
-use crate::permission::{mixed, spelt};
+use crate::permission::{mixed_script_warning, spell_hidden};
 use crate::schema::walk;
 
 /// The longest text about one tool that a model sees, in bytes.
@@ -28,7 +28,7 @@ pub(super) fn model_description(tool: &RemoteTool) -> String {
 
 /// Escapes invisible characters in a server's text, and truncates it.
 pub(super) fn clean_text(text: &str) -> String {
-    let mut text = spelt(text).into_owned();
+    let mut text = spell_hidden(text).into_owned();
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
         let rest = text.len() - end;
@@ -82,8 +82,8 @@ pub(super) fn text_warnings(tool: &RemoteTool) -> Vec<String> {
     let said = serde_json::to_value(tool).unwrap_or_default();
     let mut texts = Vec::new();
     collect_texts(&said, &mut texts);
-    if let Some(hidden) = texts.iter().find(|text| spelt(text) != **text) {
-        let shown: String = spelt(hidden).chars().take(80).collect();
+    if let Some(hidden) = texts.iter().find(|text| spell_hidden(text) != **text) {
+        let shown: String = spell_hidden(hidden).chars().take(80).collect();
         warnings.push(format!("it contains invisible characters: {shown}"));
     }
     for word in LABEL_KEYWORDS {
@@ -130,9 +130,9 @@ pub(super) fn lookalike_warnings(names: &BTreeSet<String>) -> Vec<String> {
         // Compound words may combine languages; a disguised name is a single word.
         .filter(|name| {
             name.split(NAME_SEPARATORS)
-                .any(|word| mixed(word).is_some() && has_only_lookalikes(word))
+                .any(|word| mixed_script_warning(word).is_some() && has_only_lookalikes(word))
         })
-        .filter_map(|name| mixed(name.trim_matches(NAME_SEPARATORS)))
+        .filter_map(|name| mixed_script_warning(name.trim_matches(NAME_SEPARATORS)))
         .take(MAX_MENTIONS)
         .collect();
     odd.into_iter().collect()

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::description_lint::{self, LABEL_KEYWORDS};
 use super::validator::{SchemaValidator, ValidationOutcome};
-use crate::permission::spelt;
+use crate::permission::spell_hidden;
 use crate::redact::{Redactor, is_secret_key};
 use crate::schema::Schema;
 
@@ -211,13 +211,13 @@ fn mentions_secret(text: &str) -> bool {
 fn escape_labels(schema: &mut Value) {
     for word in LABEL_KEYWORDS {
         if let Some(Value::String(text)) = schema.get_mut(word) {
-            *text = spelt(text).into_owned();
+            *text = spell_hidden(text).into_owned();
         }
     }
     if let Some(names) = schema.get_mut("enumNames").and_then(Value::as_array_mut) {
         for name in names {
             if let Value::String(text) = name {
-                *text = spelt(text).into_owned();
+                *text = spell_hidden(text).into_owned();
             }
         }
     }
@@ -226,10 +226,10 @@ fn escape_labels(schema: &mut Value) {
 /// Whether any text or key contains invisible characters.
 fn has_invisible_text(schema: &Value) -> bool {
     match schema {
-        Value::String(text) => spelt(text) != *text,
+        Value::String(text) => spell_hidden(text) != *text,
         Value::Array(items) => items.iter().any(has_invisible_text),
         Value::Object(members) => {
-            members.iter().any(|(key, one)| spelt(key) != *key || has_invisible_text(one))
+            members.iter().any(|(key, one)| spell_hidden(key) != *key || has_invisible_text(one))
         }
         _ => false,
     }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::remote::RemoteResult;
 use crate::content::{Attachment, Output};
-use crate::permission::spelt;
+use crate::permission::spell_hidden;
 
 /// The longest structured value, in bytes.
 const MAX_BYTES: usize = 4 << 20;
@@ -173,7 +173,7 @@ fn encoded_len(value: &Value) -> usize {
 
 /// Normalizes line ends and escapes invisible characters.
 fn clean_text(text: &str) -> String {
-    spelt(&text.replace("\r\n", "\n")).into_owned()
+    spell_hidden(&text.replace("\r\n", "\n")).into_owned()
 }
 
 /// Returns the text of a block; a block of an unknown type is shown as JSON.

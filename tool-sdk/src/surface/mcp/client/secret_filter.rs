@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::config::TransportConfig;
 use super::http_endpoint::HttpEndpoint;
 use super::remote::RemoteResult;
-use crate::permission::spelt;
+use crate::permission::spell_hidden;
 use crate::redact::Redactor;
 
 /// Redacts the secrets of one server, and values that look like secrets.
@@ -30,7 +30,7 @@ impl SecretFilter {
 
     /// Returns a text about or from the server, redacted and with invisible characters escaped.
     pub(super) fn clean_text(&self, words: &str) -> String {
-        spelt(&self.redact_text(words)).into_owned()
+        spell_hidden(&self.redact_text(words)).into_owned()
     }
 
     /// Redacts the result of a failed call.

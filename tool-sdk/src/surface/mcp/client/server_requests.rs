@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::description_lint;
 use super::elicitation::ElicitationForm;
 use super::remote::RemoteError;
-use crate::context::{Context, Elicited, Inquiry, InquiryKind};
+use crate::context::{Context, ElicitationOutcome, Inquiry, InquiryKind};
 
 /// The permission to let a server sample the model.
 pub(super) const SAMPLING_PERMISSION: &str = "mcp_sampling";
@@ -180,7 +180,7 @@ impl ServerRequestHandler {
 
     /// Whether both calls were made by the same user.
     pub(super) fn has_same_caller(&self, other: &Self) -> bool {
-        self.0.cx.session().is_same(other.0.cx.session())
+        self.0.cx.session().is_same_session(other.0.cx.session())
     }
 
     async fn handle_elicitation(&self, params: &Value) -> Value {
@@ -203,16 +203,16 @@ impl ServerRequestHandler {
         );
         let inquiry = Inquiry::form(message, form.schema.clone());
         let answers = cx.inquire([("form", inquiry)]).await.unwrap_or_default();
-        match answers.first().map_or(Elicited::Cancelled, Elicited::from) {
-            Elicited::Accepted(content) => match form.accept_answer(content) {
+        match answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from) {
+            ElicitationOutcome::Accepted(content) => match form.accept_answer(content) {
                 Ok(content) => json!({ "action": "accept", "content": content }),
                 Err(why) => {
                     tracing::warn!(%server, why, "an answer to a server's elicitation was not sent");
                     cancelled
                 }
             },
-            Elicited::Declined => json!({ "action": "decline" }),
-            Elicited::Cancelled => cancelled,
+            ElicitationOutcome::Declined => json!({ "action": "decline" }),
+            ElicitationOutcome::Cancelled => cancelled,
         }
     }
 
@@ -231,7 +231,10 @@ impl ServerRequestHandler {
         let shown: String =
             Value::from(wanted.clone()).to_string().chars().take(MAX_SHOWN_CHARS).collect();
         if !cx
-            .ask(SAMPLING_PERMISSION, format!("{server}/{}", description_lint::clean_text(&shown)))
+            .request_permission(
+                SAMPLING_PERMISSION,
+                format!("{server}/{}", description_lint::clean_text(&shown)),
+            )
             .await
         {
             return Err(refused());

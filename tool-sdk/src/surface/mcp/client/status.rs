@@ -35,7 +35,7 @@ impl ServerStatus {
     /// standard error are left out, because they may be about another user's call.
     #[must_use]
     pub fn visible_to_session(mut self, session: &Session) -> Self {
-        if session.seer().is_some() {
+        if session.user_key().is_some() {
             self.last_error = None;
             self.stderr.clear();
         }

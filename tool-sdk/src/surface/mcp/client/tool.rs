@@ -24,14 +24,17 @@ use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::server_requests::ServerRequestHandler;
 use super::tool_index::OtherToolNames;
 use super::{description_lint, result};
-use crate::call::{Note, RawArgs};
+use crate::call::{ArgumentNote, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::private_file::PrivateFileError;
 use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
-use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
+use crate::tool::{
+    Definition, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource, Tool,
+    ToolSource,
+};
 
 /// The permission of every foreign tool, beside its own name.
 pub(super) const PERMISSION: &str = "mcp";
@@ -160,7 +163,7 @@ impl ForeignTool {
             None => {}
         }
         definition.output = schemas.output_validator().map(|it| it.schema().clone());
-        definition.source = Source::Mcp { server: server_name.to_owned() };
+        definition.source = ToolSource::Mcp { server: server_name.to_owned() };
         definition.revision = Some(server.pins().revision((server_name, &tool.name), &snapshot));
         let remote_name = tool.name.clone();
         let server = Arc::clone(server);
@@ -246,12 +249,12 @@ impl Tool for ForeignTool {
         &self.0.definition
     }
 
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         let (name, schemas) = (self.0.definition.name.as_str(), &self.0.schemas);
         let (arguments, notes) = match schemas.input_validator.is_cheap(args) {
             true => schemas.input_validator.validate_args(name, args)?,
             false => {
-                let (schemas, args) = (Arc::clone(schemas), args.kept());
+                let (schemas, args) = (Arc::clone(schemas), args.to_static());
                 let (tool, input_validator) = (name.to_owned(), &self.0.schemas.input_validator);
                 let validate = move || schemas.input_validator.validate_args(&tool, &args);
                 blocking_pool::block_with_timeout(
@@ -271,13 +274,13 @@ impl Tool for ForeignTool {
 struct PreparedForeignCall {
     tool: ForeignTool,
     arguments: Map<String, Value>,
-    notes: Vec<Note>,
+    notes: Vec<ArgumentNote>,
     /// Whether an approval prompt showed the tool's definition.
     was_shown: AtomicBool,
 }
 
-impl Prepared for PreparedForeignCall {
-    fn run(self: Box<Self>, approved: Approved) -> Running {
+impl PreparedCall for PreparedForeignCall {
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
         let was_shown = self.was_shown.into_inner();
         Box::pin(run_call(self.tool, self.arguments, was_shown, approved.context()))
     }
@@ -287,15 +290,19 @@ impl Prepared for PreparedForeignCall {
         Some(format!("Calling {remote_name} of {}", server.name()))
     }
 
-    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
         let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
         let name = format!("{}/{remote_name}", server.name());
         // Record the definition now: any decision voids the approvals of an earlier one.
         server.pins().record_shown((server.name(), remote_name), snapshot);
-        let is_seen =
-            server.pins().is_pinned(cx.session().seer(), (server.name(), remote_name), snapshot);
-        let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION_PERMISSION));
-        Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
+        let is_seen = server.pins().is_pinned(
+            cx.session().user_key(),
+            (server.name(), remote_name),
+            snapshot,
+        );
+        let unseen =
+            (!is_seen).then(|| Resource::new(name.clone()).with_permission(DEFINITION_PERMISSION));
+        Some(std::iter::once(Resource::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
@@ -303,7 +310,7 @@ impl Prepared for PreparedForeignCall {
         server.pins().record_shown((server.name(), remote_name), snapshot);
         self.was_shown.store(true, Ordering::Relaxed);
         let difference = server.pins().diff_since_pinned(
-            cx.session().seer(),
+            cx.session().user_key(),
             (server.name(), remote_name),
             snapshot,
         );
@@ -323,7 +330,7 @@ impl Prepared for PreparedForeignCall {
         (!self.tool.is_current()).then_some(false)
     }
 
-    fn notes(&self) -> &[Note] {
+    fn notes(&self) -> &[ArgumentNote] {
         &self.notes
     }
 }
@@ -361,7 +368,7 @@ async fn run_call(
         .hint("read the new definition of the tool, then call it again"));
     }
     // A user who approved the call has seen the definition; a rule or a mode has not.
-    let user = was_shown.then(|| cx.session().seer());
+    let user = was_shown.then(|| cx.session().user_key());
     server
         .pins()
         .record_run(user, (server.name(), remote_name), &tool.0.snapshot)
@@ -411,7 +418,7 @@ async fn run_call(
     let violation = find_output_violation(&tool, result.structured_content.as_ref()).await;
     if failed || violation.is_some() {
         let structured = result.structured_content.clone();
-        structured.into_iter().for_each(|value| cx.metadata("structured", value));
+        structured.into_iter().for_each(|value| cx.set_metadata("structured", value));
     }
     if violation.is_some()
         && let Some(value) = result.structured_content.take()
@@ -445,7 +452,7 @@ const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later
 fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let Inner { server, remote_name, .. } = &*tool.0;
     let class = error.class;
-    cx.metadata(
+    cx.set_metadata(
         "mcp_error",
         json!({
             "error_type": class.as_str(), "server": server.name(), "tool": remote_name,

@@ -30,9 +30,9 @@ use super::resource_adapter::ResourceSubscriptions;
 use super::result::ContentSupport;
 use super::ui::UiSupport;
 use super::{Principal, Server};
-use crate::context::{Client, Session};
-use crate::event::Events;
-use crate::permission::Extent;
+use crate::context::{ClientKind, Session};
+use crate::event::Subscription;
+use crate::permission::GrantScope;
 use crate::toolset::ToolsetView;
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -147,7 +147,8 @@ impl Connection {
     /// Returns true if the client's user approves calls: the host set no approver, and the client
     /// supports forms.
     pub(super) fn can_ask(&self, can: InputCapabilities) -> bool {
-        let named = self.server.pipeline.has_approver() || self.session.approver().is_some();
+        let named =
+            self.server.pipeline.has_approver() || self.session.session_approver().is_some();
         !named && self.server.asks_client && can.form
     }
 
@@ -171,13 +172,13 @@ impl Connection {
 
     /// Returns the widest scope of an approval. Stateless requests over HTTP are only identified by
     /// their token; if that is the shared token, an approval holds for a single call.
-    pub(super) fn approval_scope(&self, cx: &RequestContext<RoleServer>) -> Extent {
+    pub(super) fn approval_scope(&self, cx: &RequestContext<RoleServer>) -> GrantScope {
         let is_modern =
             ProtocolEra::from_version(cx.protocol_version().as_ref()) == ProtocolEra::Modern;
         let is_http = cx.extensions.get::<hyper::http::request::Parts>().is_some();
         match is_http && is_modern && request_principal(cx).is_none() {
-            true => Extent::Call,
-            false => Extent::Session,
+            true => GrantScope::Once,
+            false => GrantScope::Session,
         }
     }
 
@@ -313,7 +314,9 @@ pub(super) fn raw_arguments(cx: &RequestContext<RoleServer>) -> Option<&str> {
 }
 
 /// Returns the call if the fast path has started it.
-pub(super) fn handed_off_call(cx: &RequestContext<RoleServer>) -> Option<(SpawnedCall, Events)> {
+pub(super) fn handed_off_call(
+    cx: &RequestContext<RoleServer>,
+) -> Option<(SpawnedCall, Subscription)> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get::<HandedOffCall>()?.take()
 }
 
@@ -337,5 +340,5 @@ fn detect_ui_support(
 fn with_client_name(session: Session, client: &str) -> Session {
     const LONGEST: usize = 80;
     let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-    session.with_client(Client::Mcp(name))
+    session.with_client(ClientKind::Mcp(name))
 }

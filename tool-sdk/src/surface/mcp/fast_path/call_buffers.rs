@@ -4,7 +4,7 @@
 //! **Invariant:** each call has a cancellation token of its own.
 
 use super::fast_request::ToolCall;
-use crate::call::{Call, Cancel};
+use crate::call::{Call, LazyCancelToken};
 
 /// How much room is kept for the arguments of later calls.
 const MAX_KEPT_BYTES: usize = 64 * 1024;
@@ -13,14 +13,18 @@ const MAX_KEPT_BYTES: usize = 64 * 1024;
 pub(super) struct CallBuffers {
     name: String,
     arguments: String,
-    pub(super) cancel: Cancel,
+    pub(super) cancel: LazyCancelToken,
 }
 
 impl CallBuffers {
     /// The order for a call as it was read.
     pub(super) fn from_call(call: &ToolCall<'_>) -> Self {
         let (name, arguments) = (&*call.name, call.arguments.unwrap_or("{}"));
-        Self { name: name.to_owned(), arguments: arguments.to_owned(), cancel: Cancel::default() }
+        Self {
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            cancel: LazyCancelToken::default(),
+        }
     }
 
     /// The same, made of the order for a call that has ended.
@@ -31,7 +35,7 @@ impl CallBuffers {
         arguments.clear();
         arguments.shrink_to(MAX_KEPT_BYTES);
         arguments.push_str(call.arguments.unwrap_or("{}"));
-        Self { name, arguments, cancel: cancel.anew() }
+        Self { name, arguments, cancel: cancel.for_new_call() }
     }
 
     pub(super) fn to_call(&self) -> Call<'_> {

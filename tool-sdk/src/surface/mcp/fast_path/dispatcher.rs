@@ -24,7 +24,7 @@ use super::json_rpc_batch::{JsonRpcBatch, write_response};
 use super::line_writer::LineWriter;
 use super::response_writer;
 use super::{FastPathGate, OpenSession};
-use crate::call::{Cancel, Outcome};
+use crate::call::{LazyCancelToken, Outcome};
 use crate::toolset::ToolsetView;
 
 /// Where lines are answered.
@@ -184,7 +184,7 @@ impl RequestDispatcher {
     fn spawn_call(
         &mut self,
         running: Pin<Box<dyn Future<Output = (Outcome, CallBuffers)> + Send>>,
-        cancel: Cancel,
+        cancel: LazyCancelToken,
         id: &str,
         asked: CallContext,
     ) {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rmcp::model::RequestId;
 
 use super::json_rpc_batch::JsonRpcBatch;
-use crate::call::Cancel;
+use crate::call::LazyCancelToken;
 
 /// How many there may be before more have to wait.
 const MAX_IN_FLIGHT: usize = 256;
@@ -50,7 +50,7 @@ struct State {
 pub(super) struct OpenRequest {
     id: Arc<str>,
     /// With what one ends that is answered here.
-    cancel: Option<Cancel>,
+    cancel: Option<LazyCancelToken>,
     /// Where the answer of rmcp goes, where that is to others.
     batch: Option<Arc<JsonRpcBatch>>,
 }
@@ -60,7 +60,7 @@ impl OpenRequest {
         Self { id: id.into(), cancel: None, batch: None }
     }
 
-    pub(super) fn cancelled_by(self, cancel: Cancel) -> Self {
+    pub(super) fn cancelled_by(self, cancel: LazyCancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::line_writer::LineWriter;
 use super::response_writer;
-use crate::context::{Listener, Signal};
+use crate::context::{SessionListener, Signal};
 use crate::name::ToolName;
 
 /// The least important log message that a peer wants, in the order of the protocol.
@@ -40,8 +40,8 @@ pub(super) struct LogForwarder {
     pub(super) level: Arc<LogThreshold>,
 }
 
-impl Listener for LogForwarder {
-    fn hear(&self, tool: &ToolName, signal: &Signal) {
+impl SessionListener for LogForwarder {
+    fn on_signal(&self, tool: &ToolName, signal: &Signal) {
         match signal {
             Signal::Emitted { kind, data } if self.level.get() <= LogThreshold::INFO => {
                 self.write_log("info", tool, &json!({ "kind": kind, "data": data }));
@@ -53,7 +53,7 @@ impl Listener for LogForwarder {
         }
     }
 
-    fn warn(&self, tool: &ToolName, message: &str) {
+    fn on_warning(&self, tool: &ToolName, message: &str) {
         if self.level.get() <= LogThreshold::WARNING {
             self.write_log("warning", tool, &json!(message));
         }

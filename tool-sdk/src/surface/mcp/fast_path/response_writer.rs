@@ -93,7 +93,7 @@ fn is_plain_result(output: &Output, outcome: &Outcome, definition: &Definition) 
     match output.is_json() {
         true => {
             let is_object = output.as_text().starts_with('{');
-            is_object && outcome.truncated().is_none() && !provider::wraps_result(definition)
+            is_object && outcome.truncation().is_none() && !provider::wraps_result(definition)
         }
         false => definition.output.is_none() && output.to_structured().is_none(),
     }

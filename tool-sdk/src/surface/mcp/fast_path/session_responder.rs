@@ -27,7 +27,7 @@ use super::log_forwarder::LogThreshold;
 use super::response_writer;
 use crate::call::{CallId, Outcome};
 use crate::context::Session;
-use crate::event::Events;
+use crate::event::Subscription;
 use crate::pipeline::Pipeline;
 use crate::toolset::ToolsetView;
 
@@ -90,7 +90,7 @@ impl SessionResponder {
             return FastResponse::NotHandled;
         };
         let order = CallBuffers::from_call(call);
-        let (call_id, cancel) = (CallId::next(), order.cancel.clone());
+        let (call_id, cancel) = (CallId::generate(), order.cancel.clone());
         let events = self.pipeline.subscribe_to(&call_id);
         let (session, taken) = self.client_session(id);
         let pipeline = self.pipeline.clone();
@@ -164,14 +164,14 @@ impl SpawnedCall {
 /// told of it.
 #[derive(Clone)]
 pub(in super::super) struct HandedOffCall {
-    call: Arc<Mutex<Option<(SpawnedCall, Events)>>>,
+    call: Arc<Mutex<Option<(SpawnedCall, Subscription)>>>,
     /// Triggered when the handler has taken the call; `None` if no question waits for that.
     taken: Option<CancellationToken>,
 }
 
 impl HandedOffCall {
     /// Takes the call. Only the first caller gets it.
-    pub(in super::super) fn take(&self) -> Option<(SpawnedCall, Events)> {
+    pub(in super::super) fn take(&self) -> Option<(SpawnedCall, Subscription)> {
         if let Some(taken) = &self.taken {
             taken.cancel();
         }

@@ -69,14 +69,14 @@ mod tests {
         let of =
             |owner: &PrincipalKey, now| lasting.get_or_create(owner, now, || Session::new("new"));
         let first = of(&ada, now);
-        assert!(of(&ada, now + IDLE_TIMEOUT).is_same(&first));
-        assert!(!of(&None, now).is_same(&first));
+        assert!(of(&ada, now + IDLE_TIMEOUT).is_same_session(&first));
+        assert!(!of(&None, now).is_same_session(&first));
         lasting.remove_idle(now + IDLE_TIMEOUT + IDLE_TIMEOUT);
         assert!(
-            of(&ada, now + IDLE_TIMEOUT + IDLE_TIMEOUT).is_same(&first),
+            of(&ada, now + IDLE_TIMEOUT + IDLE_TIMEOUT).is_same_session(&first),
             "it was used meanwhile"
         );
         let later = now + IDLE_TIMEOUT + IDLE_TIMEOUT + IDLE_TIMEOUT + Duration::from_secs(1);
-        assert!(!of(&ada, later).is_same(&first));
+        assert!(!of(&ada, later).is_same_session(&first));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{ErrorData, InputRequests, InputResponses};
 
 use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 use crate::error::ToolError;
 
 /// Answers the questions of a prompt from the request, or records what is missing.
@@ -45,12 +45,12 @@ impl InputProbe {
     }
 }
 
-impl Inquiries for InputProbe {
-    fn can(&self, kind: InquiryKind) -> bool {
+impl InquiryHandler for InputProbe {
+    fn supports(&self, kind: InquiryKind) -> bool {
         self.can.supports(kind)
     }
 
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         Box::pin(async move {
             if let Some(answers) = collect_answers(&inquiries, &self.answers) {
                 return Ok(answers);

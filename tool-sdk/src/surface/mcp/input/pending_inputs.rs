@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 use crate::error::ToolError;
 
 /// The session's side: receives the questions of the tool.
@@ -53,12 +53,12 @@ impl QuestionReceiver {
     }
 }
 
-impl Inquiries for PendingInputs {
-    fn can(&self, kind: InquiryKind) -> bool {
+impl InquiryHandler for PendingInputs {
+    fn supports(&self, kind: InquiryKind) -> bool {
         self.can.supports(kind)
     }
 
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         Box::pin(async move {
             self.can.check_supported(&inquiries).map_err(|kind| {
                 *self.lacking.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(super) use self::decode::decode_message;
-use crate::tool::is_clear;
+use crate::tool::check_unambiguous;
 
 /// The maximum size of a message over stdio.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -195,7 +195,9 @@ pub(super) fn validate_message(text: &[u8]) -> Result<MessageKind, MessageError>
         },
         (Some(_), None) => Ok(MessageKind::Other),
         (None, Some(answered)) => match (envelope.result, envelope.error) {
-            (Some(result), None) if is_clear(result.get()).is_ok() => Ok(MessageKind::Other),
+            (Some(result), None) if check_unambiguous(result.get()).is_ok() => {
+                Ok(MessageKind::Other)
+            }
             (None, Some(error)) if is_error_object(error) => Ok(MessageKind::Other),
             (None, None) => Err(MessageError::invalid_request(MISSING_BODY).with_id(id)),
             // An error with this id would look like the response to a request of the client.
@@ -216,7 +218,7 @@ fn parse_call_arguments(params: Option<&RawValue>) -> Result<RawArguments, Strin
     let call: CallToolParams<'_> =
         parse_object(params).map_err(|error| format!("`params`: {error}"))?;
     for part in [call.meta, call.answers].into_iter().flatten() {
-        check_unambiguous(part)?;
+        check_params_unambiguous(part)?;
     }
     Ok(RawArguments(call.arguments.map_or("{}", RawValue::get).into()))
 }
@@ -225,7 +227,7 @@ fn parse_call_arguments(params: Option<&RawValue>) -> Result<RawArguments, Strin
 /// invalid cursor (rmcp returns the first page).
 fn check_params(method: &str, params: Option<&RawValue>) -> Result<(), String> {
     let Some(params) = params.filter(|_| KNOWN_METHODS.contains(&method)) else { return Ok(()) };
-    check_unambiguous(params)?;
+    check_params_unambiguous(params)?;
     if method.ends_with("/list") {
         let PageParams { .. } =
             parse_object(params.get()).map_err(|error| format!("`params`: {error}"))?;
@@ -234,8 +236,8 @@ fn check_params(method: &str, params: Option<&RawValue>) -> Result<(), String> {
 }
 
 /// Fails on duplicate keys, which parsers interpret differently.
-fn check_unambiguous(part: &RawValue) -> Result<(), String> {
-    is_clear(part.get()).map_err(|error| format!("`params`: {error}"))
+fn check_params_unambiguous(part: &RawValue) -> Result<(), String> {
+    check_unambiguous(part.get()).map_err(|error| format!("`params`: {error}"))
 }
 
 /// Returns the bytes of a JSON text outside of strings.

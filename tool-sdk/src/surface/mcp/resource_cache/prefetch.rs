@@ -10,8 +10,8 @@ use super::super::client::RemoteFuture;
 use super::ResourceCache;
 use crate::content::{AttachmentData, Output};
 use crate::error::ToolError;
-use crate::hook::{Hook, HookedCall, OnError};
-use crate::tool::{Definition, Source};
+use crate::hook::{Hook, HookContext, OnError};
+use crate::tool::{Definition, ToolSource};
 
 /// The maximum number of prefetched resources per result.
 const MAX_PREFETCHED: usize = 16;
@@ -30,7 +30,7 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 /// use std::sync::Arc;
 /// use std::time::Duration;
 /// use tool_sdk::mcp::{Previews, ResourceCache, ServerManager};
-/// use tool_sdk::{Pipeline, Priority, Registry};
+/// use tool_sdk::{Pipeline, HookPriority, Registry};
 ///
 /// let servers = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
@@ -38,7 +38,7 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 ///     let servers = servers.clone();
 ///     async move { servers.read(&server, &uri).await }
 /// });
-/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", Priority::DEFAULT, previews);
+/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", HookPriority::DEFAULT, previews);
 /// ```
 #[derive(Clone)]
 pub struct ResourcePrefetcher {
@@ -66,7 +66,7 @@ impl ResourcePrefetcher {
 
     /// Starts fetching the resources that the result links to, and returns their number.
     pub fn prefetch_linked(&self, tool: &Definition, output: &Output) -> usize {
-        let Source::Mcp { server } = &tool.source else { return 0 };
+        let ToolSource::Mcp { server } = &tool.source else { return 0 };
         let uris = linked_resources(output);
         let count = uris.len();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return 0 };
@@ -99,7 +99,7 @@ fn linked_resources(output: &Output) -> Vec<String> {
 impl Hook for ResourcePrefetcher {
     async fn after(
         &self,
-        call: &HookedCall<'_>,
+        call: &HookContext<'_>,
         result: &mut Result<Output, ToolError>,
     ) -> Result<(), ToolError> {
         if let Ok(output) = result {
@@ -149,7 +149,7 @@ mod tests {
             .metadata("_meta", json!({ "ui": { "resourceUri": "ui://more" } }));
         assert_eq!(previews.prefetch_linked(&tool, &output), 0, "it is no foreign tool");
 
-        tool.source = Source::Mcp { server: "s".to_owned() };
+        tool.source = ToolSource::Mcp { server: "s".to_owned() };
         assert_eq!(previews.prefetch_linked(&tool, &output), 2);
         assert_eq!(cache.stats().size, 0, "nobody waited");
         go.notify_one();

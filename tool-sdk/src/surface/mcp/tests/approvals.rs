@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::http::{ADA, Served, next};
 use super::*;
-use crate::permission::{Reply, Scripted};
+use crate::permission::{ApprovalResponse, ScriptedApprover};
 
 const FORMS: &str = r#"{ "elicitation": {} }"#;
 
@@ -116,7 +116,7 @@ async fn an_approval_for_the_session_reaches_no_other_connection() {
 
 #[tokio::test]
 async fn whom_the_host_named_is_asked_instead() {
-    let pipeline = pipeline().approver(Scripted::always(Reply::Once));
+    let pipeline = pipeline().approver(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let mut peer = Peer::legacy(&Server::new(pipeline, Session::default()), forms()).await;
     assert_eq!(peer.call("write", json!({})).await["isError"], false);
     assert_eq!(peer.heard("elicitation/create"), 0);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::http::{ADA, Served};
 use super::*;
 use crate::surface::mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
-use crate::tool::{Display, Icon};
+use crate::tool::{Icon, ToolDisplay};
 
 fn names(page: &Value) -> Vec<&str> {
     let tools = page["result"]["tools"].as_array().unwrap();
@@ -44,7 +44,7 @@ async fn the_list_is_the_same_for_everybody() {
 async fn titles_and_icons_are_those_of_the_display() {
     let icon = Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any");
     let display =
-        Display { name: Some("Look".to_owned()), icons: vec![icon], ..Display::default() };
+        ToolDisplay { name: Some("Look".to_owned()), icons: vec![icon], ..ToolDisplay::default() };
     let look = definition("look", RiskClass::Read).display(display.clone());
     let mut named = definition("named", RiskClass::Read).display(display);
     named.title = Some("Another".into());

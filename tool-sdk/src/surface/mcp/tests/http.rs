@@ -190,7 +190,7 @@ fn call(name: &str) -> Value {
 fn who() -> Server {
     let who =
         DynamicTool::new(definition("who", RiskClass::Read), |_: Value, cx: Context| async move {
-            cx.require("notes:write")?;
+            cx.require_permission("notes:write")?;
             Ok::<_, ToolError>(format!("it is {}", cx.session().user().unwrap_or("nobody")))
         });
     let registry = Registry::builder().add(who).build().unwrap();
@@ -214,7 +214,7 @@ async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
 #[tokio::test]
 async fn nobody_in_particular_is_not_the_host() {
     let seer = DynamicTool::new(definition("seer", RiskClass::Read), |_: Value, cx: Context| {
-        std::future::ready(format!("it is {:?}", cx.session().seer()))
+        std::future::ready(format!("it is {:?}", cx.session().user_key()))
     });
     let registry = Registry::builder().add(seer).build().unwrap();
     let served = Served::start(&Server::new(Pipeline::new(registry), Session::default())).await;

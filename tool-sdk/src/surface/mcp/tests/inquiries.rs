@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::http::{ADA, Served, next};
 use super::*;
-use crate::context::{Inquiry, Message};
+use crate::context::{ConversationMessage, Inquiry};
 use crate::surface::mcp::{
     PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition, ResourceProvider,
 };
@@ -59,11 +59,14 @@ impl PromptProvider for Greetings {
         _: &'a str,
         arguments: &'a Map<String, Value>,
         session: &'a Session,
-    ) -> ProviderFuture<'a, Vec<Message>> {
+    ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
         Box::pin(async move {
             let answers = session.inquire([("name", name())]).await?;
             let name = &answers[0]["content"]["name"];
-            Ok(vec![Message::text("user", format!("Greet {name} {}.", arguments["how"]))])
+            Ok(vec![ConversationMessage::text(
+                "user",
+                format!("Greet {name} {}.", arguments["how"]),
+            )])
         })
     }
 
@@ -158,7 +161,7 @@ async fn a_form_is_filled_in_on_nobodys_time() {
         Ok::<_, ToolError>(format!("{} {}", answers[0]["content"]["name"], cx.is_cancelled()))
     });
     let registry = Registry::builder().add(asks).build().unwrap();
-    let pipeline = Pipeline::new(registry).ask_timeout(Duration::from_secs(60));
+    let pipeline = Pipeline::new(registry).approval_timeout(Duration::from_secs(60));
     let server = Server::new(pipeline, Session::default());
     let minutes = |part| tokio::time::sleep(Duration::from_secs(60) / part);
 

@@ -104,7 +104,7 @@ fn registry(seen: &Arc<Seen>) -> Registry {
                     cx.progress(step, Some(3), format!("step {step}"));
                 }
                 cx.emit("found", json!({ "n": 3 }));
-                cx.output("a part");
+                cx.emit_output("a part");
                 "done"
             },
         ))

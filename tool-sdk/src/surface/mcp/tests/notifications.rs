@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::http::{ADA, Served};
 use super::*;
-use crate::permission::ApprovalStore;
+use crate::permission::GrantStore;
 use crate::redact::Redactor;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ fn server_in(folder: &std::path::Path) -> Server {
     let says = |name| definition(name, RiskClass::Read);
     let at_once = DynamicTool::new(says("at_once"), |_: Value, cx: Context| async move {
         cx.emit("said", json!({ "it": SECRET }));
-        cx.output(SECRET);
+        cx.emit_output(SECRET);
         "done"
     });
     let later = DynamicTool::new(says("later"), |_: Value, cx: Context| async move {
@@ -34,7 +34,7 @@ fn server_in(folder: &std::path::Path) -> Server {
     let spawned = DynamicTool::new(says("spawned"), |_: Value, cx: Context| async move {
         let task = tokio::spawn(async move {
             for part in 0..20 {
-                cx.output(format!("part {part}"));
+                cx.emit_output(format!("part {part}"));
                 tokio::task::yield_now().await;
             }
         });
@@ -51,7 +51,7 @@ fn server_in(folder: &std::path::Path) -> Server {
     let tools = Registry::builder().add(at_once).add(later).add(spawned).add(last).add(write);
     let pipeline = Pipeline::new(tools.build().unwrap())
         .redact_events(Redactor::new([SECRET]))
-        .approvals(ApprovalStore::open(approvals, &workspace));
+        .grant_store(GrantStore::open(approvals, &workspace));
     Server::new(pipeline, Session::default()).with_client_approvals(false)
 }
 

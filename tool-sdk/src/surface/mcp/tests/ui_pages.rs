@@ -2,7 +2,7 @@
 
 use super::http::{ADA, Served};
 use super::*;
-use crate::tool::Display;
+use crate::tool::ToolDisplay;
 
 const APPS: &str = "io.modelcontextprotocol/ui";
 const APP: &str = "text/html;profile=mcp-app";
@@ -10,7 +10,8 @@ const APP: &str = "text/html;profile=mcp-app";
 /// One tool with a page, one that is there for the page alone, and one without.
 fn shelf() -> Server {
     let with_page = |name| {
-        let display = Display { ui: Some("ui://shelf/board".to_owned()), ..Display::default() };
+        let display =
+            ToolDisplay { ui: Some("ui://shelf/board".to_owned()), ..ToolDisplay::default() };
         definition(name, RiskClass::Read).display(display)
     };
     let mut turn = with_page("turn");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use super::super::{Checks, take_value, unsupported};
+use super::super::{ArgChecks, parse_value, unsupported};
 use crate::call::RawArgs;
 use crate::schema::Schema;
 
@@ -109,14 +109,14 @@ fn agree(document: &Value, x: &Value) {
         return;
     }
     let arguments = Value::Object(Map::from_iter([("x".to_owned(), x.clone())]));
-    let checks = Checks::of_schema(schema.clone(), &[]).with_external_check(&schema, &[]);
-    let ours = take_value("t", &checks, &RawArgs::new(arguments.to_string()));
+    let checks = ArgChecks::from_schema(schema.clone(), &[]).with_external_check(&schema, &[]);
+    let ours = parse_value("t", &checks, &RawArgs::new(arguments.to_string()));
     let theirs = jsonschema::validator_for(document).unwrap().is_valid(&arguments);
     assert_eq!(ours.is_ok(), theirs, "{document}\n{arguments}\n{ours:?}");
     // The same in the form in which it is told.
     let told = Schema::from_value(document.clone()).unwrap();
-    let told = Checks::of_schema(told.clone(), &[]).with_external_check(&told, &[]);
-    let told = take_value("t", &told, &RawArgs::new(arguments.to_string()));
+    let told = ArgChecks::from_schema(told.clone(), &[]).with_external_check(&told, &[]);
+    let told = parse_value("t", &told, &RawArgs::new(arguments.to_string()));
     assert_eq!(told.is_ok(), theirs, "{document}\n{arguments}\n{told:?}");
 }
 

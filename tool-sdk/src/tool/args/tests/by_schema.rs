@@ -10,8 +10,8 @@ fn a_schema_alone_goes_by_the_value_too() {
     let schema = Schema::from_json(
         r#"{"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}"#,
     );
-    let checks = Checks::of_schema(schema.unwrap(), &[]);
-    let take = |text| take_value("one", &checks, &RawArgs::new(text));
+    let checks = ArgChecks::from_schema(schema.unwrap(), &[]);
+    let take = |text| parse_value("one", &checks, &RawArgs::new(text));
     assert_eq!(take(r#"{"n": 9.0}"#).unwrap().0["n"].as_i64(), Some(9));
     assert_eq!(take(r#"{"n": -0}"#).unwrap().0["n"].as_i64(), Some(0));
     assert!(take(r#"{"n": 10.0}"#).is_err() && take(r#"{"n": 8.5}"#).is_err());
@@ -20,8 +20,8 @@ fn a_schema_alone_goes_by_the_value_too() {
 /// The faults of `arguments` of which only `schema` speaks.
 #[track_caller]
 fn faults_by_schema(schema: Value, arguments: &str) -> Vec<String> {
-    let checks = Checks::of_schema(Schema::from_value(schema).unwrap(), &[]);
-    let error = take_value("one", &checks, &RawArgs::new(arguments)).unwrap_err();
+    let checks = ArgChecks::from_schema(Schema::from_value(schema).unwrap(), &[]);
+    let error = parse_value("one", &checks, &RawArgs::new(arguments)).unwrap_err();
     error.faults().iter().map(|fault| fault.message.clone()).collect()
 }
 
@@ -91,8 +91,8 @@ fn the_work_is_bounded() {
         ] } },
     });
     let nested = |inner: &str| format!(r#"{{"x": {}{inner}{}}}"#, "[".repeat(60), "]".repeat(60));
-    let checks = Checks::of_schema(Schema::from_value(twice.clone()).unwrap(), &[]);
-    assert!(take_value("one", &checks, &RawArgs::new(nested("1"))).is_ok());
+    let checks = ArgChecks::from_schema(Schema::from_value(twice.clone()).unwrap(), &[]);
+    assert!(parse_value("one", &checks, &RawArgs::new(nested("1"))).is_ok());
     let faults = faults_by_schema(twice, &nested("\"a\""));
     assert!(faults[0].contains("but must be a list or integer"), "{faults:?}");
 

@@ -19,9 +19,9 @@ fn check_with_sensitive(
 ) {
     let schema: Schema = serde_json::from_value(schema.clone()).unwrap();
     assert_eq!(unsupported(schema.as_map()), None);
-    let checks = Checks::of_schema(schema.clone(), sensitive);
+    let checks = ArgChecks::from_schema(schema.clone(), sensitive);
     let checks = checks.with_external_check(&schema, sensitive);
-    let taken = take_value("t", &checks, &RawArgs::new(arguments.to_string()));
+    let taken = parse_value("t", &checks, &RawArgs::new(arguments.to_string()));
     let faults = taken.err().map(|error| error.faults().to_vec()).unwrap_or_default();
     let words: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
     assert_eq!(words, expected, "{arguments}");
@@ -214,7 +214,7 @@ fn an_argument_of_a_function_is_validated_by_itself() {
     });
     let count = |text: &str| {
         let (mut ones, mut name) = (None::<Ones>, None::<String>);
-        take(&TABLE, &RawArgs::new(text), &mut [&mut ones, &mut name])
+        parse_args(&TABLE, &RawArgs::new(text), &mut [&mut ones, &mut name])
             .map(|_| filled(ones).0.len())
             .map_err(|error| error.faults().iter().map(|it| it.message.clone()).collect::<Vec<_>>())
     };

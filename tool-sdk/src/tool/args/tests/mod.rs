@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::*;
-use crate::call::{Coercion, Lenient};
+use crate::call::{Coercion, Leniency};
 use crate::schema::Schema;
 use crate::tool::native::{DefaultSpec, ParamOptions, ParamSpec, Range, ToolSpec, filled};
 use crate::tool::param::param_type;
@@ -77,25 +77,26 @@ static TABLE: Table = Table::new(ToolSpec {
 
 type Values = (String, u32, Option<Vec<String>>, Option<Spot>);
 
-fn look(raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
+fn parse_look(raw: &RawArgs<'_>) -> Result<(Values, ParsedArgs), InvalidArgs> {
     let mut path: Option<String> = None;
     let mut limit: Option<u32> = None;
     let mut tags: Option<Option<Vec<String>>> = None;
     let mut spot: Option<Option<Spot>> = None;
     let mut token: Option<String> = None;
-    let taken = take(&TABLE, raw, &mut [&mut path, &mut limit, &mut tags, &mut spot, &mut token])?;
+    let taken =
+        parse_args(&TABLE, raw, &mut [&mut path, &mut limit, &mut tags, &mut spot, &mut token])?;
     Ok(((filled(path), limit.unwrap_or(2000), filled(tags), filled(spot)), taken))
 }
 
 #[track_caller]
-fn taken(text: &str) -> Values {
-    look(&RawArgs::new(text)).unwrap().0
+fn parse_values(text: &str) -> Values {
+    parse_look(&RawArgs::new(text)).unwrap().0
 }
 
 /// The faults of `text`, without the first line and the signature.
 #[track_caller]
-fn faults(text: &str) -> Vec<String> {
-    let error = look(&RawArgs::new(text)).expect_err("the arguments are wrong");
+fn faults_of_look(text: &str) -> Vec<String> {
+    let error = parse_look(&RawArgs::new(text)).expect_err("the arguments are wrong");
     let message = error.to_string();
     assert!(message.starts_with("invalid arguments for `look`:\n- "), "{message}");
     assert!(message.contains("\nexpected: {\"path\": string"), "{message}");
@@ -105,20 +106,20 @@ fn faults(text: &str) -> Vec<String> {
 #[test]
 fn good_arguments_are_taken_in_any_order() {
     let spot = Some(Spot { line: 3, note: None });
-    assert_eq!(taken(r#"{"path":"a"}"#), ("a".into(), 2000, None, None));
+    assert_eq!(parse_values(r#"{"path":"a"}"#), ("a".into(), 2000, None, None));
     assert_eq!(
-        taken(
+        parse_values(
             " {\n\"limit\" : 7 , \"spot\":{\"line\":3}, \"tags\":[\"x\"],\t\"path\":\"\\u00e4\"} "
         ),
         ("ä".into(), 7, Some(vec!["x".into()]), spot)
     );
-    assert_eq!(taken(r#"{"p\u0061th":"a"}"#).0, "a");
+    assert_eq!(parse_values(r#"{"p\u0061th":"a"}"#).0, "a");
 }
 
 // F2, F38: every fault of the call in one message, in words that help.
 #[test]
 fn every_fault_is_in_one_message() {
-    let error = look(&RawArgs::new(r#"{"limit": 9000, "pth": "x"}"#)).unwrap_err();
+    let error = parse_look(&RawArgs::new(r#"{"limit": 9000, "pth": "x"}"#)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "invalid arguments for `look`:\n\
@@ -170,7 +171,7 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
         (r#"{"path":"a","file":"b"}"#, "`file` is another name of `path`, which comes twice"),
         (r#"{"file":"a","path":"b"}"#, "`path` comes twice, once by another name"),
     ] {
-        assert_eq!(faults(text), [words], "{text}");
+        assert_eq!(faults_of_look(text), [words], "{text}");
     }
 }
 
@@ -199,19 +200,23 @@ fn what_is_no_json_object_never_runs_a_tool() {
             "the arguments are not valid JSON: expected a key in double quotes, at byte 1",
         ),
     ] {
-        assert_eq!(faults(text), [words], "{text}");
+        assert_eq!(faults_of_look(text), [words], "{text}");
     }
 }
 
 #[test]
 fn size_and_depth_are_bounded() {
     let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(MAX_BYTES));
-    assert!(faults(&long)[0].ends_with("but must be at most 1048576"));
+    assert!(faults_of_look(&long)[0].ends_with("but must be at most 1048576"));
 
     let deep = format!(r#"{{"path":"a","spot":{}{}}}"#, "[".repeat(65), "]".repeat(65));
-    assert!(faults(&deep)[0].contains("nested deeper than 64 levels"), "{:?}", faults(&deep));
+    assert!(
+        faults_of_look(&deep)[0].contains("nested deeper than 64 levels"),
+        "{:?}",
+        faults_of_look(&deep)
+    );
     let bottomless = format!(r#"{{"path":"a","other":{}"#, "[".repeat(500_000));
-    assert!(!faults(&bottomless).is_empty());
+    assert!(!faults_of_look(&bottomless).is_empty());
 }
 
 #[test]
@@ -221,7 +226,7 @@ fn secrets_are_not_repeated() {
         r#"{"path":"a","token":["SECRET"]}"#,
         r#"{"path":"a","token":12345678}"#,
     ] {
-        let message = look(&RawArgs::new(text)).unwrap_err().to_string();
+        let message = parse_look(&RawArgs::new(text)).unwrap_err().to_string();
         assert!(!message.contains("SECRET") && !message.contains("12345678"), "{message}");
     }
 }
@@ -242,8 +247,8 @@ fn secrets_inside_of_others_are_not_repeated() {
         },
         "$defs": {"Deep": {"type": "array", "items": {"$ref": "#/$defs/Deep"}}},
     }));
-    let checks = Checks::of_schema(schema.unwrap(), &["key".to_owned()]);
-    let words = |text| take_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
+    let checks = ArgChecks::from_schema(schema.unwrap(), &["key".to_owned()]);
+    let words = |text| parse_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
     for text in [
         r#"{"key": {"pins": ["hunter2"]}}"#,
         r#"{"key": {"kind": ["hunter2"]}}"#,
@@ -265,8 +270,8 @@ fn bounds_that_leave_one_choice_are_told_as_one() {
             "one": {"type": "integer", "minimum": 1, "maximum": 1},
         },
     }));
-    let checks = Checks::of_schema(schema.unwrap(), &[]);
-    let words = |text| take_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
+    let checks = ArgChecks::from_schema(schema.unwrap(), &[]);
+    let words = |text| parse_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
     for (text, expected) in [
         (r#"{"pair": [7]}"#, "`pair` has 1 item, but must have exactly 2"),
         (r#"{"letter": "ab"}"#, "`letter` has 2 characters, but must have exactly 1"),
@@ -278,30 +283,30 @@ fn bounds_that_leave_one_choice_are_told_as_one() {
 
 #[test]
 fn aliases_are_taken_and_recorded() {
-    let (values, taken) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
+    let (values, taken) = parse_look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
     assert_eq!(values.0, "a");
-    assert_eq!(*taken.notes, [Note::new("path", Coercion::Alias)]);
+    assert_eq!(*taken.notes, [ArgumentNote::new("path", Coercion::Alias)]);
 }
 
 #[test]
 fn leniency_is_declared_and_recorded() {
     let text = r#"{"path":"a","tags":null,"limit":null,"spot":"{\"line\":3}"}"#;
-    assert_eq!(faults(text).len(), 3);
+    assert_eq!(faults_of_look(text).len(), 3);
 
-    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified());
-    let (values, taken) = look(&raw).unwrap();
+    let raw = RawArgs::new(text).lenient(Leniency::default().null_is_absent().stringified());
+    let (values, taken) = parse_look(&raw).unwrap();
     assert_eq!(values, ("a".into(), 2000, None, Some(Spot { line: 3, note: None })));
     assert_eq!(
         *taken.notes,
         [
-            Note::new("tags", Coercion::NullAsAbsent),
-            Note::new("limit", Coercion::NullAsAbsent),
-            Note::new("spot", Coercion::Stringified),
+            ArgumentNote::new("tags", Coercion::NullAsAbsent),
+            ArgumentNote::new("limit", Coercion::NullAsAbsent),
+            ArgumentNote::new("spot", Coercion::Stringified),
         ]
     );
     // A required argument is never absent by leniency.
-    let raw = RawArgs::new(r#"{"path":null}"#).lenient(Lenient::default().null_is_absent());
-    assert!(look(&raw).is_err());
+    let raw = RawArgs::new(r#"{"path":null}"#).lenient(Leniency::default().null_is_absent());
+    assert!(parse_look(&raw).is_err());
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -327,22 +332,22 @@ static QUERY: Table = Table::new(ToolSpec {
     ..ToolSpec::DEFAULT
 });
 
-fn query(text: &str) -> Result<Query, InvalidArgs> {
+fn parse_query(text: &str) -> Result<Query, InvalidArgs> {
     let mut query: Option<Query> = None;
-    take_struct(&QUERY, &RawArgs::new(text), &mut query)?;
+    parse_struct(&QUERY, &RawArgs::new(text), &mut query)?;
     Ok(filled(query))
 }
 
 #[track_caller]
 fn query_faults(text: &str) -> Vec<String> {
-    let error = query(text).unwrap_err();
+    let error = parse_query(text).unwrap_err();
     error.faults().iter().map(|fault| fault.message.clone()).collect()
 }
 
 #[test]
 fn a_struct_is_held_to_its_schema_too() {
     let good = r#"{"query":"x","kind":{"type":"within","folder":"a"}}"#;
-    let query = query(good).unwrap();
+    let query = parse_query(good).unwrap();
     assert!(matches!(query.kind, Kind::Within { folder } if folder == "a"));
     assert_eq!((query.query.as_str(), query.limit), ("x", None));
 
@@ -363,15 +368,15 @@ fn a_struct_is_held_to_its_schema_too() {
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in any::<String>()) {
-        let _ = look(&RawArgs::new(text.as_str()));
-        let _ = query(&text);
+        let _ = parse_look(&RawArgs::new(text.as_str()));
+        let _ = parse_query(&text);
     }
 
     #[test]
     fn nearly_good_text_makes_short_messages(
         text in r#"\{("(path|limit|tags|spot|token|x{0,300})": ?("[a-z\\]{0,9}"|-?[0-9]{1,30}|null|\[[0-9,"]{0,20}\]|\{("line":[0-9])?\}),? ?){0,40}\}?"#
     ) {
-        if let Err(error) = look(&RawArgs::new(text.as_str())) {
+        if let Err(error) = parse_look(&RawArgs::new(text.as_str())) {
             prop_assert!(error.to_string().len() <= 4096);
             prop_assert!(!error.faults().is_empty());
         }
@@ -398,7 +403,7 @@ fn a_range_holds_for_numbers_of_any_width() {
     });
     let number = |text: &str| {
         let mut number: Option<u128> = None;
-        take(&WIDE, &RawArgs::new(text), &mut [&mut number]).map(|_| filled(number))
+        parse_args(&WIDE, &RawArgs::new(text), &mut [&mut number]).map(|_| filled(number))
     };
     assert_eq!(number(r#"{"number": 18446744073709551615}"#), Ok(u128::from(u64::MAX)));
     assert!(number(r#"{"number": 18446744073709551616}"#).is_err());
@@ -408,9 +413,9 @@ fn a_range_holds_for_numbers_of_any_width() {
 #[test]
 fn a_null_is_a_value_when_keys_are_counted() {
     let text = r#"{"path": "a", "limit": null, "limit": 5, "limit": 6}"#;
-    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent());
+    let raw = RawArgs::new(text).lenient(Leniency::default().null_is_absent());
     let messages: Vec<String> =
-        look(&raw).unwrap_err().faults().iter().map(|fault| fault.message.clone()).collect();
+        parse_look(&raw).unwrap_err().faults().iter().map(|fault| fault.message.clone()).collect();
     assert_eq!(messages, ["`limit` comes twice"]);
 }
 
@@ -419,7 +424,7 @@ fn a_null_is_a_value_when_keys_are_counted() {
 fn as_many_faults_are_told_as_have_room() {
     let members: Vec<String> = (0..40).map(|at| format!(r#""unknown_{at}": 1"#)).collect();
     let message =
-        look(&RawArgs::new(format!("{{{}}}", members.join(",")))).unwrap_err().to_string();
+        parse_look(&RawArgs::new(format!("{{{}}}", members.join(",")))).unwrap_err().to_string();
     assert!(message.contains("`unknown_39`") && message.len() <= 4096, "{message}");
 }
 
@@ -429,7 +434,7 @@ fn many_faults_are_counted_and_hide_nothing_that_is_missing() {
     for count in [200, 40_000] {
         let members: Vec<String> = (0..count).map(|at| format!(r#""unknown_{at}": 1"#)).collect();
         let text = format!(r#"{{{},"limit":9000}}"#, members.join(","));
-        let message = look(&RawArgs::new(text)).unwrap_err().to_string();
+        let message = parse_look(&RawArgs::new(text)).unwrap_err().to_string();
         let lines: Vec<&str> = message.lines().collect();
         assert!(lines[1].starts_with("- `path` is required"), "{message}");
         let told = lines.iter().filter(|line| line.starts_with("- unknown")).count();
@@ -450,11 +455,11 @@ fn numbers_are_told_as_they_were_written() {
         ("5.50", "is 5.50, but must be an integer between 1 and 5000"),
     ] {
         let text = format!(r#"{{"path": "a", "limit": {number}}}"#);
-        let message = look(&RawArgs::new(text)).unwrap_err().faults()[0].message.clone();
+        let message = parse_look(&RawArgs::new(text)).unwrap_err().faults()[0].message.clone();
         assert_eq!(message, format!("`limit` {words}"));
     }
     let long = format!(r#"{{"path": "a", "limit": 1{}}}"#, "0".repeat(100));
-    assert!(look(&RawArgs::new(long)).unwrap_err().faults()[0].message.len() < 120);
+    assert!(parse_look(&RawArgs::new(long)).unwrap_err().faults()[0].message.len() < 120);
 }
 
 // F2: JSON Schema goes by the value of a number, and so does every integer type.
@@ -462,7 +467,7 @@ fn numbers_are_told_as_they_were_written() {
 fn whole_numbers_may_be_written_in_any_way() {
     for number in ["7", "7.0", "7e0", "70e-1", "0.7E+1", "7.000"] {
         let text = format!(r#"{{"path": "a", "limit": {number}, "spot": {{"line": {number}}}}}"#);
-        let (_, limit, _, spot) = taken(&text);
+        let (_, limit, _, spot) = parse_values(&text);
         assert_eq!((limit, spot.unwrap().line), (7, 7), "{number}");
     }
     macro_rules! takes {
@@ -482,12 +487,12 @@ fn whole_numbers_may_be_written_in_any_way() {
             for (text, expected) in [$(($text, $text.split('.').next().unwrap())),*] {
                 let mut slot: Option<$number> = None;
                 let raw = RawArgs::new(format!(r#"{{"n":{text}}}"#));
-                take(&ONE, &raw, &mut [&mut slot]).unwrap_or_else(|error| panic!("{error}"));
+                parse_args(&ONE, &raw, &mut [&mut slot]).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(slot.unwrap().to_string(), expected);
             }
             let mut slot: Option<$number> = None;
             let raw = RawArgs::new(r#"{"n":1e40}"#);
-            assert!(take(&ONE, &raw, &mut [&mut slot]).is_err());
+            assert!(parse_args(&ONE, &raw, &mut [&mut slot]).is_err());
         })*};
     }
     takes! {

@@ -41,18 +41,18 @@ static FORM: Table = Table::new(ToolSpec {
 });
 
 fn strict(text: &str) -> RawArgs<'_> {
-    RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified())
+    RawArgs::new(text).lenient(Leniency::default().null_is_absent().stringified())
 }
 
-fn edits(raw: &RawArgs<'_>) -> Result<(Vec<Edit>, Taken), InvalidArgs> {
+fn edits(raw: &RawArgs<'_>) -> Result<(Vec<Edit>, ParsedArgs), InvalidArgs> {
     let mut edits: Option<Vec<Edit>> = None;
-    let taken = take(&EDITS, raw, &mut [&mut edits])?;
+    let taken = parse_args(&EDITS, raw, &mut [&mut edits])?;
     Ok((filled(edits), taken))
 }
 
-fn form(raw: &RawArgs<'_>) -> Result<(Form, Taken), InvalidArgs> {
+fn form(raw: &RawArgs<'_>) -> Result<(Form, ParsedArgs), InvalidArgs> {
     let mut form: Option<Form> = None;
-    let taken = take_struct(&FORM, raw, &mut form)?;
+    let taken = parse_struct(&FORM, raw, &mut form)?;
     Ok((filled(form), taken))
 }
 
@@ -65,7 +65,7 @@ fn null_is_absent_at_any_depth() {
     let (values, taken) = edits(&strict(text)).unwrap();
     let edit = |old: &str, all, count| Edit { old: old.to_owned(), all, count };
     assert_eq!(values, [edit("a", false, None), edit("b", true, Some(2))]);
-    assert_eq!(*taken.notes, [Note::new("edits", Coercion::NullAsAbsent)]);
+    assert_eq!(*taken.notes, [ArgumentNote::new("edits", Coercion::NullAsAbsent)]);
 
     let faults = |text| edits(&strict(text)).unwrap_err().faults().to_vec();
     // What is required is not absent, and what is wrong beside is told alone.
@@ -109,14 +109,14 @@ static SHY: Table = Table::new(ToolSpec {
 fn what_is_hidden_is_sent_by_hosts_alone() {
     let shy = |raw: RawArgs<'_>| {
         let mut admin: Option<bool> = None;
-        take(&SHY, &raw, &mut [&mut admin]).map(|_| admin)
+        parse_args(&SHY, &raw, &mut [&mut admin]).map(|_| admin)
     };
     assert_eq!(shy(RawArgs::new("{}")).unwrap(), None);
     for text in [r#"{"admin":true}"#, r#"{ "root" : true}"#, r#"{"admin":"x"}"#] {
         let found = shy(RawArgs::new(text)).unwrap_err();
         assert_eq!(found.faults()[0].kind, FaultKind::Unknown, "{found}");
     }
-    let host = |text| shy(RawArgs::new(text).lenient(Lenient::default().hidden()));
+    let host = |text| shy(RawArgs::new(text).lenient(Leniency::default().hidden()));
     assert_eq!(host(r#"{"admin":true}"#).unwrap(), Some(true));
     assert!(host(r#"{"admin":"x"}"#).is_err());
 }
@@ -124,8 +124,9 @@ fn what_is_hidden_is_sent_by_hosts_alone() {
 /// The faults of `arguments`, of which those called `secret` are sensitive.
 fn faults_of(schema: Value, arguments: &str) -> Vec<Fault> {
     let schema = json!({ "type": "object", "properties": { "secret": schema } });
-    let checks = Checks::of_schema(Schema::from_value(schema).unwrap(), &["secret".to_owned()]);
-    take_value("look", &checks, &RawArgs::new(arguments)).unwrap_err().faults().to_vec()
+    let checks =
+        ArgChecks::from_schema(Schema::from_value(schema).unwrap(), &["secret".to_owned()]);
+    parse_value("look", &checks, &RawArgs::new(arguments)).unwrap_err().faults().to_vec()
 }
 
 #[test]
@@ -189,7 +190,7 @@ static LOGIN: FnTool = FnTool::new(
     },
     |table, raw| {
         let mut login: Option<Login> = None;
-        take_struct(table, raw, &mut login).map(|_| unreachable!("it is wrong"))
+        parse_struct(table, raw, &mut login).map(|_| unreachable!("it is wrong"))
     },
 );
 
@@ -228,7 +229,7 @@ macro_rules! only_param {
             },
             |_, _| Err(InvalidArgs::new("odd", "is never called")),
         );
-        (&TABLE).unusable().unwrap_or_default()
+        (&TABLE).unusable_reason().unwrap_or_default()
     }};
 }
 
@@ -275,16 +276,16 @@ fn a_float_is_no_wider_than_its_type() {
 #[test]
 fn an_argument_is_one_level_down() {
     let deep = |levels| format!(r#"{{"secret":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
-    assert!(Json::parse_arguments(&deep(63)).is_ok());
-    assert!(Json::parse_arguments(&deep(64)).is_err());
+    assert!(JsonValue::parse_arguments(&deep(63)).is_ok());
+    assert!(JsonValue::parse_arguments(&deep(64)).is_err());
     assert!(
-        Json::parse_argument(
+        JsonValue::parse_argument(
             &"[".repeat(63).chars().chain("]".repeat(63).chars()).collect::<String>()
         )
         .is_ok()
     );
     assert!(
-        Json::parse_argument(
+        JsonValue::parse_argument(
             &"[".repeat(64).chars().chain("]".repeat(64).chars()).collect::<String>()
         )
         .is_err()

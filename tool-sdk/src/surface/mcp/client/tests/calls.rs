@@ -153,7 +153,9 @@ async fn rules_apply_to_foreign_tools() {
         let setting = TestHost::trusting(echo);
         setting.connect().await;
         let rules = setting.pipeline.toolset().view().rules().clone();
-        setting.pipeline.set_rules(rules.with(&crate::permission::Ruleset::new([deny(text)])));
+        setting
+            .pipeline
+            .set_rules(rules.merged_with(&crate::permission::Ruleset::new([deny(text)])));
         let error = setting.call("echo", "{}").await.result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{text}");
         assert!(setting.server.heard("tools/call").is_empty());
@@ -172,7 +174,7 @@ async fn long_result_is_truncated_and_stored() {
     let setting = TestHost::with_server(pipeline, script);
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
-    let cut = outcome.truncated().unwrap();
+    let cut = outcome.truncation().unwrap();
     let path = cut.full_output_path.as_ref().unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap().len(), 13 << 16);
     assert!(outcome.text().len() < 64 << 10);

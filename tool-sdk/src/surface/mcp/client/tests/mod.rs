@@ -25,7 +25,7 @@ use super::{
 };
 use crate::call::{Call, Outcome};
 use crate::context::Session;
-use crate::permission::{Action, Mode, Reply, Rule, Scripted};
+use crate::permission::{Action, ApprovalResponse, Mode, Rule, ScriptedApprover};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 
@@ -88,8 +88,8 @@ impl TestHost {
 }
 
 /// An approver that approves everything once.
-fn approve_all() -> Arc<Scripted> {
-    Arc::new(Scripted::always(Reply::Once))
+fn approve_all() -> Arc<ScriptedApprover> {
+    Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once))
 }
 
 /// A tool as a server describes it.

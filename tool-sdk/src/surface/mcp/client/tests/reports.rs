@@ -3,7 +3,7 @@
 use super::http_stub::{HttpStub, StubReply as Answer};
 use super::*;
 use crate::event::EventKind;
-use crate::permission::{Approver, Ask};
+use crate::permission::{ApprovalRequest, Approver};
 use crate::surface::mcp::HttpEndpoint;
 
 /// Has the shape of a secret.
@@ -78,14 +78,17 @@ struct Slow {
 }
 
 impl Approver for Slow {
-    fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
         let change = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
         let mut changes = self.toolset.get().unwrap().toolset().subscribe_changes();
         changes.mark_unchanged();
         self.script.say(change);
         Box::pin(async move {
             changes.changed().await.unwrap();
-            Some(Reply::Once)
+            Some(ApprovalResponse::Once)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! MC7: elicitation, sampling and roots, with servers of both protocol generations.
 
 use super::*;
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 
 /// A user who fills in every form in the same way, and offers a model.
 #[derive(Default)]
@@ -22,12 +22,12 @@ impl Somebody {
     }
 }
 
-impl Inquiries for Somebody {
-    fn can(&self, kind: InquiryKind) -> bool {
+impl InquiryHandler for Somebody {
+    fn supports(&self, kind: InquiryKind) -> bool {
         kind != InquiryKind::Roots
     }
 
-    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         let answers = vec![self.answer.clone(); inquiries.len()];
         self.shown.lock().unwrap().extend(inquiries.into_iter().map(|(_, it)| it));
         Box::pin(async move {
@@ -133,7 +133,7 @@ async fn told(
 ) -> Result<String, String> {
     let mut setting = TestHost::with_server(allowed(rules), script).answering(questions);
     if let Some(somebody) = somebody {
-        setting.session = setting.session.clone().with_inquiries(somebody);
+        setting.session = setting.session.clone().with_inquiry_handler(somebody);
     }
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
@@ -282,7 +282,8 @@ async fn request_during_calls_of_two_users_is_refused() {
         TestHost::with_server(allowed(&[]), script).answering(ClientFeatures::none().elicitation());
     setting.connect().await;
     let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
-    let sessions = ["a", "b"].map(|id| Session::new(id).with_inquiries(Arc::clone(&somebody) as _));
+    let sessions =
+        ["a", "b"].map(|id| Session::new(id).with_inquiry_handler(Arc::clone(&somebody) as _));
     let call = |session| setting.pipeline.call(session, Call::new("mcp__s__echo", "{}"));
     let (one, two) = tokio::join!(call(&sessions[0]), call(&sessions[1]));
     for outcome in [one, two] {
@@ -298,7 +299,7 @@ async fn timeout_is_paused_while_the_user_is_asked() {
         let somebody = Arc::new(Somebody { thinks: true, ..Somebody::default() });
         let setting = TestHost::with_server(allowed(&[]), Arc::clone(&script));
         let mut setting = setting.answering(ClientFeatures::none().elicitation());
-        setting.session = setting.session.clone().with_inquiries(Arc::clone(&somebody) as _);
+        setting.session = setting.session.clone().with_inquiry_handler(Arc::clone(&somebody) as _);
         setting.connect().await;
         let begun = tokio::time::Instant::now();
         let told = setting.call("echo", "{}").await.result.unwrap();

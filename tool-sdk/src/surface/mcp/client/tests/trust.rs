@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::scripted_server::ServerAct;
 use super::*;
 use crate::error::{ErrorKind, ToolError};
-use crate::hook::{Hook, HookedCall, Opinion, Priority};
-use crate::permission::Ask;
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority};
+use crate::permission::ApprovalRequest;
 use crate::toolset::{AgentProfile, Toolset};
 
 /// A server whose tool has another definition in every version.
@@ -22,13 +22,17 @@ fn changing(version: Arc<AtomicUsize>) -> Arc<ScriptedServer> {
 }
 
 /// A pipeline with rules and an approver.
-fn asking(approver: &Arc<Scripted>, allowed: &[&str], script: Arc<ScriptedServer>) -> TestHost {
+fn asking(
+    approver: &Arc<ScriptedApprover>,
+    allowed: &[&str],
+    script: Arc<ScriptedServer>,
+) -> TestHost {
     let rules = allowed.iter().map(|text| Rule::parse(Action::Allow, text).unwrap());
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
     TestHost::with_server(pipeline.shared_approver(Arc::clone(approver) as _), script)
 }
 
-fn preview(ask: &Ask) -> String {
+fn preview(ask: &ApprovalRequest) -> String {
     ask.preview.as_ref().map(Value::to_string).unwrap_or_default()
 }
 
@@ -41,13 +45,13 @@ async fn first_use_and_every_change_are_shown() {
     setting.connect().await;
 
     setting.call("echo", "{}").await.result.unwrap();
-    let asked = approver.asked();
+    let asked = approver.requests();
     assert_eq!(asked.len(), 1);
     assert!(preview(&asked[0]).contains("Says it, version 1."), "{}", preview(&asked[0]));
     assert!(asked[0].suggestions.is_empty() || asked[0].subjects.len() == 1);
 
     setting.call("echo", "{}").await.result.unwrap();
-    assert_eq!(approver.asked().len(), 1, "it was seen");
+    assert_eq!(approver.requests().len(), 1, "it was seen");
 
     version.store(2, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().subscribe_changes();
@@ -55,7 +59,7 @@ async fn first_use_and_every_change_are_shown() {
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     setting.call("echo", "{}").await.result.unwrap();
-    let asked = approver.asked();
+    let asked = approver.requests();
     assert_eq!(asked.len(), 2);
     let shown = preview(&asked[1]);
     assert!(shown.contains("-  \\\"description\\\": \\\"Says it, version 1.\\\""), "{shown}");
@@ -66,15 +70,15 @@ async fn first_use_and_every_change_are_shown() {
 #[tokio::test]
 async fn grant_is_void_after_a_change() {
     let version = Arc::new(AtomicUsize::new(1));
-    let session = Reply::Session { patterns: vec!["s/echo".to_owned()] };
-    let approver = Arc::new(Scripted::new([Reply::Once, session]));
+    let session = ApprovalResponse::Session { patterns: vec!["s/echo".to_owned()] };
+    let approver = Arc::new(ScriptedApprover::new([ApprovalResponse::Once, session]));
     let setting = asking(&approver, &[], changing(Arc::clone(&version)));
     setting.connect().await;
     for _ in 0..3 {
         let outcome = setting.call("echo", "{}").await;
-        assert!(outcome.result.is_ok(), "{:?}", approver.asked());
+        assert!(outcome.result.is_ok(), "{:?}", approver.requests());
     }
-    assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
+    assert_eq!(approver.requests().len(), 2, "once to see it, once to approve of it");
 
     version.store(2, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().subscribe_changes();
@@ -82,7 +86,7 @@ async fn grant_is_void_after_a_change() {
     setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
     changes.changed().await.unwrap();
     let error = setting.call("echo", "{}").await.result.unwrap_err();
-    assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 3));
+    assert_eq!((error.kind(), approver.requests().len()), (ErrorKind::Denied, 3));
 
     // Nor does the grant come back with the old definition.
     setting.servers.trust_tools("s").unwrap();
@@ -92,7 +96,7 @@ async fn grant_is_void_after_a_change() {
     changes.changed().await.unwrap();
     setting.servers.trust_tools("s").unwrap();
     let error = setting.call("echo", "{}").await.result.unwrap_err();
-    assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 4));
+    assert_eq!((error.kind(), approver.requests().len()), (ErrorKind::Denied, 4));
 }
 
 // MC2: a change of any part of the definition is noticed, also of parts that models do not see;
@@ -109,14 +113,19 @@ async fn change_of_any_part_voids_grants() {
         }
         _ => echo(message),
     });
-    let session = Reply::Session { patterns: vec!["s/echo".to_owned()] };
-    let approver = Arc::new(Scripted::new([Reply::Once, session, Reply::Once, Reply::Once]));
+    let session = ApprovalResponse::Session { patterns: vec!["s/echo".to_owned()] };
+    let approver = Arc::new(ScriptedApprover::new([
+        ApprovalResponse::Once,
+        session,
+        ApprovalResponse::Once,
+        ApprovalResponse::Once,
+    ]));
     let setting = asking(&approver, &[], script);
     setting.connect().await;
     for _ in 0..3 {
         setting.call("echo", "{}").await.result.unwrap();
     }
-    assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
+    assert_eq!(approver.requests().len(), 2, "once to see it, once to approve of it");
 
     hint.store(1, Ordering::Relaxed);
     let mut changes = setting.pipeline.toolset().subscribe_changes();
@@ -126,8 +135,8 @@ async fn change_of_any_part_voids_grants() {
     for _ in 0..2 {
         setting.call("echo", "{}").await.result.unwrap();
     }
-    assert_eq!(approver.asked().len(), 4, "once to see what changed, and once more");
-    assert!(preview(&approver.asked()[2]).contains("+    \\\"title\\\": \\\"1\\\""));
+    assert_eq!(approver.requests().len(), 4, "once to see what changed, and once more");
+    assert!(preview(&approver.requests()[2]).contains("+    \\\"title\\\": \\\"1\\\""));
 }
 
 // MC2: also when the tool changes between two connections.
@@ -158,17 +167,17 @@ async fn each_user_is_asked() {
     let setting = asking(&approver, &["mcp__s__*"], ScriptedServer::new(echo));
     setting.connect().await;
     for (user, asked) in [("", 1), ("", 1), ("ada", 2), ("ada", 2), ("bob", 3), ("bob", 3)] {
-        let anybody = Session::new("t").among_many();
+        let anybody = Session::new("t").with_shared_server();
         let session = if user.is_empty() { anybody } else { anybody.with_user(user) };
         let call = Call::new("mcp__s__echo", "{}");
         setting.pipeline.call(&session, call).await.result.unwrap();
-        assert_eq!(approver.asked().len(), asked, "{user}");
+        assert_eq!(approver.requests().len(), asked, "{user}");
     }
     setting.servers.trust_tools("s").unwrap();
     let session = Session::new("t").with_user("eve");
     let call = Call::new("mcp__s__echo", "{}");
     setting.pipeline.call(&session, call).await.result.unwrap();
-    assert_eq!(approver.asked().len(), 3, "the host has seen it for everybody");
+    assert_eq!(approver.requests().len(), 3, "the host has seen it for everybody");
 }
 
 // F130, MC2: a grant from before a change is void after it, even if another user still has the
@@ -176,9 +185,9 @@ async fn each_user_is_asked() {
 #[tokio::test]
 async fn each_change_back_and_forth_asks_again() {
     let version = Arc::new(AtomicUsize::new(1));
-    let session = || Reply::Session { patterns: vec!["s/echo".to_owned()] };
-    let replies = [session(), Reply::Once, session(), Reply::Once, session()];
-    let approver = Arc::new(Scripted::new(replies));
+    let session = || ApprovalResponse::Session { patterns: vec!["s/echo".to_owned()] };
+    let replies = [session(), ApprovalResponse::Once, session(), ApprovalResponse::Once, session()];
+    let approver = Arc::new(ScriptedApprover::new(replies));
     let setting = asking(&approver, &[], changing(Arc::clone(&version)));
     setting.connect().await;
     setting.servers.trust_tools("s").unwrap();
@@ -198,7 +207,7 @@ async fn each_change_back_and_forth_asks_again() {
                 break;
             }
         }
-        assert_eq!(approver.asked().len(), asked, "version {now}");
+        assert_eq!(approver.requests().len(), asked, "version {now}");
     }
 }
 
@@ -207,7 +216,7 @@ async fn each_change_back_and_forth_asks_again() {
 async fn change_shown_by_another_process_voids_grants() {
     let folder = tempfile::tempdir().unwrap();
     let pins = folder.path().join("mcp");
-    let host = |approver: &Arc<Scripted>, version| {
+    let host = |approver: &Arc<ScriptedApprover>, version| {
         let version = Arc::new(AtomicUsize::new(version));
         let mut setting = asking(approver, &[], changing(version));
         setting.servers =
@@ -215,37 +224,44 @@ async fn change_shown_by_another_process_voids_grants() {
         setting.servers.add(setting.server_config("s")).unwrap();
         setting
     };
-    let session = || Reply::Session { patterns: vec!["s/echo".to_owned()] };
-    let here = Arc::new(Scripted::new([Reply::Once, session(), Reply::Once, session()]));
+    let session = || ApprovalResponse::Session { patterns: vec!["s/echo".to_owned()] };
+    let here = Arc::new(ScriptedApprover::new([
+        ApprovalResponse::Once,
+        session(),
+        ApprovalResponse::Once,
+        session(),
+    ]));
     let one = host(&here, 1);
     one.connect().await;
     for _ in 0..3 {
         one.call("echo", "{}").await.result.unwrap();
     }
-    assert_eq!(here.asked().len(), 2);
+    assert_eq!(here.requests().len(), 2);
 
-    let there = Arc::new(Scripted::new([Reply::Reject, Reply::Once]));
+    let there = Arc::new(ScriptedApprover::new([ApprovalResponse::Reject, ApprovalResponse::Once]));
     let two = host(&there, 2);
     two.connect().await;
     let error = two.call("echo", "{}").await.result.unwrap_err();
-    assert_eq!((error.kind(), there.asked().len()), (ErrorKind::Denied, 1));
+    assert_eq!((error.kind(), there.requests().len()), (ErrorKind::Denied, 1));
     for asked in [3, 4, 4] {
         one.call("echo", "{}").await.result.unwrap();
-        assert_eq!(here.asked().len(), asked);
+        assert_eq!(here.requests().len(), asked);
     }
 
     // A run that another user approved there does not pin the definition here.
     two.call("echo", "{}").await.result.unwrap();
     let error = one.call("echo", "{}").await.result.unwrap_err();
-    assert_eq!((error.kind(), here.asked().len()), (ErrorKind::Denied, 5));
-    assert!(preview(&here.asked()[4]).contains("-  \\\"description\\\": \\\"Says it, version 2"));
+    assert_eq!((error.kind(), here.requests().len()), (ErrorKind::Denied, 5));
+    assert!(
+        preview(&here.requests()[4]).contains("-  \\\"description\\\": \\\"Says it, version 2")
+    );
 }
 
 /// A hook that denies or allows every call.
-struct Says(Opinion);
+struct Says(HookDecision);
 
 impl Hook for Says {
-    async fn before(&self, _: &HookedCall<'_>) -> Result<Opinion, ToolError> {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
         Ok(self.0.clone())
     }
 
@@ -272,8 +288,8 @@ async fn denial_survives_a_changed_model_name() {
     let seen = Rule::parse(Action::Allow, "mcp_definition").unwrap();
     let pipeline = Pipeline::new(toolset)
         .rules([seen])
-        .hook("mcp__s__delete", Priority::SECURITY, Says(Opinion::deny("no")))
-        .hook("mcp__s__keep", Priority::DEFAULT, Says(Opinion::allow("yes")));
+        .hook("mcp__s__delete", HookPriority::SECURITY, Says(HookDecision::deny("no")))
+        .hook("mcp__s__keep", HookPriority::DEFAULT, Says(HookDecision::allow("yes")));
     let setting = TestHost::with_server(pipeline, script);
     setting.connect().await;
 
@@ -326,7 +342,11 @@ async fn mentions_of_other_tools_are_shown_in_the_prompt() {
     let told = "it mentions `fetch_page`, which is not its own tool";
     assert_eq!(setting.servers.status("s").unwrap().warnings, [format!("echo: {told}")]);
     setting.call("echo", "{}").await.result.unwrap();
-    assert!(preview(&approver.asked()[0]).contains(told), "{}", preview(&approver.asked()[0]));
+    assert!(
+        preview(&approver.requests()[0]).contains(told),
+        "{}",
+        preview(&approver.requests()[0])
+    );
 
     setting.servers.remove("pages");
     assert_eq!(setting.servers.status("s").unwrap().warnings, [""; 0]);
@@ -337,7 +357,7 @@ async fn pinned_definition_is_not_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let pins = folder.path().join("mcp");
     for _ in 0..2 {
-        let approver = Arc::new(Scripted::new([]));
+        let approver = Arc::new(ScriptedApprover::new([]));
         let mut setting = asking(&approver, &["mcp__s__*"], ScriptedServer::new(echo));
         setting.servers =
             ServerManager::for_pipeline(&setting.pipeline).with_pins(ToolPins::in_folder(&pins));
@@ -347,7 +367,7 @@ async fn pinned_definition_is_not_asked_again() {
             setting.servers.trust_tools("s").unwrap();
         }
         setting.call("echo", "{}").await.result.unwrap();
-        assert!(approver.asked().is_empty());
+        assert!(approver.requests().is_empty());
     }
 }
 
@@ -411,8 +431,9 @@ async fn hints_do_not_lower_decisions() {
 #[tokio::test]
 async fn denied_change_voids_grants() {
     let version = Arc::new(AtomicUsize::new(1));
-    let approver =
-        Arc::new(Scripted::new([Reply::Session { patterns: vec!["s/echo".to_owned()] }]));
+    let approver = Arc::new(ScriptedApprover::new([ApprovalResponse::Session {
+        patterns: vec!["s/echo".to_owned()],
+    }]));
     let rules = [Rule::parse(Action::Deny, "mcp_definition").unwrap()];
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
     let pipeline = pipeline.shared_approver(Arc::clone(&approver) as _);
@@ -422,7 +443,7 @@ async fn denied_change_voids_grants() {
     for _ in 0..2 {
         setting.call("echo", "{}").await.result.unwrap();
     }
-    assert_eq!(approver.asked().len(), 1);
+    assert_eq!(approver.requests().len(), 1);
     let mut changes = setting.pipeline.toolset().subscribe_changes();
     for (now, asked) in [(2, 1), (1, 2)] {
         version.store(now, Ordering::Relaxed);
@@ -432,7 +453,7 @@ async fn denied_change_voids_grants() {
             .say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
         changes.changed().await.unwrap();
         let error = setting.call("echo", "{}").await.result.unwrap_err();
-        assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, asked), "{now}");
+        assert_eq!((error.kind(), approver.requests().len()), (ErrorKind::Denied, asked), "{now}");
     }
 }
 
@@ -455,5 +476,5 @@ async fn run_by_mode_does_not_pin_the_definition() {
     let asked = with(pipeline.shared_approver(Arc::clone(&approver) as _));
     asked.connect().await;
     asked.call("echo", "{}").await.result.unwrap();
-    assert!(preview(&approver.asked()[0]).contains("this tool was never run before"));
+    assert!(preview(&approver.requests()[0]).contains("this tool was never run before"));
 }

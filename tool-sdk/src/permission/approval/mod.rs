@@ -1,0 +1,20 @@
+//! Asking somebody: what is asked, who answers, and what an answer means.
+//!
+//! An [`ApprovalRequest`] is made from the frozen call, so that what is shown is what runs. Whoever
+//! implements [`Approver`] shows it and answers; [`ApprovalResponse`] says how far the answer goes.
+
+mod approvers;
+mod pending;
+mod request;
+
+#[cfg(feature = "mcp")]
+pub(crate) use self::approvers::unanswered_response;
+pub use self::approvers::{
+    ApprovalReceiver, ApprovalSender, PendingRequest, ScriptedApprover, approval_channel,
+};
+pub use self::pending::ApprovalResponseError;
+pub(crate) use self::pending::{
+    ApprovalOutcome, ClaimedApproval, PendingAnswer, PendingApprovals, ResponseApplication,
+};
+pub use self::request::{ApprovalId, ApprovalRequest, ApprovalResponse, Approver};
+pub(crate) use self::request::{ApprovalInternals, CallRewrite, HookObserver};

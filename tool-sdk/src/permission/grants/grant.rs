@@ -1,0 +1,95 @@
+//! What one approval grants, and to whom.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::ToolName;
+use crate::permission::Pattern;
+use crate::tool::Resource;
+
+/// What one approval grants: the subjects that a pattern matches, to one tool.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Grant, Grantee, Resource, ToolName};
+///
+/// let run = Grantee::new(ToolName::new("run")?, "run");
+/// let grant = Grant::new(run.clone(), "git push *");
+///
+/// assert!(grant.covers(&run, &Resource::new("git push origin main")));
+/// assert!(!grant.covers(&run, &Resource::new("git pull")));
+/// # Ok::<(), tool_sdk::InvalidToolName>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// A limit that this version does not know must not be lost.
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Grant {
+    /// To whom.
+    pub to: Grantee,
+    /// What it matches, as a whole: the pattern of a grant never holds at any depth.
+    pub pattern: Pattern,
+}
+
+/// To whom something is granted: a tool as it was when somebody looked at it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Grantee {
+    /// The tool's name.
+    pub tool: ToolName,
+    /// The permission that was asked for.
+    pub permission: String,
+    /// The hash of a foreign tool's definition: when that changes, the grant is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
+}
+
+impl Grantee {
+    /// A tool that asks for a permission.
+    #[must_use]
+    pub fn new(tool: ToolName, permission: impl Into<String>) -> Self {
+        Self { tool, permission: permission.into(), definition: None }
+    }
+
+    /// Ties it to one definition of a foreign tool.
+    #[must_use]
+    pub fn with_definition(mut self, hash: impl Into<String>) -> Self {
+        self.definition = Some(hash.into());
+        self
+    }
+}
+
+impl Grant {
+    /// Grants what `pattern` matches.
+    #[must_use]
+    pub fn new(to: Grantee, pattern: impl Into<Pattern>) -> Self {
+        Self { to, pattern: pattern.into() }
+    }
+
+    /// Whether `to` may do what it does to `subject`.
+    ///
+    /// A subject under a permission of its own needs a grant of that permission, and one
+    /// that nobody understood needs a grant of everything.
+    #[must_use]
+    pub fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
+        let permission = subject.permission().unwrap_or(&to.permission);
+        let is_meant = self.to.tool == to.tool
+            && self.to.permission == permission
+            && self.to.definition == to.definition;
+        is_meant && matches_resource(&self.pattern, subject)
+    }
+}
+
+/// Whether `pattern`, granted to whoever does it to `subject`, covers that.
+pub(super) fn matches_resource(pattern: &Pattern, subject: &Resource) -> bool {
+    if subject.is_opaque() {
+        return pattern.is_any();
+    }
+    match subject.absolute() {
+        Some(_) => {
+            subject.spellings().any(|path| pattern.matches(path) || pattern.matches_path(path))
+        }
+        None => pattern.matches_literally(subject.text()),
+    }
+}

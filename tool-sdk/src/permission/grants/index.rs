@@ -1,0 +1,118 @@
+//! All that was granted to one tool, arranged for calls that touch as much as there are grants.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::grant::matches_resource;
+use crate::permission::Pattern;
+use crate::tool::Resource;
+
+/// What was granted to one grantee: what has no wildcard is looked up, and only the rest is gone
+/// through.
+#[derive(Debug)]
+pub(crate) struct GrantIndex {
+    patterns: Vec<Pattern>,
+    /// The texts without wildcards.
+    texts: HashSet<Vec<u8>>,
+    /// The same as paths.
+    paths: HashSet<Vec<u8>>,
+    /// Where the patterns stand that mean more than their text.
+    wildcard_indices: Vec<usize>,
+    covers_everything: bool,
+}
+
+impl GrantIndex {
+    /// These patterns, all granted to the same.
+    pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
+        let (mut texts, mut paths, mut wildcard_indices) =
+            (HashSet::new(), HashSet::new(), Vec::new());
+        for (at, pattern) in patterns.iter().enumerate() {
+            match pattern.as_literal() {
+                Some(text) => {
+                    paths.insert(normalize_slashes(text).into_owned());
+                    texts.insert(text.to_vec());
+                }
+                None => wildcard_indices.push(at),
+            }
+        }
+        let covers_everything = patterns.iter().any(Pattern::is_any);
+        Self { patterns, texts, paths, wildcard_indices, covers_everything }
+    }
+
+    /// The patterns, for tools that judge them on their own.
+    pub(crate) fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// Whether one of them covers `subject`, which is the grantee's.
+    pub(crate) fn covers(&self, subject: &Resource) -> bool {
+        if subject.is_opaque() {
+            return self.covers_everything;
+        }
+        let is_plain = match subject.absolute() {
+            Some(_) => subject
+                .spellings()
+                .any(|path| self.paths.contains(&*normalize_slashes(path.as_bytes()))),
+            None => self.texts.contains(subject.text().as_bytes()),
+        };
+        is_plain
+            || self.wildcard_indices.iter().any(|&at| matches_resource(&self.patterns[at], subject))
+    }
+}
+
+/// The path as patterns compare it.
+fn normalize_slashes(path: &[u8]) -> Cow<'_, [u8]> {
+    match path.contains(&b'\\') {
+        true => path.iter().map(|&byte| if byte == b'\\' { b'/' } else { byte }).collect(),
+        false => path.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::ToolName;
+    use crate::permission::{Grant, Grantee};
+
+    // F76, F86: looked up together, grants cover what each of them covers.
+    #[test]
+    fn together_they_cover_what_each_of_them_covers() {
+        let patterns = [
+            "src/a.rs",
+            "src\\b.rs",
+            "/w/src/c.rs",
+            "src/",
+            "./d",
+            "a//b",
+            "git push",
+            "git *",
+            "npm:*",
+            "rm \\ x",
+            "*.md",
+            "?",
+            "",
+            "~/x",
+            "*",
+        ];
+        let subjects: Vec<Resource> = ["src/a.rs", "src/b.rs", "src\\a.rs", "d", "a/b", "x.md"]
+            .into_iter()
+            .chain(["git push", "git", "npm", "npm i", "rm / x", "rm \\ x", "y", "", "~/x", "?"])
+            .flat_map(|text| {
+                let plain = || Resource::new(text);
+                [plain(), plain().opaque(), Resource::path(text, format!("/w/{text}"))]
+            })
+            .chain([Resource::path("c", "/w/src/c.rs")])
+            .collect();
+        let to = Grantee::new(ToolName::from_static("any"), "any");
+        // Every pair, so that none hides what another one does.
+        for (one, other) in patterns.iter().flat_map(|one| patterns.map(|other| (one, other))) {
+            let both = [*one, other].map(Pattern::new);
+            let granted = GrantIndex::new(both.to_vec());
+            let each = both.map(|pattern| Grant::new(to.clone(), pattern));
+            for subject in &subjects {
+                let expected = each.iter().any(|grant| grant.covers(&to, subject));
+                assert_eq!(granted.covers(subject), expected, "{one}, {other}: {subject:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Approvals: what somebody allowed for more than a single call.
+//!
+//! `SessionGrants` hold for a session, in memory. A [`GrantStore`] keeps them in a file, for
+//! every later session in the same workspace. Both answer one question: does a grant cover
+//! this subject of this tool?
+//!
+//! **Invariant:** nothing here decides. An approval lifts an ask and never a denial, which is
+//! for the decision to see to.
+
+mod file;
+mod format;
+mod grant;
+mod index;
+mod session;
+mod store;
+mod stored_grant;
+mod workspace_identity;
+
+pub use self::grant::{Grant, Grantee};
+pub(crate) use self::index::GrantIndex;
+pub(crate) use self::session::SessionGrants;
+pub use self::store::{GrantStore, StoredGrants};
+pub use self::stored_grant::{GrantSource, StoredGrant};
+
+use crate::private_file::PrivateFileError;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! What tells a folder from another one that is later at the same path.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A workspace as approvals know it: the path, and which folder is there.
+///
+/// A path alone is not enough: what was approved in one checkout must not hold for the next
+/// one that is put in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WorkspaceIdentity {
+    /// The path, without links.
+    pub(super) path: PathBuf,
+    pub(super) folder: FolderIdentity,
+}
+
+impl WorkspaceIdentity {
+    /// The folder that is at `path` now, if there is one.
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
+        let path = path.canonicalize().ok()?;
+        let folder = FolderIdentity::from_metadata(&path.metadata().ok()?);
+        Some(Self { path, folder })
+    }
+}
+
+/// What tells one folder from another that is later at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FolderIdentity {
+    device: u64,
+    inode: u64,
+    /// Numbers of inodes come again; the moment of birth, where it is known, does not.
+    born: Option<u64>,
+}
+
+impl FolderIdentity {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
+        let born = metadata.created().ok().and_then(nanos_since_epoch);
+        #[cfg(unix)]
+        let (device, inode) = {
+            use std::os::unix::fs::MetadataExt as _;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let (device, inode) = (0, 0);
+        Self { device, inode, born }
+    }
+}
+
+#[cfg(test)]
+impl FolderIdentity {
+    pub(super) const fn with_inode(inode: u64) -> Self {
+        Self { device: 0, inode, born: None }
+    }
+}
+
+fn nanos_since_epoch(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}

@@ -1,0 +1,188 @@
+//! A call of a native tool that has something to say about its calls.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+
+use pin_project_lite::pin_project;
+use serde_json::Value;
+
+use super::staged::not_started;
+use crate::call::ArgumentNote;
+use crate::content::Output;
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::tool::args::ParsedArgs;
+use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
+
+/// What says what else a call depends on.
+type FactsFn<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
+type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
+
+/// The typed hooks of a tool whose arguments are an `A`.
+#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
+pub struct ToolCallbacks<A> {
+    pub required: Option<fn(&A, &Context) -> bool>,
+    pub subjects: Option<fn(&A, &Context) -> Vec<Resource>>,
+    pub suggest: Option<fn(&A) -> Vec<String>>,
+    pub covers: Option<fn(&A, &str) -> bool>,
+    pub dangerous: Option<fn(&A) -> bool>,
+    pub facts: Option<FactsFn<A>>,
+    pub summary: Option<fn(&A) -> String>,
+    pub preview: Option<PreviewFn<A>>,
+    pub result: Option<fn(&Output) -> Value>,
+    pub key: Option<fn(&A) -> String>,
+}
+
+impl<A> ToolCallbacks<A> {
+    /// No hooks; a table overrides what it needs.
+    pub const NONE: Self = Self {
+        required: None,
+        subjects: None,
+        suggest: None,
+        covers: None,
+        dangerous: None,
+        facts: None,
+        summary: None,
+        preview: None,
+        result: None,
+        key: None,
+    };
+}
+
+impl<A> fmt::Debug for ToolCallbacks<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolCallbacks")
+    }
+}
+
+/// Makes a call with hooks ready: `start` runs when the pipeline says so.
+pub fn stage_with<A, S, F>(
+    taken: ParsedArgs,
+    args: A,
+    hooks: &'static ToolCallbacks<A>,
+    start: S,
+) -> Box<dyn PreparedCall>
+where
+    A: Send + 'static,
+    S: FnOnce(A, ExecutionPermit) -> F + Send + 'static,
+    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+{
+    Box::new(Hooked { waiting: Some((args, start)), taken, hooks, running: None })
+}
+
+pin_project! {
+    /// A call of a tool with hooks, which see the arguments as long as it waits.
+    struct Hooked<A: 'static, S, F> {
+        waiting: Option<(A, S)>,
+        taken: ParsedArgs,
+        hooks: &'static ToolCallbacks<A>,
+        #[pin]
+        running: Option<F>,
+    }
+}
+
+impl<A, S, F> Hooked<A, S, F> {
+    fn args(&self) -> Option<&A> {
+        self.waiting.as_ref().map(|(args, _)| args)
+    }
+}
+
+impl<A, S, F> PreparedCall for Hooked<A, S, F>
+where
+    A: Send + 'static,
+    S: FnOnce(A, ExecutionPermit) -> F + Send + 'static,
+    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+{
+    fn run(mut self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
+        self.running = self.waiting.take().map(|(args, start)| start(args, approved));
+        Box::into_pin(self)
+    }
+
+    fn summary(&self) -> Option<String> {
+        Some(self.hooks.summary?(self.args()?))
+    }
+
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        match self.hooks.subjects {
+            Some(subjects) => Some(subjects(self.args()?, cx)),
+            None => self.taken.resources(cx),
+        }
+    }
+
+    fn paths(&self, cx: &Context) -> Vec<Resource> {
+        self.taken.paths(cx)
+    }
+
+    fn approval_required(&self, cx: &Context) -> Option<bool> {
+        Some(self.hooks.required?(self.args()?, cx))
+    }
+
+    fn suggestions(&self) -> Vec<String> {
+        match (self.hooks.suggest, self.args()) {
+            (Some(suggest), Some(args)) => suggest(args),
+            _ => Vec::new(),
+        }
+    }
+
+    fn restricts_suggestions(&self) -> bool {
+        self.hooks.suggest.is_some()
+    }
+
+    fn covered_by(&self, pattern: &str) -> Option<bool> {
+        Some(self.hooks.covers?(self.args()?, pattern))
+    }
+
+    fn is_dangerous(&self) -> bool {
+        match (self.hooks.dangerous, self.args()) {
+            (Some(dangerous), Some(args)) => dangerous(args),
+            _ => false,
+        }
+    }
+
+    fn fingerprint_facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
+        match (self.hooks.facts, self.args()) {
+            (Some(facts), Some(args)) => facts(args, cx),
+            _ => Vec::new(),
+        }
+    }
+
+    fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
+        match (self.hooks.preview, self.args()) {
+            (Some(preview), Some(args)) => preview(args, cx),
+            _ => Ok(None),
+        }
+    }
+
+    fn concurrency_key(&self) -> Option<String> {
+        Some(self.hooks.key?(self.args()?))
+    }
+
+    fn notes(&self) -> &[ArgumentNote] {
+        &self.taken.notes
+    }
+}
+
+impl<A, S, F> Future for Hooked<A, S, F>
+where
+    F: Future<Output = Result<Output, ToolError>>,
+{
+    type Output = Result<Output, ToolError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let Some(running) = this.running.as_pin_mut() else {
+            return Poll::Ready(Err(not_started()));
+        };
+        let result = ready!(running.poll(task));
+        Poll::Ready(match this.hooks.result {
+            Some(display) => result.map(|output| {
+                let data = display(&output);
+                output.display(data)
+            }),
+            None => result,
+        })
+    }
+}

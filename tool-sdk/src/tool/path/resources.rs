@@ -1,0 +1,149 @@
+//! What a call touches at a path, for the rules: the path as it was sent, the place to which
+//! links lead, and what is special about either.
+//!
+//! **Invariant:** a path that leads nowhere is no reason to ask; the call says so itself, and
+//! touches nothing.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{ResolvedPlaces, WorkspacePath};
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::risk::RiskClass;
+use crate::tool::Resource;
+use crate::workspace::{ResolvedPath, Workspace};
+
+impl WorkspacePath {
+    /// What a call touches that reads the path.
+    #[must_use]
+    pub fn read_resources(&self, cx: &Context) -> Vec<Resource> {
+        self.resources(cx, false)
+    }
+
+    /// What a call touches that writes the path.
+    #[must_use]
+    pub fn write_resources(&self, cx: &Context) -> Vec<Resource> {
+        self.resources(cx, true)
+    }
+
+    /// What a call touches that removes what the path leads to. A link through which nothing
+    /// can be reached, since it leads out of the workspace or in a circle, goes itself.
+    #[must_use]
+    pub fn remove_resources(&self, cx: &Context) -> Vec<Resource> {
+        self.0
+            .resolved
+            .get_or_init(|| self.resolve_places(cx).ok().or_else(|| self.resolve_link_itself(cx)));
+        self.write_resources(cx)
+    }
+
+    fn resources(&self, cx: &Context, writes: bool) -> Vec<Resource> {
+        self.resolved_resources(cx, writes)
+            // The call will say what is wrong, and touch nothing: nobody has to be asked.
+            .unwrap_or_else(|| vec![Resource::new(&self.0.text).with_class(RiskClass::Read)])
+    }
+
+    /// What a call touches whose tool does not say what it does with the path. Where that
+    /// leads nowhere, the tool may do something else.
+    pub(in crate::tool) fn default_resources(&self, cx: &Context, writes: bool) -> Vec<Resource> {
+        self.resolved_resources(cx, writes).unwrap_or_else(|| vec![Resource::new(&self.0.text)])
+    }
+
+    /// What is touched where the path leads; `None` when that is nowhere.
+    fn resolved_resources(&self, cx: &Context, writes: bool) -> Option<Vec<Resource>> {
+        let places = self.0.resolved.get_or_init(|| self.resolve_places(cx).ok());
+        places.as_ref().map(|places| self.about(places, writes, cx))
+    }
+
+    fn resolve_places(&self, cx: &Context) -> Result<ResolvedPlaces, ToolError> {
+        let workspace = cx.state::<Workspace>()?;
+        let asked = workspace.try_resolve(&self.0.text)?;
+        let real = match &asked {
+            Some(asked) => asked.canonicalize()?,
+            None => workspace.resolve_outside(&self.0.text)?,
+        };
+        Ok(ResolvedPlaces { requested: asked, target: real })
+    }
+
+    /// The place of the link that the path is itself, wherever it leads.
+    fn resolve_link_itself(&self, cx: &Context) -> Option<ResolvedPlaces> {
+        let asked = cx.state::<Workspace>().ok()?.try_resolve(&self.0.text).ok()??;
+        let real = asked.parent()?.canonicalize().ok()?.join(asked.file_name()?);
+        real.is_symlink().then_some(ResolvedPlaces { requested: Some(asked), target: real })
+    }
+
+    fn about(
+        &self,
+        ResolvedPlaces { requested: asked, target: real }: &ResolvedPlaces,
+        writes: bool,
+        cx: &Context,
+    ) -> Vec<Resource> {
+        let path = |place: &ResolvedPath| {
+            Resource::path(place.rule_path(), place.absolute_path()).with_sent_path(&self.0.text)
+        };
+        // Most paths lead where they say.
+        let elsewhere = asked.as_ref().filter(|asked| !asked.is_same_path(real));
+        let target = path(real);
+        let sent = match asked {
+            Some(_) => elsewhere.map(path),
+            None => Some(Resource::new(normalize_text(&self.0.text)).with_sent_path(&self.0.text)),
+        };
+        let sent = sent.filter(|sent| sent.text() != target.text());
+        let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
+        let mut also = Vec::new();
+        if asked.is_none() {
+            // Reading there is no more a matter of course than writing, but it is no writing.
+            let class = if writes { RiskClass::Write } else { RiskClass::Read };
+            // Where a way through the outside leads back inside, only the way is outside.
+            let only_the_way = !real.is_outside() && subjects.len() > 1;
+            let outside_ones = &subjects[..subjects.len() - usize::from(only_the_way)];
+            // However it is spelt, it is one place, and one reason.
+            let why =
+                outside_ones.last().map(|it| describe_special(it.text(), &describe_outside(cx)));
+            let under = |it: &Resource| {
+                let subject = it
+                    .clone()
+                    .with_permission(Resource::OUTSIDE)
+                    .with_class(class)
+                    .asks_by_default();
+                subject.with_reason(why.clone().unwrap_or_default())
+            };
+            also.extend(outside_ones.iter().map(under));
+        }
+        if writes {
+            let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
+            let obeyed = "is a file that something executes or obeys later";
+            let under = |place| {
+                let subject = path(place).with_permission(Resource::PROTECTED).requires_approval();
+                let why = describe_special(subject.text(), obeyed);
+                subject.with_reason(why)
+            };
+            also.extend(places.map(under));
+            also.dedup();
+        }
+        subjects.extend(also);
+        subjects
+    }
+}
+
+/// Says of a path what is special about it, with its name.
+fn describe_special(path: &str, what: &str) -> String {
+    const MAX: usize = 256;
+    let name: String = path.chars().take(MAX).collect();
+    format!("`{}` {what}", name.escape_debug())
+}
+
+/// That a path is outside, and of what.
+fn describe_outside(cx: &Context) -> String {
+    const MOST: usize = 4;
+    let roots: Vec<String> = match cx.state::<Workspace>() {
+        Ok(workspace) => workspace.roots().take(MOST).map(|it| it.display().to_string()).collect(),
+        Err(_) => Vec::new(),
+    };
+    format!("is outside the workspace, which is `{}`", roots.join("` and `"))
+}
+
+/// The path without `.` and doubled separators: rules know one way to write it.
+fn normalize_text(path: &str) -> String {
+    let parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().display().to_string()
+}
