@@ -146,7 +146,7 @@ fn arguments_that_are_no_object_are_refused() {
     let error = Registry::builder().add(tools![take_words]).build().unwrap_err().to_string();
     assert!(error.starts_with("the arguments of `take_words` ("), "{error}");
     assert!(error.contains("tests/it/definitions.rs:"), "{error}");
-    assert!(error.ends_with("are no object; take a struct with named fields"), "{error}");
+    assert!(error.ends_with("are not an object; take a struct with named fields"), "{error}");
     let gone = json!({ "$ref": "#/$defs/gone" });
     let error = Schema::from_value(json!({ "type": "object", "properties": { "x": gone } }));
     let error = error.unwrap_err();

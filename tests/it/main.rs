@@ -14,3 +14,4 @@ mod scenarios;
 mod schema;
 mod sequences;
 mod tidy;
+mod vocabulary;

@@ -271,7 +271,7 @@ async fn tools_come_from_a_file_and_go_into_one() {
         ),
         (
             r#""parameters": {"type": "object"}, "aliases": ["g", "G"]"#,
-            "#/0/aliases: tool `a`: a name comes twice, in whatever case",
+            "#/0/aliases: tool `a`: a name is used twice",
         ),
         (
             r#""parameters": {"type": "object"}, "permission": """#,

@@ -1,5 +1,5 @@
-//! What generated code names. Defines nothing and promises nothing: only `tool-sdk-macros`
-//! of the same version may use it.
+//! The names that generated code uses. Defines nothing and has no stability guarantee: only
+//! `tool-sdk-macros` of the same version may use it.
 
 pub use crate::__submit as submit;
 pub use crate::call::RawArgs;

@@ -23,7 +23,7 @@ const EDIT_MODELS: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
 ///
 /// # tool_sdk::link!(tool_std);
 /// let toolset = Toolset::new(Registry::linked()?)
-///     .with_profiles(tool_std::profiles())
+///     .with_profiles(tool_std::model_profiles())
 ///     .for_session(&Session::new("docs").with_model("gpt-5"));
 ///
 /// assert!(toolset.get("edit_file").is_none() || toolset.get("apply_patch").is_none());

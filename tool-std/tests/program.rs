@@ -585,7 +585,7 @@ fn a_low_limit_of_open_files_is_raised_for_the_program_alone() {
         |limit, tool, args: &Value| run_behind(limit, folder.path(), tool, &args.to_string());
     // At the hard limit nothing changes, and the error says why.
     let refused = call("ulimit -n 100", "apply_patch", &input);
-    assert!(err(&refused).contains("as many files open as it may"), "{}", err(&refused));
+    assert!(err(&refused).contains("the limit of open files is reached"), "{}", err(&refused));
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
     let patched = call("ulimit -Sn 100", "apply_patch", &input);
     assert!(patched.status.success(), "{}", err(&patched));

@@ -68,7 +68,7 @@ async fn what_may_not_be_read_is_not_told_by_who_changes_it() {
                 assert!(!told.contains(word), "{case}: {told}");
             }
             if let Err(error) = &result {
-                assert!(error.to_string().contains("do not let the file be read"), "{error}");
+                assert!(error.to_string().contains("read access is denied"), "{error}");
                 assert_eq!(desk.text(".env"), SECRET);
             }
         }

@@ -1,4 +1,4 @@
-//! What one call of a batch changes under the others.
+//! Tests how the calls of a batch see what earlier calls of the batch changed.
 
 use std::sync::Mutex;
 
@@ -18,16 +18,16 @@ use crate::tool::{
     Definition, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource, Tool,
 };
 
-/// What is written by one tool, and read or carried out by the others.
+/// The text that one tool writes, and that the other tools read or run.
 type SharedPage = Arc<Mutex<String>>;
 
 #[derive(Clone, Copy, PartialEq)]
 enum PageAction {
-    /// Writes the page, in its own time.
+    /// Writes the page after a delay.
     Amend,
     /// Reads it.
     Peek,
-    /// Carries it out: what it says is a fact of the call.
+    /// Runs the page; its content is a fact of the call.
     Obey,
 }
 
@@ -84,7 +84,7 @@ impl PreparedCall for PageCall {
     }
 }
 
-/// Runs a batch of calls over one page; the tools that it asks about are said yes to.
+/// Runs a batch of calls over one page; every approval request is approved.
 async fn run(rules: &[&str], names: &[&str]) -> Vec<Outcome> {
     let page = SharedPage::default();
     let tool = |name, does, class, parallel| {
@@ -110,7 +110,7 @@ fn texts(outcomes: &[Outcome]) -> Vec<&str> {
     outcomes.iter().map(|it| it.result.as_ref().map_or("failed", |it| it.as_text())).collect()
 }
 
-// F47: who reads behind a writer reads what it wrote, and before it what was there.
+// F47: a call after a writer reads what the writer wrote, and a call before it the old text.
 #[tokio::test]
 async fn a_call_sees_what_the_calls_before_it_wrote() {
     let written = r#"{"new": 1}"#;
@@ -118,7 +118,8 @@ async fn a_call_sees_what_the_calls_before_it_wrote() {
     assert_eq!(texts(&outcomes), ["", written, written, written]);
 }
 
-// Security 2.11: a yes was to what was shown, whatever another call of the batch made of it since.
+// Security 2.11: an approval holds for the call that was shown. When an earlier call of the batch
+// changes what the call does, the approval is void.
 #[tokio::test]
 async fn a_yes_does_not_hold_for_what_another_call_made_of_it() {
     let outcomes = run(&["allow amend"], &["obey", "amend", "obey"]).await;
@@ -128,7 +129,8 @@ async fn a_yes_does_not_hold_for_what_another_call_made_of_it() {
     assert!(error.message().contains("changed before its turn came"), "{error}");
 }
 
-// Security 2.11: what was allowed when the batch came, and is asked about by now, does not just run.
+// Security 2.11: a call that was allowed when the batch arrived, and that by now needs an approval,
+// does not run without one.
 #[tokio::test]
 async fn what_asks_by_now_does_not_run_unasked() {
     let rules = ["allow amend", "ask peek(*new*)"];

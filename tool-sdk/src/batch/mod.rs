@@ -1,4 +1,4 @@
-//! Many calls at once, as a model makes them in one message.
+//! Runs the calls that a model makes in one message.
 //!
 //! All calls are authorized, with prompts in the order of the calls, before any runs; only a call
 //! that turns out to repeat earlier ones is asked about when its turn comes. Then neighbours run
@@ -135,7 +135,7 @@ enum Progress {
     Ended,
 }
 
-/// Beside which other calls a call may run.
+/// The other calls beside which a call may run.
 #[derive(Clone)]
 enum ConcurrencyClass {
     Shared,

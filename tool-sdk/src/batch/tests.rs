@@ -1,4 +1,4 @@
-//! Batches from outside, over tools made of closures.
+//! Tests batches through the public interface, with tools made of closures.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn a_failure_stops_nobody() {
     assert_eq!(ok, [true, false, false, true]);
 }
 
-// F48: only what asks is asked, and before anything runs.
+// F48: only calls that need an approval are shown, and all of them before any call runs.
 #[tokio::test(start_paused = true)]
 async fn everything_is_asked_before_anything_runs() {
     let running = Arc::new(AtomicUsize::new(0));
@@ -120,7 +120,7 @@ async fn everything_is_asked_before_anything_runs() {
         let (running, at_ask) = (Arc::clone(&running), Arc::clone(&at_ask));
         async move {
             let pending = inbox.recv().await.unwrap();
-            // Long enough for the reading call to run, if it were let.
+            // Long enough for the reading call to run, if it were allowed to.
             tokio::time::sleep(PAUSE * 2).await;
             while let Some(event) = events.try_recv() {
                 let started = matches!(event.kind, crate::event::EventKind::Started { .. });
@@ -138,7 +138,7 @@ async fn everything_is_asked_before_anything_runs() {
     assert_eq!(at_ask.load(Ordering::Relaxed), 0);
 }
 
-// F82: a plain no ends the batch, each call with a result of its own.
+// F82: a rejection without feedback stops the calls that have not started; each has its own result.
 #[tokio::test(start_paused = true)]
 async fn a_plain_no_stops_what_has_not_run() {
     let pipeline = pipeline().approver(ScriptedApprover::new([ApprovalResponse::Reject]));
@@ -208,7 +208,7 @@ impl Hook for Stops {
     }
 }
 
-// F65: a turn that a hook ends begins nothing more, and each call has a result of its own.
+// F65: after a hook ended the turn no further call starts, and each call has its own result.
 #[tokio::test(start_paused = true)]
 async fn a_halt_stops_what_has_not_begun() {
     use ErrorKind::{Aborted, Denied};
@@ -227,7 +227,7 @@ async fn a_halt_stops_what_has_not_begun() {
     }
 }
 
-// Nobody has to answer what was asked on account of a turn that has ended.
+// When a hook ends the turn, the open approval requests of the batch are closed.
 #[tokio::test(start_paused = true)]
 async fn a_halt_takes_back_what_is_asked() {
     let (approver, inbox) = crate::permission::approval_channel();
@@ -238,7 +238,7 @@ async fn a_halt_takes_back_what_is_asked() {
     drop(inbox);
 }
 
-/// Ends the turn after a while.
+/// Ends the turn after a delay.
 struct Slow;
 
 impl Hook for Slow {
@@ -251,7 +251,7 @@ impl Hook for Slow {
     }
 }
 
-// F44: calls of one key come one after the other, in their order, and those of others beside
+// F44: calls of one key run one after the other, in their order; calls of other keys run beside
 // them.
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
@@ -297,7 +297,7 @@ async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
     }
 }
 
-/// How many of the outcomes are results, and the kinds of those that are none.
+/// Returns the number of successful outcomes and the kinds of the errors.
 fn count_results(outcomes: &[Outcome]) -> (usize, Vec<ErrorKind>) {
     let kinds: Vec<_> = outcomes.iter().filter_map(|it| it.result.as_ref().err()).collect();
     (outcomes.len() - kinds.len(), kinds.into_iter().map(ToolError::kind).collect())
@@ -307,16 +307,16 @@ fn guarded() -> Pipeline {
     allowed().loop_guard(LoopGuard::default())
 }
 
-// F34: a batch is no way around the guard against loops.
+// F34: the loop guard also sees the calls of a batch.
 #[tokio::test(start_paused = true)]
 async fn identical_calls_of_a_batch_are_a_loop() {
     use ErrorKind::{Aborted, Denied};
-    // Side by side nothing repeats a result, and the tenth is one too many.
+    // Concurrent calls repeat no result, but the tenth reaches the hard stop.
     let (outcomes, _) = run(&guarded(), vec![call("look", "x"); 12]).await;
     assert_eq!(count_results(&outcomes), (9, vec![Denied; 3]));
     assert!(texts(&outcomes)[9].contains("it is refused from now on"), "{}", texts(&outcomes)[9]);
 
-    // One after the other they are looked at like any others.
+    // Sequential calls are checked like calls outside a batch.
     let (outcomes, _) = run(&guarded(), vec![call("change", "x"); 60]).await;
     assert_eq!(count_results(&outcomes), (2, vec![Denied; 58]));
     assert!(texts(&outcomes)[2].contains("was called 3 times in a row"), "{}", texts(&outcomes)[2]);
@@ -345,7 +345,7 @@ async fn calls_of_a_batch_that_give_something_else_are_no_loop() {
     assert_eq!(count_results(&run(&guarded(), calls).await.0), (60, vec![]));
 }
 
-/// Takes longer over what comes first.
+/// Takes longer for the first calls.
 struct Ponders;
 
 impl Hook for Ponders {
@@ -359,7 +359,7 @@ impl Hook for Ponders {
     }
 }
 
-// F48: whoever answers one question after the other answers them in the order of the calls.
+// F48: prompts come in the order of the calls, even when an earlier call takes longer to decide.
 #[tokio::test(start_paused = true)]
 async fn questions_come_in_the_order_of_the_calls_whatever_takes_long() {
     let scripted = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
@@ -395,7 +395,7 @@ async fn questions_come_in_the_order_of_the_calls_on_any_thread() {
     }
 }
 
-// F48: a call that a hook changed has another question, which comes in its turn and does come.
+// F48: a call that a hook rewrote gets a new prompt, which is shown in its turn.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_takes_the_place_of_another_is_shown() {
     let scheduler = Arc::new(BatchScheduler::new(3, 4));

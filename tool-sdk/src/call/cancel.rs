@@ -1,29 +1,30 @@
-//! How whoever made a call, or holds its session, gives it up.
+//! A cancellation token that is created on first use.
 //!
-//! Most calls end before anybody could; a token of their own would be most of what they are
-//! made of. So there is one only once somebody waits for it, or has something to cancel.
+//! Most calls end before they could be cancelled, and creating a token would be most of the cost
+//! of such a call. So the token is created only when a task waits for it or cancels it.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// A token that is made when somebody wants it; clones share it.
+/// A cancellation token that is created on first use; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LazyCancelToken(Arc<OnceLock<CancellationToken>>);
 
 impl LazyCancelToken {
-    /// The token itself.
+    /// Returns the token; creates it on first use.
     pub(crate) fn token(&self) -> &CancellationToken {
         self.0.get_or_init(CancellationToken::new)
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether the token was cancelled.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.get().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// The same for another call: this one, where nobody else knows of it.
+    /// Returns a token for another call: this one if it is unused and has no clones, otherwise a
+    /// new one.
     #[cfg(feature = "mcp")]
     #[inline]
     pub(crate) fn for_new_call(mut self) -> Self {
@@ -54,7 +55,7 @@ mod tests {
         assert!(before.token().is_cancelled());
     }
 
-    // What cancels the next call cancels none before it.
+    // Cancelling the next call does not cancel an earlier one.
     #[cfg(feature = "mcp")]
     #[test]
     fn nobody_who_has_it_has_that_of_the_next_call() {

@@ -1,4 +1,4 @@
-//! What goes into the pipeline and what comes out: a call and its outcome.
+//! The input and output of the pipeline: a call and its outcome.
 
 mod cancel;
 
@@ -16,7 +16,7 @@ pub(crate) use self::cancel::LazyCancelToken;
 use crate::content::Output;
 use crate::error::ToolError;
 
-/// The id of one call: the provider's, or one of our own.
+/// The id of one call: given by the provider or generated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(CallIdKind);
 
@@ -27,13 +27,13 @@ enum CallIdKind {
 }
 
 impl CallId {
-    /// The id that a provider or client gave.
+    /// Creates an id from that of a provider or client.
     #[must_use]
     pub fn from_external(id: &str) -> Self {
         Self(CallIdKind::External(id.into()))
     }
 
-    /// A new id, unique in this process.
+    /// Generates an id that is unique in this process.
     #[must_use]
     pub fn generate() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -62,11 +62,10 @@ impl<'de> Deserialize<'de> for CallId {
     }
 }
 
-/// The arguments of a call, as the JSON text that came in.
+/// The arguments of a call, as the JSON text that the client sent.
 ///
-/// The text is decoded exactly once, by the tool. What is accepted beyond the tool's own
-/// contract is said here by the surface that knows its client, and every use of it is
-/// recorded in the outcome.
+/// The tool decodes the text exactly once. A surface that knows its client declares here which
+/// deviations from the tool's schema are accepted; each deviation is recorded in the outcome.
 ///
 /// # Examples
 ///
@@ -79,39 +78,39 @@ impl<'de> Deserialize<'de> for CallId {
 #[derive(Clone, Debug)]
 pub struct RawArgs<'a> {
     text: Cow<'a, str>,
-    /// What is accepted beyond the contract.
+    /// Which deviations from the schema are accepted.
     pub lenient: Leniency,
 }
 
-/// What is accepted beyond a tool's own contract; nothing by default.
+/// Which deviations from a tool's schema are accepted; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leniency {
-    /// `null` for what is optional means that it is absent, as strict function calling writes
-    /// it: for an argument, and for a field of an object at any depth.
+    /// `null` for an optional argument, or for an optional field at any depth, means that it is
+    /// absent. Strict function calling requires this.
     pub null_is_absent: bool,
-    /// An object or array that came as a string is read as JSON once more.
+    /// An object or array that was sent as a string is parsed as JSON again.
     pub stringified: bool,
-    /// Parameters that models are not told of may be sent, for a host that does so itself.
+    /// Parameters that are hidden from models may be sent; for hosts that set them.
     pub hidden: bool,
 }
 
 impl Leniency {
-    /// Takes `null` for an optional argument as absent.
+    /// Treats `null` for an optional argument as absent.
     #[must_use]
     pub const fn null_is_absent(mut self) -> Self {
         self.null_is_absent = true;
         self
     }
 
-    /// Reads an object or array that came as a string.
+    /// Parses an object or array that was sent as a string.
     #[must_use]
     pub const fn stringified(mut self) -> Self {
         self.stringified = true;
         self
     }
 
-    /// Takes arguments that models are not told of: for calls of a host, never for those of a
+    /// Accepts parameters that are hidden from models: for calls of a host, never for those of a
     /// model.
     #[must_use]
     pub const fn hidden(mut self) -> Self {
@@ -121,26 +120,26 @@ impl Leniency {
 }
 
 impl<'a> RawArgs<'a> {
-    /// The same, for as long as somebody wants them.
+    /// Returns a copy that owns its text.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only other threads keep them"))]
     pub(crate) fn to_static(&self) -> RawArgs<'static> {
         RawArgs { text: self.text.to_string().into(), lenient: self.lenient }
     }
 
-    /// Arguments as JSON text.
+    /// Creates arguments from JSON text.
     #[must_use]
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
         Self { text: text.into(), lenient: Leniency::default() }
     }
 
-    /// Says what is accepted beyond the contract.
+    /// Sets which deviations from the schema are accepted.
     #[must_use]
     pub fn lenient(mut self, lenient: Leniency) -> Self {
         self.lenient = lenient;
         self
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -165,7 +164,7 @@ impl From<Value> for RawArgs<'_> {
     }
 }
 
-/// A wish to run a tool.
+/// A request to run a tool.
 ///
 /// # Examples
 ///
@@ -183,20 +182,20 @@ pub struct Call<'a> {
     pub name: Cow<'a, str>,
     /// The arguments.
     pub arguments: RawArgs<'a>,
-    /// The provider's id; one is made when there is none.
+    /// The provider's id; generated when there is none.
     pub id: Option<CallId>,
     /// The message that holds the call.
     pub message: Option<Arc<str>>,
     /// A time limit for this call, instead of the tool's own.
     pub timeout: Option<Duration>,
-    /// The most bytes of text that come back, instead of the tool's own limit.
+    /// The maximum bytes of text in the result, instead of the tool's own limit.
     pub max_output: Option<usize>,
-    /// What cancels this call, where anything does.
+    /// The token that cancels this call, if there is one.
     pub(crate) cancel: Option<LazyCancelToken>,
 }
 
 impl<'a> Call<'a> {
-    /// A call of `name` with `arguments`.
+    /// Creates a call of `name` with `arguments`.
     #[must_use]
     pub fn new(name: impl Into<Cow<'a, str>>, arguments: impl Into<RawArgs<'a>>) -> Self {
         Self {
@@ -210,14 +209,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Sets the provider's id of this call; an empty one is none.
+    /// Sets the provider's id of this call; an empty id is ignored.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         self.id = (!id.is_empty()).then(|| CallId::from_external(id));
         self
     }
 
-    /// The id by which everybody knows this run of the call.
+    /// Returns the id of this run of the call; generates one when there is none.
     #[inline]
     pub(crate) fn id_or_generate(&self) -> CallId {
         self.id.clone().unwrap_or_else(CallId::generate)
@@ -244,7 +243,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Limits the bytes of text that come back.
+    /// Limits the bytes of text in the result.
     #[must_use]
     pub fn max_output(mut self, bytes: usize) -> Self {
         self.max_output = Some(bytes);
@@ -252,13 +251,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Something that was accepted although the contract does not say it.
+/// A deviation from the schema that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ArgumentNote {
     /// The argument.
     pub argument: String,
-    /// What was done with it.
+    /// How it was interpreted.
     pub what: Coercion,
 }
 
@@ -268,20 +267,20 @@ impl ArgumentNote {
     }
 }
 
-/// How an argument was taken that breaks the letter of the contract.
+/// How an argument that deviates from the schema was interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Coercion {
-    /// It came under a declared alias.
+    /// It was sent under a declared alias.
     Alias,
-    /// It was `null` and taken as absent.
+    /// It was `null` and treated as absent.
     NullAsAbsent,
-    /// It was a string that holds JSON.
+    /// It was a string that contains JSON.
     Stringified,
 }
 
-/// What became of a call: exactly one per call.
+/// The outcome of a call: exactly one per call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -292,7 +291,7 @@ pub struct Outcome {
     pub(crate) metadata: Option<Box<OutcomeMetadata>>,
 }
 
-/// What only few calls leave beside their result.
+/// Parts of an outcome that only few calls have.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutcomeMetadata {
     pub(crate) truncation: Option<Truncation>,
@@ -301,25 +300,25 @@ pub(crate) struct OutcomeMetadata {
 }
 
 impl Outcome {
-    /// What was cut from the text, where something was.
+    /// Returns what was truncated, if anything was.
     #[must_use]
     pub fn truncation(&self) -> Option<&Truncation> {
         self.metadata.as_ref()?.truncation.as_ref()
     }
 
-    /// What was accepted beyond the contract.
+    /// Returns the accepted deviations from the schema.
     #[must_use]
     pub fn notes(&self) -> &[ArgumentNote] {
         self.metadata.as_ref().map_or(&[], |aside| &aside.notes)
     }
 
-    /// Why the model's turn ends with this call, where a hook wants that.
+    /// Returns why a hook ends the model's turn with this call.
     #[must_use]
     pub fn halt_reason(&self) -> Option<&str> {
         self.metadata.as_ref()?.halt_reason.as_deref()
     }
 
-    /// The text for the model, whether the call succeeded or not.
+    /// Returns the text for the model, whether the call succeeded or failed.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match &self.result {
@@ -329,11 +328,11 @@ impl Outcome {
     }
 }
 
-/// How much of a text was left out, in exact numbers.
+/// How much of a text was truncated, in exact numbers.
 ///
-/// What the tool lost before there was a text counts as left out, and is in no file. The heading
-/// and the footing of an [`Output`](crate::Output) are never left out: the file has them, and the
-/// numbers are of what stands between them.
+/// Text that the tool lost before truncation counts as omitted, and is in no file. The heading and
+/// footing of an [`Output`](crate::Output) are never truncated: the file contains them, and the
+/// numbers count only the text between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Truncation {
@@ -341,17 +340,17 @@ pub struct Truncation {
     pub original_lines: usize,
     /// Bytes of the whole text.
     pub original_bytes: usize,
-    /// Lines left out.
+    /// Omitted lines.
     pub omitted_lines: usize,
-    /// Bytes left out.
+    /// Omitted bytes.
     pub omitted_bytes: usize,
-    /// Those of the lines left out that the tool lost.
+    /// Omitted lines that the tool itself lost.
     pub dropped_lines: usize,
-    /// Those of the bytes left out that the tool lost.
+    /// Omitted bytes that the tool itself lost.
     pub dropped_bytes: usize,
-    /// Those of the bytes left out that were captured and are no text: control sequences, and
-    /// what `\u{fffd}` stands for.
+    /// Omitted bytes that were captured and are not text: control sequences, and bytes that
+    /// `\u{fffd}` replaces.
     pub unprintable_bytes: usize,
-    /// Where the text is that was cut, when it could be kept.
+    /// The file with the full text, if it could be stored.
     pub full_output_path: Option<std::path::PathBuf>,
 }

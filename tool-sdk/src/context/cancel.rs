@@ -1,4 +1,4 @@
-//! How a call ends early: cancellation and time limits.
+//! Ends a call early: cancellation and time limits.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum Interrupted {
     /// The call was cancelled.
     #[error("the call was cancelled")]
     Aborted,
-    /// The time was up.
+    /// The time limit was exceeded.
     #[error("timed out after {0:?}")]
     TimedOut(Duration),
 }
@@ -44,33 +44,33 @@ pub(super) async fn race<F: Future>(
     }
 }
 
-/// Nobody waits for the work any more.
+/// The call no longer waits for the work.
 const STATE_STOPPED: u8 = 1;
 
-/// What the work does is told, whatever ends the call.
+/// The work is changing something, so the call waits for its result even when it was cancelled.
 const STATE_HELD: u8 = 2;
 
-/// Tells work on another thread that nobody waits for it any more.
+/// Tells work on another thread that the call no longer waits for it.
 #[derive(Clone, Debug)]
 pub struct WorkStop {
-    /// Both facts in one place, so that one of them is always the first.
+    /// Both flags in one atomic, so that stopping and holding have a definite order.
     state: Arc<AtomicU8>,
     deadline: Option<Instant>,
 }
 
 impl WorkStop {
-    /// Whether the work should end.
+    /// Returns whether the work should end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.state.load(Ordering::SeqCst) & STATE_STOPPED != 0 || self.is_past_deadline()
     }
 
-    /// Holds the call until the work is done, unless it should end: for work that changes
-    /// something, right before it begins to.
+    /// Makes the call wait for the work, unless the work should end. Work that changes something
+    /// calls this right before the change.
     ///
-    /// From here on a call that is cancelled or out of time waits a few seconds for the work, and
-    /// its result is the call's: what was changed is told, and so is that nothing was. The work
-    /// may still look at [`is_stopped`](Self::is_stopped) and undo what it did.
+    /// From here on, a call that is cancelled or out of time waits a few seconds for the work and
+    /// returns its result, so that the caller learns whether anything was changed. The work may
+    /// still check [`is_stopped`](Self::is_stopped) and undo what it did.
     ///
     /// # Errors
     ///
@@ -100,12 +100,12 @@ impl WorkStop {
         Ok(())
     }
 
-    /// Stops the work; says whether the call waits for it all the same.
+    /// Stops the work; returns whether the call still waits for it.
     pub(crate) fn stop(&self) -> bool {
         self.state.fetch_or(STATE_STOPPED, Ordering::SeqCst) & STATE_HELD != 0
     }
 
-    /// Whether both are about the same work.
+    /// Returns whether both belong to the same work.
     pub(crate) fn is_same_work(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.state, &other.state)
     }
@@ -115,8 +115,8 @@ impl WorkStop {
     }
 }
 
-/// Work on another thread that a call waits for; stopped when the waiting future goes away,
-/// however it does.
+/// Work on another thread that a call waits for. Stops the work when the waiting future is
+/// dropped.
 struct AwaitedWork<'a> {
     cx: &'a Context,
     stop: WorkStop,

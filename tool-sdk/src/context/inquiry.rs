@@ -1,10 +1,10 @@
-//! What a running tool may want from whoever called it: a form that their user fills in,
-//! words of their model, the folders that they work in.
+//! Lets a running tool ask its caller: a form for the user, a completion by the caller's model,
+//! or the caller's root folders.
 //!
-//! The surface lends the way to ask, see [`InquiryHandler`]; where it lends none, and where the
-//! other side cannot answer, the tool is told so.
+//! The surface provides an [`InquiryHandler`] with the session. Without a handler, and when the
+//! client cannot answer, the inquiry fails with kind `unavailable`.
 //!
-//! **Invariant:** an answer is data of the caller and no approval: it lifts no decision.
+//! **Invariant:** an answer is data of the caller and not an approval: it changes no decision.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{Context, Session};
 use crate::error::ToolError;
 
-/// One thing that a tool wants to know from whoever called it.
+/// One question that a tool asks its caller.
 ///
 /// # Examples
 ///
@@ -36,13 +36,13 @@ pub struct Inquiry {
     params: Value,
 }
 
-/// What kind of inquiry it is.
+/// The kind of an inquiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InquiryKind {
-    /// A form that a person fills in.
+    /// A form that the user fills in.
     Form,
-    /// Words that a model writes.
+    /// A text that the caller's model writes.
     Sample,
     /// The folders that the caller works in.
     Roots,
@@ -57,7 +57,7 @@ impl Inquiry {
         Self { kind: InquiryKind::Form, params }
     }
 
-    /// Asks the caller's model to go on after `prompt`.
+    /// Asks the caller's model to complete `prompt`.
     #[must_use]
     pub fn sample(prompt: impl Into<String>, max_tokens: u32) -> Self {
         let content = json!({ "type": "text", "text": prompt.into() });
@@ -66,8 +66,8 @@ impl Inquiry {
         Self { kind: InquiryKind::Sample, params }
     }
 
-    /// Asks the caller's model to go on after a conversation; `params` are those of the
-    /// protocol's `sampling/createMessage`.
+    /// Asks the caller's model to continue a conversation; `params` are those of the protocol's
+    /// `sampling/createMessage`.
     #[must_use]
     pub fn conversation(params: Value) -> Self {
         Self { kind: InquiryKind::Sample, params }
@@ -79,33 +79,33 @@ impl Inquiry {
         Self { kind: InquiryKind::Roots, params: json!({}) }
     }
 
-    /// What kind of inquiry it is.
+    /// Returns the kind of the inquiry.
     #[must_use]
     pub fn kind(&self) -> InquiryKind {
         self.kind
     }
 
-    /// What is asked, in the words of the Model Context Protocol.
+    /// Returns the parameters, as the Model Context Protocol defines them.
     #[must_use]
     pub fn params(&self) -> &Value {
         &self.params
     }
 }
 
-/// What became of a form.
+/// The result of a form.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
 pub enum ElicitationOutcome {
-    /// It was filled in.
+    /// The user filled it in.
     Accepted(Map<String, Value>),
-    /// The user does not want to.
+    /// The user declined.
     Declined,
-    /// The user closed it.
+    /// The user closed the form.
     Cancelled,
 }
 
 impl From<&Value> for ElicitationOutcome {
-    /// Whatever does not say that it is accepted is not.
+    /// Treats every answer without a known `action` as cancelled.
     fn from(answer: &Value) -> Self {
         match answer["action"].as_str() {
             Some("accept") => {
@@ -117,40 +117,41 @@ impl From<&Value> for ElicitationOutcome {
     }
 }
 
-/// How those who called are asked; a surface lends it with its sessions.
+/// Answers the inquiries of tools; a surface provides it with its sessions.
 pub trait InquiryHandler: Send + Sync + 'static {
-    /// Whether inquiries of this kind are answered at all.
+    /// Returns whether inquiries of this kind can be answered.
     fn supports(&self, kind: InquiryKind) -> bool;
 
-    /// Asks all of them, each under its name; gives the answers in the same order.
+    /// Asks all inquiries at once, each under its name; returns the answers in the same order.
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture;
 }
 
 /// The answers that a running tool waits for.
 pub type InquiryFuture = Pin<Box<dyn Future<Output = Result<Vec<Value>, ToolError>> + Send>>;
 
-/// Lent with a session.
+/// The handler, stored as a service of the session.
 struct InquiryService(Arc<dyn InquiryHandler>);
 
 impl Session {
-    /// Lends tools a way to ask whoever calls.
+    /// Sets the handler that answers the inquiries of tools.
     #[must_use]
     pub fn with_inquiry_handler(self, inquiries: Arc<dyn InquiryHandler>) -> Self {
         self.with_service(InquiryService(inquiries))
     }
 
-    /// Whether whoever calls answers inquiries of this kind.
+    /// Returns whether the caller can answer inquiries of this kind.
     #[must_use]
     pub fn can_inquire(&self, kind: InquiryKind) -> bool {
         self.services().get::<InquiryService>().is_some_and(|lent| lent.0.supports(kind))
     }
 
-    /// Asks whoever calls: all inquiries at once, each under its name. The answers come in
-    /// the same order, in the words of the Model Context Protocol.
+    /// Asks the caller all inquiries at once, each under its name. Returns the answers in the
+    /// same order, as the Model Context Protocol defines them.
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` where nobody can be asked.
+    /// Fails with kind `unavailable` when the session has no handler, or the caller cannot
+    /// answer.
     pub async fn inquire<N: Into<String>>(
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
@@ -178,15 +179,15 @@ fn no_inquiry_handler() -> ToolError {
         .hint("call it from a client that can answer, or give what it asks for as an argument")
 }
 
-/// Questions to whoever called.
+/// Inquiries to the caller.
 impl Context {
-    /// Asks whoever called, see [`Session::inquire`]. The time that somebody takes to fill in a
-    /// form is not on the time of the call.
+    /// Asks the caller, see [`Session::inquire`]. The time limit of the call stops while the user
+    /// fills in a form.
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` where nobody can be asked, or where a person is asked and
-    /// says nothing for as long as the pipeline waits for people.
+    /// Fails with kind `unavailable` when the caller cannot answer, or when the user does not
+    /// answer within the prompt timeout of the pipeline.
     pub async fn inquire<N: Into<String>>(
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
@@ -202,11 +203,11 @@ impl Context {
         }
     }
 
-    /// Lets the caller's user fill in a form.
+    /// Asks the caller's user to fill in a form.
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` where nobody can be asked.
+    /// Fails with kind `unavailable` when the caller cannot answer.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
@@ -216,12 +217,12 @@ impl Context {
         Ok(answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from))
     }
 
-    /// Lets the caller's model go on after `prompt`; gives its words.
+    /// Asks the caller's model to complete `prompt`; returns its text.
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` where no model can be asked, or where it answers with
-    /// anything but text.
+    /// Fails with kind `unavailable` when the caller has no model, or when the answer is not a
+    /// text.
     pub async fn sample(
         &self,
         prompt: impl Into<String>,
@@ -247,7 +248,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::name::ToolName;
 
-    // What nobody can answer is not answered, and the tool is told so.
+    // Without a handler, every inquiry fails with `unavailable`.
     #[tokio::test]
     async fn without_anybody_to_ask_there_is_no_answer() {
         let cx = Context::new(Session::default(), ToolName::from_static("t"), CallId::generate());

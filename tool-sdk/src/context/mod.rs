@@ -1,10 +1,10 @@
-//! What a running tool may know and do: the one thing that it receives.
+//! What a running tool can see and do.
 //!
-//! A [`Session`] is what the host lends for a conversation; a [`Context`] is one call in
-//! it. Nothing here is global: two sessions share what the host puts into both.
+//! A [`Session`] is a conversation with what the host provides for it; a [`Context`] is one call
+//! in it. There are no globals: two sessions share only what the host puts into both.
 //!
-//! **Invariant:** nothing here knows which surface the call came from, beyond the
-//! [`Client`] that the host names.
+//! **Invariant:** nothing here depends on the surface of the call, beyond the [`ClientKind`] that
+//! the host sets.
 
 mod cancel;
 mod inquiry;
@@ -42,7 +42,7 @@ use crate::name::ToolName;
 
 /// One call, as the tool sees it.
 ///
-/// Cheap to clone: a tool may hand it to tasks that it starts.
+/// Cheap to clone, so that a tool can pass it to the tasks that it starts.
 ///
 /// # Examples
 ///
@@ -64,12 +64,12 @@ pub struct Context {
     started: Instant,
     timeout: Option<Duration>,
     cancel: Option<LazyCancelToken>,
-    /// Whether rules let the call through, or the mode, and nobody who was asked.
+    /// Whether rules or the mode allowed the call, without a prompt.
     is_unprompted: bool,
 }
 
 impl Context {
-    /// The context of a call of `tool` in `session`.
+    /// Creates the context of a call of `tool` in `session`.
     #[must_use]
     pub fn new(session: Session, tool: ToolName, call: CallId) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Context {
         }
     }
 
-    /// The context of a call on its way through a pipeline.
+    /// Creates the context of a call in a pipeline.
     #[inline]
     pub(crate) fn for_call(
         session: &Session,
@@ -109,25 +109,25 @@ impl Context {
         }
     }
 
-    /// Says whether rules let the call through, or the mode, and nobody who was asked.
+    /// Sets whether rules or the mode allowed the call, without a prompt.
     pub(crate) fn with_unprompted(mut self, is_unasked: bool) -> Self {
         self.is_unprompted = is_unasked;
         self
     }
 
-    /// Whether nobody was asked about the call, now or before.
+    /// Returns whether the call was allowed without a prompt or a stored grant.
     pub(crate) fn is_unprompted(&self) -> bool {
         self.is_unprompted
     }
 
-    /// Sends signals of the call to `sink`.
+    /// Sends the signals of the call to `sink`.
     #[must_use]
     pub fn with_sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
         self
     }
 
-    /// Names the message that holds the call.
+    /// Sets the id of the message that holds the call.
     #[must_use]
     pub fn with_message(mut self, message: Option<Arc<str>>) -> Self {
         self.message = message;
@@ -148,51 +148,51 @@ impl Context {
         self
     }
 
-    /// What the host lends for the conversation.
+    /// Returns the session.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The name of the tool that was called.
+    /// Returns the name of the called tool.
     #[must_use]
     pub fn tool(&self) -> &ToolName {
         &self.tool
     }
 
-    /// The id of this call.
+    /// Returns the id of the call.
     #[must_use]
     pub fn call(&self) -> &CallId {
         &self.call
     }
 
-    /// The id of the message that holds the call.
+    /// Returns the id of the message that holds the call.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
 
-    /// When the call started.
+    /// Returns when the call started.
     #[must_use]
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// When the time of the call is up; what somebody takes to answer what it
-    /// [asks](Self::request_permission), or to fill in a form, is not on its time.
+    /// Returns when the time limit of the call is reached. The time that the user takes to answer
+    /// a [permission request](Self::request_permission) or a form does not count.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let thought = self.sink.as_ref().map_or(Duration::ZERO, |sink| sink.prompt_time(self));
         self.deadline_without_prompts()?.checked_add(thought)
     }
 
-    /// The same when nobody was asked anything.
+    /// Returns the deadline, without the extra time for prompts.
     fn deadline_without_prompts(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| self.started.checked_add(timeout))
     }
 
-    /// Whether nobody waits for the result any more: the call was cancelled, or its time is
-    /// up.
+    /// Returns whether the result is no longer wanted: the call was cancelled, or its time limit
+    /// is reached.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.session.is_cancelled()
@@ -202,12 +202,13 @@ impl Context {
 
     fn is_past_deadline(&self) -> bool {
         let now = Instant::now();
-        // Most calls are in time, whatever they asked.
+        // Cheap check first: most calls are within their limit even without the time for prompts.
         self.deadline_without_prompts().is_some_and(|deadline| now >= deadline)
             && self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
-    /// Fires when the host closes its tools: what a tool leaves running ends then.
+    /// Returns a token that is cancelled when the host closes the pipeline. Background work of a
+    /// tool should end then.
     #[must_use]
     pub fn shutdown_token(&self) -> CancellationToken {
         self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.shutdown_token())
@@ -226,11 +227,11 @@ impl Context {
         }
     }
 
-    /// Runs `future` until it is done, the call is cancelled, or `timeout` has passed.
+    /// Runs `future` until it completes, the call is cancelled, or `timeout` has passed.
     ///
     /// # Errors
     ///
-    /// Says which of the two ended it; the future is dropped then.
+    /// Returns which of the two ended the future; it is dropped then.
     ///
     /// # Examples
     ///
@@ -253,12 +254,13 @@ impl Context {
 
     /// Runs `work` on a thread where it may block.
     ///
-    /// `work` looks at its [`WorkStop`] now and then: it says so when nobody waits any more. Work that
-    /// changes something [holds](WorkStop::hold) the call before it does.
+    /// `work` checks its [`WorkStop`] regularly, which tells it when the call no longer waits.
+    /// Work that
+    /// changes something calls [`hold`](WorkStop::hold) before it does.
     ///
     /// # Errors
     ///
-    /// Fails with what `work` fails with; a panic in it is an internal error.
+    /// Returns the error of `work`; a panic in it is an internal error.
     ///
     /// # Examples
     ///
@@ -287,36 +289,36 @@ impl Context {
         cancel::run_blocking(self, work).await
     }
 
-    /// Says how far the call is: `done` of `total` steps, and what it does now.
+    /// Reports progress: `done` of `total` steps, and the current activity.
     pub fn progress(&self, done: u64, total: Option<u64>, message: impl Into<String>) {
         self.send_signal(|| Signal::Progress { done, total, message: message.into() });
     }
 
-    /// Sets a fact about the running call, seen by subscribers before the tool returns.
+    /// Sets a fact about the running call; subscribers see it before the tool returns.
     pub fn set_metadata(&self, key: impl Into<String>, value: impl Into<Value>) {
         self.send_signal(|| Signal::Metadata { key: key.into(), value: value.into() });
     }
 
-    /// Sends an event of the tool's own kind, delivered at once and in order.
+    /// Emits an event of the tool's own kind; events are delivered at once and in order.
     pub fn emit(&self, kind: impl Into<String>, data: impl Into<Value>) {
         self.send_signal(|| Signal::Emitted { kind: kind.into(), data: data.into() });
     }
 
-    /// Sends a part of the output while the tool still runs.
+    /// Emits a part of the output while the tool still runs.
     pub fn emit_output(&self, text: impl Into<String>) {
         self.send_signal(|| Signal::Output { text: text.into() });
     }
 
-    /// What the host lent under the type `T`.
+    /// Returns the service of type `T` that the host provides.
     ///
     /// # Errors
     ///
-    /// Fails with kind `config` when the host lent nothing of that type.
+    /// Fails with kind `config` when the host provides no service of that type.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<State<T>, ToolError> {
         State::from_context(self)
     }
 
-    /// Goes on only when the caller has `permission`.
+    /// Checks that the caller has `permission`.
     ///
     /// # Errors
     ///
@@ -331,12 +333,11 @@ impl Context {
         )))
     }
 
-    /// Asks whether the call may do something more than its arguments said, such as
-    /// reaching a host: rules, approvals and the mode answer first, then whoever can be
-    /// asked.
+    /// Asks whether the call may do something beyond its arguments, such as accessing a network
+    /// host. Rules, grants and the mode are evaluated first, then the approver is asked.
     ///
-    /// Without a pipeline around the call the answer is no. The time limit of the call stands
-    /// still while somebody thinks.
+    /// Returns `false` without a pipeline around the call. The time limit of the call stops while
+    /// the user is being asked.
     ///
     /// # Examples
     ///
@@ -365,21 +366,21 @@ impl Context {
         }
     }
 
-    /// The tools that fit `query` best among those that the session can see, at most `limit`;
-    /// without words in it, the first by name.
+    /// Returns at most `limit` of the tools that the session can see, the best matches for
+    /// `query` first. A query without words returns the first tools by name.
     ///
-    /// Without a pipeline around the call there are none.
+    /// Returns none without a pipeline around the call.
     #[must_use]
     pub fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
         self.sink.as_ref().map(|sink| sink.search_tools(self, query, limit)).unwrap_or_default()
     }
 
-    /// What the rules let the call show of the files that it meets, under `permission`:
-    /// what is denied, or would have to be asked about, is left out. Rules that name another
-    /// tool with this permission count as well.
+    /// Returns a filter for the files that a tool finds, according to the rules for `permission`.
+    /// Files that the rules deny or ask about are left out. Rules that name another tool with
+    /// this permission count as well.
     ///
-    /// Nobody is asked, and without a pipeline around the call nothing is left out. It holds
-    /// for one call; a later one may be told something else.
+    /// The user is not asked. Without a pipeline around the call, nothing is left out. The filter
+    /// is valid for this call only; rules may change before the next one.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! What the host lends for a conversation: who it is for, and with what.
+//! A session: who makes the calls of a conversation, and what the host provides for them.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ use super::sink::SessionListener;
 use super::state::SessionServices;
 use crate::call::LazyCancelToken;
 
-/// A conversation: who asks, on whose behalf, and what the host lends.
+/// A conversation: who calls, on whose behalf, and what the host provides.
 ///
-/// Cheap to clone; clones share everything but what is set on them later. Set another id, user,
-/// agent or project, and the clone is another session: what was approved, and what the guard
-/// against loops has seen, stays with the first. So does it with two clones that are given the
-/// same user each on its own, because nothing proves that they belong together. Make the session
+/// Cheap to clone; clones share everything except values that are set on them later. A clone with
+/// another id, user, agent or project is another session: it starts without the grants and the
+/// loop-guard history of the first. Two clones on which the same user is set separately are also
+/// two sessions, because nothing proves that they belong together. Create the session
 /// of a user once, keep it, and clone that.
 ///
 /// # Examples
@@ -52,15 +52,15 @@ struct Inner {
     messages: Arc<[ConversationMessage]>,
     services: SessionServices,
     listener: Option<Arc<dyn SessionListener>>,
-    /// Made when somebody asks for it; shared by clones all the same.
+    /// Created on first use; all clones share it.
     cancel: LazyCancelToken,
     states: Arc<SessionStates>,
-    /// Whether others beside it speak to the same host, each for themselves.
+    /// Whether several clients share the server.
     #[cfg(feature = "mcp")]
     is_shared: bool,
 }
 
-/// Where a call comes from.
+/// The kind of client that makes the calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientKind {
@@ -69,7 +69,7 @@ pub enum ClientKind {
     Embedded,
     /// An agent's loop.
     Agent,
-    /// A client of the Model Context Protocol, by its kind.
+    /// A client of the Model Context Protocol, with its name.
     Mcp(String),
     /// A REST request.
     Rest,
@@ -92,18 +92,18 @@ impl fmt::Display for ClientKind {
     }
 }
 
-/// A message of the conversation; tools may read it and not change it.
+/// A message of the conversation; tools can read it and not change it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "a host writes messages as it has them")]
 pub struct ConversationMessage {
-    /// Who said it, such as `user` or `assistant`.
+    /// The author, such as `user` or `assistant`.
     pub role: String,
-    /// What was said.
+    /// The content.
     pub content: Value,
 }
 
 impl ConversationMessage {
-    /// A message of plain text.
+    /// Creates a message of plain text.
     #[must_use]
     pub fn text(role: impl Into<String>, text: impl Into<String>) -> Self {
         Self { role: role.into(), content: Value::String(text.into()) }
@@ -131,7 +131,7 @@ macro_rules! names {
                 let inner = self.inner_mut();
                 inner.$field = value;
                 if $whose {
-                    // What was approved for one of them was not approved for another.
+                    // Grants and the loop-guard history belong to the old value only.
                     inner.states = Arc::default();
                 }
                 self
@@ -144,22 +144,22 @@ names! {
     /// The agent that calls.
     agent, with_agent,
     ///
-    /// Another one has none of what was approved so far, and its calls repeat none, so it is
-    /// set once, and the session cloned for each call: see [`Session`].
+    /// A session with another agent starts without grants and loop-guard history, so set the
+    /// agent once and clone the session for each call; see [`Session`].
     whose approvals true;
     /// The conversation.
     conversation, with_conversation, whose approvals false;
     /// The project.
     project, with_project,
     ///
-    /// Another one has none of what was approved so far, and its calls repeat none, so it is
-    /// set once, and the session cloned for each call: see [`Session`].
+    /// A session with another project starts without grants and loop-guard history, so set the
+    /// project once and clone the session for each call; see [`Session`].
     whose approvals true;
     /// The user on whose behalf the calls are made.
     user, with_user,
     ///
-    /// Another one has none of what was approved so far, and its calls repeat none, so it is
-    /// set once, and the session cloned for each call: see [`Session`].
+    /// A session with another user starts without grants and loop-guard history, so set the user
+    /// once and clone the session for each call; see [`Session`].
     whose approvals true;
     /// The request that led to the calls.
     request, with_request, whose approvals false;
@@ -168,25 +168,25 @@ names! {
 }
 
 impl Session {
-    /// A session with this id.
+    /// Creates a session with this id.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
         Self(Arc::new(Inner { id: id.into().into(), ..Inner::default() }))
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// The session's id, for what outlives it.
+    /// Returns the session's id, for values that outlive the session.
     #[inline]
     pub(crate) fn shared_id(&self) -> &Arc<str> {
         &self.0.id
     }
 
-    /// The same for another conversation: nothing that was approved in this one holds there.
+    /// Returns the session of another conversation: no grant of this one applies there.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         let id = id.into();
@@ -199,14 +199,14 @@ impl Session {
         self
     }
 
-    /// Says where the calls come from.
+    /// Sets the kind of client that makes the calls.
     #[must_use]
     pub fn with_client(mut self, client: ClientKind) -> Self {
         self.inner_mut().client = client;
         self
     }
 
-    /// Where the calls come from.
+    /// Returns the kind of client that makes the calls.
     #[must_use]
     pub fn client(&self) -> &ClientKind {
         &self.0.client
@@ -219,45 +219,45 @@ impl Session {
         self
     }
 
-    /// What the caller may do.
+    /// Returns the caller's permissions.
     #[must_use]
     pub fn permissions(&self) -> &BTreeSet<String> {
         &self.0.permissions
     }
 
-    /// Adds a fact of the host's own, for tools that know of it.
+    /// Adds metadata of the host, for tools that know it.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.inner_mut().metadata.insert(key.into(), value.into());
         self
     }
 
-    /// The facts that the host added.
+    /// Returns the host's metadata.
     #[must_use]
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.0.metadata
     }
 
-    /// Shows tools the conversation so far.
+    /// Sets the conversation so far, for tools to read.
     #[must_use]
     pub fn with_messages(mut self, messages: impl Into<Arc<[ConversationMessage]>>) -> Self {
         self.inner_mut().messages = messages.into();
         self
     }
 
-    /// The conversation so far.
+    /// Returns the conversation so far.
     #[must_use]
     pub fn messages(&self) -> &[ConversationMessage] {
         &self.0.messages
     }
 
-    /// Lends tools a service, found by its type as [`State<T>`](crate::State).
+    /// Adds a service for tools, found by its type as [`State<T>`](crate::State).
     #[must_use]
     pub fn with_service<T: Send + Sync + 'static>(self, service: T) -> Self {
         self.with_shared_service(Arc::new(service))
     }
 
-    /// Lends tools a service that the host keeps using.
+    /// Adds a service that the host keeps using.
     #[must_use]
     pub fn with_shared_service<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
         self.inner_mut().services.insert(service);
@@ -269,7 +269,7 @@ impl Session {
         &self.0.services
     }
 
-    /// Lets somebody hear what tools say while they run.
+    /// Sets the listener for the signals of running tools.
     #[cfg(feature = "mcp")]
     pub(crate) fn with_listener(mut self, listener: Arc<dyn SessionListener>) -> Self {
         self.inner_mut().listener = Some(listener);
@@ -281,26 +281,27 @@ impl Session {
         self.0.listener.as_deref()
     }
 
-    /// The session of somebody beside whom others speak to the same host.
+    /// Marks the server as shared with other clients.
     #[cfg(feature = "mcp")]
     pub(crate) fn with_shared_server(mut self) -> Self {
         self.inner_mut().is_shared = true;
         self
     }
 
-    /// On whose behalf somebody sees something for the first time: the user, nobody in
-    /// particular of many, or, for `None`, the host itself.
+    /// Returns the key of the user, for state kept per user: the user's name, the empty string
+    /// for the anonymous users of a shared server, and `None` for the host itself.
     #[cfg(feature = "mcp")]
     pub(crate) fn user_key(&self) -> Option<&str> {
         self.user().or(self.0.is_shared.then_some(""))
     }
 
-    /// Whether both are one session: clones, on behalf of the same user and agent.
+    /// Returns whether both are clones of one session, for the same user and agent.
     pub(crate) fn is_same_session(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.states, &other.0.states)
     }
 
-    /// What a pipeline keeps for the session and all its clones, made at first use.
+    /// Returns the state that a pipeline keeps for the session and its clones, created on first
+    /// use.
     #[inline]
     pub(crate) fn pipeline_state<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
         self.0.states.get_or_insert(pipeline)
@@ -313,13 +314,13 @@ impl Session {
         self
     }
 
-    /// Cancels every call of the session when triggered.
+    /// Returns the token that cancels every call of the session.
     #[must_use]
     pub fn cancel_token(&self) -> &CancellationToken {
         self.0.cancel.token()
     }
 
-    /// Whether every call of the session is cancelled.
+    /// Returns whether every call of the session is cancelled.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.cancel.is_cancelled()

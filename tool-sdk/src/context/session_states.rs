@@ -1,12 +1,12 @@
-//! What pipelines keep for a session and all its clones.
+//! Per-session state of pipelines, shared by all clones of a session.
 //!
-//! **Invariant:** nothing here knows what is kept.
+//! **Invariant:** nothing here depends on the type of the state.
 
 use std::any::Any;
 use std::sync::OnceLock;
 
-/// What pipelines keep for a session, by the pipeline's number: a chain that only grows, so
-/// that it is read without a lock. Most sessions have one pipeline.
+/// The states of a session by the number of the pipeline: a linked list that only grows, so that
+/// it is read without a lock. Most sessions have one pipeline.
 #[derive(Default)]
 pub(super) struct SessionStates(OnceLock<Box<StateNode>>);
 

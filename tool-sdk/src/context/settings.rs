@@ -1,10 +1,10 @@
-//! What a person sets for tools beside rules: read by the tools that it concerns.
+//! Settings of the user for tools, beside the permission rules.
 //!
-//! **Invariant:** nothing here allows a call; that is what rules and modes are for.
+//! **Invariant:** no setting allows a call; rules and modes do that.
 
 use super::Session;
 
-/// What a person has set for tools.
+/// The user's settings for tools.
 ///
 /// # Examples
 ///
@@ -22,8 +22,8 @@ use super::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolSettings {
-    /// Whether a command that is known to do nothing but read may count as reading, so
-    /// that nobody is asked about it.
+    /// Whether commands that are known to be read-only count as reading, so that they run without
+    /// a prompt.
     pub safe_commands: bool,
 }
 
@@ -34,7 +34,7 @@ impl Default for ToolSettings {
 }
 
 impl ToolSettings {
-    /// What was lent to `session`, or the defaults.
+    /// Returns the settings of `session`, or the defaults.
     #[must_use]
     pub fn from_session(session: &Session) -> Self {
         session.services().get().map_or_else(Self::default, |settings| *settings)

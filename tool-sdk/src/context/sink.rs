@@ -1,6 +1,6 @@
-//! The port through which a running tool tells and asks the outside.
+//! The port through which a running tool reports and asks.
 //!
-//! **Invariant:** nothing here knows who stands behind it; by default nobody does.
+//! **Invariant:** the trait does not depend on its implementer; the default methods do nothing.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -15,18 +15,18 @@ use super::{Context, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
 use crate::name::ToolName;
 use crate::redact::{DetectedSecrets, Redactor};
 
-/// Something that a tool says while it runs.
+/// A message of a tool while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
-    /// How far it is.
+    /// The progress of the call.
     Progress {
         /// Steps done.
         done: u64,
-        /// Steps in all, when known.
+        /// Total steps, when known.
         total: Option<u64>,
-        /// What it does now.
+        /// The current activity.
         message: String,
     },
     /// A fact about the running call.
@@ -38,9 +38,9 @@ pub enum Signal {
     },
     /// An event of the tool's own kind.
     Emitted {
-        /// The kind.
+        /// The kind of event.
         kind: String,
-        /// What belongs to it.
+        /// The payload.
         data: Value,
     },
     /// A part of the output.
@@ -50,9 +50,9 @@ pub enum Signal {
     },
 }
 
-/// Where signals go. Delivery must not block.
+/// Receives the signals of calls. Delivery must not block.
 pub trait Sink: Send + Sync {
-    /// Whether anybody listens; signals are not even built when not.
+    /// Returns whether there is a subscriber; without one, signals are not built.
     fn has_subscribers(&self) -> bool {
         true
     }
@@ -60,12 +60,12 @@ pub trait Sink: Send + Sync {
     /// Takes one signal of the call `cx`.
     fn send_signal(&self, cx: &Context, signal: Signal);
 
-    /// What fires when the host closes its tools; never, by default.
+    /// Returns a token that is cancelled when the host closes the pipeline; never, by default.
     fn shutdown_token(&self) -> CancellationToken {
         CancellationToken::new()
     }
 
-    /// Asks whether the call may do `what` under `permission`; no by default.
+    /// Asks whether the call may do `what` under `permission`; `false` by default.
     fn request_permission(
         self: Arc<Self>,
         cx: Context,
@@ -76,39 +76,40 @@ pub trait Sink: Send + Sync {
         Box::pin(ready(false))
     }
 
-    /// How long somebody thought about what the running call asked: it is not on the tool's
-    /// time. None by default.
+    /// Returns how long the user was asked during the call. This time does not count towards the
+    /// time limit. Zero by default.
     fn prompt_time(&self, cx: &Context) -> Duration {
         let _ = cx;
         Duration::ZERO
     }
 
-    /// Waits for what a person answers to the running call: that time is not on the tool's. Only
-    /// waits by default.
+    /// Waits for the answers of the user. This time does not count towards the time limit. By
+    /// default, only waits.
     fn await_inquiry(self: Arc<Self>, cx: Context, answers: InquiryFuture) -> InquiryFuture {
         let _ = cx;
         answers
     }
 
-    /// Hears that the running call works on another thread, until it is told [`worked`](Self::work_ended).
-    /// `stop` ends that work; who ends the call waits for work that is [held](WorkStop::hold). Does
-    /// nothing by default.
+    /// Registers work that the call does on another thread, until
+    /// [`work_ended`](Self::work_ended) is called. `stop` ends the work; when the call is ended
+    /// early, the pipeline waits for work that is [held](WorkStop::hold). Does nothing by
+    /// default.
     fn work_started(&self, cx: &Context, stop: &WorkStop) {
         let _ = (cx, stop);
     }
 
-    /// Hears that the call waits for this work no more. Does nothing by default.
+    /// Unregisters work that the call no longer waits for. Does nothing by default.
     fn work_ended(&self, cx: &Context, stop: &WorkStop) {
         let _ = (cx, stop);
     }
 
-    /// The tools that fit `query` best among those that the session can see; none by default.
+    /// Returns the visible tools that match `query` best; none by default.
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
         let _ = (cx, query, limit);
         Vec::new()
     }
 
-    /// What the call may show of the files that it meets; everything by default.
+    /// Returns which files the call may show; all by default.
     fn visible_files(self: Arc<Self>, cx: &Context, permission: &str) -> VisibilityFilter {
         let _ = (cx, permission);
         VisibilityFilter::SHOW_ALL
@@ -116,7 +117,7 @@ pub trait Sink: Send + Sync {
 }
 
 impl Signal {
-    /// The same without what `redactor` finds.
+    /// Returns the signal with secrets masked by `redactor`.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         match &mut self {
             Self::Progress { message, .. } => {
@@ -131,13 +132,12 @@ impl Signal {
     }
 }
 
-/// Hears what happens to the calls of one session while they run, as it happens. It must not
-/// block.
+/// Receives the signals of the calls of one session while they run. It must not block.
 pub(crate) trait SessionListener: Send + Sync {
-    /// What a tool says.
+    /// Called for a signal of a tool.
     fn on_signal(&self, tool: &ToolName, signal: &Signal);
 
-    /// What whoever made the call should know.
+    /// Called for a warning to the caller.
     fn on_warning(&self, tool: &ToolName, message: &str);
 }
 

@@ -1,4 +1,4 @@
-//! What the host lends to tools, found by its type.
+//! Services that the host provides to tools, found by their type.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Context;
 use crate::error::ToolError;
 
-/// A service that the host lends; a parameter of this type is not seen by the model.
+/// A service that the host provides; a parameter of this type is not visible to the model.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ impl<T: fmt::Debug> fmt::Debug for State<T> {
     }
 }
 
-/// A parameter that comes from the context and not from the model.
+/// A parameter that is taken from the context and not from the model.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not come from the context",
     label = "the host cannot lend this",
@@ -60,7 +60,8 @@ pub trait FromContext: Sized {
     fn from_context(cx: &Context) -> Result<Self, ToolError>;
 }
 
-/// What many calls use at once. One bound, so that a type which breaks it is one error.
+/// A type that several calls may use at once. One combined bound, so that a type that breaks it
+/// causes one error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be shared between calls",
     label = "calls run at the same time, on several threads",
@@ -106,7 +107,7 @@ impl FromContextRef for Context {
     }
 }
 
-/// Values by their type. They are few, so a look at each is sooner done than a hash.
+/// Values by their type. There are few, so a linear search is faster than a hash map.
 #[derive(Clone, Default)]
 pub(crate) struct SessionServices(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 

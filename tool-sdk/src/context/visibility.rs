@@ -1,30 +1,30 @@
-//! Which of many things a running tool may show.
+//! Filters which files a running tool may show.
 //!
-//! A search meets files that its arguments did not name. Nobody is asked about each of
-//! them; the rules say which are left out.
+//! A search finds files that its arguments did not name. The user is not asked about each of
+//! them; the rules decide which are left out.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Judges a file as it would be asked for, where it is, and whether the call names it.
+/// Judges a file by its requested path, its absolute path, and whether the call names it.
 type VisibilityFn = dyn Fn(&str, &Path, bool) -> Visibility + Send + Sync;
 
-/// What a tool may tell of a file that it met.
+/// How much a tool may reveal about a file that it found.
 ///
-/// The order is that of strictness.
+/// Ordered by strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Visibility {
     /// Everything.
     Shown,
-    /// That something is there: whoever names it can ask for it.
+    /// Only that it exists: a call that names the file can request approval for it.
     OnRequest,
-    /// Nothing: not even that it is there.
+    /// Nothing, not even that it exists.
     Hidden,
 }
 
-/// What is not shown is hidden.
+/// `false` means hidden.
 impl From<bool> for Visibility {
     fn from(shown: bool) -> Self {
         if shown { Self::Shown } else { Self::Hidden }
@@ -33,7 +33,7 @@ impl From<bool> for Visibility {
 
 /// Which of the files that a tool meets it may show; see [`Context::visible_files`].
 ///
-/// [`Context::visible_files`]: super::Context::sight
+/// [`Context::visible_files`]: super::Context::visible_files
 ///
 /// # Examples
 ///
@@ -49,10 +49,10 @@ impl From<bool> for Visibility {
 pub struct VisibilityFilter(Option<Arc<VisibilityFn>>);
 
 impl VisibilityFilter {
-    /// Nothing is left out.
+    /// Shows everything.
     pub const SHOW_ALL: Self = Self(None);
 
-    /// What `judge` says of a file as it would be asked for, and where it is.
+    /// Creates a filter from a function of the requested path and the absolute path.
     #[must_use]
     pub fn from_fn<V: Into<Visibility>>(
         judge: impl Fn(&str, &Path) -> V + Send + Sync + 'static,
@@ -60,36 +60,38 @@ impl VisibilityFilter {
         Self::from_named_fn(move |asked, absolute, _| judge(asked, absolute).into())
     }
 
-    /// The same, where it also counts whether the call names the file.
+    /// Like [`from_fn`](Self::from_fn); the function also receives whether the call names the
+    /// file.
     pub(crate) fn from_named_fn(
         judge: impl Fn(&str, &Path, bool) -> Visibility + Send + Sync + 'static,
     ) -> Self {
         Self(Some(Arc::new(judge)))
     }
 
-    /// Whether nothing is left out, so that nothing has to be judged.
+    /// Returns whether nothing is left out, so that no file has to be judged.
     #[must_use]
     pub fn shows_everything(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether a file may be shown: as it would be asked for, and where it is.
+    /// Returns whether a file may be shown, by its requested path and its absolute path.
     #[must_use]
     pub fn shows(&self, asked: &str, absolute: &Path) -> bool {
         self.file_visibility(asked, absolute) == Visibility::Shown
     }
 
-    /// What may be told of a file: as it would be asked for, and where it is.
+    /// Returns how much of a file may be revealed, by its requested path and its absolute path.
     #[must_use]
     pub fn file_visibility(&self, asked: &str, absolute: &Path) -> Visibility {
         self.evaluate(asked, absolute, false)
     }
 
-    /// What may be told of a file that the call names: as it is asked for, and where it is.
+    /// Returns how much may be revealed of a file that the call names, by its requested path and
+    /// its absolute path.
     ///
-    /// The call was judged by the rules about its own tool, so that these have nothing left to
-    /// ask. Those about the permission, and about other tools with it, may say otherwise: a
-    /// file that may be changed is not for that one whose text may be shown.
+    /// The rules about the call's own tool were evaluated before the call ran, so their asks do
+    /// not apply again. Rules about the permission, and about other tools with that permission,
+    /// may be stricter: permission to change a file is not permission to show its contents.
     #[must_use]
     pub fn named_file_visibility(&self, asked: &str, absolute: &Path) -> Visibility {
         self.evaluate(asked, absolute, true)

@@ -20,7 +20,7 @@ use crate::call::CallId;
 pub(crate) struct EventBus {
     /// The number of subscribers to all calls.
     subscribers: AtomicUsize,
-    /// The number of subscribers to what one call says.
+    /// The number of subscribers to single calls.
     call_subscribers: AtomicUsize,
     closed: AtomicBool,
     queues: Mutex<Queues>,
@@ -50,7 +50,7 @@ impl EventBus {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether there is a subscriber to what running tools say.
+    /// Whether there is a subscriber to signals of running tools.
     pub(crate) fn has_signal_subscribers(&self) -> bool {
         self.has_subscribers() || self.call_subscribers.load(Ordering::Relaxed) > 0
     }
@@ -79,7 +79,7 @@ impl EventBus {
         self.add_subscriber(None)
     }
 
-    /// Subscribes to what one call says while it runs, until the subscription is dropped.
+    /// Subscribes to the signals of one call, until the subscription is dropped.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Subscription {
         self.add_subscriber(Some(call.clone()))
@@ -136,8 +136,8 @@ impl EventBus {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Ends every subscription, once its events and the ends of the calls that it saw begin have
-    /// been read.
+    /// Ends every subscription, after the subscriber has read its events and the ends of the
+    /// calls that it saw start.
     pub(crate) fn close(&self) {
         let queues = self.lock_queues();
         self.closed.store(true, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl fmt::Debug for EventBus {
     }
 }
 
-/// Closes the hub when the last pipeline that owns it is dropped.
+/// Closes the bus when the last pipeline that owns it is dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventBusOwner(Arc<CloseOnDrop>);
 

@@ -1,8 +1,7 @@
-//! The arguments of a call, as whoever listens may see them.
+//! The arguments of a call in events, with sensitive values masked.
 //!
-//! The text is kept as it came and is read as JSON when somebody looks, because most
-//! listeners do not. Only what holds something sensitive is read at once, so that no event
-//! ever carries it.
+//! The text is parsed as JSON on first access, because most subscribers do not read it. Arguments
+//! with sensitive values are parsed and masked at once, so that no event ever contains them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,9 +12,9 @@ use serde_json::Value;
 
 use crate::tool::ToolDisplay;
 
-/// The arguments of a call, sensitive values masked; used like the [`Value`] that they are.
+/// The arguments of a call with sensitive values masked; dereferences to a [`Value`].
 ///
-/// Text that is not JSON is `null`.
+/// Text that is not JSON becomes `null`.
 #[derive(Clone)]
 pub struct MaskedArguments {
     text: Arc<str>,
@@ -44,7 +43,8 @@ impl Deref for MaskedArguments {
     }
 }
 
-/// Written anew, not as it came: blanks that a model sends do not reach a protocol of lines.
+/// Serializes the parsed value, not the original text, whose line breaks would break line-based
+/// protocols.
 impl Serialize for MaskedArguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(*self::arguments("not JSON", &[]), Value::Null);
     }
 
-    // F169: a secret is in no event, not even unseen.
+    // F169: no event contains a secret, not even one that is never read.
     #[test]
     fn what_is_sensitive_is_not_kept() {
         let arguments = arguments(r#"{"token": "s3cret", "a": 1}"#, &["token"]);

@@ -1,6 +1,6 @@
-//! What happens to calls, told as it happens to whoever listens.
+//! Events: what happens to calls, published while it happens.
 //!
-//! An event is plain data; what many of them say is shared and not copied.
+//! An event is plain data; values that many events contain are shared, not copied.
 
 mod bus;
 mod masked_arguments;
@@ -34,13 +34,13 @@ use crate::tool::{ToolDisplay, ToolLabel, ToolSource};
 
 /// Something that happened to a call.
 ///
-/// As JSON it is one object: `tool` is the tool's name, `severity` says how much the event
-/// matters, and how the tool is shown and where it comes from stand beside them where a call
-/// begins and where it ends.
+/// As JSON it is one object: `tool` is the tool's name, and `severity` says how much the event
+/// matters. The first and the last event of a call also contain the tool's display metadata and
+/// source.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolEvent {
-    /// Grows with every event of the pipeline.
+    /// The sequence number; it grows with every event of the pipeline.
     pub seq: u64,
     /// The call.
     pub call: CallId,
@@ -52,7 +52,7 @@ pub struct ToolEvent {
     pub kind: EventKind,
 }
 
-/// The call to which something happens.
+/// The call of an event.
 #[derive(Clone, Copy)]
 pub(crate) struct EventCall<'a> {
     pub(crate) session: &'a Session,
@@ -80,7 +80,7 @@ impl Serialize for ToolEvent {
             kind: &'a EventKind,
         }
         let label = &*self.tool;
-        // An ask says itself of what it is, and no key may stand twice in an object.
+        // An approval request has its own `tool` key, and no key may occur twice in an object.
         let is_named = !matches!(self.kind, EventKind::PermissionAsked(_));
         let is_labelled = self.kind.starts_call() || self.kind.is_terminal();
         Written {
@@ -97,16 +97,16 @@ impl Serialize for ToolEvent {
     }
 }
 
-/// How much an event matters to whoever only looks for trouble.
+/// How much an event matters to a user who looks for problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum EventSeverity {
-    /// All is as it should be.
+    /// Nothing is wrong.
     Info,
-    /// A call did not do what it was made for, or the host should know of something.
+    /// A call did not succeed, or the host should know of something.
     Warning,
-    /// Something is broken: the tool, or how it was set up.
+    /// Something is broken: the tool or its configuration.
     Error,
 }
 
@@ -115,115 +115,115 @@ pub enum EventSeverity {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The call was understood.
+    /// The arguments of the call were parsed.
     Pending {
         /// The arguments, sensitive values masked.
         arguments: MaskedArguments,
-        /// One line for people.
+        /// A one-line summary for people.
         summary: Option<String>,
-        /// What was accepted beyond the contract.
+        /// The accepted deviations from the schema.
         #[serde(skip_serializing_if = "<[ArgumentNote]>::is_empty")]
         notes: Box<[ArgumentNote]>,
     },
-    /// A hook looks at the call.
+    /// A hook starts.
     HookStarted {
         /// Its name.
         hook: String,
     },
-    /// A hook has looked at the call.
+    /// A hook has finished.
     HookFinished(HookRun),
-    /// Somebody is asked.
+    /// The approver is asked.
     PermissionAsked(Arc<ApprovalRequest>),
-    /// An ask has its answer.
+    /// An approval request was answered, or ended without an answer.
     PermissionReplied {
-        /// The ask.
+        /// The id of the approval request.
         ask: ApprovalId,
-        /// The answer: `once`, `session`, `always`, `reject` or `reject_with`; `refused` by a
-        /// hook, or `changed` by one into another call; `rejected_beside` another call,
-        /// `not_offered` to be answered so, `covered` by an approval for another ask, `expired`,
-        /// or `aborted`.
+        /// The answer: `once`, `session`, `always`, `reject` or `reject_with` from the approver;
+        /// `refused` by a hook, or `changed` by a hook into another call; `rejected_beside`
+        /// another call of the batch; `not_offered` when the answer is not one of the choices;
+        /// `covered` by a grant from another request; `expired`, or `aborted`.
         reply: Cow<'static, str>,
     },
-    /// Something that the host should know, which changes nothing for the call.
+    /// A warning to the host, without an effect on the call.
     Warned {
-        /// What it is.
+        /// The text of the warning.
         message: String,
     },
-    /// The call may not run; its end follows.
+    /// The call was denied; its end follows.
     Denied(Box<Decision>),
-    /// The call repeats what was done before.
+    /// The call repeats earlier calls.
     Looped {
-        /// How often.
+        /// The number of repetitions.
         times: u32,
-        /// The length of the cycle; 1 for one call again and again.
+        /// The length of the cycle; 1 for the same call repeated.
         cycle: usize,
-        /// Whether it is refused for good.
+        /// Whether the call is refused and cannot be allowed.
         stopped: bool,
     },
-    /// The tool runs.
+    /// The tool starts.
     Started {
-        /// The arguments that run, where a hook changed them; sensitive values masked.
+        /// The arguments, if a hook changed them; sensitive values masked.
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<MaskedArguments>,
     },
-    /// The tool says how far it is.
+    /// The tool reports progress.
     Progress {
         /// Steps done.
         done: u64,
-        /// Steps in all, when known.
+        /// Total steps, when known.
         total: Option<u64>,
-        /// What it does now.
+        /// The current activity.
         message: String,
     },
-    /// The tool says something about itself.
+    /// The tool sets a fact about the call.
     Metadata {
         /// Its name.
         key: String,
-        /// Its value; shared, like all values in events, because it may be large.
+        /// Its value; shared, because it may be large.
         value: Arc<Value>,
     },
     /// The tool sends an event of its own kind.
     Emitted {
         /// The kind.
         kind: String,
-        /// What belongs to it.
+        /// The payload.
         data: Arc<Value>,
     },
-    /// A part of the output.
+    /// The tool emits a part of its output.
     Output {
         /// The text.
         text: String,
     },
-    /// The result's text was cut.
+    /// The text of the result was truncated.
     Truncated(Box<Truncation>),
-    /// The end: the tool gave a result.
+    /// The call ended: the tool returned a result.
     Completed {
-        /// How long it took.
+        /// The duration in milliseconds.
         elapsed_ms: u64,
         /// A short title.
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// Typed data for a screen.
+        /// Structured data for display.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Arc<Value>>,
         /// The attachments, by media type and name.
         #[serde(skip_serializing_if = "<[Artifact]>::is_empty")]
         artifacts: Box<[Artifact]>,
     },
-    /// The end: the call failed.
+    /// The call ended: it failed.
     Failed(CallFailure),
-    /// The end: the call was cancelled.
+    /// The call ended: it was cancelled.
     Aborted(CallFailure),
-    /// The end: the time was up.
+    /// The call ended: its time limit was exceeded.
     TimedOut(CallFailure),
     /// Events were lost because the subscriber did not keep up.
     Lost {
-        /// How many.
+        /// The number of lost events.
         count: u64,
     },
 }
 
-/// What a running tool says.
+/// Converts a signal of a running tool.
 impl From<Signal> for EventKind {
     fn from(signal: Signal) -> Self {
         match signal {
@@ -235,7 +235,7 @@ impl From<Signal> for EventKind {
     }
 }
 
-/// What the guard against loops found.
+/// Converts a finding of the loop guard.
 impl From<LoopFinding> for EventKind {
     fn from(finding: LoopFinding) -> Self {
         match finding {
@@ -247,7 +247,7 @@ impl From<LoopFinding> for EventKind {
 }
 
 impl EventKind {
-    /// Whether it is the end of a call.
+    /// Returns whether the event ends a call.
     #[must_use]
     #[inline]
     pub const fn is_terminal(&self) -> bool {
@@ -257,7 +257,7 @@ impl EventKind {
         )
     }
 
-    /// How much it matters to whoever only looks for trouble.
+    /// Returns how much the event matters to a user who looks for problems.
     #[must_use]
     pub const fn severity(&self) -> EventSeverity {
         match self {
@@ -275,7 +275,7 @@ impl EventKind {
         }
     }
 
-    /// Whether it is what a running tool says of itself.
+    /// Returns whether the event is a signal of a running tool.
     const fn is_signal(&self) -> bool {
         matches!(
             self,
@@ -286,26 +286,26 @@ impl EventKind {
         )
     }
 
-    /// Whether it is something that a call says, and no step on its way.
+    /// Returns whether the event is a message of a call, and not a step of it.
     const fn is_message(&self) -> bool {
         self.is_signal() || matches!(self, Self::Warned { .. })
     }
 
-    /// Whether it is the beginning of a call.
+    /// Returns whether the event starts a call.
     const fn starts_call(&self) -> bool {
         matches!(self, Self::Pending { .. })
     }
 }
 
-/// How a call ended that gave no result.
+/// How a call without a result ended.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CallFailure {
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub error: ErrorKind,
-    /// What the model reads.
+    /// The message for the model.
     pub message: String,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
 }
 
@@ -316,7 +316,7 @@ impl CallFailure {
     }
 }
 
-/// Something that came with a result.
+/// An attachment of a result.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Artifact {

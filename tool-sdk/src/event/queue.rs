@@ -1,7 +1,7 @@
 //! The queue of one subscriber, and what it drops when the subscriber falls behind.
 //!
-//! First what running tools say is dropped, then the steps of calls; a `lost` event counts what
-//! was dropped. The end of a call whose beginning the subscriber saw is never dropped.
+//! Signals of running tools are dropped first, then the steps of calls; a `lost` event counts the
+//! dropped events. The end of a call whose start the subscriber saw is never dropped.
 //!
 //! **Invariant:** the length of a queue is bounded by the limits of the classes and the number
 //! of open calls.
@@ -19,22 +19,22 @@ pub(super) struct EventQueue {
     /// Wakes the subscriber; also identifies the queue.
     pub(super) wakeup: Arc<Notify>,
     events: VecDeque<ToolEvent>,
-    /// How many of the events belong to each class.
+    /// The number of events of each class.
     counts: [usize; EventClass::COUNT],
     /// The number of the first event after the subscription.
     first_seq: u64,
-    /// How many calls are open whose beginning was queued.
+    /// The number of open calls whose start was queued.
     open_calls: usize,
-    /// The numbers of the pending events that were dropped, of calls that are open.
+    /// The sequence numbers of dropped pending events, of calls that are still open.
     dropped_pending: HashSet<u64>,
-    /// The only call whose signals are wanted.
+    /// The only call whose signals the subscriber wants.
     pub(super) only_call: Option<CallId>,
 }
 
-/// The class of an event, by which a limit applies to it.
+/// The class of an event; each class has its own limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EventClass {
-    /// What a running tool says.
+    /// A signal of a running tool.
     Signal,
     /// A step of a call.
     Step,
@@ -55,8 +55,8 @@ impl EventClass {
         }
     }
 
-    /// The most unread events of the class; of ends, those of calls whose beginning the
-    /// subscriber did not see.
+    /// The maximum number of unread events of the class. For ends, only those of calls whose
+    /// start the subscriber did not see count.
     const fn limit(self) -> usize {
         match self {
             Self::Signal => 1 << 10,
@@ -100,14 +100,14 @@ impl EventQueue {
         self.wakeup.notify_one();
     }
 
-    /// Notes the end of a call; returns whether the subscriber saw its beginning.
+    /// Records the end of a call; returns whether the subscriber saw its start.
     fn close_call(&mut self, pending: u64) -> bool {
         let was_seen = pending >= self.first_seq && !self.dropped_pending.remove(&pending);
         self.open_calls -= usize::from(was_seen);
         was_seen
     }
 
-    /// Counts an event as lost, at the place where the loss began.
+    /// Counts an event as lost, at the position where the loss began.
     fn count_as_lost(&mut self, mut event: ToolEvent) {
         if event.kind.starts_call() {
             self.dropped_pending.insert(event.seq);
@@ -133,7 +133,7 @@ impl EventQueue {
         self.events.is_empty()
     }
 
-    /// Whether more may come after the pipeline is closed: the end of an open call.
+    /// Whether more events may follow after the pipeline is closed: the end of an open call.
     pub(super) fn expects_more(&self) -> bool {
         self.open_calls > 0 || self.only_call.is_some()
     }

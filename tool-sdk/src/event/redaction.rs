@@ -1,7 +1,6 @@
-//! Events without secrets, for hosts that say what a secret is.
+//! Masks secrets in events, for hosts that configure a redactor.
 //!
-//! What somebody is asked to approve is shown to them as it is; only the event that tells of
-//! the ask is changed.
+//! The approver sees the request unmasked; only the event about the request is changed.
 
 use std::sync::Arc;
 
@@ -11,8 +10,8 @@ use crate::redact::{DetectedSecrets, Redactor};
 use crate::tool::Resource;
 
 impl EventKind {
-    /// Takes out of every text what `redactor` finds, and what is left in it of secrets in the
-    /// `arguments` of the call, as they were at any time.
+    /// Masks all secrets that `redactor` finds, and the parts of them that remain from any
+    /// version of the `arguments` of the call.
     #[cold]
     pub(crate) fn redact(&mut self, redactor: &Redactor, arguments: &[&str]) {
         let spotted = || DetectedSecrets::from_arguments(redactor, arguments);
@@ -101,7 +100,7 @@ fn detect_in_resources(spotted: &mut DetectedSecrets, subjects: &[Resource], red
     texts.for_each(|text| spotted.scan_text(redactor, text));
 }
 
-/// What a call touches is told whole, so that no piece of a secret is in it.
+/// Resources are masked as a whole, so that no part of a secret remains.
 fn redact_resources(subjects: &mut [Resource], redactor: &Redactor) {
     for subject in subjects {
         *subject = subject.clone().redacted(redactor);

@@ -1,6 +1,7 @@
-//! Output that waits for what comes behind it, since it may be the beginning of a secret.
+//! Holds back output that may be the beginning of a secret, until more output follows.
 //!
-//! **Invariant:** what waits is no longer than a few secrets, and goes out before its call ends.
+//! **Invariant:** the held text is no longer than a few secrets, and is released before its call
+//! ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::redact::Redactor;
 
-/// The output of calls that waits. Where no secret is known by its value, none does.
+/// Held output of calls. Without known secrets, nothing is held.
 #[derive(Default)]
 pub(crate) struct SecretHoldback(Mutex<HashMap<CallKey, String>>);
 
@@ -17,12 +18,12 @@ pub(crate) struct SecretHoldback(Mutex<HashMap<CallKey, String>>);
 type CallKey = (Arc<str>, CallId);
 
 impl SecretHoldback {
-    /// Of how many calls output waits at most. One that speaks after its end would leave its last
-    /// words here for good.
+    /// The maximum number of calls with held output. A call that emits output after its end would
+    /// otherwise leave its last text here forever.
     const MAX_CALLS: usize = 1 << 10;
 
-    /// What of a call's output may be told now that `text` has come, without secrets; nothing
-    /// where all of it waits.
+    /// Returns the part of the output that can be published now that `text` has arrived, with
+    /// secrets masked; `None` when all of it is held.
     pub(crate) fn hold_back(
         &self,
         redactor: &Redactor,
@@ -53,7 +54,7 @@ impl SecretHoldback {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What waits of the output of a call that ends.
+    /// Returns the held output of a call that ends.
     pub(crate) fn release(
         &self,
         redactor: &Redactor,
@@ -73,7 +74,7 @@ impl SecretHoldback {
         Some(text)
     }
 
-    /// Nothing here panics half-way.
+    /// A poisoned lock still guards valid data: no operation panics half-way.
     fn lock_outputs(&self) -> MutexGuard<'_, HashMap<CallKey, String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,7 +95,7 @@ mod tests {
         texts.iter().map(next).collect()
     }
 
-    // F62: what a program prints comes as it comes.
+    // F62: a program prints a secret in several pieces.
     #[test]
     fn a_secret_that_comes_in_pieces_is_not_told() {
         let redactor = Redactor::new(["Zx9q8w7e6r5t4"]);
@@ -103,7 +104,7 @@ mod tests {
         let expected = [Some("a "), None, Some("[redacted] b"), None, Some("Zx9y"), Some("end ")];
         let expected = expected.map(|text| text.map(str::to_owned));
         assert_eq!(push_texts(&held, &redactor, "1", &texts), expected);
-        // Another call has nothing to do with it.
+        // Another call is not affected.
         assert_eq!(push_texts(&held, &redactor, "2", &["x9q"]), [Some("x9q".to_owned())]);
         let rest = || held.release(&redactor, &session, &CallId::from_external("1"));
         assert_eq!((rest(), rest()), (Some("Z".to_owned()), None));

@@ -55,8 +55,8 @@ impl Subscription {
         Self { wakeup, bus }
     }
 
-    /// Returns the next event; `None` once the pipeline is closed or dropped, everything was
-    /// read, and every call has ended whose beginning was read.
+    /// Returns the next event; `None` once the pipeline is closed or dropped, every event was
+    /// read, and every call whose start was read has ended.
     pub async fn recv(&mut self) -> Option<ToolEvent> {
         loop {
             let notified = self.wakeup.notified();
@@ -64,7 +64,7 @@ impl Subscription {
                 return Some(event);
             }
             if self.bus.is_ready(&self.wakeup) {
-                // An event may have come between the two looks.
+                // An event may have arrived between the two checks.
                 return self.bus.pop_event(&self.wakeup);
             }
             notified.await;
@@ -76,7 +76,7 @@ impl Subscription {
         self.bus.pop_event(&self.wakeup)
     }
 
-    /// Whether an event of a `wanted` kind waits; it goes on waiting.
+    /// Whether an event of a `wanted` kind is queued; the event stays in the queue.
     #[cfg(feature = "mcp")]
     pub(crate) fn contains(&self, wanted: impl Fn(&super::EventKind) -> bool) -> bool {
         self.bus.contains_event(&self.wakeup, wanted)

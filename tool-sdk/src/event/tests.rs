@@ -1,4 +1,4 @@
-//! What is left of events for a subscriber that does not keep up, or may not read secrets.
+//! Events for a subscriber that falls behind, or that may not see secrets.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,8 @@ fn call_failure() -> CallFailure {
     CallFailure::new(&ToolError::failed("it failed"), Duration::ZERO)
 }
 
-/// A hub, and a way to send: what happens to which call, and whether that had a beginning.
+/// A bus, and a function that publishes an event of a call, which says whether the call had a
+/// start.
 fn event_bus() -> (Arc<EventBus>, impl Fn(u64, EventKind, bool)) {
     let hub = Arc::<EventBus>::default();
     let sending = Arc::clone(&hub);
@@ -44,7 +45,7 @@ fn event_bus() -> (Arc<EventBus>, impl Fn(u64, EventKind, bool)) {
     (hub, send)
 }
 
-/// What is unread: the calls that began, those that ended, and how many events were lost.
+/// Drains the queue: the calls that started, those that ended, and the number of lost events.
 fn drain_events(events: &mut Subscription) -> (HashSet<CallId>, Vec<CallId>, u64) {
     let (mut begun, mut ended, mut lost) = (HashSet::new(), Vec::new(), 0);
     let mut last = None;
@@ -60,13 +61,13 @@ fn drain_events(events: &mut Subscription) -> (HashSet<CallId>, Vec<CallId>, u64
     (begun, ended, lost)
 }
 
-// F62: nothing grows without bound, and who saw a call begin sees its end.
+// F62: the queue is bounded, and a subscriber that saw a call start sees its end.
 #[test]
 fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     const CALLS: u64 = 100_000;
     let (hub, send) = event_bus();
     let mut events = hub.subscribe();
-    // Calls that began while somebody still read.
+    // Calls that started before the subscriber stalled.
     for call in CALLS..CALLS + 100 {
         send(call, pending(), false);
     }
@@ -78,7 +79,7 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
         send(call, EventKind::Failed(call_failure()), true);
     }
     for call in 0..CALLS + 100 {
-        // One that was not understood, and one that began before.
+        // One whose arguments were invalid, and one that started before the subscription.
         send(CALLS * 2 + call, EventKind::Failed(call_failure()), false);
         send(call, EventKind::Failed(call_failure()), call >= CALLS);
     }
@@ -91,19 +92,19 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     assert!(
         (CALLS..CALLS + 100).all(|call| ended.contains(&CallId::from_external(&call.to_string())))
     );
-    // All ends of the first calls, although their beginnings were lost.
+    // All ends of the first calls, although their starts were lost.
     assert!((0..50_000_u64).all(|call| ended.contains(&CallId::from_external(&call.to_string()))));
     assert!(unread < 100_000, "{unread} events were kept");
     assert!(lost < sent && lost > sent - 100_000, "{lost} of {sent} were lost");
 
-    // Nothing of it is left, and a subscriber that is back misses nothing.
+    // The queue is empty now, and a subscriber that reads again misses nothing.
     send(0, pending(), false);
     send(0, EventKind::Failed(call_failure()), true);
     let (begun, ended, lost) = drain_events(&mut events);
     assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
 }
 
-// Whoever listens to one call is sent what that one says, and nothing else is made for them.
+// A subscriber to one call gets only the signals of that call.
 #[cfg(feature = "mcp")]
 #[test]
 fn one_call_may_be_listened_to() {
@@ -130,7 +131,7 @@ fn one_call_may_be_listened_to() {
     assert!(!hub.has_signal_subscribers());
 }
 
-// LG1: what the host calls a secret is in no event, wherever it stands.
+// LG1: no event contains what the redactor calls a secret.
 #[test]
 fn what_a_redactor_finds_is_in_no_event() {
     let secret = "hunter2hunter2";
@@ -175,7 +176,7 @@ fn what_a_redactor_finds_is_in_no_event() {
     }
 }
 
-/// JSON in whose objects no key stands twice.
+/// JSON without duplicate keys in any object.
 struct Strict;
 
 impl<'de> Deserialize<'de> for Strict {
@@ -251,7 +252,7 @@ fn permission_asked() -> EventKind {
     }))
 }
 
-// F41: readers of JSON differ in what they make of a key that stands twice.
+// F41: JSON parsers differ in how they treat duplicate keys.
 #[test]
 fn no_key_stands_twice_in_an_event() {
     let run = HookRun { hook: "h".to_owned(), outcome: "none".to_owned(), elapsed_ms: 0 };
@@ -301,7 +302,7 @@ fn no_key_stands_twice_in_an_event() {
     }
 }
 
-// The failure of a hook that is ignored is no denial, and is told all the same.
+// The failure of an ignored hook is not a denial, and is still reported.
 #[test]
 fn the_failure_of_a_hook_matters() {
     for (outcome, severity) in [
@@ -314,7 +315,7 @@ fn the_failure_of_a_hook_matters() {
     }
 }
 
-// LG1: what a summary was cut from is looked for, too.
+// LG1: a secret that a summary contains only in part is masked, too.
 #[test]
 fn a_secret_that_was_cut_is_in_no_event() {
     let text = r#"{"text": "some words and hunter2-secret"}"#;

@@ -1,4 +1,4 @@
-//! A call, as hooks see it.
+//! The view of a call that hooks get.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,47 +15,47 @@ use crate::tool::Definition;
 #[cfg(feature = "hooks")]
 use crate::tool::ExternalArgNames;
 
-/// A call, as hooks see it.
+/// The view of a call that a hook gets.
 #[derive(Clone, Copy)]
 pub struct HookContext<'a>(&'a dyn HookCallView);
 
-/// What stands behind a call that hooks look at: it is asked, so that what no hook wants to
-/// know is not worked out.
+/// The call behind a [`HookContext`]. A trait, so that values that no hook reads are not
+/// computed.
 pub(crate) trait HookCallView: Sync {
-    /// The conversation.
+    /// The session.
     fn session(&self) -> &Session;
     /// The tool.
     fn definition(&self) -> &Definition;
     /// The call's id.
     fn id(&self) -> &CallId;
-    /// The arguments, as the model sent them.
+    /// The arguments as the model sent them.
     fn original_arguments(&self) -> &str;
-    /// The arguments, as the hooks before left them.
+    /// The arguments, with the changes of earlier hooks.
     fn arguments(&self) -> &str;
-    /// How much the session does without asking.
+    /// The permission mode of the session.
     fn mode(&self) -> Mode;
-    /// Whether there is somebody who can be asked about it.
+    /// Whether there is an approver.
     #[cfg(feature = "hooks")]
     fn has_approver(&self) -> bool;
-    /// The names of the tool after which the permission of this one is called.
+    /// The names of the tool that the permission of this tool is named after.
     #[cfg(feature = "hooks")]
     fn permission_tool_names(&self) -> Vec<ToolName>;
-    /// How the arguments are told to other programs.
+    /// The argument names for external programs.
     #[cfg(feature = "hooks")]
     fn external_arg_names(&self) -> ExternalArgNames;
-    /// How long the tool ran, once it is done.
+    /// How long the tool ran, after it has finished.
     fn elapsed(&self) -> Option<Duration>;
     /// Ends the model's turn.
     fn halt_turn(&self, reason: String);
-    /// Tells whoever listens what they should know.
+    /// Sends a warning to the subscribers.
     #[cfg(feature = "hooks")]
     fn emit_warning(&self, message: String);
-    /// Tells subscribers that a part of the hook begins.
+    /// Emits the start of a part of the hook.
     #[cfg(feature = "hooks")]
     fn emit_started(&self, hook: &str);
-    /// Tells subscribers of a part of the hook.
+    /// Emits the end of a part of the hook.
     fn emit_finished(&self, run: HookRun);
-    /// Keeps a text in a file, as outputs are kept.
+    /// Stores a text in a file, in the folder for outputs.
     fn store_text(&self, text: &str) -> Option<PathBuf>;
 }
 
@@ -65,100 +65,100 @@ impl<'a> HookContext<'a> {
         Self(call)
     }
 
-    /// The conversation.
+    /// Returns the session.
     #[must_use]
     pub fn session(&self) -> &'a Session {
         self.0.session()
     }
 
-    /// The tool.
+    /// Returns the tool's definition.
     #[must_use]
     pub fn definition(&self) -> &'a Definition {
         self.0.definition()
     }
 
-    /// The call's id.
+    /// Returns the call's id.
     #[must_use]
     pub fn id(&self) -> &'a CallId {
         self.0.id()
     }
 
-    /// The arguments as JSON text, as the hooks before left them.
+    /// Returns the arguments as JSON text, with the changes of earlier hooks.
     #[must_use]
     pub fn arguments(&self) -> &'a str {
         self.0.arguments()
     }
 
-    /// The arguments as the model sent them.
+    /// Returns the arguments as the model sent them.
     #[must_use]
     pub fn original_arguments(&self) -> &'a str {
         self.0.original_arguments()
     }
 
-    /// The arguments as a value.
+    /// Returns the arguments as a value.
     #[must_use]
     pub fn arguments_value(&self) -> Value {
         serde_json::from_str(self.arguments()).unwrap_or_default()
     }
 
-    /// How much the session does without asking.
+    /// Returns the permission mode of the session.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.0.mode()
     }
 
-    /// Whether there is somebody who can be asked about it.
+    /// Returns whether there is an approver.
     #[cfg(feature = "hooks")]
     pub(crate) fn has_approver(&self) -> bool {
         self.0.has_approver()
     }
 
-    /// All names under which the tool may be forbidden, its own first.
+    /// Returns all names under which the tool may be forbidden, its own first.
     #[cfg(feature = "hooks")]
     pub(crate) fn forbidden_names(&self) -> Vec<String> {
         let own = self.definition().forbidden_names().map(str::to_owned);
         own.chain(self.0.permission_tool_names().iter().map(ToString::to_string)).collect()
     }
 
-    /// How the arguments are told to other programs.
+    /// Returns the argument names for external programs.
     #[cfg(feature = "hooks")]
     pub(crate) fn external_arg_names(&self) -> ExternalArgNames {
         self.0.external_arg_names()
     }
 
-    /// How long the tool ran; known after it has run.
+    /// Returns how long the tool ran; `None` before it has finished.
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
         self.0.elapsed()
     }
 
-    /// Tells whoever listens what they should know.
+    /// Sends a warning to the subscribers.
     #[cfg(feature = "hooks")]
     pub(crate) fn emit_warning(&self, message: String) {
         self.0.emit_warning(message);
     }
 
-    /// Tells subscribers that a command of this hook begins.
+    /// Emits the start of a command of this hook.
     #[cfg(feature = "hooks")]
     pub(crate) fn emit_started(&self, hook: &str) {
         self.0.emit_started(hook);
     }
 
-    /// Ends the model's turn with this call. The first reason stays.
+    /// Ends the model's turn with this call. The first reason is kept.
     ///
-    /// For after-hooks: a before-hook says [`HookDecision::halt`](super::HookDecision::halt).
+    /// For after-hooks; a before-hook returns [`HookDecision::halt`](super::HookDecision::halt).
     pub fn halt_turn(&self, reason: impl Into<String>) {
         self.0.halt_turn(reason.into());
     }
 
-    /// Keeps a text that is too long to show as outputs are kept; gives the file, where they are
-    /// kept at all.
+    /// Stores a text that is too long to show in the folder for outputs. Returns the path of the
+    /// file, or `None` when outputs are not stored.
     #[must_use]
     pub fn store_text(&self, text: &str) -> Option<PathBuf> {
         self.0.store_text(text)
     }
 
-    /// Tells subscribers of a run that is part of this hook, such as a command of its own.
+    /// Emits the end of a run that is part of this hook, such as one of its commands.
     pub fn emit_finished(&self, run: impl FnOnce() -> HookRun) {
         self.0.emit_finished(run());
     }
@@ -179,14 +179,14 @@ impl fmt::Debug for HookContext<'_> {
 pub struct HookRun {
     /// The hook's name.
     pub hook: String,
-    /// What came of it, such as `none`, `deny: reason` or `failed: reason`.
+    /// The result, such as `none`, `deny: reason` or `failed: reason`.
     pub outcome: String,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
 }
 
 impl HookRun {
-    /// Whether the hook failed, whatever became of the call.
+    /// Returns whether the hook failed, regardless of what happened to the call.
     pub(crate) const fn has_failed(&self) -> bool {
         matches!(self.outcome.as_bytes(), [b'f', b'a', b'i', b'l', b'e', b'd', b':', ..])
     }

@@ -1,12 +1,12 @@
-//! What a hook thinks of a call, before it is judged.
+//! The decision of a hook about a call, before authorization.
 //!
-//! **Invariant:** an opinion says what a hook wants, and never what is done.
+//! **Invariant:** a decision is a request; the pipeline decides what happens.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What a hook thinks of a call.
+/// The decision of a hook about a call.
 ///
 /// # Examples
 ///
@@ -20,34 +20,34 @@ use serde_json::Value;
 #[must_use]
 pub struct HookDecision(Option<Box<DecisionDetails>>);
 
-/// What an opinion says; most hooks have none, and an empty one moves about cheaply.
+/// The content of a decision. Boxed, because most hooks decide nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DecisionDetails {
     pub(crate) verdict: HookVerdict,
     pub(crate) reason: String,
-    /// The reason as a sentence that names who gives it, where that is not the hook itself.
+    /// The reason as a sentence that names its author, when that is not the hook itself.
     pub(crate) sentence: Option<String>,
     pub(crate) arguments: Option<String>,
-    /// Who changed the arguments, where that is not the hook itself.
+    /// The author of the changed arguments, when that is not the hook itself.
     pub(crate) rewritten_by: Option<String>,
-    /// The same for the record: each of them, in order.
+    /// All authors of changed arguments in order, for the audit log.
     pub(crate) rewriters: Vec<String>,
     pub(crate) context: Vec<String>,
 }
 
-/// What a hook wants done.
+/// What a hook requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HookVerdict {
-    /// Nothing in particular.
+    /// No request.
     #[default]
     None,
-    /// Nobody needs to be asked; only from hooks that may allow.
+    /// Run the call without a prompt; only from hooks that may allow.
     Allow,
-    /// Somebody is asked, whatever the rules say.
+    /// Ask the approver, regardless of the rules.
     Ask,
-    /// The call does not run.
+    /// Do not run the call.
     Deny,
-    /// The call does not run, and the model's turn ends.
+    /// Do not run the call, and end the model's turn.
     Halt,
 }
 
@@ -60,7 +60,7 @@ impl HookDecision {
         })
     }
 
-    /// No opinion.
+    /// Returns no decision.
     pub const fn none() -> Self {
         Self(None)
     }
@@ -69,39 +69,40 @@ impl HookDecision {
         Self((spoken != DecisionDetails::default()).then(|| Box::new(spoken)))
     }
 
-    /// What it says, if anything.
+    /// Returns the content, if there is any.
     #[inline]
     pub(crate) fn into_details(self) -> Option<Box<DecisionDetails>> {
         self.0
     }
 
-    /// Nobody needs to be asked; counts only from a hook that [may allow](super::Hook::may_allow).
+    /// Allows the call without a prompt; counts only from a hook that [may
+    /// allow](super::Hook::may_allow).
     pub fn allow(reason: impl Into<String>) -> Self {
         Self::new(HookVerdict::Allow, reason)
     }
 
-    /// Somebody must be asked, whatever rules, approvals and modes say.
+    /// Requires an approval, regardless of rules, grants and modes.
     pub fn ask(reason: impl Into<String>) -> Self {
         Self::new(HookVerdict::Ask, reason)
     }
 
-    /// The call must not run; the model reads why.
+    /// Denies the call; the model reads the reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::new(HookVerdict::Deny, reason)
     }
 
-    /// The call must not run, and the model's turn ends.
+    /// Denies the call, and ends the model's turn.
     pub fn halt(reason: impl Into<String>) -> Self {
         Self::new(HookVerdict::Halt, reason)
     }
 
-    /// Replaces the arguments; they are prepared and judged like those of any call.
+    /// Replaces the arguments; the new ones are parsed and authorized like those of any call.
     pub fn rewrite(mut self, arguments: &Value) -> Self {
         self.0.get_or_insert_default().arguments = Some(arguments.to_string());
         self
     }
 
-    /// Adds something that the model reads with the result.
+    /// Adds a text that the model reads with the result.
     pub fn with_context(mut self, text: impl Into<String>) -> Self {
         self.0.get_or_insert_default().context.push(text.into());
         self

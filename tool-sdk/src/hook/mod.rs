@@ -1,11 +1,10 @@
-//! What a host adds to every call: one trait with a before and an after.
+//! Code that a host runs before and after every call.
 //!
-//! Before-hooks run in the order of their priority, each on the arguments that the one
-//! before left. They may rewrite arguments (which are prepared and judged again), and their
-//! opinions only tighten what the rules say, unless the host trusts a hook to allow. A hook may
-//! stand in front of whoever is asked.
-//! After-hooks see the whole result, also of a failed call. Definition hooks change what
-//! models are told of a tool.
+//! Before-hooks run in the order of their priority, each on the arguments that the previous one
+//! left. They may rewrite arguments, which are then parsed and authorized again. Their decisions
+//! can only tighten the rules, unless the host trusts a hook to allow. A hook may also wrap the
+//! approver. After-hooks see the whole result, also of a failed call. Definition hooks change the
+//! definitions that models see.
 //!
 //! **Invariant:** a failing hook never turns into an allow.
 
@@ -33,18 +32,19 @@ use crate::error::ToolError;
 use crate::permission::Approver;
 use crate::tool::Definition;
 
-/// Something that a host adds to every call.
+/// Code that a host runs before and after every call.
 ///
-/// Each method does nothing by default. What a hook says of itself (its name, what an error means,
-/// how long it may take, whether it may allow) is asked once, when it is added; one that panics
-/// then counts as the strictest: it denies when it fails, has the usual time, and allows nothing.
+/// Each method does nothing by default. The properties of a hook (its name, its error policy, its
+/// time limit, and whether it may allow) are read once, when it is added. If reading one panics,
+/// the strictest value is used: the hook denies when it fails, has the default time limit, and
+/// may not allow.
 ///
 /// # Examples
 ///
 /// ```
 /// use tool_sdk::{Hook, HookContext, HookDecision, ToolError};
 ///
-/// /// Lets nobody touch what is being released.
+/// /// Denies changes to files that are being released.
 /// struct ReleaseFreeze;
 ///
 /// impl Hook for ReleaseFreeze {
@@ -57,18 +57,18 @@ use crate::tool::Definition;
 /// }
 /// ```
 pub trait Hook: Send + Sync + 'static {
-    /// A name for events, logs and denials; the type's name by default.
+    /// Returns the name for events, logs and denials; the type's name by default.
     fn name(&self) -> Cow<'_, str> {
         Cow::Borrowed(short_type_name(std::any::type_name::<Self>()))
     }
 
-    /// Changes what models are told of a tool; `false` takes it out of the list.
+    /// Changes the definition that models see; `false` removes the tool from the list.
     fn edit_definition(&self, definition: &mut Definition, session: &Session) -> bool {
         let _ = (definition, session);
         true
     }
 
-    /// Sees a call before it is authorized.
+    /// Runs before a call is authorized.
     fn before(
         &self,
         call: &HookContext<'_>,
@@ -77,19 +77,19 @@ pub trait Hook: Send + Sync + 'static {
         async { Ok(HookDecision::none()) }
     }
 
-    /// Stands in front of whoever is asked about a call: its approver answers first, and leaves
-    /// to `inner` what it does not answer.
+    /// Wraps the approver: the returned approver answers first, and passes to `inner` what it
+    /// does not answer.
     ///
-    /// That holds for the approver of a session as for that of the pipeline, and where there is
-    /// none, nobody is asked at all. Of several hooks the one with the lowest priority comes first.
+    /// It wraps the approver of a session as well as that of the pipeline. Without an approver,
+    /// it is not called. Of several hooks, the one with the lowest priority answers first.
     fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
         inner
     }
 
-    /// Looks at the result of a call that ran, before it is cut, and may change it.
+    /// Runs after a call, before its result is truncated, and may change the result.
     ///
-    /// When it fails, nothing counts of what it has changed so far:
-    /// [`on_error`](Self::on_error) says whether the result is shown at all.
+    /// If it fails, its changes are discarded, and [`on_error`](Self::on_error) decides whether
+    /// the result is shown.
     fn after(
         &self,
         call: &HookContext<'_>,
@@ -108,18 +108,18 @@ pub trait Hook: Send + Sync + 'static {
         let _ = (call, outcome);
     }
 
-    /// Waits for work that the hook still does, once the calls are over.
+    /// Waits for the hook's background work, after the last call.
     ///
-    /// For work that no call waits for; a hook ends here what takes too long.
+    /// The hook must itself end work that takes too long.
     fn finish(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// What becomes of a call when `before` or `after` fails, panics or takes too long: it is
-    /// denied by default, and a result that `after` should have looked at is not shown.
+    /// What happens to a call when `before` or `after` fails, panics or exceeds the time limit.
+    /// By default the call is denied, or its result is not shown when `after` failed.
     ///
-    /// A hook that only looks on says [`OnError::Ignore`]; then the call goes on, and the
-    /// result stands as it was.
+    /// A hook that only observes returns [`OnError::Ignore`]; then the call continues, and the
+    /// result is unchanged.
     fn on_error(&self) -> OnError {
         OnError::Deny
     }
@@ -132,48 +132,48 @@ pub trait Hook: Send + Sync + 'static {
         Some(registered_hook::DEFAULT_TIME_LIMIT)
     }
 
-    /// Whether the host trusts it to allow what would otherwise be asked; it lifts no
-    /// more than the mode `bypass` does, and never a denial.
+    /// Whether the host trusts the hook to allow calls that would otherwise need approval. It
+    /// allows no more than the mode `bypass`, and never overrides a denial.
     fn may_allow(&self) -> bool {
         false
     }
 }
 
-/// The name of a type without its modules, without the types that it is made of, and without
-/// the closure that it may be: that has the name of the function around it.
+/// Returns the name of a type without its modules and type parameters. A closure has the name of
+/// the function around it.
 fn short_type_name(name: &str) -> &str {
     let whole = name.split('<').next().unwrap_or(name);
     let mut parts = whole.rsplit("::").filter(|part| !part.starts_with('{'));
     parts.next().filter(|part| !part.is_empty()).unwrap_or(name)
 }
 
-/// What becomes of a call whose hook failed.
+/// What happens to a call whose hook failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a call goes on or it does not")]
 pub enum OnError {
-    /// It is denied; after the call, the result is not shown.
+    /// The call is denied; after the call, the result is not shown.
     #[default]
     Deny,
-    /// It goes on, and an event tells of the failure.
+    /// The call continues, and an event reports the failure.
     Ignore,
 }
 
-/// When a hook runs; lower numbers first, and equal ones in the order of registration.
+/// The order of hooks: lower numbers run first, and equal ones in the order of registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "any number is a priority")]
 pub struct HookPriority(pub i32);
 
 // F70
 impl HookPriority {
-    /// What must see a call first: scans, bans.
+    /// Hooks that must see a call first, such as scanners and bans.
     pub const SECURITY: Self = Self(10);
-    /// What checks or repairs arguments.
+    /// Hooks that check or repair arguments.
     pub const VALIDATION: Self = Self(50);
-    /// Everything else.
+    /// All other hooks.
     pub const DEFAULT: Self = Self(100);
-    /// What only watches.
+    /// Hooks that only observe.
     pub const LOGGING: Self = Self(200);
-    /// What tidies up.
+    /// Hooks that clean up.
     pub const CLEANUP: Self = Self(500);
 }
 

@@ -1,7 +1,7 @@
-//! A hook in its place: which tools it looks at, when, and what it says of itself.
+//! A registered hook: its tools, its priority, and its properties.
 //!
-//! **Invariant:** what a hook says of itself is asked once, when it is added. One that panics then
-//! is as strict as a hook can be, and panics in no call.
+//! **Invariant:** the properties of a hook are read once, when it is added. If reading one
+//! panics, the strictest value is used, and no call panics.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,10 @@ use crate::context::Session;
 use crate::name::matches_glob_ignore_case;
 use crate::tool::Definition;
 
-/// The limit of a hook that does not say.
+/// The time limit of a hook that sets none.
 pub(super) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// A hook with where and when it runs.
+/// A hook with its tool pattern and priority.
 #[derive(Clone)]
 pub(crate) struct RegisteredHook {
     pub(crate) pattern: String,
@@ -30,7 +30,7 @@ pub(crate) struct RegisteredHook {
 }
 
 impl RegisteredHook {
-    /// Puts `hook` in its place, and asks it about itself.
+    /// Registers `hook`, and reads its properties.
     pub(crate) fn new(
         pattern: impl Into<String>,
         priority: HookPriority,
@@ -47,12 +47,13 @@ impl RegisteredHook {
         }
     }
 
-    /// Whether it is the same hook for the same tools.
+    /// Returns whether it is the same hook for the same tools.
     pub(crate) fn is_same_hook(&self, other: &Self) -> bool {
         self.pattern == other.pattern && Arc::ptr_eq(&self.hook, &other.hook)
     }
 
-    /// What models are told of a tool; nothing where the hook takes it out, or fails.
+    /// Returns the definition as the hook changes it; `None` when the hook removes the tool or
+    /// panics.
     pub(crate) fn edit_definition(
         &self,
         mut told: Definition,
@@ -63,7 +64,7 @@ impl RegisteredHook {
         stays.then_some(told)
     }
 
-    /// Whether it looks at calls of this tool, by whichever name that is known.
+    /// Returns whether the hook runs for calls of this tool, by any of its names.
     #[inline]
     pub(crate) fn applies_to(&self, definition: &Definition) -> bool {
         self.pattern == "*"
@@ -72,14 +73,15 @@ impl RegisteredHook {
                 .any(|name| matches_glob_ignore_case(&self.pattern, name))
     }
 
-    /// Whether it may allow calls of this tool: it may, and speaks of a name that the tool has.
+    /// Returns whether the hook may allow calls of this tool: it is trusted, and its pattern
+    /// matches a name of the tool.
     pub(crate) fn may_allow(&self, definition: &Definition) -> bool {
         let has = |name| matches_glob_ignore_case(&self.pattern, name);
         self.may_allow && (self.pattern == "*" || definition.names().any(has))
     }
 }
 
-/// What a hook says of itself; where it panics instead, the strictest.
+/// Reads a property of a hook; returns the strictest value when that panics.
 fn query_hook<T>(ask: impl FnOnce() -> T, strictest: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| strictest())
 }

@@ -1,13 +1,13 @@
 //! Finds calls that repeat and get nowhere.
 //!
-//! The pipeline asks [`LoopGuard::record_call`] before every call, after the hooks and before
-//! the decision, and tells the [`CallHistory`] of the session what became of it. A repeat counts
-//! only while the result stays the same, so that a poll whose answer changes is no loop. A call that
-//! still runs or waits for an answer has none that it could repeat, and counts towards the hard stop
-//! alone; a call of a batch that waited for those before it is [looked at again](LoopGuard::recheck_call)
-//! once they are over.
+//! The pipeline calls [`LoopGuard::record_call`] before every call, after the before-hooks and
+//! before the decision. It records the result of the call in the [`CallHistory`] of the session. A
+//! repeat counts only while the result stays the same, so a poll whose result changes is no loop. A
+//! call that still runs, or waits for an approval, has no result to repeat, and only counts towards
+//! the hard stop. A call of a batch that waited for earlier calls is [checked
+//! again](LoopGuard::recheck_call) when these have ended.
 //!
-//! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
+//! **Invariant:** nothing here refuses a call. The guard returns a finding; the pipeline decides.
 
 mod key;
 #[cfg(test)]
@@ -20,13 +20,13 @@ use crate::name::matches_glob;
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
 
-/// When repeated calls of a session are a loop.
+/// Detects repeated calls of a session.
 ///
-/// The third call in a row with the same tool, the same arguments and the same result so far
-/// is one; so is the third round of up to four calls. Somebody may allow it, and counting
-/// starts anew. Calls that run at the same time are none: what still runs has no result. The tenth
-/// call of that kind within the last 64 is refused, whatever was allowed, and so is the tenth call or
-/// round in a row of calls that may all still run.
+/// The third call in a row with the same tool, the same arguments and the same result so far is a
+/// loop, and so is the third round of a cycle of up to four calls. The user may approve it, which
+/// restarts the count. Concurrent calls are no loop, because a running call has no result yet. The
+/// tenth identical call within the last 64 is refused even when earlier ones were approved, and so
+/// is the tenth call or round in a row, including calls that still run.
 ///
 /// Cheap to clone; the history belongs to the session.
 ///
@@ -54,15 +54,17 @@ struct LoopGuardSettings {
     thresholds: Vec<(String, u32)>,
 }
 
-/// Calls that may repeat as they like.
+/// Tools whose calls may repeat without limit.
 #[derive(Clone, Debug)]
 struct Exemption {
     pattern: String,
-    /// Which calls of the tools; all of them when it does not say.
+    /// Restricts the exemption to some calls of the tools, by their arguments; `None` exempts all
+    /// calls.
     when: Option<fn(&str) -> bool>,
 }
 
-/// Three calls or rounds, rounds of up to four calls, a hard stop at ten, nothing exempt.
+/// A threshold of three calls or rounds, cycles of up to four calls, a hard stop at ten, no
+/// exemptions.
 impl Default for LoopGuard {
     fn default() -> Self {
         Self(Arc::new(LoopGuardSettings {
@@ -76,7 +78,7 @@ impl Default for LoopGuard {
 }
 
 impl LoopGuard {
-    /// From which call in a row on, or from which round of a cycle on, it is a loop.
+    /// Sets from which call in a row, or which round of a cycle, a repeat is a loop.
     ///
     /// At least 2, and at most the 64 calls that are remembered.
     #[must_use]
@@ -85,17 +87,17 @@ impl LoopGuard {
         self
     }
 
-    /// The most calls that a cycle may have; 1 finds only the same call in a row.
+    /// Sets the longest cycle, in calls; 1 finds only the same call in a row.
     #[must_use]
     pub fn max_cycle(mut self, calls: usize) -> Self {
         self.settings_mut().max_cycle = calls.clamp(1, WINDOW);
         self
     }
 
-    /// From which identical call on nothing but a change helps, other calls in between or not.
+    /// Sets at which identical call the call is refused, even with other calls in between.
     ///
-    /// In a row, or in rounds of up to four calls, those count as well that still run or wait. It
-    /// holds for every tool that is not exempt, also where a threshold is higher. At
+    /// Calls in a row, or in cycles of up to four calls, count even while they still run or wait.
+    /// The limit holds for every tool that is not exempt, also when its threshold is higher. At
     /// least 2, and at most the 64 calls that are remembered.
     #[must_use]
     pub fn hard_stop(mut self, times: u32) -> Self {
@@ -103,26 +105,26 @@ impl LoopGuard {
         self
     }
 
-    /// Lets the tools whose name matches `pattern` repeat as they like; `*` stands for any
-    /// text and `?` for one character.
+    /// Exempts the tools whose name matches `pattern`; `*` stands for any text and `?` for one
+    /// character.
     #[must_use]
     pub fn exempt(mut self, pattern: impl Into<String>) -> Self {
         self.settings_mut().exempt.push(Exemption { pattern: pattern.into(), when: None });
         self
     }
 
-    /// Lets some calls of the tools whose name matches `pattern` repeat as they like, such as
-    /// an empty poll: those for whose arguments, as JSON text, `when` says so.
+    /// Exempts some calls of the tools whose name matches `pattern`, such as an empty poll: those
+    /// for whose arguments, as JSON text, `when` returns `true`.
     #[must_use]
     pub fn exempt_calls(mut self, pattern: impl Into<String>, when: fn(&str) -> bool) -> Self {
         self.settings_mut().exempt.push(Exemption { pattern: pattern.into(), when: Some(when) });
         self
     }
 
-    /// Another [`threshold`](Self::threshold) for the tools whose name matches `pattern`; the
+    /// Sets another [`threshold`](Self::threshold) for the tools whose name matches `pattern`; the
     /// last pattern that matches counts.
     ///
-    /// In a cycle of several tools the one that is called last counts.
+    /// In a cycle of several tools the tool of the last call counts.
     #[must_use]
     pub fn threshold_of(mut self, pattern: impl Into<String>, times: u32) -> Self {
         self.settings_mut().thresholds.push((pattern.into(), clamp_to_window(times)));
@@ -133,9 +135,9 @@ impl LoopGuard {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Says what a call repeats that is about to run, as far as `history` knows, and adds it there.
+    /// Checks whether a call that is about to run repeats calls in `history`, and adds it there.
     ///
-    /// The ticket goes back to the history when it is known how the call ended. A call whose ticket
+    /// The caller hands the ticket back to the history when the call has ended. A call whose ticket
     /// is dropped counts as one that still runs.
     pub(crate) fn record_call(
         &self,
@@ -153,9 +155,8 @@ impl LoopGuard {
         (HistoryTicket(Some(number)), recent.evaluate_call(number, threshold, &self.0))
     }
 
-    /// Says what a call repeats that was written down and then waited for those before it: they are
-    /// over by now, and have results. Those behind it do not count, and neither does one that is too
-    /// long ago.
+    /// Checks a recorded call again that waited for earlier calls of its batch, which have results
+    /// by now. Later calls do not count. A call that already left the history repeats nothing.
     pub(crate) fn recheck_call(
         &self,
         history: &CallHistory,
@@ -188,19 +189,19 @@ fn clamp_to_window(times: u32) -> u32 {
     times.clamp(2, WINDOW as u32)
 }
 
-/// What a call repeats.
+/// What the guard found about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoopFinding {
-    /// Nothing that matters.
+    /// The call does not repeat, or not often enough.
     NoLoop,
-    /// The last `cycle` calls for the `times`th time in a row; somebody may allow it.
+    /// The last `cycle` calls come for the `times`th time in a row; the user may approve the call.
     Repeated { times: u32, cycle: usize },
-    /// The same call for the `times`th time; nobody may allow it.
+    /// The same call for the `times`th time; no approval is possible.
     Stopped { times: u32 },
 }
 
 impl LoopFinding {
-    /// What the model is told: what repeats, and what to do instead.
+    /// Returns the message for the model: what repeats, and what to do instead.
     pub(crate) fn message(self, tool: &str) -> Option<String> {
         match self {
             Self::NoLoop => None,
@@ -240,8 +241,8 @@ impl CallHistory {
         }
     }
 
-    /// Records that the call ran and gave this text, and these facts where the text does not say
-    /// all.
+    /// Records that the call ran and returned this text, and `facts` that the text does not
+    /// contain.
     pub(crate) fn record_result(
         &self,
         ticket: &HistoryTicket,
@@ -257,7 +258,7 @@ impl CallHistory {
 
     /// Records that the call did not run.
     ///
-    /// It keeps its place, as if it had given the result of the identical call before it: a model
+    /// The call keeps its place, as if it had the result of the identical call before it: a model
     /// that repeats a refused call is in a loop as well.
     pub(crate) fn record_not_run(&self, ticket: &HistoryTicket) {
         let Some(number) = ticket.0 else { return };
@@ -281,12 +282,12 @@ impl CallHistory {
 /// The last calls of a session.
 #[derive(Debug)]
 struct RecentCalls {
-    /// Each in the place that its number gives it; a new one takes that of the oldest.
+    /// Each call is stored in the slot of its number; a new call replaces the oldest.
     calls: [PastCall; WINDOW],
     /// The number of the next call.
     next: u64,
-    /// The numbers of the calls that somebody allowed: those up to it count towards no threshold
-    /// any more.
+    /// The numbers of the calls that the user approved: calls up to such a number no longer count
+    /// towards a threshold.
     allowed: Vec<u64>,
 }
 
@@ -297,7 +298,7 @@ impl Default for RecentCalls {
     }
 }
 
-/// Where the call of this number stands.
+/// Returns the slot of the call with this number.
 const fn slot_index(number: u64) -> usize {
     (number % WINDOW as u64) as usize
 }
@@ -308,19 +309,19 @@ struct PastCall {
     end: CallEnd,
 }
 
-/// What became of a call.
+/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallEnd {
-    /// It still runs, or waits for an answer.
+    /// It still runs, or waits for an approval.
     Open,
-    /// It did not run, and nobody knows what it would have given.
+    /// It did not run, so its result is unknown.
     NotRun,
-    /// It gave this.
+    /// It returned the result with this key.
     Returned(u64),
 }
 
 impl PastCall {
-    /// Whether this call was `older` again, as far as is known.
+    /// Whether this call repeats `older`, as far as is known.
     fn repeats(&self, older: &PastCall) -> bool {
         let changed = match (self.end, older.end) {
             (CallEnd::Returned(new), CallEnd::Returned(old)) => new != old,
@@ -331,7 +332,7 @@ impl PastCall {
 }
 
 impl RecentCalls {
-    /// Adds a call in the place of the oldest; returns its number.
+    /// Adds a call in the slot of the oldest; returns its number.
     fn push(&mut self, key: u64) -> u64 {
         let number = self.next;
         self.calls[slot_index(number)] = PastCall { key, end: CallEnd::Open };
@@ -339,25 +340,25 @@ impl RecentCalls {
         number
     }
 
-    /// The call of this number, unless it is too long ago.
+    /// Returns the call with this number, unless it has left the history.
     fn find_call(&mut self, number: u64) -> Option<&mut PastCall> {
         let is_known = self.next - number <= WINDOW as u64;
         is_known.then(|| &mut self.calls[slot_index(number)])
     }
 
-    /// The calls before this number, newest first.
+    /// Returns the calls before this number, newest first.
     fn calls_before(&self, number: u64) -> impl Iterator<Item = &PastCall> + Clone {
         let oldest = self.next.saturating_sub(WINDOW as u64);
         (oldest..number).rev().map(|number| &self.calls[slot_index(number)])
     }
 
-    /// The call of this number, and those of the `most` up to it that are over, newest first.
+    /// Returns the call with this number and up to `most` finished calls before it, newest first.
     fn finished_calls(&self, number: u64, most: usize) -> impl Iterator<Item = &PastCall> + Clone {
         let calls = self.calls_before(number + 1).take(most).enumerate();
         calls.filter(|(at, call)| *at == 0 || call.end != CallEnd::Open).map(|(_, call)| call)
     }
 
-    /// What the call of this number repeats of those before it.
+    /// Checks what the call with this number repeats.
     fn evaluate_call(
         &self,
         number: u64,
@@ -366,7 +367,7 @@ impl RecentCalls {
     ) -> LoopFinding {
         let key = self.calls[slot_index(number)].key;
         let identical = self.finished_calls(number, usize::MAX).filter(|call| call.key == key);
-        // What still runs gives nothing that could be the same; but nobody needs so much of it.
+        // Running calls have no result that could be the same, but ten of them in a row are a loop.
         let cycles = 1..=settings.max_cycle;
         let in_flight =
             cycles.clone().map(|cycle| count_rounds(self.calls_before(number + 1), cycle)).max();
@@ -384,7 +385,7 @@ impl RecentCalls {
     }
 }
 
-/// How often the last `cycle` calls were made in a row; `calls` come newest first.
+/// Counts how often the last `cycle` calls were made in a row; `calls` come newest first.
 fn count_rounds<'c>(calls: impl Iterator<Item = &'c PastCall> + Clone, cycle: usize) -> u32 {
     let older = calls.clone().skip(cycle);
     let repeats = calls.zip(older).take_while(|(call, older)| call.repeats(older)).count();

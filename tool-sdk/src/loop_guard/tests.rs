@@ -1,4 +1,4 @@
-//! Sequences of calls, and what is found at each.
+//! Tests sequences of calls, and what the guard finds at each.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::LoopFinding::{NoLoop, Stopped};
 use super::*;
 
-/// What becomes of a call in a sequence.
+/// How a call in a sequence ends.
 #[derive(Clone, Copy)]
 enum CallResult {
-    /// It runs and gives this text.
+    /// It runs and returns this text.
     Gives(&'static str),
     /// It runs and fails with this text.
     Fails(&'static str),
-    /// It is allowed, runs and gives this text.
+    /// The user approves it; it runs and returns this text.
     AllowedGives(&'static str),
     /// It does not run.
     Refused,
@@ -23,7 +23,7 @@ enum CallResult {
 
 use CallResult::{AllowedGives, Fails, Gives, Pending, Refused};
 
-/// A call of a tool named `look`, with what it is asked for.
+/// A call of the tool `look`: its argument, how it ends, and the expected finding.
 type Step<'s> = (&'s str, CallResult, LoopFinding);
 
 const fn repeated(times: u32, cycle: usize) -> LoopFinding {
@@ -61,7 +61,7 @@ fn check(guard: &LoopGuard, steps: &[Step<'_>]) {
     }
 }
 
-// F34: calls that run at the same time are written down when they are over, each once.
+// F34: concurrent calls are recorded when they have ended, each once.
 #[test]
 fn calls_at_the_same_time_count_once_they_are_over() {
     let (guard, history) = (LoopGuard::default(), CallHistory::default());
@@ -74,7 +74,7 @@ fn calls_at_the_same_time_count_once_they_are_over() {
     assert_eq!(begin().1, repeated(3, 1));
 }
 
-/// One letter a call, all with the same result; which of them are found.
+/// Runs one call for each letter, all with the same result, and checks the findings.
 #[track_caller]
 fn check_row(guard: &LoopGuard, calls: &str, expected: &[(usize, LoopFinding)]) {
     let history = CallHistory::default();
@@ -147,8 +147,8 @@ fn a_poll_whose_answer_changes_is_no_loop() {
     );
 }
 
-// F34: what still runs or waits for an answer gave nothing that is repeated, and counts towards the
-// hard stop alone.
+// F34: a call that still runs or waits for an approval has no result that is repeated, and only
+// counts towards the hard stop.
 #[test]
 fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
     let mut steps = vec![("a", Pending, NoLoop); 9];
@@ -158,7 +158,7 @@ fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
         ["a", "b"].repeat(10).into_iter().map(|it| (it, Pending, NoLoop)).collect::<Vec<_>>();
     steps[19].2 = Stopped { times: 10 };
     check(&LoopGuard::default(), &steps);
-    // Others in between make other calls of them, unless these repeat as well.
+    // Other calls in between break the row, unless they repeat as well.
     let apart: Vec<String> = (0..20).map(|at| format!("x{at}")).collect();
     let apart = apart.iter().flat_map(|other| ["a", other]).map(|it| (it, Pending, NoLoop));
     check(&LoopGuard::default(), &apart.collect::<Vec<_>>());
@@ -168,7 +168,7 @@ fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
     check(&LoopGuard::default(), &steps);
 }
 
-// F34: calls that were made at once and run one after the other are looked at again in their turn.
+// F34: calls that were made together and run one after the other are checked again in their turn.
 #[test]
 fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
     let (guard, history) = (LoopGuard::default(), CallHistory::default());
@@ -179,7 +179,7 @@ fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
     };
     let tickets = [begun("[1]"), begun("[1]"), begun("[1]"), begun("[1]"), begun("[2]")];
     let expected = [NoLoop, NoLoop, repeated(3, 1), NoLoop, NoLoop];
-    // Of the second call nobody knows yet what it gives when that behind it is looked at.
+    // The second call has no result yet when the third one is checked.
     assert_eq!(guard.recheck_call(&history, "look", &tickets[2]), NoLoop);
     for (ticket, expected) in tickets.into_iter().zip(expected) {
         assert_eq!(guard.recheck_call(&history, "look", &ticket), expected);
@@ -189,7 +189,7 @@ fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
         }
         history.record_result(&ticket, Ok("same"), "");
     }
-    // What is allowed later allows nothing that came before it.
+    // A later approval does not allow earlier calls.
     let tickets = ["[3]"; 4].map(begun);
     let [.., last] = &tickets;
     history.mark_allowed(last);
@@ -265,7 +265,7 @@ fn what_left_the_window_is_forgotten() {
         assert_eq!(finding, expected);
         history.record_not_run(&ticket);
     };
-    // It has just pushed the first one out, and its ticket means no other call.
+    // It has just replaced the first call, whose ticket now refers to no call.
     again(NoLoop);
     history.record_result(&first, Ok("late"), "");
     again(Stopped { times: 2 });
@@ -359,8 +359,8 @@ fn many_calls_share_one_history() {
     assert_eq!(history.lock_calls().next, 16_000);
 }
 
-// The tool-call cases of another guard, with its thresholds. It also looks for repeated
-// prose and can be switched off for a session, which this one does not.
+// The tool-call cases of another guard, with its thresholds. That guard also looks for repeated
+// prose and can be switched off for a session, which this one cannot.
 #[test]
 fn cases_of_another_guard() {
     let text = include_str!("../../tests/fixtures/gemini-loop-detection/cases.json");
@@ -380,7 +380,7 @@ fn cases_of_another_guard() {
             run_step(&guard, &history, tool, &call[1].to_string(), Gives("same")) != NoLoop
         });
         let found = found.map(|at| at as u64 + 1);
-        // Either the very call, or one within so many.
+        // Either this call, or one of the given number of calls.
         match case.get("loop").and_then(Value::as_str) {
             None => assert_eq!(found, case["loop_at"].as_u64(), "{}", case["name"]),
             Some(words) => {
@@ -409,7 +409,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same value with other blanks, and the members of its objects turned by `turn`.
+/// The same value with other blanks, and with the members of its objects rotated by `turn`.
 fn respelled(value: &Value, blank: &str, turn: usize) -> String {
     match value {
         Value::Array(items) => {
@@ -453,7 +453,7 @@ proptest! {
     }
 }
 
-// Values that are near each other, each of which must have its own key.
+// Similar values, each of which must have its own key.
 #[test]
 fn near_values_have_different_keys() {
     let mut texts: Vec<String> = [

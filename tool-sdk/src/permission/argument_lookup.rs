@@ -1,31 +1,31 @@
-//! What a call was given, as far as rules on arguments want to know.
+//! The arguments of a call, as rules on arguments see them.
 //!
-//! **Invariant:** nothing is decoded or resolved before a rule on an argument asks.
+//! **Invariant:** nothing is decoded or resolved before a rule on an argument needs it.
 
 use serde_json::Value;
 
 use super::Rule;
 use crate::tool::Resource;
 
-/// The arguments of a call, as rules see them.
+/// Looks up the arguments of a call for rules.
 pub(crate) trait ArgumentLookup {
-    /// The value of the argument `name`; `None` when the call has no such argument.
+    /// Returns the value of the argument `name`; `None` when the call has no such argument.
     fn value(&self, name: &str) -> Option<Value>;
 
-    /// The paths among the values, also those that are no subjects of the call.
+    /// Returns the paths among the values, including those that are no resources of the call.
     fn paths(&self) -> &[Resource] {
         &[]
     }
 
-    /// Whether the argument that `rule` is about holds a path in the tools that it names, so that
-    /// it speaks of files wherever calls without that argument touch them.
+    /// Whether the argument of `rule` holds a path in the tools that it names. Such a rule is about
+    /// files, and also applies to calls without that argument.
     fn is_path(&self, rule: &Rule) -> bool {
         let _ = rule;
         false
     }
 }
 
-/// Values alone, of which nobody knows which are paths.
+/// Looks up values alone; no argument is known to be a path.
 impl<F: Fn(&str) -> Option<Value>> ArgumentLookup for F {
     fn value(&self, name: &str) -> Option<Value> {
         self(name)

@@ -1,6 +1,7 @@
-//! Rules as others write them down, such as a user in a file of settings.
+//! Rules as a configuration file contains them.
 //!
-//! **Invariant:** what is written has no say in whose rules they are; whoever reads them says.
+//! **Invariant:** a configuration file cannot set the scope or the origin of its rules; the host
+//! that reads it does.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::rule::quoting_error;
 use super::{Action, InvalidRule, Pattern, Rule, RuleScope};
 
-/// Rules as a file of settings has them, in any format that serde reads.
+/// The rules in a configuration file, in any format that serde reads.
 ///
 /// # Examples
 ///
@@ -33,23 +34,23 @@ use super::{Action, InvalidRule, Pattern, Rule, RuleScope};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RulesConfig {
-    /// What is allowed, each as `permission(pattern)`.
+    /// Rules that allow, each as `permission(pattern)`.
     pub allow: Vec<String>,
-    /// What is asked about.
+    /// Rules that ask for an approval.
     pub ask: Vec<String>,
-    /// What is denied.
+    /// Rules that deny.
     pub deny: Vec<String>,
     /// Rules in their long form.
     pub rules: Vec<RuleConfig>,
 }
 
 impl RulesConfig {
-    /// The rules, as those of `scope`, which are written in `origin`: what is allowed, asked
-    /// about and denied, and then those in their long form. Of all that match, the last decides.
+    /// Returns the rules with this `scope` and `origin`: the lists `allow`, `ask` and `deny`, and
+    /// then the rules in their long form. Of all rules that match, the last decides.
     ///
     /// # Errors
     ///
-    /// Fails when one of them is no rule; none of them holds then.
+    /// Fails when one of them is no valid rule; then none of them applies.
     pub fn into_rules(self, scope: RuleScope, origin: &str) -> Result<Vec<Rule>, InvalidRule> {
         let lists =
             [(Action::Allow, self.allow), (Action::Ask, self.ask), (Action::Deny, self.deny)];
@@ -67,26 +68,26 @@ impl RulesConfig {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RuleConfig {
-    /// The permission, or the tool, that it speaks of.
+    /// The permission, or the tool, that the rule is about.
     pub permission: String,
-    /// The subjects that it matches; all of them when it does not say. Blanks around it do not
-    /// count.
+    /// The resources that the rule matches; all resources by default. Blanks around it are ignored.
     pub pattern: Option<String>,
-    /// The argument that `pattern` is about, instead of the subjects. Blanks around it do not count.
+    /// The argument that `pattern` is matched against, instead of the resources. Blanks around it
+    /// are ignored.
     pub argument: Option<String>,
-    /// What it says.
+    /// What the rule decides.
     pub action: Action,
-    /// Whether later rules do not override it.
+    /// Whether later rules cannot override it.
     #[serde(default)]
     pub locked: bool,
 }
 
 impl RuleConfig {
-    /// The rule, of the scope that rules have which nobody gave another.
+    /// Returns the rule, with the default scope.
     ///
     /// # Errors
     ///
-    /// Fails when it could never match anything.
+    /// Fails when the rule could never match anything.
     pub fn into_rule(self) -> Result<Rule, InvalidRule> {
         for (key, text) in [
             ("permission", Some(&self.permission)),
@@ -119,8 +120,8 @@ impl RuleConfig {
     }
 }
 
-/// The rules of a profile, which others write as well as programs: as strict as [`RuleConfig`],
-/// and with all that a rule keeps that was written out.
+/// Deserializes the rules of a profile, which users and programs write. It is as strict as
+/// [`RuleConfig`], but also accepts the scope and the origin of a stored rule.
 pub(crate) fn deserialize_profile_rules<'de, D>(from: D) -> Result<Vec<Rule>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,9 +1,9 @@
-//! What an approval is bound to: one number for a call exactly as it will run.
+//! Fingerprints: what an approval is bound to, one value for a call exactly as it will run.
 //!
-//! A fingerprint that is too fine asks once more than needed; one that is too coarse runs
-//! what nobody was shown. So nothing is rounded, guessed or left out: two calls share a
-//! fingerprint only when they differ in blanks, in the order of keys, or in how the same
-//! characters are escaped.
+//! A fingerprint that is too fine asks once more than needed; one that is too coarse runs a call
+//! that the user was not shown. So nothing is rounded, guessed or left out: two calls share a
+//! fingerprint only when they differ in blanks, in the order of keys, or in how the same characters
+//! are escaped.
 
 use std::fmt;
 
@@ -36,14 +36,13 @@ use crate::tool::args::MAX_DEPTH;
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of a call of the tool with these arguments.
+    /// Returns the fingerprint of a call of the tool with these arguments.
     ///
-    /// `facts` are what else the call depends on, by name and in order: each subject, the
-    /// working folder, the roots, the sandbox, the scope of the session. A name may come
-    /// more than once.
+    /// `facts` are what else the call depends on, by name and in order: each resource, the working
+    /// folder, the roots, the sandbox, the scope of the session. A name may occur more than once.
     #[must_use]
     pub fn compute(definition: &Definition, arguments: &str, facts: &[(&str, &str)]) -> Self {
-        // Arguments that are no JSON never run; they still must not pass for others.
+        // Arguments that are not JSON never run, but must still differ from all others.
         let (form, arguments) = match canonicalize_json(arguments) {
             Ok(canonical) => ("json", canonical),
             Err(_) => ("text", arguments.to_owned()),
@@ -61,7 +60,7 @@ impl Fingerprint {
         Self(hash.finish())
     }
 
-    /// The fingerprint as text.
+    /// Returns the fingerprint as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -80,10 +79,10 @@ impl From<Fingerprint> for String {
     }
 }
 
-/// A hash of what a tool says of itself.
+/// Returns a hash of a tool's definition.
 ///
-/// A foreign tool that says something else than when it was approved is another tool, and
-/// approvals of the old one are void.
+/// A foreign tool whose definition changed after an approval is another tool, and grants for the
+/// old one are void.
 pub(crate) fn definition_hash(definition: &Definition) -> String {
     let said = json!({
         "name": definition.name,
@@ -97,17 +96,17 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
     })
     .to_string();
     let mut hash = FieldHasher::new("tool-sdk definition 1");
-    // A schema that nests too deep to be sorted counts as it is written.
+    // A schema that is nested too deep to be sorted is hashed as it is written.
     hash.add(&canonicalize_json(&said).unwrap_or(said));
     hash.finish()
 }
 
-/// JSON text in its one form: keys sorted by their bytes, no blanks, strings by their
-/// characters.
+/// Returns JSON text in its canonical form: keys sorted by their bytes, no blanks, one spelling for
+/// each string.
 ///
-/// Numbers stay as they are written, unlike in RFC 8785, which takes each for a double:
-/// there 9007199254740993 and 9007199254740992 are one number, and a tool that reads
-/// integers sees two. So `1`, `1.0` and `1e0` differ too. Keys that come twice all stay.
+/// Numbers stay as they are written. RFC 8785 reads each as a double, so that 9007199254740993 and
+/// 9007199254740992 are equal, while a tool that reads integers sees two values. So `1`, `1.0` and
+/// `1e0` differ too. Duplicate keys are all kept.
 ///
 /// # Errors
 ///
@@ -140,7 +139,7 @@ fn write_canonical(raw: &RawValue, depth: usize, out: &mut String) -> Result<(),
         Some(b'{') => {
             out.push('{');
             let ObjectMembers(mut members) = serde_json::from_str(text)?;
-            // Stable, so that a key that comes twice keeps the order of its values.
+            // A stable sort, so that the values of a duplicate key keep their order.
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
             for (at, (key, value)) in members.into_iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
@@ -155,7 +154,7 @@ fn write_canonical(raw: &RawValue, depth: usize, out: &mut String) -> Result<(),
     Ok(())
 }
 
-/// The members of an object as they stand, each value still text.
+/// The members of an object in their order, each value still text.
 struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for ObjectMembers<'de> {
@@ -182,11 +181,11 @@ impl<'de> Deserialize<'de> for ObjectMembers<'de> {
     }
 }
 
-/// A hash over texts that keeps them apart: each comes after its length.
+/// A hash over several texts, each preceded by its length.
 struct FieldHasher(Sha256);
 
 impl FieldHasher {
-    /// `kind` keeps hashes of different things apart.
+    /// `kind` separates hashes of different things.
     fn new(kind: &str) -> Self {
         let mut fields = Self(Sha256::new());
         fields.add(kind);
@@ -312,7 +311,7 @@ mod tests {
         assert_ne!(definition_hash(&elsewhere), says);
     }
 
-    /// A value written with its keys turned round and blanks in between.
+    /// A value with its keys in reverse order and blanks in between.
     fn reorder_keys(value: &Value) -> String {
         match value {
             Value::Array(items) => {

@@ -1,7 +1,7 @@
-//! Whether a call may run: rules, modes, approvals and asking.
+//! Permissions: whether a call may run, by rules, modes, grants and approval requests.
 //!
-//! Rules say allow, ask or deny; approvals only lift an ask; a mode clamps what is left. A
-//! denial is final: nothing in this module turns one into anything else.
+//! Rules allow, ask or deny; a grant only lifts an `ask`; a mode limits the rest. A denial is
+//! final: nothing in this module turns one into anything else.
 //!
 //! **Invariant:** nothing here knows a tool by its name.
 

@@ -1,4 +1,4 @@
-//! How much is done without asking: what holds where no rule speaks.
+//! Modes: the default behaviour when no rule matches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Action;
 use crate::risk::RiskClass;
 
-/// How much is done without asking.
+/// How much a session does without an approval.
 ///
 /// # Examples
 ///
@@ -22,24 +22,24 @@ use crate::risk::RiskClass;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Mode {
-    /// Reading is allowed, everything else asks.
+    /// Reading is allowed; everything else needs an approval.
     #[default]
     Auto,
-    /// Everything asks.
+    /// Everything needs an approval.
     Strict,
-    /// Only what reads is allowed: work is planned and not yet done.
+    /// Only reading is allowed: the model plans work and does not do it yet.
     Plan,
-    /// Only what reads is allowed: the agent looks around.
+    /// Only reading is allowed: the model explores.
     Explore,
-    /// Nothing asks. Denials still hold, and so does a hook that wants somebody asked.
+    /// Nothing needs an approval. Denials still hold, and so does a hook that asks for an approval.
     Bypass,
 }
 
 impl Mode {
-    /// Every mode, by its name.
+    /// All modes.
     pub const ALL: [Self; 5] = [Self::Auto, Self::Strict, Self::Plan, Self::Explore, Self::Bypass];
 
-    /// `auto`, `strict`, `plan`, `explore` or `bypass`.
+    /// Returns `auto`, `strict`, `plan`, `explore` or `bypass`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Mode {
         }
     }
 
-    /// What holds for something of this class of which no rule speaks.
+    /// Returns the action for a resource of this class when no rule matches.
     pub(crate) const fn default_action(self, class: RiskClass) -> Action {
         match (self, class) {
             (Self::Bypass, _) | (Self::Auto | Self::Plan | Self::Explore, RiskClass::Read) => {
@@ -61,7 +61,7 @@ impl Mode {
         }
     }
 
-    /// The one of two modes that does less without asking.
+    /// Returns the stricter of two modes.
     pub(crate) const fn stricter(self, other: Self) -> Self {
         if other.strictness() > self.strictness() { other } else { self }
     }
@@ -75,14 +75,14 @@ impl Mode {
         }
     }
 
-    /// Whether the mode forbids what is of this class, whatever a rule allows.
+    /// Whether the mode forbids this class, even when a rule allows it.
     #[must_use]
     pub const fn forbids(self, class: RiskClass) -> bool {
         matches!(self, Self::Plan | Self::Explore) && !matches!(class, RiskClass::Read)
     }
 }
 
-/// Modes that hold at once: nothing is done that one of them asks about or forbids.
+/// Several modes that hold at once; the strictest decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModeSet([Mode; 2]);
 
@@ -91,7 +91,7 @@ impl ModeSet {
         Self([one, other.unwrap_or(one)])
     }
 
-    /// The one that says what becomes of what is of this class and of what nothing else speaks.
+    /// Returns the mode that decides about this class when nothing else does.
     pub(crate) fn strictest_for(self, class: RiskClass) -> Mode {
         let [one, other] = self.0;
         let strictness = |mode: Mode| (mode.forbids(class), mode.default_action(class));
@@ -102,7 +102,7 @@ impl ModeSet {
         self.0.contains(&mode)
     }
 
-    /// Whether none of them asks anybody.
+    /// Whether none of the modes asks for an approval.
     pub(crate) fn is_bypass(self) -> bool {
         self.0 == [Mode::Bypass; 2]
     }

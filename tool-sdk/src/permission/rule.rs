@@ -1,4 +1,4 @@
-//! One rule: what it speaks of, what it says, and where it comes from.
+//! One rule: what it matches, what it decides, and where it comes from.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Pattern;
 
-/// What a rule says of the calls that it matches.
+/// What a rule decides about the calls that it matches.
 ///
-/// The order is that of strictness.
+/// Ordered by strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "there is nothing between yes, no and ask")]
 pub enum Action {
-    /// Run it.
+    /// Run the call.
     Allow,
-    /// Ask somebody.
+    /// Ask for an approval.
     Ask,
-    /// Refuse it; no approval, hook or mode lifts that.
+    /// Refuse the call; no approval, hook or mode lifts that.
     Deny,
 }
 
 impl Action {
-    /// `allow`, `ask` or `deny`.
+    /// Returns `allow`, `ask` or `deny`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Whose rule it is; rules of later scopes stand behind those of earlier ones.
+/// Where a rule comes from; rules of a later scope come after those of earlier scopes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -52,9 +52,9 @@ pub enum RuleScope {
     /// The user's configuration.
     #[default]
     User,
-    /// The agent's.
+    /// The agent's rules.
     Agent,
-    /// This session's.
+    /// The session's rules.
     Session,
 }
 
@@ -71,12 +71,12 @@ impl fmt::Display for RuleScope {
 
 /// A rule.
 ///
-/// As a table it keeps all that is said here, whose it is included; what others wrote is read as
-/// [`RulesConfig`](crate::RulesConfig), which claim nothing of that kind.
+/// Serialized, a rule keeps all fields, including its scope. Rules from configuration files are
+/// read as [`RulesConfig`](crate::RulesConfig), which cannot set a scope.
 ///
-/// As text it is `permission(pattern)`, `permission(argument: pattern)` or `permission`
-/// alone, which means everything of that permission. Blanks around a pattern do not count; `?`
-/// stands for one that does.
+/// As text a rule is `permission(pattern)`, `permission(argument: pattern)` or `permission` alone,
+/// which matches everything under that permission. Blanks around a pattern are ignored; `?` can
+/// stand for a blank that must match.
 ///
 /// # Examples
 ///
@@ -93,29 +93,29 @@ impl fmt::Display for RuleScope {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The permission, or the tool, that it speaks of.
+    /// The permission, or the tool, that the rule is about.
     pub permission: Pattern,
-    /// The subjects that it matches.
+    /// The resources that it matches.
     #[serde(default = "Pattern::any", skip_serializing_if = "Pattern::is_any")]
     pub pattern: Pattern,
-    /// The argument that `pattern` is about, instead of the subjects.
+    /// The argument that `pattern` is matched against, instead of the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
-    /// What it says.
+    /// What the rule decides.
     pub action: Action,
-    /// Whose it is.
+    /// Where the rule comes from.
     #[serde(default)]
     pub scope: RuleScope,
-    /// Later rules do not override it.
+    /// Whether later rules cannot override it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
-    /// Where it is written, for messages.
+    /// The file or option that contains the rule, for messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub origin: String,
 }
 
 impl Rule {
-    /// A rule about the subjects of a permission.
+    /// Returns a rule about the resources of a permission.
     #[must_use]
     pub fn new(
         action: Action,
@@ -133,17 +133,17 @@ impl Rule {
         }
     }
 
-    /// A rule as it is written on the command line.
+    /// Parses a rule as it is written on the command line.
     ///
     /// # Errors
     ///
-    /// Fails when the text is empty, its parentheses do not match, the permission has blanks, the
-    /// pattern is empty, or it stands in quotes.
+    /// Fails when the text is empty, its parentheses do not match, the permission contains blanks,
+    /// or the pattern is empty or in quotes.
     pub fn parse(action: Action, text: &str) -> Result<Self, InvalidRule> {
         let invalid = |why| InvalidRule::for_text(text, why);
         let text = text.trim();
         let named = |permission: &str| match permission.contains(char::is_whitespace) {
-            // `deny = ["deny run"]` would speak of nothing that there is.
+            // `deny = ["deny run"]` would match nothing.
             true => {
                 Err(invalid("a permission has no blanks, and what the rule says stands beside it"))
             }
@@ -166,7 +166,7 @@ impl Rule {
         if let Some(why) = quoting_error(pattern) {
             return Err(invalid(why));
         }
-        // Whoever wrote it may have had a variable there that was not set.
+        // An empty pattern may come from a variable that was not set.
         if pattern.is_empty() {
             return Err(invalid("its pattern is empty, and `*` stands for everything"));
         }
@@ -174,15 +174,15 @@ impl Rule {
         Ok(Self { argument: argument.map(str::to_owned), ..rule })
     }
 
-    /// What would be the name of an argument, were it written like one.
+    /// Returns the name of an argument that the pattern seems to start with.
     pub(crate) fn near_argument_name(&self) -> Option<&str> {
         let (name, _) = self.pattern.as_str().split_once([':', '='])?;
         let name = name.trim_end();
         (self.argument.is_none() && is_argument_name(name)).then_some(name)
     }
 
-    /// How to write the name of the argument that it nearly names. Only in its long form a rule has
-    /// it as the short form wants it.
+    /// Returns how to write a rule about that argument. A pattern of the form `name: pattern` can
+    /// only come from the long form of a rule.
     #[cfg(feature = "cli")]
     pub(crate) fn argument_rule_hint(&self, name: &str) -> String {
         match split_argument(self.pattern.as_str()) {
@@ -191,21 +191,21 @@ impl Rule {
         }
     }
 
-    /// Sets whose it is.
+    /// Sets the scope.
     #[must_use]
     pub fn scope(mut self, scope: RuleScope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Sets where it is written.
+    /// Sets the file or option that contains the rule, for messages.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<String>) -> Self {
         self.origin = origin.into();
         self
     }
 
-    /// Keeps later rules from overriding it.
+    /// Prevents later rules from overriding it.
     #[must_use]
     pub fn locked(mut self) -> Self {
         self.locked = true;
@@ -213,22 +213,22 @@ impl Rule {
     }
 }
 
-/// `name: pattern`, where the name could be an argument's and the blank says that it is
-/// no part of an address or a drive.
+/// Splits `name: pattern`. The name must be a possible argument name, and the blank tells it from a
+/// URL or a drive.
 fn split_argument(inside: &str) -> Option<(&str, &str)> {
     inside.split_once(": ").filter(|(name, _)| is_argument_name(name))
 }
 
-/// Whether it could be the name of an argument.
+/// Whether the text could be the name of an argument.
 fn is_argument_name(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The quotes in which shells, formats and texts put what is one thing.
+/// The quotes of shells, file formats and prose.
 const QUOTES: [[char; 2]; 5] = [['"', '"'], ['\'', '\''], ['`', '`'], ['“', '”'], ['‘', '’']];
 
-/// What is wrong with a pattern that stands in quotes, as in a shell.
+/// Returns what is wrong with a pattern in quotes, as in a shell.
 pub(super) fn quoting_error(pattern: &str) -> Option<&'static str> {
     let is_in = |quotes: &[char; 2]| {
         let inside = pattern.strip_prefix(quotes[0]).and_then(|rest| rest.strip_suffix(quotes[1]));
@@ -248,7 +248,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// `allow RULE`, `ask RULE` or `deny RULE`, as [`Display`](fmt::Display) writes it.
+/// Parses `allow RULE`, `ask RULE` or `deny RULE`, as [`Display`](fmt::Display) writes it.
 impl FromStr for Rule {
     type Err = InvalidRule;
 
@@ -306,7 +306,7 @@ mod tests {
         assert!(Rule::parse(Action::Deny, "run(*)").unwrap().pattern.is_any());
     }
 
-    // F72: nobody means the blanks around what they mean.
+    // F72: blanks around the parts of a rule are ignored.
     #[test]
     fn blanks_around_the_parts_of_a_rule_do_not_count() {
         for (text, expected) in [

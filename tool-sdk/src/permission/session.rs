@@ -1,4 +1,4 @@
-//! What a host sets for one session: rules, a mode, and who is asked.
+//! What a host sets for one session: rules, a mode, and an approver.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(crate) struct SessionRules {
     pub(crate) mode: Option<Mode>,
 }
 
-/// Who is asked about the calls of one session.
+/// The approver of one session.
 pub(crate) struct SessionApprover(pub(crate) Arc<dyn Approver>);
 
 impl fmt::Debug for SessionApprover {
@@ -22,9 +22,9 @@ impl fmt::Debug for SessionApprover {
     }
 }
 
-/// What is allowed in a session.
+/// The permissions of a session.
 impl Session {
-    /// Judges the session's calls by these rules too; they stand behind all others.
+    /// Adds rules for the session's calls, after all other rules.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         let rules = rules.into_iter().map(|rule| rule.scope(RuleScope::Session));
@@ -33,21 +33,21 @@ impl Session {
         self.with_service(policy)
     }
 
-    /// Sets how much the session does without asking, when that is less than the toolset's
-    /// mode allows.
+    /// Sets the mode of the session. It has an effect only when it is stricter than the toolset's
+    /// mode.
     #[must_use]
     pub fn with_mode(self, mode: Mode) -> Self {
         let policy = self.session_rules().as_deref().cloned().unwrap_or_default();
         self.with_service(SessionRules { mode: Some(mode), ..policy })
     }
 
-    /// Sets who is asked about the session's calls, instead of the pipeline's approver.
+    /// Sets the approver of the session, in place of the pipeline's approver.
     #[must_use]
     pub fn with_approver(self, approver: impl Approver) -> Self {
         self.with_shared_approver(Arc::new(approver))
     }
 
-    /// Sets who is asked about the session's calls, instead of the pipeline's approver.
+    /// Sets the approver of the session, in place of the pipeline's approver.
     #[must_use]
     pub fn with_shared_approver(self, approver: Arc<dyn Approver>) -> Self {
         self.with_service(SessionApprover(approver))

@@ -20,13 +20,13 @@ use crate::permission::{Action, Decision, DecisionSource, Fingerprint};
 use crate::tool::{PreparedCall, Resource};
 
 impl Invocation<'_> {
-    /// Returns what tells this call from any other, also from the same call in another folder or
-    /// sandbox.
+    /// Returns the fingerprint of the call, which also covers the folder and the sandbox in which
+    /// it runs.
     pub(super) fn fingerprint(&self, prepared: &dyn PreparedCall) -> Fingerprint {
         self.compute_fingerprint(prepared).0
     }
 
-    /// The same, and whether the tool could say all that identifies the call.
+    /// Returns the fingerprint, and whether the tool reported all facts that identify the call.
     fn compute_fingerprint(&self, prepared: &dyn PreparedCall) -> (Fingerprint, bool) {
         let context = self.context();
         let subjects = catch_unwind(AssertUnwindSafe(|| prepared.resources(&context)));
@@ -36,7 +36,8 @@ impl Invocation<'_> {
         (fingerprint, is_known && has_facts)
     }
 
-    /// The same for a caller that knows already what the call touches.
+    /// Like [`fingerprint`](Self::fingerprint), for a caller that already knows the resources of
+    /// the call.
     pub(super) fn fingerprint_of(
         &self,
         prepared: &dyn PreparedCall,
@@ -74,8 +75,8 @@ impl Invocation<'_> {
     ///
     /// # Errors
     ///
-    /// Fails when the record cannot be kept, and when a call is allowed of which the tool cannot
-    /// say what it is: no one could find in the log what ran.
+    /// Fails when the record cannot be written, and when a call is allowed whose tool cannot report
+    /// all facts about it: the log would not show what ran.
     pub(super) fn record_decision(
         &mut self,
         prepared: &dyn PreparedCall,
@@ -98,7 +99,7 @@ impl Invocation<'_> {
         denied.map_or(Ok(()), |denied| Err(denied_error(self, denied)))
     }
 
-    /// Emits and records that a hook refused the call; returns the error of the call.
+    /// Emits and records that a hook denied the call; returns the error of the call.
     pub(super) fn record_refusal(
         &mut self,
         prepared: &dyn PreparedCall,
@@ -116,7 +117,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Notes which hooks changed the arguments, unless they only wrote them differently.
+    /// Records which hooks changed the arguments, unless they only changed the spelling.
     pub(super) fn note_rewrite(&mut self, arguments: &str, names: Vec<String>) {
         if self.inner.audit.is_none() {
             return;
@@ -127,8 +128,8 @@ impl Invocation<'_> {
         }
     }
 
-    /// Records that the tool ran, and how that ended. The tool has run whether or not the record
-    /// can be kept.
+    /// Records that the tool ran, and how that ended. A record that cannot be written does not
+    /// change the outcome, because the tool has run.
     pub(super) fn record_run(&self, result: &Result<Output, ToolError>) {
         if !self.has_run || self.inner.audit.is_none() {
             return;
@@ -152,7 +153,8 @@ impl Invocation<'_> {
     }
 }
 
-/// What a call means depends on where it runs: the roots of relative paths, and the sandbox.
+/// Returns the facts of the session on which the meaning of a call depends: the roots of relative
+/// paths, and the sandbox.
 fn session_facts(session: &Session) -> Vec<(&'static str, String)> {
     let roots = session_files::roots(session).into_iter();
     let roots = roots.map(|root| ("root", root.to_string_lossy().into_owned()));
@@ -166,7 +168,7 @@ fn session_facts(session: &Session) -> Vec<(&'static str, String)> {
     roots.chain(sandbox).collect()
 }
 
-/// Stands for facts that the tool failed to tell. It never repeats, so no approval holds.
+/// Stands for facts that the tool failed to report. It never repeats, so no approval holds.
 fn unique_fact() -> (&'static str, String) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     ("unknown", NEXT.fetch_add(1, Ordering::Relaxed).to_string())

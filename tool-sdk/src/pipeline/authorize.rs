@@ -1,4 +1,4 @@
-//! Decides whether a call may run: rules, grants, the mode, and a person's approval.
+//! Decides whether a call may run: rules, grants, the mode, and an approval.
 //!
 //! [`evaluate`] is the one evaluation of permissions: for a call, for a permission that a tool
 //! asks for while it runs ([`runtime_permission`](super::runtime_permission)), and for what an
@@ -29,16 +29,16 @@ use crate::risk::RiskClass;
 use crate::tool::{Definition, PreparedCall, Resource, Tool, ToolSource};
 use crate::toolset::ToolsetView;
 
-/// Why a call is denied whose tool was replaced after the call was looked up.
+/// The reason for denying a call whose tool was replaced after the lookup.
 const TOOL_REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
                         now, then call it again";
 
-/// Why a call is denied when its tool panics while it is asked about the call.
+/// The reason for denying a call whose tool panicked while reporting what the call does.
 const UNKNOWN_CALL: &str = "what the tool says about this call could not be found out";
 
 impl Invocation<'_> {
-    /// Lets the call pass or fails: by rules, grants and the mode, and where these say `ask`, by
-    /// an approval. What was judged and shown is what runs.
+    /// Authorizes the call: by rules, grants and the mode, and by an approval where these ask for
+    /// one. The call that was judged and shown is the call that runs.
     pub(super) async fn authorize(&mut self, call: &mut DecodedCall) -> Result<(), ToolError> {
         let context = self.context();
         let ApprovalResult { decision, answer, halt_reason: halted, .. } = loop {
@@ -54,7 +54,7 @@ impl Invocation<'_> {
                     self.unless_cancelled(asking).await?
                 }
             };
-            // A hook may rewrite the call instead of answering; then it is judged again.
+            // A hook may rewrite the call instead of answering; then the new call is authorized.
             let Some(change) = result.rewrite.take() else { break result };
             self.enter_stage("before_hooks");
             self.apply_rewrite(change, call).await?;
@@ -73,7 +73,8 @@ impl Invocation<'_> {
         if self.scheduler.is_some() {
             let without_hooks = evaluate(self, &*call.prepared, self.arguments(), &[], &context);
             if without_hooks.action == Action::Ask {
-                // Only the approval lets it run, so it must still be this call in its turn.
+                // Only the approval lets the call run, so it must still be the same call when its
+                // turn comes.
                 self.approved_fingerprint = Some(self.fingerprint(&*call.prepared));
             }
         }
@@ -82,8 +83,8 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Judges a call of a batch again that waited for its slot: an earlier call may have changed
-    /// the rules, the grants, the tool or what this call touches.
+    /// Authorizes a call of a batch again that waited for its slot: an earlier call may have
+    /// changed the rules, the grants, the tool or the resources of this call.
     pub(super) async fn reauthorize(&mut self, call: &mut DecodedCall) -> Result<(), ToolError> {
         if self.scheduler.is_none() {
             return Ok(());
@@ -111,7 +112,7 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Says what would be decided about the call, without asking and without running it.
+    /// Returns the decision about the call, without an approval request and without running it.
     pub(super) async fn check(mut self) -> Result<CheckOutcome, ToolError> {
         self.resolve()?;
         self.admit()?;
@@ -127,7 +128,7 @@ impl Invocation<'_> {
             }
             Action::Allow | Action::Deny => Vec::new(),
         };
-        // All that the call touches, not only what led to the decision.
+        // All resources of the call, not only those that led to the decision.
         decision.subjects = touched;
         let fingerprint = self.fingerprint_of(&*call.prepared, &decision.subjects, &context);
         let view = self.inner.toolset.view_for(self.session);
@@ -146,7 +147,7 @@ pub(super) fn decide(
     decide_with_resources(invocation, call, context).0
 }
 
-/// The same, with all that the call touches as it is now.
+/// Like [`decide`], and also returns all resources of the call as it is now.
 fn decide_with_resources(
     invocation: &Invocation<'_>,
     call: &DecodedCall,
@@ -174,7 +175,7 @@ fn decide_with_resources(
     (decision, touched)
 }
 
-/// Whether a hook that is trusted to allow could lift what is asked about the call.
+/// Whether an `allow` of a hook would lift the approval that the call needs.
 pub(super) fn can_hook_allow(
     invocation: &Invocation<'_>,
     call: &DecodedCall,
@@ -185,12 +186,12 @@ pub(super) fn can_hook_allow(
     evaluate(invocation, &*call.prepared, arguments, &overrides, context).action == Action::Allow
 }
 
-/// The decision about a call of which the tool cannot say what it is.
+/// Returns the decision about a call whose facts the tool cannot report.
 pub(super) fn unknown_call_decision() -> Decision {
     Decision::new(Action::Deny, DecisionSource::Tool, UNKNOWN_CALL)
 }
 
-/// The same as an override.
+/// Returns the same decision as an override.
 pub(super) fn unknown_call_override() -> PolicyOverride {
     PolicyOverride {
         action: Action::Deny,
@@ -199,10 +200,10 @@ pub(super) fn unknown_call_override() -> PolicyOverride {
     }
 }
 
-/// What an evaluation takes for granted.
+/// What an evaluation assumes.
 pub(super) struct Assumptions<'g> {
     pub(super) grants: &'g [Grant],
-    /// All that the call touches; empty to ask the tool.
+    /// All resources of the call; empty to get them from the tool.
     pub(super) resources: &'g [Resource],
 }
 
@@ -231,7 +232,7 @@ pub(super) fn evaluate(
     )
 }
 
-/// The same under `assumptions`; leaves in `touched` all that the call touches.
+/// Evaluates the call under `assumptions`; stores all resources of the call in `touched`.
 pub(super) fn evaluate_assuming(
     invocation: &Invocation<'_>,
     prepared: &dyn PreparedCall,
@@ -278,8 +279,8 @@ pub(super) fn evaluate_assuming(
     decision.unwrap_or_else(|_| unknown_call_decision())
 }
 
-/// The rules and modes that hold for one tool in one session at this moment: a person may have
-/// thought about the call for a while.
+/// The rules and modes for one tool in one session at this moment. They are read again after an
+/// approval, which may have taken a while.
 pub(super) struct SessionPolicy<'a> {
     inner: &'a PipelineInner,
     view: &'a ToolsetView,
@@ -289,16 +290,16 @@ pub(super) struct SessionPolicy<'a> {
     trusts_safe_commands: bool,
 }
 
-/// What is asked of a [`SessionRules`].
+/// The input of [`SessionPolicy::decide`].
 pub(super) struct PolicyQuestion<'a> {
     pub(super) class: RiskClass,
     pub(super) resources: Option<&'a [Resource]>,
     pub(super) arguments: &'a dyn ArgumentLookup,
-    /// What the tool itself says about an approval.
+    /// Whether the tool requires an approval.
     pub(super) approval_required: Option<bool>,
     pub(super) is_granted: &'a dyn Fn(&Resource) -> bool,
-    /// Whether the call itself is judged, so that writable roots and the pipeline's own files
-    /// count; a permission asked for while a tool runs names no files.
+    /// Whether writable roots and the pipeline's own files are checked, as for a call; a permission
+    /// that a running tool asks for names no files.
     pub(super) checks_places: bool,
     pub(super) overrides: &'a [PolicyOverride],
 }
@@ -368,7 +369,7 @@ impl<'a> SessionPolicy<'a> {
     }
 }
 
-/// To whom a grant for `subject` is given.
+/// Returns the grantee of a grant for `subject`.
 pub(super) fn grantee(definition: &Definition, subject: &Resource) -> Grantee {
     let permission = subject.permission().unwrap_or_else(|| definition.permission());
     let to = Grantee::new(definition.name.clone(), permission);
@@ -379,7 +380,7 @@ pub(super) fn grantee(definition: &Definition, subject: &Resource) -> Grantee {
     }
 }
 
-/// To whom grants for these subjects are given, each once.
+/// Returns the grantees of grants for these resources, each once.
 pub(super) fn grantees(definition: &Definition, subjects: &[Resource]) -> Vec<Grantee> {
     let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(definition, it)).collect();
     to.sort();

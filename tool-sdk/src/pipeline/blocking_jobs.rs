@@ -1,7 +1,7 @@
-//! The work of running calls on blocking threads.
+//! The blocking work of running calls on other threads.
 //!
-//! **Invariant:** the end of a call stops its jobs, and learns whether one is held: such a job
-//! has begun to change something and is waited for.
+//! **Invariant:** the end of a call stops its jobs and tells whether one is held: such a job has
+//! begun to change something, and the call waits for it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::context::WorkStop;
 #[derive(Default)]
 pub(super) struct BlockingJobs(Mutex<Vec<BlockingJob>>);
 
-/// A job of a call, which its id and start identify: an id may come twice.
+/// A job of a call. The call is identified by id and start time, because an id may be reused.
 struct BlockingJob {
     call: CallId,
     started: Instant,

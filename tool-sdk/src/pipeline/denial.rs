@@ -10,7 +10,7 @@ use crate::tool::Resource;
 
 /// Emits the denial and returns the error of a call that may not run.
 pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> ToolError {
-    // The tool itself refuses, with an error of its own.
+    // The tool itself refuses, with its own error.
     if decision.by == DecisionSource::Tool
         && let Some(error) = decision.subjects.iter().find_map(Resource::refusal)
     {
@@ -28,7 +28,7 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
     }
 }
 
-/// Says which rule would allow a call that asks when there is no approver.
+/// Returns which rule would allow a call that needs an approval when there is no approver.
 fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
     let of = |subject: &Resource| {
         subject.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
@@ -41,7 +41,7 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
             | DecisionSource::Mode
             | DecisionSource::Tool,
         ) if !is_locked => {}
-        // No rule lifts what hooks, the loop guard or locked rules ask about.
+        // No rule lifts an `ask` of hooks, the loop guard or locked rules.
         _ => return "nobody can be asked here, and no rule lifts this; try another way".to_owned(),
     }
     if let [one] = decision.subjects.as_slice()

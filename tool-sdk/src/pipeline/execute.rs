@@ -1,4 +1,4 @@
-//! Runs the tool: to its end, its time limit or the cancellation of the call.
+//! Runs the tool until it ends, its time limit is reached or the call is cancelled.
 //!
 //! **Invariant:** a panic of the tool is one failed call.
 
@@ -73,7 +73,7 @@ impl Invocation<'_> {
             return Err(ended);
         }
         let settled = std::future::poll_fn(|task| match running.poll_contained(task) {
-            // It waits for something else by now.
+            // The tool waits for something else by now.
             Poll::Pending if !has_held_work() => Poll::Ready(None),
             polled => polled.map(Some),
         });

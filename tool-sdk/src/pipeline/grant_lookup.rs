@@ -1,7 +1,7 @@
-//! Looks up which grants cover what a call touches, once for each permission.
+//! Looks up which grants cover the resources of a call, once for each permission.
 //!
-//! A call may touch as many resources as there are grants, so nothing here compares each with
-//! each.
+//! A call may touch as many resources as there are grants, so nothing here compares every resource
+//! with every grant.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -10,11 +10,11 @@ use super::invocation::Invocation;
 use crate::permission::{Grant, GrantIndex, StoredGrants};
 use crate::tool::{PreparedCall, Resource};
 
-/// The grants that may cover what a call touches, as they are at one moment.
+/// The grants that may cover the resources of a call, at one moment.
 pub(super) struct GrantLookup<'a> {
     invocation: &'a Invocation<'a>,
     prepared: &'a dyn PreparedCall,
-    /// Grants that are assumed beside them.
+    /// Further grants that are assumed.
     assumed: &'a [Grant],
     stored: OnceCell<Option<StoredGrants>>,
     by_permission: RefCell<Vec<PermissionGrants>>,
@@ -24,12 +24,12 @@ pub(super) struct GrantLookup<'a> {
 struct PermissionGrants {
     permission: Option<String>,
     index: GrantIndex,
-    /// The tool's own answer, where it judges patterns itself.
+    /// The tool's own answer, when it evaluates patterns itself.
     by_tool: OnceCell<Option<bool>>,
 }
 
 impl<'a> GrantLookup<'a> {
-    /// Returns a lookup for what `prepared` touches; the grants `assumed` count as well.
+    /// Returns a lookup for the resources of `prepared`; the grants `assumed` count as well.
     pub(super) fn new(
         invocation: &'a Invocation<'a>,
         prepared: &'a dyn PreparedCall,
@@ -53,7 +53,7 @@ impl<'a> GrantLookup<'a> {
             known.len() - 1
         });
         let PermissionGrants { index: granted, by_tool, .. } = &known[at];
-        // What a pattern covers of an opaque resource is unknown, unless it covers everything.
+        // It is unknown what a pattern covers of an opaque resource, unless it covers everything.
         let is_judged = !subject.is_opaque();
         let by_tool = || *by_tool.get_or_init(|| covered_by_any(self.prepared, granted));
         // The tool knows better than plain matching what a pattern covers.
@@ -84,7 +84,8 @@ impl<'a> GrantLookup<'a> {
     }
 }
 
-/// Whether the tool says that one of the patterns covers the call; `None` when it judges none.
+/// Whether the tool says that one of the patterns covers the call; `None` when the tool does not
+/// evaluate patterns.
 fn covered_by_any(prepared: &dyn PreparedCall, granted: &GrantIndex) -> Option<bool> {
     let mut is_said = None;
     for pattern in granted.patterns() {

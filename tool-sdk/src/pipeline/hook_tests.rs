@@ -1,4 +1,4 @@
-//! Hooks of every kind: those that wait, that never answer, and that change what holds.
+//! Hooks of every kind: slow ones, ones that never answer, and ones that change the rules.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -25,12 +25,12 @@ use crate::risk::{Risk, RiskClass};
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 
-/// A pipeline around one harmless tool that everything allows.
+/// A pipeline with one harmless tool that needs no approval.
 fn pipeline() -> Pipeline {
     counted_pipeline(false, &Arc::default())
 }
 
-/// The same, or around one that is asked about; it counts how often it `ran`.
+/// The same, optionally with a tool that needs an approval; it counts how often it `ran`.
 fn counted_pipeline(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
     let schema = Schema::from_value(json!({ "type": "object", "properties": {} })).unwrap();
     let class = if asks { RiskClass::Write } else { RiskClass::Read };
@@ -44,7 +44,7 @@ fn counted_pipeline(asks: bool, ran: &Arc<AtomicUsize>) -> Pipeline {
     Pipeline::new(Registry::builder().add(tool).build().unwrap())
 }
 
-/// Has nothing to say about a call, but forbids the tool while it looks at one.
+/// Makes no decision about a call, but denies the tool while it sees one.
 #[derive(Default)]
 struct Forbids {
     pipeline: OnceLock<Pipeline>,
@@ -69,7 +69,7 @@ impl Hook for Arc<Forbids> {
     }
 }
 
-// What holds is what holds when the hooks are done, whether they waited or not.
+// The rules that hold after the hooks decide, whether the hooks waited or not.
 #[tokio::test]
 async fn silent_hooks_do_not_keep_old_rules_alive() {
     for waits in [false, true] {
@@ -81,7 +81,7 @@ async fn silent_hooks_do_not_keep_old_rules_alive() {
     }
 }
 
-// Nobody wants the result: the hooks are not even asked.
+// The result is discarded: the hooks are not even called.
 #[tokio::test]
 async fn cancelled_calls_reach_no_hook() {
     let hook = Arc::new(Forbids::default());
@@ -93,11 +93,11 @@ async fn cancelled_calls_reach_no_hook() {
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
 }
 
-/// Never makes up its mind about a call, and takes its time before it asks how long one took.
+/// Never decides about a call, and waits before it asks how long one took.
 #[derive(Default)]
 struct Slow {
     waits: bool,
-    /// When it began to look, and what it was told then.
+    /// When the hook was called, and which duration it was told.
     looked: OnceLock<(Instant, Option<Duration>)>,
 }
 
@@ -121,7 +121,7 @@ impl Hook for Arc<Slow> {
     }
 }
 
-// What a hook takes itself is not the tool's time.
+// The time of a hook does not count as the tool's time.
 #[tokio::test]
 async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
     let hook = Arc::new(Slow::default());
@@ -163,7 +163,7 @@ impl Hook for Marks {
     }
 }
 
-// Whether they wait or not, and how many there are.
+// Waiting or not, and for any number of hooks.
 #[tokio::test]
 async fn every_hook_looks_at_the_result_that_the_one_before_left() {
     for waits in [&[false][..], &[true], &[false, true, false], &[true, false], &[false, false]] {
@@ -177,7 +177,7 @@ async fn every_hook_looks_at_the_result_that_the_one_before_left() {
     }
 }
 
-/// Ends the turn, lets somebody cancel the call, and never gets further.
+/// Ends the turn, cancels the call, and never returns.
 struct Stuck(tokio_util::sync::CancellationToken);
 
 impl Hook for Stuck {
@@ -195,7 +195,7 @@ impl Hook for Stuck {
     }
 }
 
-// What a hook said of a result that is nobody's ends no turn, however many hooks there are.
+// A hook that saw a discarded result ends no turn, for any number of hooks.
 #[tokio::test]
 async fn a_hook_of_a_cancelled_call_ends_no_turn() {
     for others in [0, 1] {
@@ -211,7 +211,7 @@ async fn a_hook_of_a_cancelled_call_ends_no_turn() {
     }
 }
 
-// Whatever began is told to have ended, also when the call is cancelled meanwhile.
+// Every started event has a finished event, also when the call is cancelled in between.
 #[tokio::test]
 async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
     let hook = Arc::new(Slow { waits: true, ..Slow::default() });
@@ -232,7 +232,7 @@ async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
     );
 }
 
-/// Does one thing, and panics when it is asked for one thing about itself.
+/// Does one thing, and panics when one of its properties is read.
 #[derive(Clone, Copy)]
 struct Defect {
     asked: &'static str,
@@ -262,7 +262,7 @@ impl Defect {
     }
 }
 
-/// Panics when it goes away.
+/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -307,7 +307,7 @@ impl Hook for Defect {
     }
 }
 
-// Whatever a hook says of itself is asked when it is added; who panics then is taken for strict.
+// The properties of a hook are read when it is added; one that panics then is treated as strict.
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_panics_when_asked_about_itself_ends_no_call_and_lets_none_run() {
     for asked in ["nothing", "name", "on_error", "time_limit", "may_allow"] {
@@ -375,7 +375,7 @@ fn a_hook_without_a_name_is_called_so() {
     assert!(format!("{pipeline:?}").contains("nameless(*, 100)"));
 }
 
-/// Gives the records of the one call that is made, without what is not about hooks.
+/// The audit records of the one call, without the fields that are not about hooks.
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<Vec<Value>>>);
 
@@ -387,7 +387,7 @@ impl AuditSink for Records {
     }
 }
 
-/// Gives every call these arguments.
+/// Replaces the arguments of every call with these.
 struct Writes(&'static str, Value);
 
 impl Hook for Writes {
@@ -400,7 +400,8 @@ impl Hook for Writes {
     }
 }
 
-// The record says who changed a call: each who did, in order, and not who only wrote it otherwise.
+// The record names the hooks that changed a call, in order, without those that only changed the
+// spelling.
 #[tokio::test]
 async fn the_record_says_who_changed_a_call() {
     let (a, b) = (json!({ "at": "a", "n": 1 }), json!({ "at": "b", "n": 1 }));

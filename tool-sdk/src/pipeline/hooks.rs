@@ -83,7 +83,7 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Applies what a hook said about the call.
+    /// Applies a hook's decision about the call.
     fn apply_decision(
         &mut self,
         hook: &RegisteredHook,
@@ -163,7 +163,8 @@ impl Invocation<'_> {
         self.consult_hooks(call).await
     }
 
-    /// Replaces the call with one of other arguments. What hooks allowed before was another call.
+    /// Replaces the call with one of other arguments. Earlier hooks allowed another call, so what
+    /// they allowed is void.
     fn rewrite_call(
         &mut self,
         arguments: String,
@@ -183,7 +184,8 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Lets the after-hooks see the result and change it, in the order of their priority.
+    /// Runs the after-hooks, which see the result and may change it, in the order of their
+    /// priority.
     ///
     /// When the call is cancelled before all hooks have seen the result, the result is discarded.
     pub(super) async fn run_after_hooks(
@@ -224,7 +226,7 @@ impl Invocation<'_> {
         result
     }
 
-    /// Lets the hooks observe the outcome. A panic of an observer changes nothing.
+    /// Notifies the observing hooks of the outcome. A panic of an observer changes nothing.
     pub(super) fn notify_observers(&self, outcome: &Outcome) {
         if !self.has_hooks() {
             return;
@@ -242,7 +244,7 @@ impl Invocation<'_> {
         self.inner.hooks.iter().any(|hook| hook.applies_to(self.definition()))
     }
 
-    /// The call as hooks see it; `elapsed` is how long the tool ran, once it has.
+    /// Returns the call as hooks see it; `elapsed` is how long the tool ran, once it has.
     fn hook_view(&self, elapsed: Option<Duration>) -> HookView<'_> {
         HookView {
             inner: self.inner,
@@ -325,7 +327,7 @@ struct HookView<'a> {
     tool: &'a Arc<dyn Tool>,
     label: &'a Arc<ToolLabel>,
     id: &'a CallId,
-    /// The arguments as they are now.
+    /// The current arguments.
     arguments: &'a RawArgs<'a>,
     /// How long the tool ran, once it has.
     elapsed: Option<Duration>,
@@ -425,7 +427,7 @@ fn describe_failure(hook: &RegisteredHook, error: &ToolError) -> String {
     format!("the hook `{}` {how}", hook.name)
 }
 
-/// The error in place of a result that a hook failed to look at.
+/// Returns the error that replaces a result when a hook failed to check it.
 fn withheld_result(hook: &RegisteredHook, error: ToolError) -> ToolError {
     let failure = describe_failure(hook, &error);
     ToolError::failed(format_args!("{failure}, so the result is not shown"))

@@ -1,5 +1,5 @@
-//! What all calls of a pipeline share: its settings, its open approval requests, and the state
-//! that it keeps for each session.
+//! The state that all calls of a pipeline share: its settings, its open approval requests, and the
+//! state of each session.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ use crate::tool::{Definition, ToolLabel};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
-/// What all calls of a pipeline share.
+/// The state that all calls of a pipeline share.
 #[derive(Clone)]
 pub(super) struct PipelineInner {
     /// Identifies this pipeline in the state of a session.
@@ -48,7 +48,7 @@ pub(super) struct PipelineInner {
     pub(super) audit: Option<Arc<dyn AuditSink>>,
     /// Removes secrets from events.
     pub(super) redactor: Option<Arc<Redactor>>,
-    /// Output that may be the beginning of a secret.
+    /// Output that may be the start of a secret.
     holdback: Arc<SecretHoldback>,
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
@@ -140,7 +140,7 @@ impl PipelineInner {
         }
     }
 
-    /// Emits what a tool says, secrets removed.
+    /// Emits the output of a running tool, secrets removed.
     fn emit_signal(&self, session: &Session, tool: &ToolName, call: &CallId, signal: Signal) {
         if let Some(listener) = session.listener() {
             listener.on_signal(tool, &signal);
@@ -163,8 +163,8 @@ impl PipelineInner {
         session.session_approver().or_else(|| self.approver.clone())
     }
 
-    /// The stored grants that hold for a session. A store in which the session's tools may write
-    /// is not believed.
+    /// Returns the stored grants for a session. A store in which the session's tools may write is
+    /// refused.
     pub(super) fn stored_grants(&self, session: &Session) -> Option<StoredGrants> {
         self.grant_store
             .as_ref()
@@ -191,7 +191,7 @@ pub(super) struct SessionState {
     pub(super) history: CallHistory,
     /// The grants that hold until the session ends.
     pub(super) grants: SessionGrants,
-    /// Open prompts of running calls.
+    /// The open prompts of running calls.
     pub(super) prompt_clock: PromptClock,
     /// Work of running calls on blocking threads.
     pub(super) blocking_jobs: BlockingJobs,
@@ -200,13 +200,13 @@ pub(super) struct SessionState {
 }
 
 impl SessionState {
-    /// Whether the user rejected this very call of the same message.
+    /// Whether the user rejected the same call of the same message.
     pub(super) fn was_rejected(&self, call: &Call<'_>, fingerprint: &str) -> bool {
         let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         call.message.is_some() && rejected.0 == call.message && rejected.1.contains(fingerprint)
     }
 
-    /// Remembers a rejection, so that the user is not asked the same again.
+    /// Remembers a rejection, so that the user is not asked about the same call again.
     pub(super) fn note_rejection(&self, call: &Call<'_>, fingerprint: String) {
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         if rejected.0 != call.message {
@@ -280,7 +280,7 @@ impl Sink for PipelineInner {
     }
 }
 
-/// What a tool may learn about another tool.
+/// Returns what a tool may learn about another tool.
 fn tool_facts(definition: &Definition) -> ToolFacts {
     let text = |text: &Cow<'static, str>| text.clone().into_owned();
     let mut facts = ToolFacts::new(

@@ -1,7 +1,7 @@
 //! The state of one call while it passes through the pipeline.
 //!
-//! [`Invocation::execute`] is the order of the stages; each stage is a method in the file of
-//! its name. A [`DecodedCall`] is what the stages judge and then run.
+//! [`Invocation::execute`] is the order of the stages; each stage is a method in the file of its
+//! name. A [`DecodedCall`] is what the stages judge and then run.
 //!
 //! **Invariant:** the arguments that are judged, shown and approved are the decoded value that
 //! runs.
@@ -27,25 +27,25 @@ use crate::permission::{Decision, DecisionSource, Fingerprint, PolicyOverride};
 use crate::scheduler::{ConcurrencyKey, RunSlot, Scheduler, StopReason};
 use crate::tool::{Definition, PreparedCall, Tool, ToolLabel, check_strict};
 
-/// One call and what became of it so far.
+/// One call and its state so far.
 pub(super) struct Invocation<'a> {
     pub(super) inner: &'a Arc<PipelineInner>,
     pub(super) session: &'a Session,
     pub(super) call: &'a Call<'a>,
-    /// Decides when the call runs, where it is one of a batch.
+    /// Decides when the call runs, when it is part of a batch.
     pub(super) scheduler: Option<&'a dyn Scheduler>,
     pub(super) id: CallId,
     /// The tool, or an [`UnknownTool`].
     pub(super) tool: Arc<dyn Tool>,
     pub(super) label: Arc<ToolLabel>,
     is_tool_known: bool,
-    /// When the time of the call began: time that a person or a hook takes does not count.
+    /// When the time of the call began; prompts and hooks do not count.
     pub(super) started: Instant,
     /// The sequence number of the pending event while the terminal event is owed; 0 when there
     /// was no subscriber.
     pub(super) pending_event: Option<u64>,
     pub(super) loop_ticket: Option<LoopTicket<'a>>,
-    /// Whether rules or the mode let the call through, and not a person.
+    /// Whether rules or the mode allowed the call, without an approval.
     pub(super) is_unprompted: bool,
     pub(super) has_run: bool,
     /// The arguments, where a hook rewrote them.
@@ -54,22 +54,22 @@ pub(super) struct Invocation<'a> {
     pub(super) rewritten_by: Vec<String>,
     /// What hooks add to the result for the model.
     pub(super) hook_context: Vec<String>,
-    /// By which the audit log knows the call.
+    /// The fingerprint in the audit log.
     pub(super) audit_fingerprint: Option<Fingerprint>,
-    /// The fingerprint at the time of a person's approval.
+    /// The fingerprint at the time of the approval.
     pub(super) approved_fingerprint: Option<Fingerprint>,
     pub(super) metadata: OutcomeMetadata,
     /// The span of the current stage.
     stage: Span,
 }
 
-/// A call with decoded arguments, and what hooks and the loop guard said about it.
+/// A call with decoded arguments, and the decisions of hooks and the loop guard about it.
 pub(super) struct DecodedCall {
     pub(super) prepared: Box<dyn PreparedCall>,
-    /// The call as the model sent it, where a hook rewrote it.
+    /// The call as the model sent it, when a hook rewrote it.
     pub(super) original: Option<Box<dyn PreparedCall>>,
     pub(super) overrides: Vec<PolicyOverride>,
-    /// Whether a hook may no longer rewrite the call in place of an approval.
+    /// Whether a hook may no longer rewrite the call instead of answering an approval request.
     pub(super) is_rewrite_used: bool,
 }
 
@@ -78,7 +78,7 @@ impl DecodedCall {
         Self { prepared, original: None, overrides: Vec::new(), is_rewrite_used: false }
     }
 
-    /// Adds what a hook or the loop guard decided, once.
+    /// Adds a decision of a hook or the loop guard, once.
     pub(super) fn add_override(&mut self, decided: PolicyOverride) {
         if !self.overrides.contains(&decided) {
             self.overrides.push(decided);
@@ -200,7 +200,7 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Decodes the arguments as they are now; a panic on the way fails the call.
+    /// Decodes the current arguments; a panic in the decoder fails the call.
     ///
     /// Arguments that two JSON readers could understand in two ways are refused, whatever the
     /// tool's own decoder does with them.
@@ -232,22 +232,22 @@ impl<'a> Invocation<'a> {
         self.tool.definition()
     }
 
-    /// The arguments as they are now.
+    /// Returns the current arguments.
     pub(super) fn raw_args(&self) -> &RawArgs<'_> {
         self.rewritten.as_ref().unwrap_or(&self.call.arguments)
     }
 
-    /// The text of the arguments as they are now.
+    /// Returns the text of the current arguments.
     pub(super) fn arguments(&self) -> &str {
         self.raw_args().text()
     }
 
-    /// The arguments as they were sent, and as they are now.
+    /// Returns the arguments as they were sent, and as they are now.
     pub(super) fn argument_texts(&self) -> [&str; 2] {
         [self.call.arguments.text(), self.arguments()]
     }
 
-    /// The value of the argument `name`, by whichever spelling it was sent, or its default.
+    /// Returns the value of the argument `name`, under any spelling of its name, or its default.
     pub(super) fn argument(&self, arguments: &Value, name: &str) -> Option<Value> {
         let lenient = self.call.arguments.lenient;
         let sent = self.tool.argument_names(name).into_iter().find_map(|name| arguments.get(name));
@@ -282,12 +282,12 @@ impl<'a> Invocation<'a> {
         self.call.timeout.or(self.definition().timeout).unwrap_or(self.inner.timeout)
     }
 
-    /// When the time of the call is up; `None` when that is too far away for a clock.
+    /// Returns when the time of the call is up; `None` when that is too far away for a clock.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.started.checked_add(self.timeout())
     }
 
-    /// What the tool gets to know and may do.
+    /// Returns the context of the running tool.
     pub(super) fn context(&self) -> Context {
         let sink = Arc::clone(self.inner) as _;
         let name = &self.definition().name;
@@ -356,7 +356,7 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Remembers what let the call through.
+    /// Remembers what allowed the call.
     pub(super) fn note_decision(&mut self, decision: &Decision) {
         self.is_unprompted = matches!(decision.by, DecisionSource::Rule | DecisionSource::Default);
     }

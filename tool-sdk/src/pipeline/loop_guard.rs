@@ -1,4 +1,4 @@
-//! Tells the loop guard about a call: when it starts, and how it ended.
+//! Reports a call to the loop guard: when it starts, and how it ended.
 
 use super::authorize::unknown_call_override;
 use super::execute::catch_panic;
@@ -10,7 +10,7 @@ use crate::loop_guard::{HistoryTicket, LoopFinding};
 use crate::permission::{Action, DecisionSource, PolicyOverride};
 use crate::tool::Parallel;
 
-/// What the loop guard found, and the call's place in the session's history.
+/// The finding of the loop guard, and the call's place in the session's history.
 pub(super) struct LoopTicket<'a> {
     state: &'a SessionState,
     ticket: HistoryTicket,
@@ -18,7 +18,8 @@ pub(super) struct LoopTicket<'a> {
 }
 
 impl Invocation<'_> {
-    /// Asks the loop guard, once for each call; a finding becomes an override of the rules.
+    /// Checks the call with the loop guard, once for each call; a finding becomes an override of
+    /// the rules.
     pub(super) fn check_loop_guard(&mut self, call: &mut DecodedCall) {
         let Ok(finding) = catch_panic(|| self.loop_finding()) else {
             return call.add_override(unknown_call_override());
@@ -31,9 +32,8 @@ impl Invocation<'_> {
         call.add_override(PolicyOverride { action, source: DecisionSource::Loop, reason });
     }
 
-    /// Asks the loop guard again about a call of a batch that waited for those before it, which
-    /// have results by now; returns whether it found a loop. Calls that run side by side do not
-    /// repeat each other.
+    /// Checks a call of a batch again that waited for earlier calls, which have results by now;
+    /// returns whether it found a loop. Concurrent calls do not repeat each other.
     pub(super) fn recheck_loop_guard(&mut self) -> bool {
         let is_shared = self.definition().parallel() == Parallel::Shared;
         let (Some(guard), Some(ticket), false) =
@@ -81,13 +81,13 @@ impl Invocation<'_> {
         finding
     }
 
-    /// Forgets what the loop guard found, because a hook rewrote the call. The call as it was sent
+    /// Resets the finding of the loop guard, because a hook rewrote the call. The original call
     /// stays in the history as one that still runs, so it repeats nothing.
     pub(super) fn reset_loop_guard(&mut self) {
         self.loop_ticket = None;
     }
 
-    /// Restarts the count of repeats, because a person saw them and approved the call.
+    /// Restarts the count of repeats, because the user saw them and approved the call.
     pub(super) fn allow_repeats(&self) {
         if let Some(ticket) = &self.loop_ticket {
             ticket.state.history.mark_allowed(&ticket.ticket);
@@ -101,7 +101,7 @@ impl Invocation<'_> {
             return state.history.record_not_run(&ticket);
         }
         match result {
-            // A heading changes from call to call, so the facts stand for it.
+            // A heading differs between calls, so the metadata is compared instead.
             Ok(output) => match output.split_heading() {
                 ("", text) => state.history.record_result(&ticket, Ok(text), ""),
                 (_, text) => state.history.record_result(&ticket, Ok(text), &metadata_text(output)),

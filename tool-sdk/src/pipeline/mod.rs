@@ -1,4 +1,4 @@
-//! The one way to run a tool.
+//! The pipeline: the one way to run a tool.
 //!
 //! [`Invocation`] takes a call through the stages, in this order for every tool and caller:
 //!
@@ -16,8 +16,8 @@
 //! finish        observers, audit record, one terminal event, one outcome
 //! ```
 //!
-//! **Invariant:** nothing here knows a surface, or a tool by its name, and no error on the way
-//! to `execute` runs the tool.
+//! **Invariant:** nothing here depends on a surface or on the name of a tool, and an error in an
+//! earlier stage never runs the tool.
 
 mod approval;
 mod audit;
@@ -70,11 +70,11 @@ use crate::truncate::{RETENTION, sweep_outputs};
 
 /// Runs calls of the tools in a [`Toolset`].
 ///
-/// Cheap to clone; clones share the toolset, the subscribers and what waits for an answer.
+/// Cheap to clone; clones share the toolset, the subscribers and the open approval requests.
 ///
-/// A pipeline is careful unless it is told otherwise: tools that only read run, everything
-/// else must be allowed by a [rule](Self::rules), by the [mode](Self::mode), or by whoever
-/// [can be asked](Self::approver). Without anybody to ask, the answer is no.
+/// By default only tools that read may run. Every other call needs a [rule](Self::rules), a
+/// [mode](Self::mode), or an approval of the [approver](Self::approver). Without an approver, calls
+/// that need an approval are denied.
 ///
 /// # Examples
 ///
@@ -105,7 +105,7 @@ use crate::truncate::{RETENTION, sweep_outputs};
 #[derive(Clone)]
 pub struct Pipeline {
     inner: Arc<PipelineInner>,
-    /// Closes the subscriptions when the last clone is gone.
+    /// Closes the subscriptions when the last clone is dropped.
     bus_owner: EventBusOwner,
 }
 
@@ -119,70 +119,70 @@ impl std::fmt::Debug for Pipeline {
     }
 }
 
-/// What happens while calls run.
+/// Running calls, approvals and events.
 impl Pipeline {
-    /// The tools that can be called.
+    /// Returns the toolset.
     #[must_use]
     pub fn toolset(&self) -> &Toolset {
         &self.inner.toolset
     }
 
-    /// The toolset, for whoever adds tools to it while calls are made.
+    /// Returns the toolset, for callers that add tools while calls run.
     #[cfg(feature = "mcp")]
     pub(crate) fn shared_toolset(&self) -> Arc<Toolset> {
         Arc::clone(&self.inner.toolset)
     }
 
-    /// Listens to what happens to calls from now on.
+    /// Subscribes to the events of all calls from now on.
     ///
-    /// Nobody waits for who listens. Whoever does not keep up loses progress, then what
-    /// happens to calls on their way, which [`EventKind::Lost`](crate::EventKind::Lost)
-    /// counts; the end of a call that was seen to begin is never lost.
+    /// The pipeline never waits for a subscriber. A slow subscriber loses progress events first,
+    /// then other events of running calls, which [`EventKind::Lost`](crate::EventKind::Lost)
+    /// counts. The terminal event of a call whose start was seen is never lost.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.inner.bus.subscribe()
     }
 
-    /// Listens to what one call says while it runs.
+    /// Subscribes to what one call emits while it runs.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(&self, call: &CallId) -> Subscription {
         self.inner.bus.subscribe_to(call)
     }
 
-    /// Changes how much is done without asking; what waits for an answer is looked at
-    /// again.
+    /// Changes the mode; open approval requests are evaluated again.
     pub fn set_mode(&self, mode: Mode) {
         self.inner.toolset.set_mode(mode);
         self.inner.pending_approvals.notify_policy_change();
     }
 
-    /// Replaces the rules; what waits for an answer is looked at again.
+    /// Replaces the rules; open approval requests are evaluated again.
     pub fn set_rules(&self, rules: Ruleset) {
         self.inner.toolset.set_rules(rules);
         self.inner.pending_approvals.notify_policy_change();
     }
 
-    /// Whether the host named somebody to ask.
+    /// Whether the host set an approver.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
     pub(crate) fn has_approver(&self) -> bool {
         self.inner.approver.is_some()
     }
 
-    /// What waits for an answer, the oldest first.
+    /// Returns the open approval requests, the oldest first.
     #[must_use]
     pub fn pending_approvals(&self) -> Vec<Arc<ApprovalRequest>> {
         self.inner.pending_approvals.open_requests()
     }
 
-    /// Answers an ask by its id.
+    /// Answers an approval request by its id.
     ///
-    /// `shown` is the [fingerprint](ApprovalRequest::fingerprint) of what was shown, so that no answer
-    /// counts for another call.
+    /// `shown` is the [fingerprint](ApprovalRequest::fingerprint) of the call that was shown, so
+    /// that no answer counts for another call.
     ///
     /// # Errors
     ///
-    /// Fails when no such ask waits, when it is about another call than what was shown, or
-    /// when the answer reaches further than was offered. The ask then waits on.
+    /// Fails when there is no such open request, when it is about another call than the one that
+    /// was shown, or when the answer reaches further than was offered. An open request stays open
+    /// then.
     pub async fn respond(
         &self,
         ask: &ApprovalId,
@@ -192,22 +192,22 @@ impl Pipeline {
         approval::apply_response(&self.inner, ask, shown, reply).await
     }
 
-    /// What was approved until the session ends, the oldest first. What was approved for always
-    /// is [listed](crate::GrantStore::list) by its store.
+    /// Returns the grants that hold until the session ends, the oldest first. Grants for always are
+    /// [listed](crate::GrantStore::list) by their store.
     #[must_use]
     pub fn session_grants(&self, session: &Session) -> Vec<Grant> {
         self.inner.session_state(session).grants.list()
     }
 
-    /// Takes back what was approved until the session ends: all of it, or only what was granted
-    /// to one tool. The next call that needs it is asked about again.
+    /// Revokes the grants that hold until the session ends: all of them, or those of one tool. The
+    /// next call that needs such a grant is asked about again.
     pub fn revoke_grants(&self, session: &Session, tool: Option<&ToolName>) {
         self.inner.session_state(session).grants.revoke(tool);
     }
 
-    /// Removes kept outputs that are older than seven days; says how many.
+    /// Removes stored outputs that are older than seven days; returns how many.
     ///
-    /// Happens by itself, at most once an hour, when an output is kept.
+    /// This also happens when an output is stored, at most once an hour.
     ///
     /// # Errors
     ///
@@ -219,29 +219,30 @@ impl Pipeline {
         }
     }
 
-    /// Ends every running call, every ask and every subscription; later calls fail.
+    /// Ends every running call, every open approval request and every subscription; later calls
+    /// fail.
     pub fn close(&self) {
         self.inner.pending_approvals.close();
         self.inner.closed.cancel();
         self.inner.bus.close();
     }
 
-    /// Waits for what hooks do that no call waited for, such as commands in the background;
-    /// each has a limit of its own.
+    /// Waits for the work of hooks that no call waited for, such as background commands; each has a
+    /// limit of its own.
     ///
-    /// For the end of a program: what still runs when its runtime ends is never done.
+    /// Call it before the program ends: work that still runs when its runtime ends is lost.
     pub async fn finish(&self) {
         for registered in &*self.inner.hooks {
             let finish = async { registered.hook.finish().await };
-            // A panic of a hook is its own end, and of nothing else.
+            // A panic of a hook ends only that hook.
             let _ = AssertUnwindSafe(finish).catch_unwind().await;
         }
     }
 
     /// Runs one call through all stages.
     ///
-    /// There is exactly one outcome, whatever happens: a panic of the tool is a failed call.
-    /// Dropping the future cancels the call and drops the tool's future.
+    /// There is exactly one outcome in every case: a panic of the tool is a failed call. Dropping
+    /// the future cancels the call and drops the tool's future.
     ///
     /// # Panics
     ///
@@ -273,9 +274,9 @@ impl Pipeline {
         outcome
     }
 
-    /// Says what would be decided about a call, without running it and without asking anyone.
+    /// Returns the decision about a call, without running it and without an approval request.
     ///
-    /// Before-hooks run: they may decide, or rewrite the arguments.
+    /// The before-hooks run: they may decide, or rewrite the arguments.
     ///
     /// # Errors
     ///
@@ -289,18 +290,18 @@ impl Pipeline {
     }
 }
 
-/// What would become of a call.
+/// The decision about a call that was only checked.
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
 pub struct CheckOutcome {
-    /// What is decided, and why.
+    /// The decision and its reason.
     #[serde(flatten)]
     pub decision: Decision,
-    /// The patterns that an approval could grant, where it asks.
+    /// The patterns that an approval could grant, when the decision is `ask`.
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
-    /// The rules that miss something, see [`View::unmatched_rules`](crate::View::unmatched_rules).
+    /// The rules that miss something, see [`ToolsetView::unmatched_rules`](crate::ToolsetView::unmatched_rules).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmatched_rules: Vec<Rule>,
 }

@@ -1,6 +1,6 @@
-//! Stops the time limit of running calls while a person is being asked.
+//! Stops the time limit of running calls while a prompt is open.
 //!
-//! Holds only calls that ask while they run, and only until they end.
+//! Holds only calls that open prompts while they run, and only until they end.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::call::CallId;
 
-/// The prompts of the running calls of one session, and how long they took.
+/// The prompts of the running calls of one session, and how long they were open.
 #[derive(Default)]
 pub(super) struct PromptClock {
     calls: Mutex<HashMap<CallId, PausedTime>>,
@@ -51,7 +51,8 @@ impl PromptClock {
         self.calls().get(call).map_or(Duration::ZERO, PausedTime::total)
     }
 
-    /// Waits until the call has used up the time that ends at `deadline`, prompts not counted.
+    /// Waits until the call has used up the time that ends at `deadline`; time with an open prompt
+    /// does not count.
     pub(super) async fn wait_until_used_up(&self, call: &CallId, deadline: Instant) {
         tokio::time::sleep_until(deadline).await;
         loop {

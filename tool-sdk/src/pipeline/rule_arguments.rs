@@ -1,4 +1,4 @@
-//! The arguments of a call as rules see them, decoded and resolved when a rule first asks.
+//! The arguments of a call as rules see them, decoded and resolved when a rule first needs them.
 
 use std::cell::OnceCell;
 
@@ -36,7 +36,7 @@ impl<'a> RuleArguments<'a> {
         Self { invocation, prepared, text, cx, rules, parsed, paths, aliases }
     }
 
-    /// Returns the other paths under which the rules know a file.
+    /// Returns the other paths of a file that rules may use.
     pub(super) fn aliases(&self) -> &[PathAlias] {
         self.aliases
             .get_or_init(|| session_files::path_aliases(self.invocation.session, self.rules))

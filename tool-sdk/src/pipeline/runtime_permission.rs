@@ -1,7 +1,7 @@
 //! Permissions that a tool asks for while it runs, such as reaching a host.
 //!
-//! They are judged by the same rules, shown to the same approver and recorded in the audit log
-//! like calls. While a prompt or an elicitation is open, the time limit of the call stops.
+//! They are judged by the same rules, shown to the same approver and recorded in the audit log like
+//! calls. While a prompt or an elicitation is open, the time limit of the call stops.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) async fn request_permission(
     permission: String,
     what: String,
 ) -> bool {
-    // A tool that was removed meanwhile gets no further permission.
+    // A tool that was removed in the meantime gets no further permission.
     let view = inner.toolset.view_for(cx.session());
     let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
     let request = PermissionRequest {
@@ -50,7 +50,7 @@ pub(super) async fn wait_for_answers(
     cx: Context,
     mut answers: InquiryFuture,
 ) -> Result<Vec<Value>, ToolError> {
-    // An answer that is there already pauses no clock.
+    // An answer that is available at once pauses no clock.
     if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
         return given;
     }
@@ -106,7 +106,7 @@ impl PermissionRequest {
             ApprovalOutcome::Response(reply) => Some(ApprovalAnswer::new(pending.request(), reply)),
             _ => None,
         };
-        // Something may have forbidden it meanwhile.
+        // A rule may deny it by now.
         let now = self.decide(&[]);
         let decision = match reply.as_ref().filter(|reply| reply.is_approval()) {
             Some(_) if now.action == Action::Deny => now,
@@ -116,7 +116,7 @@ impl PermissionRequest {
         (decision, reply)
     }
 
-    /// Evaluates the rules, the grants and the mode as they are now.
+    /// Evaluates the current rules, grants and mode.
     fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
         let Self { inner, cx, tool, resource: subject } = self;
         let view = inner.toolset.view_for(cx.session());
@@ -182,7 +182,7 @@ impl PermissionRequest {
         Fingerprint::compute(self.tool.definition(), "null", &facts)
     }
 
-    /// Records the decision; what cannot be recorded does not happen.
+    /// Records the decision; a permission that cannot be recorded is denied.
     fn is_recorded(&self, decision: &Decision, reply: Option<&ApprovalAnswer>) -> bool {
         let Some(audit) = &self.inner.audit else { return true };
         let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());

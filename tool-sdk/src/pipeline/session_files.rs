@@ -1,4 +1,4 @@
-//! The files that a session's workspace gives its tools, as far as the pipeline has to know.
+//! The files of a session's workspace, as far as the pipeline needs them.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,8 @@ pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Returns the other paths under which `rules` that forbid or ask know a file: through links,
-/// and relative to one of several roots.
+/// Returns the other paths of a file that `rules` which deny or ask may use: through links, and
+/// relative to one of several roots.
 pub(super) fn path_aliases(session: &Session, rules: &Ruleset) -> Vec<PathAlias> {
     if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn is_outside(_: &Session, _: &Path) -> bool {
     false
 }
 
-/// Whether tools that read through the workspace are refused the file at `path`.
+/// Whether the workspace refuses to read the file at `path`.
 #[cfg(feature = "workspace")]
 pub(super) fn is_refused(session: &Session, path: &Path) -> bool {
     let refuses =

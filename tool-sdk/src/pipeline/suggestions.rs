@@ -1,7 +1,7 @@
 //! The patterns that an approval request offers to grant for the session or for always.
 //!
-//! **Invariant:** what is offered would let the call run; a pattern that changes nothing is
-//! never offered.
+//! **Invariant:** the offered patterns would let the call run; a pattern without effect is never
+//! offered.
 
 use super::authorize::{Assumptions, evaluate_assuming, grantees};
 use super::invocation::{DecodedCall, Invocation};
@@ -9,12 +9,13 @@ use crate::context::Context;
 use crate::permission::{Action, Decision, DecisionSource, Grant, Pattern};
 use crate::tool::Resource;
 
-/// The most resources of a call for which a grant beyond the call is offered; a prompt does not
-/// show more.
+/// The most resources of a call for which more than this call is offered; a prompt does not show
+/// more.
 const MAX_OFFERED: usize = 256;
 
 /// Returns the patterns that an approval could grant, from specific to general: with all of them
-/// granted the call would run. `touched` is all that the call touches, or empty to ask the tool.
+/// granted the call would run. `touched` is all resources of the call, or empty to get them from
+/// the tool.
 pub(super) fn suggested_patterns(
     invocation: &Invocation<'_>,
     call: &DecodedCall,
@@ -23,8 +24,8 @@ pub(super) fn suggested_patterns(
     touched: &[Resource],
 ) -> Vec<String> {
     let prepared = &*call.prepared;
-    // A prompt shows one permission, and no grant lifts what a hook, the loop guard, an opaque
-    // call or the writable roots ask about.
+    // A prompt shows one permission, and no grant lifts an `ask` of a hook or the loop guard, or
+    // one about an opaque call or the writable roots.
     let grantees = grantees(invocation.definition(), &decision.subjects);
     let [to] = grantees.as_slice() else { return Vec::new() };
     if decision.subjects.len() > MAX_OFFERED
@@ -56,7 +57,7 @@ pub(super) fn suggested_patterns(
         );
         !granted.is_empty() && now.action == Action::Allow
     };
-    // A tool suggests patterns for all of the call; parts of it may be allowed already.
+    // A tool suggests patterns for the whole call; parts of it may be allowed already.
     let lifts = |pattern: &String| {
         prepared.covered_by(pattern).unwrap_or_else(|| {
             decision.subjects.iter().any(|subject| grant(pattern).covers(to, subject))

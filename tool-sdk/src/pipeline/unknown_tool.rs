@@ -1,5 +1,5 @@
 //! Calls of unknown tools: they have an outcome and events like any other call, and the error
-//! suggests close names.
+//! suggests similar names.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Tool for UnknownTool {
 }
 
 impl PipelineInner {
-    /// Returns the error of a call of `name`, with close names or the first tools there are.
+    /// Returns the error of a call of `name`, with similar names or else the first tools.
     pub(super) fn unknown_tool_error(&self, session: &Session, name: &str) -> ToolError {
         let view = self.toolset.view_for(session);
         view.unknown_tool_error(name, || {

@@ -1,4 +1,4 @@
-//! Filters which files a result may mention: what the rules say, without a prompt.
+//! Filters which files a result may mention, by the rules and without a prompt.
 //!
 //! Rules that name another tool with the same permission count as well: a file that is denied to
 //! the tool that reads files must not show up in a search.
@@ -18,10 +18,10 @@ use crate::toolset::{ToolsetView, is_about_files};
 
 /// Returns which files the call may show under `permission`.
 ///
-/// A file about which a rule asks is left out like a denied one, unless a grant covers it; only
-/// of the former the result says that it exists. When a person approved the call, that answers
-/// rules that ask about everything, and rules about the tool itself that ask about what the call
-/// names. When a rule allowed the call, it answers nothing for the files that the call meets.
+/// A file about which a rule asks is left out like a denied one, unless a grant covers it; only of
+/// the former the result says that it exists. An approval of the call also answers rules that ask
+/// about everything, and rules about the tool itself that ask about the resources of the call. A
+/// rule that allowed the call answers nothing for the files that the call finds.
 pub(super) fn visibility_filter(
     inner: &Arc<PipelineInner>,
     cx: &Context,
@@ -52,7 +52,7 @@ pub(super) fn visibility_filter(
         others: rules_of_other_tools(&view, &tools, cx, permission, &rules, is_shared),
         outside: rules.for_names(&[Resource::OUTSIDE]),
     };
-    // An approval of the call answers for the files that it meets; a rule does not.
+    // An approval of the call covers the files that it finds; a rule does not.
     let is_unasked = is_shared && cx.is_unprompted();
     let asks = asks && is_unasked;
     if rules_by_source.show_everything() && !asks {
@@ -91,7 +91,7 @@ pub(super) fn visibility_filter(
     })
 }
 
-/// The rules that count, in lists that are judged one by one: the strictest answer holds, so a
+/// The rules that count, in lists that are evaluated one by one: the strictest decision holds, so a
 /// rule that allows more to one tool does not lift what another tool is denied.
 struct VisibilityRules {
     /// The rules about the tool itself.
@@ -111,21 +111,21 @@ impl VisibilityRules {
         !rules_by_source.any(can_restrict)
     }
 
-    /// The deciding rule about a place outside of the workspace; `None` inside.
+    /// Returns the deciding rule about a place outside of the workspace; `None` inside.
     fn outside_rule(&self, session: &Session, at: &Path, subject: &Resource) -> Option<&Rule> {
         let is_asked_about = can_restrict(&self.outside) && session_files::is_outside(session, at);
         is_asked_about.then(|| deciding_rule(&self.outside, subject)).flatten()
     }
 
-    /// The deciding rules of the other tools, unless they are among the tool's own.
+    /// Returns the deciding rules of the other tools, unless they are among the tool's own.
     fn other_rules<'l>(&'l self, subject: &'l Resource) -> impl Iterator<Item = &'l Rule> {
         let decisive = self.others.iter().filter_map(|rules| deciding_rule(rules, subject));
         decisive.filter(|rule| !(self.is_shared && self.own.rules().contains(rule)))
     }
 }
 
-/// The rules about every other tool that has the permission, and about the permission itself
-/// when it is not the tool's own.
+/// Returns the rules about every other tool that has the permission, and about the permission
+/// itself when it is not the tool's own.
 fn rules_of_other_tools(
     view: &ToolsetView,
     tools: &[Arc<dyn Tool>],
@@ -152,8 +152,8 @@ fn rules_of_other_tools(
     rules_by_source
 }
 
-/// The rules about a tool that also say something about files for other tools: without those
-/// that ask about every call of it, or deny the tool as a whole.
+/// Returns the rules about a tool that also say something about files for other tools: without
+/// those that ask about every call of it, or deny the tool as a whole.
 fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset {
     let names = view.tool_names(tool);
     let rules = rules.for_names(names.clone());
@@ -173,7 +173,7 @@ fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset
     Ruleset::new(rules.rules().iter().filter(is_about_files).cloned())
 }
 
-/// The rules without those on arguments that hold no paths, because a shown file has no
+/// Returns the rules without those on arguments that hold no paths, because a shown file has no
 /// arguments.
 fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
     let is_about_it = |rule: &&Rule| rule.argument.is_none() || is_about_files(rule, tools.iter());

@@ -150,21 +150,21 @@ pub enum RegistryConflict {
     NothingToOverride {
         /// The tool's name.
         name: String,
-        /// Where the override is written.
+        /// The source location of the override.
         place: String,
     },
     /// The parameters of a tool are not an object.
     NotAnObject {
         /// The tool's name.
         name: String,
-        /// Where it is written.
+        /// The tool's source location.
         place: String,
     },
     /// A tool that could never be called.
     Unusable {
         /// The tool's name.
         name: String,
-        /// Where it is written.
+        /// The tool's source location.
         place: String,
         /// The reason.
         why: String,

@@ -25,7 +25,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Fails when two of them have the same name; every conflict is listed with both places.
+    /// Fails when two of them have the same name; every conflict is listed with both source
+    /// locations.
     pub fn linked() -> Result<Self, RegistryError> {
         Self::builder().add_linked().build()
     }

@@ -152,7 +152,7 @@ impl Schema {
     /// }
     ///
     /// assert_eq!(
-    ///     Schema::of::<Search>().to_value(),
+    ///     Schema::for_type::<Search>().to_value(),
     ///     serde_json::json!({
     ///         "type": "object",
     ///         "properties": {

@@ -34,10 +34,10 @@ pub fn check_all(registry: &Registry) {
 /// ```
 /// use tool_sdk::Registry;
 /// use tool_sdk::provider::Dialect;
-/// use tool_sdk::testing::Checks;
+/// use tool_sdk::testing::ToolChecks;
 ///
 /// let registry = Registry::builder().build()?;
-/// Checks::default().without(Dialect::OpenAiStrict).run(&registry);
+/// ToolChecks::default().without_dialect(Dialect::OpenAiStrict).run(&registry);
 /// # Ok::<(), tool_sdk::RegistryError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::example_folder::ExampleFolder;
 use super::harness::Harness;
-use super::place::ExampleFolder;
 use crate::call::RawArgs;
 use crate::context::Session;
 use crate::error::ErrorKind;

@@ -24,13 +24,13 @@
 //! ```
 
 mod checks;
+#[cfg(feature = "workspace")]
+mod example_folder;
+#[cfg(not(feature = "workspace"))]
+#[path = "example_folder_disabled.rs"]
+mod example_folder;
 mod examples;
 mod harness;
-#[cfg(feature = "workspace")]
-mod place;
-#[cfg(not(feature = "workspace"))]
-#[path = "place_nothing.rs"]
-mod place;
 mod schemas;
 
 pub use self::checks::{ToolChecks, check_all};

@@ -1,4 +1,4 @@
-//! Everything that is known about a tool before it is called: plain data.
+//! The definition of a tool: plain data, known before any call.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::name::ToolName;
 use crate::risk::Risk;
 use crate::schema::Schema;
 
-/// What the model, the host and people are told about a tool.
+/// The definition of a tool, for the model, the host and people.
 ///
-/// Written as JSON it is the same bytes every time.
+/// Its JSON is deterministic.
 ///
 /// # Examples
 ///
@@ -35,19 +35,19 @@ use crate::schema::Schema;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Definition {
-    /// The name by which it is called.
+    /// The name of the tool.
     pub name: ToolName,
-    /// Other names for it, compared without case.
+    /// Other names of the tool, compared without case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<ToolName>,
-    /// Names that it does not have, but would have with other tools beside it. What is forbidden
-    /// under one of them is forbidden; it is never found by them, nor allowed.
+    /// Names that the tool would have if other tools were registered. Denials of these names
+    /// apply to the tool; lookups and permissions do not use them.
     #[serde(skip)]
     pub(crate) also: Vec<ToolName>,
-    /// A name for people.
+    /// A title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Cow<'static, str>>,
-    /// What it does and when to use it; the model's prompt.
+    /// What the tool does and when to use it; part of the model's prompt.
     pub description: Cow<'static, str>,
     /// A group of tools, such as `filesystem`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,19 +57,19 @@ pub struct Definition {
     /// The schema of a structured result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Schema>,
-    /// What running it can do.
+    /// What the tool can do at worst.
     #[serde(default)]
     pub risk: Risk,
-    /// The name under which rules speak of it, when that is not its own.
+    /// The permission name for rules, if it differs from the tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Cow<'static, str>>,
-    /// How it is shown to people.
+    /// How calls are shown to people.
     #[serde(default)]
     pub display: Arc<ToolDisplay>,
-    /// Who may see it; everybody when empty.
+    /// The scopes in which the tool is visible; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Cow<'static, str>>,
-    /// How long a call may take, in milliseconds.
+    /// The time limit of a call, in milliseconds.
     #[serde(
         default,
         rename = "timeout_ms",
@@ -77,34 +77,34 @@ pub struct Definition {
         with = "millis"
     )]
     pub timeout: Option<Duration>,
-    /// The most bytes of text that a call gives back.
+    /// The maximum bytes of text in a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// Which part of a text that is too long is kept.
+    /// Which part of a truncated text is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncate: Option<Truncate>,
-    /// Which calls may run beside it, when that does not follow from the risk.
+    /// Which calls may run at the same time, if that does not follow from the risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
-    /// What else is true of it.
+    /// Other facts about the tool.
     #[serde(default)]
     pub flags: Flags,
-    /// Arguments that show how it is called, as JSON texts.
+    /// Example arguments, as JSON texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Cow<'static, str>>,
-    /// What tells it from what it was before, where the rest of its definition does not: when
-    /// it changes, approvals of a tool of somebody else are void.
+    /// A revision that changes whenever the behaviour of the tool changes without a change of the
+    /// other fields. A new revision voids the grants of a tool from another server.
     #[serde(skip)]
     pub revision: Option<String>,
-    /// Where it comes from.
+    /// Where the tool comes from.
     #[serde(default)]
     pub source: ToolSource,
-    /// Where it is written.
+    /// The source location of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub place: Option<SourceLocation>,
 }
 
-/// Which part of a text that is too long is kept.
+/// Which part of a truncated text is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -115,7 +115,7 @@ pub enum Truncate {
     Tail,
     /// Both ends.
     Middle,
-    /// Everything: the tool keeps itself short.
+    /// Everything: the tool limits its output itself.
     None,
 }
 
@@ -124,34 +124,34 @@ pub enum Truncate {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Parallel {
-    /// Any other shared call.
+    /// All other shared calls.
     Shared,
-    /// None.
+    /// No other call.
     Exclusive,
-    /// Calls with another value of this argument.
+    /// Calls with a different value of this argument.
     By(Cow<'static, str>),
 }
 
-/// Simple facts about a tool.
+/// Facts about a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Flags {
-    /// Only a known user may call it.
+    /// Only calls with a known user are allowed.
     #[serde(skip_serializing_if = "is_false")]
     pub requires_auth: bool,
-    /// Not listed for models; the host may call it.
+    /// Not visible to models; the host may call it.
     #[serde(skip_serializing_if = "is_false")]
     pub hidden: bool,
-    /// Listed only where experiments are switched on.
+    /// Visible only where experimental tools are enabled.
     #[serde(skip_serializing_if = "is_false")]
     pub experimental: bool,
-    /// Sends its output in parts while it runs.
+    /// Emits its output in parts while it runs.
     #[serde(skip_serializing_if = "is_false")]
     pub streaming: bool,
-    /// Its function is an `async fn`: it waits without holding up what runs beside it. A fact
-    /// about this program's code, so it is not written down.
+    /// The function is an `async fn`: it waits without blocking other calls. A property of the
+    /// program's code, so it is not serialized.
     #[serde(skip)]
     pub is_async: bool,
 }
@@ -176,14 +176,14 @@ pub enum ToolSource {
     },
     /// A plugin.
     Plugin {
-        /// Its id.
+        /// The plugin's id.
         id: String,
     },
-    /// Somewhere else.
+    /// Another remote source.
     Remote,
 }
 
-/// Where a tool is written.
+/// The source location of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 pub struct SourceLocation {
@@ -193,12 +193,12 @@ pub struct SourceLocation {
     pub version: &'static str,
     /// The source file.
     pub file: &'static str,
-    /// The line in it.
+    /// The line in the file.
     pub line: u32,
 }
 
 impl Definition {
-    /// A definition with everything else at its default.
+    /// Creates a definition with defaults for everything else.
     #[must_use]
     pub fn new(
         name: ToolName,
@@ -230,45 +230,45 @@ impl Definition {
         }
     }
 
-    /// Sets what running it can do.
+    /// Sets the risk.
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
         self
     }
 
-    /// Sets how it is shown to people.
+    /// Sets the display metadata.
     #[must_use]
     pub fn display(mut self, display: ToolDisplay) -> Self {
         self.display = Arc::new(display);
         self
     }
 
-    /// Sets the time that a call may take.
+    /// Sets the time limit of a call.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Its name, and its aliases.
+    /// Returns the name and the aliases.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         std::iter::once(&self.name).chain(&self.aliases).map(ToolName::as_str)
     }
 
-    /// All names under which it may be forbidden.
+    /// Returns all names under which the tool may be denied.
     pub(crate) fn forbidden_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.names().chain(self.also.iter().map(ToolName::as_str))
     }
 
-    /// The name under which rules speak of the tool.
+    /// Returns the permission name for rules.
     #[must_use]
     pub fn permission(&self) -> &str {
         self.permission.as_deref().unwrap_or(self.name.as_str())
     }
 
-    /// Which calls may run beside it: read tools are shared, others exclusive, unless the
-    /// tool says otherwise.
+    /// Returns which calls may run at the same time: read tools are shared, others exclusive,
+    /// unless the tool declares otherwise.
     #[must_use]
     pub fn parallel(&self) -> Parallel {
         match &self.parallel {
@@ -278,7 +278,7 @@ impl Definition {
         }
     }
 
-    /// Whether it works on files, whatever it is called: its category is `filesystem`.
+    /// Returns whether the tool works on files: its category is `filesystem`.
     ///
     /// # Examples
     ///
@@ -296,13 +296,13 @@ impl Definition {
         self.is_in_category("filesystem")
     }
 
-    /// Whether the tool belongs to `category`, such as `filesystem`.
+    /// Returns whether the tool belongs to `category`, such as `filesystem`.
     #[must_use]
     pub fn is_in_category(&self, category: &str) -> bool {
         self.category.as_deref() == Some(category)
     }
 
-    /// Where the tool is written, for messages: `tool-std 0.1.0, src/fs/read.rs:12`.
+    /// Returns the source location for messages: `tool-std 0.1.0, src/fs/read.rs:12`.
     #[must_use]
     pub fn describe_location(&self) -> String {
         match (&self.place, &self.source) {
@@ -319,8 +319,7 @@ impl Definition {
 
 /// How a definition differs in one session.
 ///
-/// It changes what the model is told, never what is accepted: a parameter that is left
-/// out of the list may still be sent.
+/// It changes what the model sees, never what is accepted: a removed parameter may still be sent.
 ///
 /// # Examples
 ///
@@ -356,20 +355,20 @@ impl Refinement {
         self
     }
 
-    /// Leaves an optional parameter out of the list.
+    /// Removes an optional parameter from the visible schema.
     #[must_use]
     pub fn without(mut self, name: impl Into<String>) -> Self {
         self.without.push(name.into());
         self
     }
 
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self == &Self::default()
     }
 
-    /// The definition as this session sees it.
+    /// Returns the definition as the session sees it.
     #[must_use]
     pub fn apply(&self, definition: &Definition) -> Definition {
         let mut refined = definition.clone();
@@ -386,7 +385,7 @@ impl Refinement {
     }
 }
 
-/// Durations as whole milliseconds.
+/// Serializes durations as whole milliseconds.
 mod millis {
     use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! How a call is shown to people, without knowing any tool's name.
+//! How calls are shown to people, without code for particular tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a tool is shown to people.
+/// The display metadata of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -11,28 +11,28 @@ pub struct ToolDisplay {
     /// A short name, such as `Read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The argument that says most.
+    /// The most important argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
-    /// The arguments worth showing, in this order.
+    /// The arguments to show, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<String>,
     /// The pattern of the one-line summary, such as `Reading {path}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The page that shows what a call gives, such as `ui://shelf/board`, where a client
-    /// shows pages.
+    /// The page that shows the result of a call, such as `ui://shelf/board`, for clients that
+    /// support pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ui: Option<String>,
     /// Arguments whose values are never shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<String>,
-    /// Pictures that stand for the tool, where a client shows any.
+    /// Icons of the tool, for clients that show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }
 
-/// A picture that stands for a tool.
+/// An icon of a tool.
 ///
 /// # Examples
 ///
@@ -46,18 +46,18 @@ pub struct ToolDisplay {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where it is, as `https:` or `data:`.
+    /// The address, as `https:` or `data:`.
     pub src: String,
-    /// Its media type.
+    /// The media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The sizes that it has, such as `48x48`, or `any`.
+    /// The available sizes, such as `48x48`, or `any`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
 }
 
 impl Icon {
-    /// A picture of which nothing more is known.
+    /// Creates an icon without a media type and sizes.
     #[must_use]
     pub fn new(src: impl Into<String>) -> Self {
         Self { src: src.into(), ..Self::default() }
@@ -78,13 +78,13 @@ impl Icon {
     }
 }
 
-/// How much of one argument's value is shown.
+/// The maximum number of characters of one argument's value.
 const MAX_VALUE_CHARS: usize = 80;
 
 impl ToolDisplay {
-    /// A call in one line for people, such as `Read(src/a.rs)`.
+    /// Returns a call as one line for people, such as `Read(src/a.rs)`.
     ///
-    /// A tool without display metadata is shown by its name and compact arguments.
+    /// Without display metadata, shows the tool's name and compact arguments.
     ///
     /// # Examples
     ///
@@ -118,7 +118,7 @@ impl ToolDisplay {
             .collect()
     }
 
-    /// The first line of one argument's value.
+    /// Returns the first line of one argument's value.
     fn argument_value(&self, arguments: &Value, key: &str) -> Option<String> {
         let value = arguments.get(key)?;
         if self.sensitive.iter().any(|name| name == key) {
@@ -134,8 +134,8 @@ impl ToolDisplay {
         })
     }
 
-    /// The arguments of a call for screens and logs: sensitive values masked, and text that
-    /// is not JSON replaced by nothing.
+    /// Returns the arguments of a call for screens and logs: sensitive values are masked, and
+    /// text that is not JSON becomes `null`.
     #[must_use]
     pub fn mask_arguments(&self, arguments: &str) -> Value {
         let mut value: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
@@ -150,7 +150,7 @@ impl ToolDisplay {
     }
 }
 
-/// What stands for a value that must not be shown.
+/// The replacement for a sensitive value.
 const MASK: &str = "***";
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(display.headline("tool", arguments), expected);
     }
 
-    // F167: a renderer needs no tool's name.
+    // F167: a renderer needs no knowledge of the tool.
     #[test]
     fn the_metadata_alone_makes_a_headline() {
         let arguments = json!({"path": "src/a.rs", "limit": 5});

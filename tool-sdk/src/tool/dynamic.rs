@@ -1,4 +1,4 @@
-//! Tools whose schema is only known when the program runs.
+//! Tools whose schema is known only at run time.
 
 use std::fmt;
 use std::future::Future;
@@ -14,15 +14,15 @@ use super::{
 use crate::call::{ArgumentNote, RawArgs};
 use crate::context::Context;
 
-/// What runs a dynamic tool.
+/// The handler of a dynamic tool.
 type DynamicHandler = Arc<dyn Fn(Value, Context) -> OutputFuture + Send + Sync>;
 
-/// A tool made of a definition and a closure.
+/// A tool that consists of a definition and a closure.
 ///
-/// Its arguments are checked against the definition's schema before the closure sees them,
-/// with the same words as everywhere. All that JSON Schema 2020-12 says of values is checked; a
-/// schema with anything else in it, such as a pattern that looks ahead, is an error when the
-/// registry is built.
+/// The arguments are checked against the definition's schema before the closure gets them, with
+/// the same messages as for other tools. All keywords of JSON Schema 2020-12 are checked. A
+/// schema with anything else, such as a pattern with lookahead, is an error when the registry is
+/// built.
 ///
 /// # Examples
 ///
@@ -47,7 +47,7 @@ pub struct DynamicTool {
 }
 
 impl DynamicTool {
-    /// A tool that `handler` runs.
+    /// Creates a tool that `handler` runs.
     #[must_use]
     pub fn new<H, F>(mut definition: Definition, handler: H) -> Self
     where

@@ -1,9 +1,9 @@
-//! The arguments of a call as other programs read them, and the changes that they make.
+//! Converts arguments for external programs, and applies the changes that they make.
 //!
-//! A program knows an argument by any of its names, and a path without the folder that it
-//! starts in. So every name is there, and what was decoded as a path is absolute.
+//! A program may know an argument by any of its names, and does not know the working folder. So
+//! it gets the argument under every name, and decoded paths as absolute paths.
 //!
-//! **Invariant:** what a program gives back as it read it changes nothing.
+//! **Invariant:** a value that a program returns unchanged changes nothing.
 
 use serde_json::{Map, Value};
 
@@ -11,29 +11,29 @@ use super::{Tool, paths};
 use crate::call::RawArgs;
 use crate::context::Session;
 
-/// How the arguments of one call are told to other programs.
+/// The names and paths of one call's arguments for external programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExternalArgNames {
-    /// The arguments that have several names: the one that was sent, then all of them.
+    /// The arguments with several names: the name that was sent, then all names.
     names: Vec<(String, Vec<String>)>,
-    /// The paths among the arguments, as they were sent and as absolute ones.
+    /// The paths among the arguments, as sent and as absolute paths.
     paths: Vec<(String, String)>,
 }
 
 impl ExternalArgNames {
-    /// The wording of a call of `tool` with these arguments.
+    /// Collects the names and paths of a call of `tool` with these arguments.
     pub(crate) fn for_call(tool: &dyn Tool, args: &RawArgs<'_>, session: &Session) -> Self {
         let sent: Map<String, Value> = serde_json::from_str(args.text()).unwrap_or_default();
         let names = sent.keys().filter_map(|sent| {
             let names: Vec<_> = tool.argument_names(sent).into_iter().map(str::to_owned).collect();
             (names.len() > 1).then(|| (sent.clone(), names))
         });
-        // Nothing is run: the paths are what decoding comes by.
+        // The call is not run: decoding alone collects the paths.
         let paths = paths::absolute_paths(|| drop(tool.prepare(args)), session);
         Self { names: names.collect(), paths }
     }
 
-    /// `arguments` under all their names, with absolute paths.
+    /// Returns `arguments` under all their names, with absolute paths.
     pub(crate) fn to_external(&self, arguments: &Value) -> Value {
         let mut shown = arguments.clone();
         self.make_absolute(&mut shown);
@@ -48,8 +48,8 @@ impl ExternalArgNames {
         shown
     }
 
-    /// A text that is one of the paths counts as that path, wherever it stands: a guard
-    /// rather sees one too many.
+    /// Replaces every text that equals one of the paths, wherever it occurs in `value`: a guard
+    /// had better see one path too many.
     fn make_absolute(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -65,8 +65,8 @@ impl ExternalArgNames {
         }
     }
 
-    /// What of `changes` differs from what was shown, under the names that were sent; the name
-    /// of an argument that is changed to two values at once is the error.
+    /// Returns the arguments of `changes` that differ from the ones shown, under the names that
+    /// were sent. Fails with the name of an argument that is changed to two values at once.
     pub(crate) fn changed_arguments(
         &self,
         changes: Map<String, Value>,
@@ -86,7 +86,7 @@ impl ExternalArgNames {
         Ok(taken)
     }
 
-    /// The name by which an argument was sent that has the name `name`.
+    /// Returns the name under which the argument `name` was sent.
     fn sent_name(&self, name: String) -> String {
         match self.names.iter().find(|(_, names)| names.contains(&name)) {
             Some((sent, _)) => sent.clone(),
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(external_arg_names().to_external(&sent), shown);
     }
 
-    // Programs give back all that they read, with what they change in it.
+    // Programs return all arguments, including the ones that they did not change.
     #[test]
     fn only_what_differs_from_what_was_shown_is_a_change() {
         let shown = external_arg_names().to_external(&json!({ "cmd": "ls", "path": "a.pem" }));

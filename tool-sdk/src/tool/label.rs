@@ -1,19 +1,19 @@
-//! What is said of a tool wherever something happens to a call of it.
+//! The label of a tool in events.
 
 use std::sync::Arc;
 
 use super::{Definition, ToolDisplay, ToolSource};
 use crate::name::ToolName;
 
-/// What a tool is called, how it is shown and where it comes from.
+/// The name, display metadata and source of a tool.
 ///
-/// One for all calls of a tool, so that telling of it costs nothing.
+/// Shared by all calls of a tool, so that an event costs no copy.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolLabel {
-    /// The tool's name, as the registry has it.
+    /// The tool's name in the registry.
     pub name: ToolName,
-    /// How it is shown.
+    /// The display metadata.
     pub display: Arc<ToolDisplay>,
     /// Where it comes from.
     pub source: ToolSource,
@@ -28,7 +28,7 @@ impl ToolLabel {
         }
     }
 
-    /// The label of a tool of which only the name is known.
+    /// Creates the label of a tool of which only the name is known.
     pub(crate) fn from_name(name: ToolName) -> Self {
         Self { name, display: Arc::default(), source: ToolSource::default() }
     }

@@ -1,8 +1,8 @@
-//! Tools of an older kind: a name, a schema, and a function from JSON to text.
+//! Adapts tools of older systems: a name, a schema, and a function from JSON to text.
 //!
-//! They become [`DynamicTool`]s, so everything that a call goes through holds for them too.
+//! They become [`DynamicTool`]s, so hooks, permissions and limits apply to them, too.
 //!
-//! **Invariant:** whoever names the trait is told that there is a better way.
+//! **Invariant:** every use of the trait gets a deprecation warning that points to `#[tool]`.
 #![expect(deprecated, reason = "the bridge names what is deprecated")]
 
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, ToolError};
 use crate::name::ToolName;
 use crate::schema::Schema;
 
-/// A tool as older systems have it, on its way to `#[tool]`.
+/// A tool of an older system, until it is migrated to `#[tool]`.
 ///
 /// # Examples
 ///
@@ -51,25 +51,26 @@ use crate::schema::Schema;
 /// ```
 #[deprecated(note = "write a function with `#[tool]`; what cannot be one implements `Tool`")]
 pub trait LegacyTool: Send + Sync + 'static {
-    /// The name by which it is called.
+    /// Returns the name of the tool.
     fn name(&self) -> &str;
 
-    /// What it does and when to use it; the model's prompt.
+    /// Returns what the tool does and when to use it; part of the model's prompt.
     fn description(&self) -> &str;
 
-    /// The JSON Schema of its arguments.
+    /// Returns the JSON Schema of the arguments.
     fn parameters(&self) -> Value;
 
-    /// Runs it, with arguments that keep to the schema.
+    /// Runs the tool with arguments that match the schema.
     fn execute(&self, args: Value) -> impl Future<Output = Result<String, ToolError>> + Send;
 }
 
 impl DynamicTool {
-    /// A tool of the older kind, which gets hooks, permissions and limits as any other.
+    /// Creates a tool from a legacy one; hooks, permissions and limits apply to it as to any
+    /// other.
     ///
     /// # Errors
     ///
-    /// Fails when its name or its schema cannot be those of a tool.
+    /// Fails when its name or its schema is not valid for a tool.
     #[deprecated(note = "write a function with `#[tool]`; what cannot be one implements `Tool`")]
     pub fn legacy(tool: impl LegacyTool) -> Result<Self, ToolError> {
         let name = ToolName::new(tool.name().to_owned())

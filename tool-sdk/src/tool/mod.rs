@@ -1,8 +1,8 @@
-//! What a tool is: a definition, and a way to make a call ready.
+//! The tool traits: a definition, and a way to prepare a call.
 //!
-//! [`Tool`] is the one trait behind everything that can be called: functions with
-//! `#[tool]`, methods of a `#[toolset]`, [`DynamicTool`]s, tools of other servers. The
-//! registry holds it, the pipeline runs it and every surface shows it; nothing converts.
+//! [`Tool`] is the one trait behind everything that can be called: functions with `#[tool]`,
+//! methods of a `#[toolset]`, [`DynamicTool`]s, and tools of other servers. The registry stores
+//! it, the pipeline runs it and every surface shows it, without conversion.
 //!
 //! **Invariant:** nothing here decides whether a call may run.
 
@@ -66,14 +66,14 @@ use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 
-/// A call that runs.
+/// The future of a running call.
 pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
-/// Something that a model can call.
+/// A function that a model can call.
 ///
-/// `#[tool]` implements it; a type that cannot use the macro implements it by hand and is
-/// treated exactly alike. [`DynamicTool`] is the shortest way to a tool whose schema is
-/// only known when the program runs.
+/// `#[tool]` implements this trait. A type that cannot use the macro implements it by hand and is
+/// treated the same. [`DynamicTool`] is the shortest way to a tool whose schema is known only at
+/// run time.
 ///
 /// # Examples
 ///
@@ -83,7 +83,7 @@ pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> +
 ///     Risk, RiskClass, OutputFuture, Schema, Session, Tool, ToolName,
 /// };
 ///
-/// /// Tells the time, whatever it is asked.
+/// /// Tells the time, and ignores its arguments.
 /// struct Clock(Definition);
 ///
 /// impl Tool for Clock {
@@ -96,7 +96,7 @@ pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> +
 ///     }
 /// }
 ///
-/// /// One look at the clock.
+/// /// A prepared call of the clock.
 /// struct Look;
 ///
 /// impl PreparedCall for Look {
@@ -118,132 +118,134 @@ pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> +
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tool: Send + Sync + 'static {
-    /// What the model and the host are told about the tool.
+    /// Returns what the model and the host see of the tool.
     fn definition(&self) -> &Definition;
 
-    /// Decodes the arguments, once: what is judged, shown and run is the returned value.
+    /// Decodes the arguments, once: the returned value is authorized, shown and run.
     ///
     /// # Errors
     ///
-    /// Fails with every fault of the arguments at once.
+    /// Fails with all faults of the arguments at once.
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs>;
 
-    /// Every name by which a model may send an argument, of which `name` is one.
+    /// Returns every name of the argument that `name` is a name of.
     fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         vec![name]
     }
 
-    /// What the argument `name` is when nobody sends it.
+    /// Returns the default of the argument `name`.
     fn argument_default(&self, name: &str) -> Option<serde_json::Value> {
         self.definition().parameters.property_default(name).cloned()
     }
 
-    /// Whether the argument `name`, by any of its names, is known to hold paths of files. What a
-    /// rule forbids of such an argument holds wherever calls without it touch the files.
+    /// Returns whether the argument `name`, by any of its names, is known to hold file paths. A
+    /// rule that denies such an argument also applies to calls without it that touch the files.
     fn takes_path(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// Whether [`prepare`](Self::prepare) refuses arguments with duplicate names; otherwise the
-    /// pipeline checks that itself.
+    /// Returns whether [`prepare`](Self::prepare) refuses arguments with duplicate keys;
+    /// otherwise the pipeline checks that itself.
     #[doc(hidden)]
     fn refuses_duplicate_keys(&self) -> bool {
         false
     }
 
-    /// Why no call of it could ever be right, where that is known; no registry takes it then.
+    /// Returns why no call of the tool could be valid, if that is known; registries then refuse
+    /// the tool.
     fn unusable_reason(&self) -> Option<String> {
         None
     }
 
-    /// How the definition differs in `session`; not at all by default.
+    /// Returns how the definition differs in `session`; not at all by default.
     fn refine(&self, session: &Session) -> Refinement {
         let _ = session;
         Refinement::default()
     }
 }
 
-/// A call with decoded arguments, ready to be judged and then to run.
+/// A call with decoded arguments, ready to be authorized and run.
 pub trait PreparedCall: Send {
-    /// Runs the tool, once a pipeline has approved this very value.
+    /// Runs the tool, after a pipeline has authorized this value.
     fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture;
 
-    /// One line for people that says what the call does.
+    /// Returns a one-line summary of the call for people.
     fn summary(&self) -> Option<String> {
         None
     }
 
-    /// What the call touches, for rules to match; `None` when the tool does not say.
+    /// Returns the resources that the call touches, for rules to match; `None` when the tool does
+    /// not name them.
     fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
         let _ = cx;
         None
     }
 
-    /// The paths among the arguments, also those that are no [`subjects`](Self::resources), such as
-    /// the folder in which something is run: a rule that forbids such an argument means the path in
-    /// all its spellings.
+    /// Returns the paths among the arguments, including those that are not among the
+    /// [`resources`](Self::resources), such as the working folder of a command. A rule that
+    /// denies such an argument applies to the path in all its spellings.
     fn paths(&self, cx: &Context) -> Vec<Resource> {
         let _ = cx;
         Vec::new()
     }
 
-    /// Whether somebody must be asked; `None` leaves it to the rules.
+    /// Returns whether the call needs approval; `None` leaves that to the rules.
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         let _ = cx;
         None
     }
 
-    /// Patterns that an "always" could grant, from specific to general.
+    /// Returns the patterns that an "always" answer could grant, from specific to general.
     fn suggestions(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether nothing but [`suggestions`](Self::suggestions) is offered: without any there
-    /// is no "always" then.
+    /// Returns whether only the [`suggestions`](Self::suggestions) are offered; without any,
+    /// there is no "always" then.
     fn restricts_suggestions(&self) -> bool {
         false
     }
 
-    /// Whether an approved pattern covers this call; `None` means plain pattern matching.
+    /// Returns whether a granted pattern covers this call; `None` means plain pattern matching.
     fn covered_by(&self, pattern: &str) -> Option<bool> {
         let _ = pattern;
         None
     }
 
-    /// Whether the call is so dangerous that no "always" is offered.
+    /// Returns whether the call is so dangerous that no "always" is offered.
     fn is_dangerous(&self) -> bool {
         false
     }
 
-    /// What else decides what the call does, by name: a folder, the program that it means, what
-    /// a script says.
+    /// Returns other facts that determine what the call does, by name: a folder, the program that
+    /// a name resolves to, the contents of a script.
     ///
-    /// It is looked at when somebody is asked, and again once they have answered: a yes does
-    /// not hold for what has changed meanwhile.
+    /// They are read when the approver is asked, and again after the answer: an approval is not
+    /// valid for facts that have changed.
     fn fingerprint_facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
         let _ = cx;
         Vec::new()
     }
 
-    /// What a screen can show before the call runs, such as a diff. It is made when somebody is to
-    /// be asked.
+    /// Returns data that can be shown before the call runs, such as a diff. Called only when the
+    /// approver is about to be asked.
     ///
     /// # Errors
     ///
-    /// Fails as the call would, where it certainly fails: it ends with that error, and nobody is
-    /// asked about it. So the error may only tell what may be told without asking.
+    /// Fails when the call would certainly fail: the call then ends with that error, without a
+    /// prompt. The error must not reveal anything that needs approval.
     fn preview(&self, cx: &Context) -> Result<Option<serde_json::Value>, ToolError> {
         let _ = cx;
         Ok(None)
     }
 
-    /// The resource by which calls of the tool are serialised.
+    /// Returns the key by which calls of the tool are serialised.
     fn concurrency_key(&self) -> Option<String> {
         None
     }
 
-    /// What was accepted beyond the contract.
+    /// Returns the accepted deviations from the schema.
     fn notes(&self) -> &[ArgumentNote] {
         &[]
     }
@@ -251,14 +253,14 @@ pub trait PreparedCall: Send {
 
 /// One tool or many, ready to be added to a registry.
 ///
-/// Implemented by what `tools![..]` makes, by types with `#[toolset]`, and by any tool.
+/// Implemented for the result of `tools![..]`, for types with `#[toolset]`, and for every tool.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds no tools",
     label = "neither a tool nor a list of tools",
     note = "write `tools![..]` for functions, or put `#[toolset]` on the type's `impl` block"
 )]
 pub trait IntoTools {
-    /// The tools.
+    /// Returns the tools.
     fn into_tools(self) -> Vec<Arc<dyn Tool>>;
 }
 

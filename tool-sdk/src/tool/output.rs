@@ -1,4 +1,4 @@
-//! What a tool may return.
+//! The result types of tools.
 
 use std::fmt;
 use std::ops::Deref;
@@ -54,12 +54,12 @@ impl<T> Deref for Json<T> {
     note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`"
 )]
 pub trait IntoOutput {
-    /// The schema of the structured value, where there is one.
+    /// Returns the schema of the structured value, if there is one.
     fn schema() -> Option<SchemaFn> {
         None
     }
 
-    /// The result for the model.
+    /// Converts the value to the result for the model.
     ///
     /// # Errors
     ///
@@ -85,14 +85,14 @@ impl IntoOutput for &'static str {
     }
 }
 
-/// Nothing to say; the model reads `done`.
+/// No result; the model reads `done`.
 impl IntoOutput for () {
     fn into_output(self) -> Result<Output, ToolError> {
         Ok(Output::text("done"))
     }
 }
 
-/// What stands in a [`Json`].
+/// A type that [`Json`] can contain.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in `Json`",
     label = "the result is written as JSON, with a schema",
@@ -103,7 +103,7 @@ pub(crate) trait Structured: Serialize + JsonSchema {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> Structured for T {}
 
-/// The error of a tool.
+/// A type that can be the error of a tool.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "the error must be a `ToolError`, or an own type that becomes one",
@@ -139,7 +139,7 @@ impl<T: IntoOutput, E: Failure> IntoOutput for Result<T, E> {
     }
 }
 
-/// What the table needs to know about a result of type `T`.
+/// The output type of a tool, for its table.
 pub struct OutputType<T> {
     /// The output schema.
     pub schema: fn() -> Option<SchemaFn>,
@@ -153,7 +153,7 @@ impl<T> fmt::Debug for OutputType<T> {
     }
 }
 
-/// The facts about `T`; the only place where a tool's result type meets its bound.
+/// Returns the facts about `T`; the only place where a tool's result type meets its bound.
 #[must_use]
 pub const fn output_type<T: IntoOutput>() -> OutputType<T> {
     OutputType { schema: T::schema, convert: T::into_output }

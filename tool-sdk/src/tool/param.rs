@@ -1,8 +1,8 @@
-//! What a type must be to be a parameter, and its decoding in place.
+//! The bounds of parameter types, and how parameters are decoded in place.
 //!
-//! Everything that depends on a parameter's type is instantiated here once per type, not
-//! once per tool: [`ParamType`] holds it as function pointers, and the table of a tool
-//! names each of its types in one constant.
+//! Code that depends on a parameter's type is instantiated here once per type, not once per tool:
+//! [`ParamType`] stores it as function pointers, and the table of a tool refers to each of its
+//! types in one constant.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -19,16 +19,16 @@ use crate::schema::SchemaFn;
 
 /// A type that a tool may take as a parameter.
 ///
-/// Implemented for everything that is `Deserialize` and `JsonSchema`.
+/// Implemented for every type that is `Deserialize` and `JsonSchema`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "a model cannot send this type as JSON",
     note = "derive `serde::Deserialize` and `schemars::JsonSchema` of schemars 1 for `{Self}` or for what it holds, or take `State<..>` of what the host lends"
 )]
 pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {
-    /// What is known about the type. Generated code asks for it as `<T as Param>::FACTS`: a type
-    /// that is not found is told where it stands in the function, with other suggestions in
-    /// brackets than outside, and so both places say the same.
+    /// The facts about the type. Generated code names them as `<T as Param>::FACTS`. With this
+    /// form, rustc reports an unresolved type in the same words and at the same place as in the
+    /// user's function.
     #[doc(hidden)]
     const FACTS: &'static ParamType;
 }
@@ -38,7 +38,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {
     const FACTS: &'static ParamType = <T as ParamFacts>::PARAM;
 }
 
-/// A type of which a default can be computed.
+/// A type of which a default value can be computed.
 #[diagnostic::on_unimplemented(
     message = "default of type `{Self}` cannot be told",
     label = "the schema says it as JSON",
@@ -49,7 +49,7 @@ pub trait Told: Serialize {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Told for T {}
 
-/// A computed default as the schema says it.
+/// Returns a computed default for the schema.
 pub fn default_value<T: Told>(default: T) -> Value {
     serde_json::to_value(default).unwrap_or(Value::Null)
 }
@@ -91,31 +91,31 @@ impl<T> Deref for Args<T> {
     }
 }
 
-/// What a table needs to know about the type of a parameter.
+/// The facts about the type of a parameter, for the table.
 ///
-/// A value stands behind [`Any`] as an `Option<T>` until the tool's own code takes it, so
-/// one piece of code takes the arguments of every tool.
+/// A value is stored behind [`Any`] as an `Option<T>` until the tool's own code takes it, so that
+/// the same code decodes the arguments of every tool.
 #[derive(Debug)]
 pub struct ParamType {
-    /// Which type it is.
+    /// Returns the id of the type.
     pub(crate) id: fn() -> TypeId,
     /// The type's schema.
     pub(crate) schema: SchemaFn,
-    /// Decodes the value at the start of a text; says how many bytes it took.
+    /// Decodes the value at the start of a text; returns the number of bytes read.
     pub(crate) decode: fn(&str, &mut dyn Any) -> Result<usize, serde_json::Error>,
-    /// Whether the argument may be absent.
+    /// Returns whether the argument may be absent.
     pub(crate) optional: fn() -> bool,
-    /// Fills the place for an absent argument; says whether the type allows that.
+    /// Fills the slot of an absent argument; returns whether the type allows that.
     pub(crate) fill_absent: fn(&mut dyn Any) -> bool,
 }
 
-/// The facts about `T`.
+/// Returns the facts about `T`.
 #[must_use]
 pub(super) const fn param_type<T: Param>() -> &'static ParamType {
     T::PARAM
 }
 
-/// What a table needs to know about a struct that holds all arguments.
+/// The facts about a struct that holds all arguments, for the table.
 #[derive(Debug)]
 pub struct StructType {
     /// The type's schema.
@@ -124,13 +124,13 @@ pub struct StructType {
     pub(crate) decode: fn(&str, &mut dyn Any) -> Result<(), serde_json::Error>,
 }
 
-/// The facts about a struct `T` that holds all arguments.
+/// Returns the facts about a struct `T` that holds all arguments.
 #[must_use]
 pub const fn struct_type<T: Param>() -> &'static StructType {
     T::STRUCT
 }
 
-/// Lets what is known about a type be named as constants, of which there is one per type.
+/// Names the facts about a type as constants, of which there is one per type.
 trait ParamFacts {
     const PARAM: &'static ParamType;
     const STRUCT: &'static StructType;
@@ -160,8 +160,8 @@ impl<T: Param> ParamFacts for T {
     };
 }
 
-/// What is known about the types that most tools take. A build without optimisation links
-/// what stands here instead of compiling it again for every program with tools.
+/// The facts about common parameter types. Builds without optimisation link these instead of
+/// compiling them again for every program with tools.
 #[used]
 static COMMON_TYPES: [&ParamType; 16] = [
     param_type::<String>(),
@@ -186,7 +186,8 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema
     generator.subschema_for::<T>()
 }
 
-/// The place for a `T`; generated code has one of the right type for every parameter.
+/// Returns the slot as one for a `T`; generated code has a slot of the right type for every
+/// parameter.
 fn slot_as<T: 'static>(slot: &mut dyn Any) -> Option<&mut Option<T>> {
     slot.downcast_mut()
 }
@@ -196,7 +197,7 @@ fn slot_type_error() -> serde_json::Error {
     serde_json::Error::custom("there is no place for the value")
 }
 
-/// Decodes one value at the start of `text`; says how many bytes it took.
+/// Decodes one value at the start of `text`; returns the number of bytes read.
 fn decode_value<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
     let slot = slot_as::<T>(slot).ok_or_else(slot_type_error)?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
@@ -207,13 +208,13 @@ fn decode_value<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde
     Ok(values.byte_offset())
 }
 
-/// What `T` is when the argument is absent: a type that decodes from nothing is optional.
+/// Returns the value of `T` for an absent argument: a type that decodes from nothing is optional.
 fn absent_value<T: Param>() -> Option<T> {
     T::deserialize(AbsentValue).ok()
 }
 
-/// Says "none" to a type that asks for an optional value, as serde's own handling of a missing
-/// field does, and fails for any other type.
+/// A deserializer that yields "none" to a type that asks for an optional value, as serde does for
+/// a missing field, and fails for any other type.
 struct AbsentValue;
 
 impl<'de> Deserializer<'de> for AbsentValue {
@@ -247,20 +248,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A parameter type that `range` may bound.
+    /// A parameter type that `range` can constrain.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` has no range", label = "not a number", note = "`range` bounds numbers"
     )]
     Ranged => [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] u8, [] u16, [] u32, [] u64,
         [] u128, [] usize, [] f32, [] f64;
-    /// A parameter type that `length` may bound.
+    /// A parameter type that `length` can constrain.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` has no length", label = "neither text nor a list",
         note = "`length` bounds strings, lists and maps"
     )]
     Lengthy => [] String, [] PathBuf, [T] Vec<T>, [T, S] HashSet<T, S>, [T] BTreeSet<T>,
         [K, V, S] HashMap<K, V, S>, [K, V] BTreeMap<K, V>;
-    /// A parameter type that `pattern` and `choices` may bound.
+    /// A parameter type that `pattern` and `choices` can constrain.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not text", label = "not text",
         note = "`pattern` and `choices` are for strings"

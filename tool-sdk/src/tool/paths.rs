@@ -1,4 +1,4 @@
-//! The paths among the arguments of a call, for tools that do not say what they touch.
+//! The paths among the arguments of a call, for tools that do not name their resources.
 
 use std::any::{Any, TypeId};
 
@@ -11,7 +11,7 @@ use crate::risk::RiskClass;
 #[cfg(feature = "hooks")]
 use crate::workspace::Workspace;
 
-/// The paths that `decode` comes by, as they were sent and as absolute ones.
+/// Returns the paths that `decode` decodes, as sent and as absolute paths.
 #[cfg(feature = "hooks")]
 pub(super) fn absolute_paths(decode: impl FnOnce(), session: &Session) -> Vec<(String, String)> {
     let Some(workspace) = session.services().get::<Workspace>() else { return Vec::new() };
@@ -23,7 +23,7 @@ pub(super) fn absolute_paths(decode: impl FnOnce(), session: &Session) -> Vec<(S
     paths.iter().filter_map(absolute).collect()
 }
 
-/// Whether an argument of this type holds paths, as far as that is known of a type.
+/// Whether an argument of this type holds paths; `false` for types that are not known here.
 pub(super) fn type_holds_paths(argument: TypeId) -> bool {
     fn is_one_of<T: 'static>(argument: TypeId) -> bool {
         argument == TypeId::of::<T>() || argument == TypeId::of::<Option<T>>()
@@ -31,19 +31,19 @@ pub(super) fn type_holds_paths(argument: TypeId) -> bool {
     is_one_of::<WorkspacePath>(argument) || is_one_of::<Vec<WorkspacePath>>(argument)
 }
 
-/// Every path that came with the arguments of a call, or stands in for one that did not.
+/// The paths among the arguments of a call, including the defaults of absent arguments.
 #[derive(Debug, Default)]
-pub(in crate::tool) struct ArgPaths {
+pub(crate) struct ArgPaths {
     paths: Box<[WorkspacePath]>,
-    /// Whether the tool does nothing but read.
+    /// Whether the tool only reads.
     is_read_only: bool,
 }
 
 impl ArgPaths {
-    /// Whether what these slots are filled with may hold paths: nobody can tell that of a type
-    /// that he does not know, and most parameters are of one that everybody knows.
+    /// Whether the values of these slots may hold paths. Only the common types listed here
+    /// certainly hold none; the contents of any other type are unknown.
     #[inline]
-    pub(in crate::tool) fn may_hold_paths(slots: &[&mut dyn Any]) -> bool {
+    pub(crate) fn may_hold_paths(slots: &[&mut dyn Any]) -> bool {
         fn is_one_of<T: 'static>(slot: TypeId) -> bool {
             slot == TypeId::of::<Option<T>>() || slot == TypeId::of::<Option<Option<T>>>()
         }
@@ -60,20 +60,20 @@ impl ArgPaths {
         !slots.iter().all(is_bare)
     }
 
-    /// What `decode` gives, and the paths that it met.
-    pub(in crate::tool) fn collect<T>(decode: impl FnOnce() -> T) -> (T, Self) {
+    /// Runs `decode`; returns its result and the paths that it decoded.
+    pub(crate) fn collect<T>(decode: impl FnOnce() -> T) -> (T, Self) {
         let (decoded, paths) = collect_decoded_paths(decode);
         (decoded, Self { paths: paths.into(), is_read_only: false })
     }
 
-    /// The same of a tool with this table.
-    pub(in crate::tool) fn for_table(self, table: &Table) -> Self {
+    /// Sets whether the tool with this table only reads.
+    pub(crate) fn for_table(self, table: &Table) -> Self {
         Self { is_read_only: table.spec().risk.class == RiskClass::Read, ..self }
     }
 
-    /// Fills the places of absent paths that have a default: they are judged like those that
-    /// were sent.
-    pub(in crate::tool) fn fill_defaults(self, table: &Table, slots: &mut [&mut dyn Any]) -> Self {
+    /// Fills the slots of absent paths that have a default, so that the defaults are authorized
+    /// like paths that were sent.
+    pub(crate) fn fill_defaults(self, table: &Table, slots: &mut [&mut dyn Any]) -> Self {
         let ArgsSpec::Params(params) = table.spec().args else { return self };
         let fill = |(param, slot): (&ParamSpec, &mut &mut dyn Any)| {
             let default = param.default?;
@@ -88,13 +88,14 @@ impl ArgPaths {
         Self { paths: self.paths.into_iter().chain(defaults).collect(), ..self }
     }
 
-    /// Whether there is none.
-    pub(in crate::tool) fn is_empty(&self) -> bool {
+    /// Whether there are no paths.
+    pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// What a call touches whose tool does not say: the paths, where there are any.
-    pub(in crate::tool) fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+    /// Returns the resources of a call whose tool does not name them: its paths, if there are
+    /// any.
+    pub(crate) fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
         let touched =
             self.paths.iter().flat_map(|path| path.default_resources(cx, !self.is_read_only));
         (!self.is_empty()).then(|| touched.collect())

@@ -1,4 +1,4 @@
-//! Stands where tools have no folders, and so no paths among their arguments.
+//! The stub for builds without the feature `workspace`: no argument holds a path.
 
 use std::any::{Any, TypeId};
 
@@ -7,44 +7,44 @@ use crate::context::Context;
 #[cfg(feature = "hooks")]
 use crate::context::Session;
 
-/// None.
+/// Returns no paths.
 #[cfg(feature = "hooks")]
 pub(super) fn absolute_paths(_: impl FnOnce(), _: &Session) -> Vec<(String, String)> {
     Vec::new()
 }
 
-/// No argument holds one.
+/// Returns `false`: no type holds paths.
 pub(super) fn type_holds_paths(_: TypeId) -> bool {
     false
 }
 
 #[derive(Debug, Default)]
-pub(in crate::tool) struct ArgPaths;
+pub(crate) struct ArgPaths;
 
 impl ArgPaths {
-    pub(in crate::tool) fn may_hold_paths(_: &[&mut dyn Any]) -> bool {
+    pub(crate) fn may_hold_paths(_: &[&mut dyn Any]) -> bool {
         false
     }
 
-    pub(in crate::tool) fn collect<T>(decode: impl FnOnce() -> T) -> (T, Self) {
+    pub(crate) fn collect<T>(decode: impl FnOnce() -> T) -> (T, Self) {
         (decode(), Self)
     }
 
-    pub(in crate::tool) fn for_table(self, _: &Table) -> Self {
+    pub(crate) fn for_table(self, _: &Table) -> Self {
         self
     }
 
-    pub(in crate::tool) fn fill_defaults(self, _: &Table, _: &mut [&mut dyn Any]) -> Self {
+    pub(crate) fn fill_defaults(self, _: &Table, _: &mut [&mut dyn Any]) -> Self {
         self
     }
 
     #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
-    pub(in crate::tool) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         true
     }
 
     #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
-    pub(in crate::tool) fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
+    pub(crate) fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         None
     }
 }

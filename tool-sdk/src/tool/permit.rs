@@ -1,4 +1,4 @@
-//! The proof that a call may run.
+//! The proof that a pipeline authorized a call.
 //!
 //! **Invariant:** only the pipeline makes one, so nothing else runs a tool.
 
@@ -6,11 +6,12 @@ use std::fmt;
 
 use crate::context::Context;
 
-/// The proof that a call passed every stage of a pipeline, and the context in which it runs.
+/// The proof that a call passed every stage of a pipeline, with the context in which it runs.
 ///
-/// It does not hold the call, because the approved call is the [`PreparedCall`](crate::PreparedCall)
-/// itself: the pipeline owns it from decoding on, only lends it to be looked at, and
-/// [`run`](crate::PreparedCall::run) consumes it. So what was judged and shown is what runs, once.
+/// It does not contain the call, because the authorized call is the
+/// [`PreparedCall`](crate::PreparedCall) itself: the pipeline owns it from decoding on, and
+/// [`run`](crate::PreparedCall::run) consumes it. So exactly the call that was authorized and
+/// shown runs, once.
 pub struct ExecutionPermit {
     context: Context,
 }
@@ -20,7 +21,7 @@ impl ExecutionPermit {
         Self { context }
     }
 
-    /// Returns what the tool may know and do.
+    /// Returns the context of the call.
     #[must_use]
     pub fn context(self) -> Context {
         self.context

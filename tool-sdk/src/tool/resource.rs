@@ -1,8 +1,8 @@
-//! What a call touches, as rules and people see it.
+//! The resources that a call touches, as rules and people see them.
 //!
-//! A tool makes subjects of its arguments, and each of them is judged on its own.
+//! A tool derives resources from its arguments; each of them is authorized separately.
 //!
-//! **Invariant:** nothing here decides. A subject says what it is, and knows no rule.
+//! **Invariant:** nothing here decides. A resource describes itself, and knows no rule.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,10 @@ use crate::error::{ErrorKind, ToolError};
 use crate::redact::Redactor;
 use crate::risk::RiskClass;
 
-/// One thing that a call touches: a path, a command, an address.
+/// One thing that a call touches: a path, a command, a URL.
 ///
-/// Every subject of a call is judged on its own, and the strictest answer holds.
+/// Every resource of a call is authorized separately, and the strictest decision applies to the
+/// call.
 ///
 /// # Examples
 ///
@@ -54,18 +55,18 @@ pub struct Resource {
     writable_folders: Option<Arc<[PathBuf]>>,
 }
 
-/// A folder or file that has another name: a root, in which relative paths start, or the end of a
-/// link.
+/// Another name of a folder or file: a workspace root, against which relative paths are resolved,
+/// or the target of a symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathAlias {
-    /// Where it is, without links.
+    /// The real path, without links.
     pub(crate) target: PathBuf,
-    /// What it is called; nothing for a root.
+    /// The other name; empty for a root.
     pub(crate) alias: PathBuf,
 }
 
 impl PathAlias {
-    /// What `path` is called on this way.
+    /// Returns the name of `path` under this alias.
     fn apply(&self, path: &Path) -> Option<String> {
         let rest = path.strip_prefix(&self.target).ok()?;
         let is_end = rest.as_os_str().is_empty();
@@ -74,7 +75,7 @@ impl PathAlias {
     }
 }
 
-/// How a path was sent, where that is not its text. It is the same subject, however that was.
+/// How a path was sent, if that differs from its text. Ignored when resources are compared.
 #[derive(Clone, Debug, Default, Eq)]
 struct SentSpelling(Option<Box<str>>);
 
@@ -84,7 +85,7 @@ impl PartialEq for SentSpelling {
     }
 }
 
-/// Why a tool would not do what the call asks for.
+/// Why the tool would refuse the call.
 #[derive(Debug, PartialEq, Eq)]
 struct ResourceRefusal {
     kind: ErrorKind,
@@ -93,22 +94,22 @@ struct ResourceRefusal {
 }
 
 impl Resource {
-    /// The subject that rules match.
+    /// Creates a resource with a text for rules to match.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self::from_text(Cow::Owned(text.into()))
     }
 
-    /// The permission under which paths outside of the workspace are judged.
+    /// The permission for paths outside the workspace.
     pub(crate) const OUTSIDE: &str = "external_directory";
 
-    /// The permission under which files are judged that something executes or obeys later.
+    /// The permission for files that are executed or read as configuration later.
     pub(crate) const PROTECTED: &str = "protected_path";
 
-    /// The permissions under which a path of any tool may be judged.
+    /// The permissions that may apply to a path of any tool.
     pub(crate) const PERMISSIONS: [&str; 2] = [Self::OUTSIDE, Self::PROTECTED];
 
-    /// What a call is about that does not say: `*`.
+    /// The resource of a call whose tool names none: `*`.
     pub(crate) const ANY: Self = Self::from_text(Cow::Borrowed("*"));
 
     const fn from_text(text: Cow<'static, str>) -> Self {
@@ -137,49 +138,48 @@ impl Resource {
         }
     }
 
-    /// A file or folder: as it was asked for, and where it is.
+    /// Creates the resource of a file or folder, by its requested path and its absolute path.
     ///
-    /// Rules may speak of either spelling. What a link leads to is a subject of its own.
+    /// Rules may match either spelling. The target of a link is a separate resource.
     #[must_use]
     pub fn path(asked: impl Into<String>, absolute: impl Into<PathBuf>) -> Self {
         Self { path: Some(absolute.into()), ..Self::new(asked) }
     }
 
-    /// Says how the path was sent: rules that forbid mean it by that name, too, and a rule on the
-    /// argument that held it is about this.
+    /// Sets how the path was sent. Rules that deny match that spelling as well, and a rule on the
+    /// argument that held the path matches this resource.
     #[cfg_attr(not(feature = "workspace"), expect(dead_code, reason = "no path is resolved"))]
-    pub(in crate::tool) fn with_sent_path(mut self, sent: &str) -> Self {
-        // Most are sent as they are told.
+    pub(crate) fn with_sent_path(mut self, sent: &str) -> Self {
+        // Most paths are sent as they are shown.
         self.sent_spelling = SentSpelling((sent != self.text).then(|| sent.into()));
         self
     }
 
-    /// Says what else it is called, when there are these ways to where it is: a rule that forbids
-    /// it means it by any of the names.
+    /// Adds the other names of the path under these aliases; rules that deny match each of them.
     pub(crate) fn set_path_aliases(&mut self, ways: &[PathAlias]) {
         let Some(path) = &self.path else { return };
         self.alias_paths = ways.iter().filter_map(|way| way.apply(path)).collect();
     }
 
-    /// Judges it under another permission than the tool's.
+    /// Sets the permission, if it is not the tool's.
     #[must_use]
     pub fn with_permission(mut self, permission: impl Into<Cow<'static, str>>) -> Self {
         self.permission = Some(permission.into());
         self
     }
 
-    /// Says what the call can do to it, where that is not what the tool can do at worst.
+    /// Sets what the call can do to the resource, if that is less than the tool can do at worst.
     #[must_use]
     pub fn with_class(mut self, class: RiskClass) -> Self {
         self.class = Some(class);
         self
     }
 
-    /// Says that what it does writes nowhere but below `folders`, and where temporary files are
-    /// kept, because something such as a sandbox holds it there.
+    /// Declares that the call writes only below `folders` and in the folders for temporary files,
+    /// because a mechanism such as a sandbox enforces that.
     ///
-    /// Where [writing is limited](crate::Pipeline::writable_roots), somebody is asked about
-    /// everything that may write and neither names a file nor says this.
+    /// With [limited writing](crate::Pipeline::writable_roots), every resource that may write
+    /// needs approval unless it is a file or declares this.
     ///
     /// # Examples
     ///
@@ -198,16 +198,15 @@ impl Resource {
         self
     }
 
-    /// Marks it as something that was not understood: only a rule for everything allows
-    /// it, and no "always" is offered.
+    /// Marks the resource as not understood: only a rule for everything allows it, and no
+    /// "always" is offered.
     #[must_use]
     pub fn opaque(mut self) -> Self {
         self.opaque = true;
         self
     }
 
-    /// Has somebody asked about it where no rule speaks of it, also when the call only reads
-    /// it.
+    /// Requires approval where no rule matches, even if the call only reads the resource.
     ///
     /// # Examples
     ///
@@ -223,9 +222,9 @@ impl Resource {
         self
     }
 
-    /// Has somebody asked about it in every mode and whatever a hook says, where no rule speaks of
-    /// it: it is no part of what a tool may do without its user, such as writing what is run later.
-    /// A rule that allows it names its permission; `allow *` does not.
+    /// Requires approval in every mode and regardless of hooks, where no rule matches. For
+    /// effects beyond what a tool may do without its user, such as writing files that are
+    /// executed later. Only a rule that names the permission allows it; `allow *` does not.
     ///
     /// # Examples
     ///
@@ -241,17 +240,17 @@ impl Resource {
         self.asks_by_default()
     }
 
-    /// Marks it as something that is on a list of what does nothing but read.
+    /// Marks the resource as known to be read-only.
     ///
-    /// It counts as reading, until a person sets
-    /// [`safe_commands`](crate::Settings::safe_commands) to no.
+    /// It counts as reading, unless the user sets
+    /// [`safe_commands`](crate::ToolSettings::safe_commands) to `false`.
     #[must_use]
     pub fn known_safe(mut self) -> Self {
         self.known_safe = true;
         self
     }
 
-    /// Adds a spelling that only rules that forbid or ask look at.
+    /// Adds a spelling that only rules that deny or ask match.
     ///
     /// # Examples
     ///
@@ -268,8 +267,8 @@ impl Resource {
         self
     }
 
-    /// Marks it as a part of another subject, which is judged: only rules that forbid or ask
-    /// are about it, and only those that name more than everything.
+    /// Marks it as a part of another resource, which is authorized itself: only rules that deny
+    /// or ask match the part, and only those with a more specific pattern than `*`.
     ///
     /// # Examples
     ///
@@ -286,19 +285,19 @@ impl Resource {
         self
     }
 
-    /// Says that what it does is only known when it happens, so that no rule that forbids
-    /// something can be held against it.
+    /// Declares that the effect is known only at run time, so that rules that deny cannot be
+    /// matched against it.
     ///
-    /// Where any rule of the tool denies something, somebody is asked about it, whatever other
-    /// rules and the mode allow.
+    /// If any rule of the tool denies something, this resource needs approval, regardless of
+    /// other rules and the mode.
     #[must_use]
     pub fn with_unknown_effect(mut self) -> Self {
         self.has_unknown_effect = true;
         self.opaque()
     }
 
-    /// Says that of what is not understood well enough for other rules, one that has exactly its
-    /// text allows it: whoever wrote that has looked at it.
+    /// Declares that a rule with exactly this text allows the resource although it is not
+    /// understood, because the author of such a rule has seen the text.
     ///
     /// # Examples
     ///
@@ -315,8 +314,8 @@ impl Resource {
         self
     }
 
-    /// Says that the call will fail on it with this error, whoever allows it: nobody is asked,
-    /// and what would be decided is a denial.
+    /// Declares that the call will fail with this error even if it is allowed. It is not offered
+    /// for approval, and the decision is a denial.
     ///
     /// # Examples
     ///
@@ -334,9 +333,8 @@ impl Resource {
         self
     }
 
-    /// Says why somebody has to look at it: of what was not understood, why not, and of
-    /// anything else what is special about it. Whoever is asked reads it, and whoever is
-    /// refused.
+    /// Sets why the resource needs attention: why it was not understood, or what is special about
+    /// it. The reason is shown to the approver, and to the model after a denial.
     ///
     /// # Examples
     ///
@@ -352,8 +350,9 @@ impl Resource {
         self
     }
 
-    /// Says what "always" may stand for, from specific to general, where nothing else that the
-    /// call touches is asked about and the tool has no suggestions for the call as a whole.
+    /// Sets the patterns for "always", from specific to general. They are used only where no
+    /// other resource of the call needs approval and the tool has no suggestions for the whole
+    /// call.
     ///
     /// # Examples
     ///
@@ -372,8 +371,8 @@ impl Resource {
         self
     }
 
-    /// Marks it as something that cannot be brought back: somebody is asked about it in every
-    /// mode, and only a rule with exactly its text allows it.
+    /// Marks the effect as irreversible: it needs approval in every mode, and only a rule with
+    /// exactly its text allows it.
     ///
     /// # Examples
     ///
@@ -388,8 +387,8 @@ impl Resource {
         self
     }
 
-    /// Says that what it does depends on more than its text, such as where it happens: no rule is
-    /// exactly about it.
+    /// Declares that the effect depends on more than the text, such as the working folder. No
+    /// rule matches it exactly.
     ///
     /// # Examples
     ///
@@ -406,8 +405,9 @@ impl Resource {
         self
     }
 
-    /// Says that only the beginning of it is known, in each of these spellings. Where a rule denies
-    /// something that may begin so, somebody is asked, whatever other rules and the mode allow.
+    /// Declares that only the beginning of the text is known, in each of these spellings. If a
+    /// rule denies a text that may begin so, the resource needs approval, regardless of other
+    /// rules and the mode.
     ///
     /// # Examples
     ///
@@ -427,7 +427,7 @@ impl Resource {
         self
     }
 
-    /// The subject without what `redactor` finds, for those who only read of it.
+    /// Returns the resource with secrets masked, for events and logs.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let is_clean = |text: &str| redactor.redact(text) == text;
         if !self.forbidden_spellings().chain(self.reason()).all(is_clean) {
@@ -439,19 +439,19 @@ impl Resource {
         self
     }
 
-    /// The text that rules match and people read.
+    /// Returns the text that rules match and people read.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Every text that any rule may match.
+    /// Returns every text that rules of any kind match.
     pub fn spellings(&self) -> impl Iterator<Item = &str> {
         let absolute = self.path.as_deref().and_then(Path::to_str);
         std::iter::once(&*self.text).chain(absolute.filter(|&path| path != self.text))
     }
 
-    /// Whether it is the path that an argument with this text means.
+    /// Returns whether this is the path that an argument with this text names.
     pub(crate) fn is_sent_as(&self, text: &str) -> bool {
         match &self.sent_spelling.0 {
             Some(sent) if **sent == *text => true,
@@ -459,37 +459,38 @@ impl Resource {
         }
     }
 
-    /// Where it is, for a file or folder.
+    /// Returns the absolute path of a file or folder.
     #[must_use]
     pub fn absolute(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The permission under which it is judged, where that is not the tool's.
+    /// Returns the permission, if it is not the tool's.
     #[must_use]
     pub fn permission(&self) -> Option<&str> {
         self.permission.as_deref()
     }
 
-    /// What the call can do to it, where the tool says.
+    /// Returns what the call can do to the resource, if the tool declares it.
     #[must_use]
     pub fn risk_class(&self) -> Option<RiskClass> {
         self.class
     }
 
-    /// What the call can do to it, when `trusting` lists of what does nothing but read.
+    /// Returns what the call can do to the resource; `trusting` says whether the marks of
+    /// read-only commands count.
     pub(crate) fn effective_class(&self, trusting: bool) -> Option<RiskClass> {
         if self.known_safe && trusting { Some(RiskClass::Read) } else { self.class }
     }
 
-    /// Every text that a rule may match that forbids or asks.
+    /// Returns every text that rules that deny or ask match.
     pub(crate) fn forbidden_spellings(&self) -> impl Iterator<Item = &str> {
         let sent = self.sent_spelling.0.as_deref();
         let below = self.alias_paths.iter().map(String::as_str);
         self.spellings().chain(self.forbidden_spelling.as_deref()).chain(sent).chain(below)
     }
 
-    /// The error with which the call will fail on it.
+    /// Returns the error with which the call will fail.
     #[must_use]
     pub fn refusal(&self) -> Option<ToolError> {
         let refusal = self.refusal.as_ref()?;
@@ -500,78 +501,78 @@ impl Resource {
         })
     }
 
-    /// The only folders that it can write below, where something holds it there.
+    /// Returns the only folders below which the call can write, if that is enforced.
     #[must_use]
     pub fn writable_folders(&self) -> Option<&[PathBuf]> {
         self.writable_folders.as_deref()
     }
 
-    /// Whether somebody is asked about it where no rule speaks of it.
+    /// Returns whether it needs approval where no rule matches.
     #[must_use]
     pub fn is_asked_by_default(&self) -> bool {
         self.asks_by_default
     }
 
-    /// Whether somebody is asked about it in every mode, where no rule speaks of it.
+    /// Returns whether it needs approval in every mode, where no rule matches.
     #[must_use]
     pub fn is_approval_mandatory(&self) -> bool {
         self.requires_approval
     }
 
-    /// Whether it is a part of another subject, which is judged.
+    /// Returns whether it is a part of another resource, which is authorized itself.
     #[must_use]
     pub fn has_deny_rules_only(&self) -> bool {
         self.deny_rules_only
     }
 
-    /// Whether no rule that forbids something can be held against it.
+    /// Returns whether rules that deny cannot be matched against its effect.
     #[must_use]
     pub fn has_unknown_effect(&self) -> bool {
         self.has_unknown_effect
     }
 
-    /// Why somebody has to look at it, where the tool says.
+    /// Returns why it needs attention, if the tool declares a reason.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// What "always" may stand for.
+    /// Returns the patterns for "always".
     #[must_use]
     pub fn suggestions(&self) -> &[String] {
         &self.suggestions
     }
 
-    /// Whether it cannot be brought back.
+    /// Returns whether the effect is irreversible.
     #[must_use]
     pub fn is_dangerous(&self) -> bool {
         self.dangerous
     }
 
-    /// Whether a rule that has exactly its text is about it, though it is not understood.
+    /// Returns whether a rule with exactly its text allows it although it is not understood.
     #[must_use]
     pub fn needs_exact_rule(&self) -> bool {
         self.needs_exact_rule && !self.is_context_dependent
     }
 
-    /// Whether what it does depends on more than its text.
+    /// Returns whether the effect depends on more than the text.
     pub(crate) fn is_context_dependent(&self) -> bool {
         self.is_context_dependent
     }
 
-    /// Its beginning in every spelling, where no more of it is known.
+    /// Returns the known beginning in every spelling, if only the beginning is known.
     pub(crate) fn known_prefixes(&self) -> &[String] {
         &self.known_prefixes
     }
 
-    /// Whether it was not understood.
+    /// Returns whether it was not understood.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
         self.opaque
     }
 }
 
-/// A subject as people read it.
+/// Serializes what people read of the resource.
 impl Serialize for Resource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)

@@ -1,17 +1,17 @@
-//! Values inside a one-line summary.
+//! Formats values in a one-line summary.
 //!
-//! Generated code calls `(&&&&SummaryValue(&value)).shown()`: the compiler takes the first of the
-//! traits below that fits the type, so `Option` and lists read well without a trait of
-//! their own. With one `&` more a path is the place that it leads to.
+//! Generated code calls `(&&&&SummaryValue(&value)).render()`: by autoref, the compiler takes the
+//! first of the traits below that fits the type, so `Option` and lists need no trait of their
+//! own. With one more `&`, a path is shown by its target.
 
 use std::fmt::{Debug, Display};
 
-/// A value of a summary.
+/// A value in a summary.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code builds it")]
 pub struct SummaryValue<'a, T: ?Sized>(pub &'a T);
 
-/// How much of one value a summary shows.
+/// The maximum number of characters of one value.
 const MAX_VALUE_CHARS: usize = 120;
 
 fn first_line(value: &dyn Display) -> String {
@@ -24,15 +24,16 @@ fn first_line(value: &dyn Display) -> String {
     }
 }
 
-/// A path, by the place that it leads to: calls on one file meet however it is spelled.
+/// Formats a path by its target, so that calls on one file have equal summaries however the path
+/// is spelled.
 pub trait ViaPlace {
-    /// The place as text.
+    /// Returns the target as text.
     fn render(&self) -> String;
 }
 
-/// By `Display`.
+/// Formats by `Display`.
 pub trait ViaDisplay {
-    /// The value as one line.
+    /// Returns the value as one line.
     fn render(&self) -> String;
 }
 
@@ -42,9 +43,9 @@ impl<T: Display + ?Sized> ViaDisplay for &&&SummaryValue<'_, T> {
     }
 }
 
-/// An optional value: nothing when there is none.
+/// Formats an optional value: empty for `None`.
 pub trait ViaOption {
-    /// The value as one line.
+    /// Returns the value as one line.
     fn render(&self) -> String;
 }
 
@@ -54,9 +55,9 @@ impl<T: Display> ViaOption for &&SummaryValue<'_, Option<T>> {
     }
 }
 
-/// A list, joined by blanks.
+/// Formats a list, joined by blanks.
 pub trait ViaList {
-    /// The value as one line.
+    /// Returns the value as one line.
     fn render(&self) -> String;
 }
 
@@ -77,12 +78,12 @@ pub trait InSummary: Debug {}
 #[diagnostic::do_not_recommend]
 impl<T: Debug + ?Sized> InSummary for T {}
 
-/// Anything else, by `Debug`.
+/// Formats any other type by `Debug`.
 pub trait ViaDebug {
     /// The type of the value.
     type Value: ?Sized;
 
-    /// The value as one line.
+    /// Returns the value as one line.
     fn render(&self) -> String
     where
         Self::Value: InSummary;

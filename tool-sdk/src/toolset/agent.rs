@@ -49,7 +49,11 @@ pub struct AgentProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
     /// The rules of the agent; they follow those of the user.
-    #[serde(default, deserialize_with = "deserialize_profile_rules", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "deserialize_profile_rules",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub rules: Vec<Rule>,
     /// The mode of the agent, if it is stricter than that of the toolset.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! Groups of tool families, of which an audience has one.
 //!
-//! **Invariant:** of the tools that a group names, exactly those of the chosen variant are there.
+//! **Invariant:** of the tools that a group names, exactly those of the chosen variant are
+//! available.
 
 use super::select::any_selects_tool;
 use crate::tool::Definition;
@@ -12,7 +13,7 @@ use crate::tool::Definition;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Registry, Toolset, Variants, tool, tools};
+/// use tool_sdk::{Registry, Toolset, VariantGroup, tool, tools};
 ///
 /// /// Write with a pen.
 /// #[tool(write)]
@@ -22,12 +23,12 @@ use crate::tool::Definition;
 /// #[tool(write)]
 /// fn typewriter() {}
 ///
-/// let writing = Variants::new("writing").variant("ink", ["pen"]).variant("keys", ["type*"]);
+/// let writing = VariantGroup::new("writing").variant("ink", ["pen"]).variant("keys", ["type*"]);
 /// let registry = Registry::builder().add(tools![pen, typewriter]).build()?;
 /// let toolset = Toolset::new(registry).with_variants(writing);
 ///
 /// assert!(toolset.get("pen").is_some() && toolset.get("typewriter").is_none());
-/// let toolset = toolset.choose("writing", "keys")?;
+/// let toolset = toolset.choose_variant("writing", "keys")?;
 /// assert!(toolset.get("pen").is_none() && toolset.get("typewriter").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

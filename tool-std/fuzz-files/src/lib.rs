@@ -20,9 +20,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use self::diff::{Detail, FileDiff};
-use self::edit::{Edit, replace};
-use self::patch::{ChunkLine, Effort, Hunk, hunk, parse, update};
+use self::diff::{DiffDetail, FileDiff};
+use self::edit::{QuotedEdit, replace_quoted};
+use self::patch::{ChunkLine, MatchBudget, PatchHunk, apply_chunks, parse, parse_hunk};
 use tool_sdk::Workspace;
 
 pub use self::script::{a_denial_only_tightens, a_script_is_understood};
@@ -38,7 +38,7 @@ pub fn a_patch_is_read(text: &str) {
     }
     for section in &patch.sections {
         assert!(section.paths().all(|path| !path.is_empty() && !path.contains('\n')), "{text:?}");
-        assert!(hunk(section.source).is_ok_and(|hunk| hunk.path() == section.path), "{text:?}");
+        assert!(parse_hunk(section.source).is_ok_and(|hunk| hunk.path() == section.path), "{text:?}");
     }
 }
 
@@ -50,8 +50,8 @@ pub fn a_change_changes_what_it_says(text: &str) {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     if let Ok(patch) = parse(&patch)
         && let [section] = &patch.sections[..]
-        && let Ok(Hunk::Update { chunks, .. }) = hunk(section.source)
-        && let Ok(new) = update(old, &chunks, "f", &Effort::share(1))
+        && let Ok(PatchHunk::Update { chunks, .. }) = parse_hunk(section.source)
+        && let Ok(new) = apply_chunks(old, &chunks, "f", &MatchBudget::split_between(1))
     {
         let lines = || chunks.iter().flat_map(|chunk| &chunk.lines);
         if lines().all(|line| matches!(line, ChunkLine::Keep(text) if !text.is_empty())) {
@@ -62,14 +62,14 @@ pub fn a_change_changes_what_it_says(text: &str) {
                 assert!(new.text.contains(added), "{patch:?}");
             }
         }
-        let shown = diff::between(old, &new.text, 100);
+        let shown = diff::diff_texts(old, &new.text, 100);
         assert_eq!(shown.unified.is_empty(), old == new.text, "{patch:?}");
-        let known = FileDiff::along("f", old, &new.text, &new.changes, Detail::Shown).diff;
+        let known = FileDiff::from_changes("f", old, &new.text, &new.changes, DiffDetail::Full).diff;
         assert_eq!(known.unified.is_empty(), old == new.text, "{patch:?}");
     }
     let Some(put) = parts.next() else { return };
-    let edit = Edit { old: body, new: put, replace_all: true };
-    if let Ok(edited) = replace(old, &[edit], &|| false) {
+    let edit = QuotedEdit { old: body, new: put, replace_all: true };
+    if let Ok(edited) = replace_quoted(old, &[edit], &|| false) {
         assert!(edited.replaced > 0);
         let plain = !text.contains(['\r', '\u{feff}']) && old.contains(body);
         if plain {

@@ -236,7 +236,10 @@ mod tests {
         let shown = format!("{:?}", line.build_spawn().unwrap());
         let (program, rest) = shown.split_once("args: ").unwrap();
         let args = rest.split_once("]").unwrap().0;
-        format!("{} {args}]", program.trim_start_matches("Spawn { program: Program { name: "))
+        format!(
+            "{} {args}]",
+            program.trim_start_matches("BackgroundCommand { spec: CommandSpec { program: ")
+        )
     }
 
     // SH8: what was judged is what runs.

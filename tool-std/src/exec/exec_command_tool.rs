@@ -46,7 +46,7 @@ pub async fn exec_command(
     /// Whether the shell reads its start-up files.
     #[arg(default = false)]
     login: bool,
-    /// Variables for the command, each as `NAME_PATTERN=value`.
+    /// Variables for the command, each as `NAME=value`.
     #[arg(default = vec![])]
     env: Vec<String>,
     /// Whether to run it in a terminal, so that `write_stdin` can type into it.

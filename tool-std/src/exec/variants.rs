@@ -14,7 +14,7 @@ use tool_sdk::VariantGroup;
 /// let toolset = Toolset::new(Registry::linked()?).with_variants(tool_std::exec::variants());
 /// assert!(toolset.get("exec_command").is_some() && toolset.get("shell").is_none());
 ///
-/// let toolset = toolset.choose("shell", "shell_command")?;
+/// let toolset = toolset.choose_variant("shell", "shell_command")?;
 /// assert!(toolset.get("exec_command").is_none() && toolset.get("shell_command").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

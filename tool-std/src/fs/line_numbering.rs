@@ -8,9 +8,9 @@ use tool_sdk::Context;
 ///
 /// ```
 /// use tool_sdk::Session;
-/// use tool_std::fs::Numbering;
+/// use tool_std::fs::LineNumbering;
 ///
-/// let session = Session::new("s1").with_service(Numbering::Marked);
+/// let session = Session::new("s1").with_service(LineNumbering::Marked);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -50,26 +50,26 @@ impl ScreenLocation {
 ///
 /// ```
 /// use tool_sdk::{Context, ToolError};
-/// use tool_std::screen::{Shown, Terminal, TerminalBackend, Work};
+/// use tool_std::screen::{BackendFuture, ScreenLocation, TerminalBackend, TerminalHandle};
 ///
 /// /// A terminal that another process keeps running.
 /// struct Elsewhere(String);
 ///
 /// impl TerminalBackend for Elsewhere {
-///     fn start<'a>(&'a self, _: &'a Context) -> Work<'a, Shown> {
-///         Box::pin(async { Ok(Shown::new().address(&self.0)) })
+///     fn start<'a>(&'a self, _: &'a Context) -> BackendFuture<'a, ScreenLocation> {
+///         Box::pin(async { Ok(ScreenLocation::new().address(&self.0)) })
 ///     }
 ///
-///     fn stop<'a>(&'a self, _: &'a Context) -> Work<'a, bool> {
+///     fn stop<'a>(&'a self, _: &'a Context) -> BackendFuture<'a, bool> {
 ///         Box::pin(async { Err(ToolError::unavailable("the terminal is not ours to end")) })
 ///     }
 ///
-///     fn status<'a>(&'a self, cx: &'a Context) -> Work<'a, Option<Shown>> {
+///     fn status<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>> {
 ///         Box::pin(async { self.start(cx).await.map(Some) })
 ///     }
 /// }
 ///
-/// let terminal = Terminal::behind(Elsewhere("http://127.0.0.1:7681".to_owned()));
+/// let terminal = TerminalHandle::from_backend(Elsewhere("http://127.0.0.1:7681".to_owned()));
 /// let session = tool_sdk::Session::new("s1").with_service(terminal);
 /// ```
 pub trait TerminalBackend: Send + Sync + 'static {

@@ -302,7 +302,10 @@ fn all_items() {
                 0.0<= (HALF as f64)&&(HALF as f64)<= 1.0,
                 "default must be in its range\nhelp: write one that is allowed"
             );static
-            __HOOKS:__rt::ToolCallbacks<ActArgs>= __rt::ToolCallbacks{required:__rt::Some({|a, _|a.path.len()>3}),
+            __HOOKS:__rt::ToolCallbacks<ActArgs>= __rt::ToolCallbacks{required:__rt::Some(
+                {|a,
+                _|a.path.len()>3}
+            ),
             subjects:__rt::Some({subjects}),
             result:__rt::Some({shown}),
             key:__rt::Some(

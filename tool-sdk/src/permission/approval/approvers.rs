@@ -1,4 +1,4 @@
-//! Ready-made approvers: a script for tests, a channel for screens.
+//! Ready-made approvers: a scripted one for tests, and a channel for user interfaces.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::{ApprovalRequest, ApprovalResponse, Approver};
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>>;
 
-/// Answers from a list, one after the other, and no when the list is at its end.
+/// Answers approval requests from a list, in order; rejects when the list is used up.
 ///
 /// # Examples
 ///
@@ -30,19 +30,19 @@ pub struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    /// Gives these answers in this order.
+    /// Returns an approver that gives these responses in this order.
     #[must_use]
     pub fn new(replies: impl IntoIterator<Item = ApprovalResponse>) -> Self {
         Self { responses: Mutex::new(replies.into_iter().collect()), ..Self::default() }
     }
 
-    /// Gives the same answer to everything.
+    /// Returns an approver that gives the same response to every request.
     #[must_use]
     pub fn always_respond(reply: ApprovalResponse) -> Self {
         Self { default_response: Some(reply), ..Self::default() }
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far, the oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<Arc<ApprovalRequest>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -59,7 +59,7 @@ impl Approver for ScriptedApprover {
     }
 }
 
-/// An approver that hands asks to a screen, and the screen's end of it.
+/// Returns an approver that sends requests to a user interface, and the receiver for it.
 ///
 /// # Examples
 ///
@@ -83,46 +83,46 @@ pub fn approval_channel() -> (ApprovalSender, ApprovalReceiver) {
     (ApprovalSender(to), ApprovalReceiver(from))
 }
 
-/// Hands every ask to its [`ApprovalReceiver`]; without one, the answer is no.
+/// Sends every request to its [`ApprovalReceiver`]; rejects when the receiver was dropped.
 #[derive(Clone, Debug)]
 pub struct ApprovalSender(mpsc::UnboundedSender<PendingRequest>);
 
-/// Where asks arrive.
+/// Receives the requests of an [`ApprovalSender`].
 #[derive(Debug)]
 pub struct ApprovalReceiver(mpsc::UnboundedReceiver<PendingRequest>);
 
 impl ApprovalReceiver {
-    /// The next ask; `None` once every approver of this inbox is gone.
+    /// Waits for the next request; returns `None` once every sender was dropped.
     pub async fn recv(&mut self) -> Option<PendingRequest> {
         self.0.recv().await
     }
 
-    /// The next ask, if there is one already.
+    /// Returns the next request, if there is one already.
     pub fn try_recv(&mut self) -> Option<PendingRequest> {
         self.0.try_recv().ok()
     }
 }
 
-/// An ask that waits for its answer; dropped, the answer is no.
+/// A request that waits for its response; dropping it rejects the call.
 pub struct PendingRequest {
     request: Arc<ApprovalRequest>,
     response_sender: oneshot::Sender<ApprovalResponse>,
 }
 
 impl PendingRequest {
-    /// What is asked.
+    /// Returns what is asked.
     #[must_use]
     pub fn request(&self) -> &Arc<ApprovalRequest> {
         &self.request
     }
 
-    /// Whether the ask was settled in another way by now.
+    /// Whether the request has ended in another way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.response_sender.is_closed()
     }
 
-    /// Answers; says whether anybody still waited.
+    /// Sends the response; returns whether the call still waited for it.
     pub fn respond(self, reply: ApprovalResponse) -> bool {
         self.response_sender.send(reply).is_ok()
     }
@@ -152,7 +152,7 @@ impl Approver for ApprovalSender {
 
 const PROMPT_CLOSED: &str = "whoever was asked is gone";
 
-/// A no that no person said, and that is not told as one: `why` there was no answer.
+/// Returns a rejection that did not come from a person; `why` says why there is no response.
 pub(crate) fn unanswered_response(ask: &ApprovalRequest, why: &str) -> ApprovalResponse {
     ask.internals.set_refusal(why);
     ApprovalResponse::RejectWith { feedback: String::new() }

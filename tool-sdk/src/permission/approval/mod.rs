@@ -1,7 +1,7 @@
-//! Asking somebody: what is asked, who answers, and what an answer means.
+//! Approval requests: what is asked, who answers, and what an answer means.
 //!
-//! An [`ApprovalRequest`] is made from the frozen call, so that what is shown is what runs. Whoever
-//! implements [`Approver`] shows it and answers; [`ApprovalResponse`] says how far the answer goes.
+//! An [`ApprovalRequest`] is made from the frozen call, so that what is shown is what runs. An
+//! [`Approver`] shows it and answers; [`ApprovalResponse`] says how far the answer reaches.
 
 mod approvers;
 mod pending;

@@ -1,10 +1,10 @@
-//! The asks of one pipeline that wait for an answer.
+//! The open approval requests of one pipeline.
 //!
-//! Asks for the same call of the same session are one. An answer counts once; it is made
-//! to count (approvals stored, siblings looked at again) before anybody hears of it. An ask
-//! that nobody waits for any more is gone, and its approver is told to stop.
+//! Requests for the same call of the same session are merged. Only the first answer counts, and it
+//! is applied (grants stored, other requests evaluated again) before any waiting call sees it. When
+//! no call waits for a request any more, the request is removed and its approver is cancelled.
 //!
-//! **Invariant:** whatever goes wrong here is a no.
+//! **Invariant:** an error in this module is a denial.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,27 +19,27 @@ use tokio::task::AbortHandle;
 use super::{ApprovalId, ApprovalRequest, ApprovalResponse, Approver};
 use crate::context::Session;
 
-/// How an ask ended.
+/// How an approval request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalOutcome {
-    /// Somebody answered it.
+    /// The user answered it.
     Response(ApprovalResponse),
-    /// No person said no: a hook did, or failed to say anything, or who was asked is gone.
+    /// A hook denied the call or failed, or the approval prompt was closed.
     Refused(Arc<str>),
-    /// A hook made another call of it.
+    /// A hook rewrote the call.
     Superseded,
-    /// Something else that the session asked was rejected.
+    /// Another request of the session was rejected.
     RejectedWithBatch,
-    /// The answer reaches further than what was offered.
+    /// The answer reaches further than was offered.
     NotOffered,
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Expired,
-    /// The host closed its tools, or whoever was asked is gone.
+    /// The host closed the pipeline, or the approval prompt was closed.
     Cancelled,
 }
 
 impl ApprovalOutcome {
-    /// The word for it in events.
+    /// Returns the name of the outcome in events.
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::Response(reply) => reply.as_str(),
@@ -52,7 +52,7 @@ impl ApprovalOutcome {
         }
     }
 
-    /// Why the call does not run where this is no yes, in words for whoever made it.
+    /// Returns why the call does not run when this is no approval, as a sentence for the model.
     pub(crate) fn denial_reason(&self) -> Cow<'static, str> {
         let reason = match self {
             Self::Response(ApprovalResponse::RejectWith { feedback }) => {
@@ -72,41 +72,41 @@ impl ApprovalOutcome {
     }
 }
 
-/// Why an answer does not count.
+/// Why an answer was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApprovalResponseError {
-    /// There is no ask with this id.
+    /// There is no request with this id.
     #[error("there is no ask `{0}`")]
     UnknownRequest(ApprovalId),
-    /// The ask was answered before, or has ended.
+    /// The request was answered before, or has ended.
     #[error("the ask `{0}` is settled already")]
     AlreadyEnded(ApprovalId),
     /// The answer names the fingerprint of another call than the one that was shown.
     #[error("the answer to the ask `{0}` is about another call; look at the ask again")]
     FingerprintMismatch(ApprovalId),
-    /// The answer reaches further than what was offered.
+    /// The answer reaches further than was offered.
     #[error("`{reply}` is not offered for the ask `{ask}`")]
     NotOffered {
-        /// The ask.
+        /// The id of the request.
         ask: ApprovalId,
-        /// The answer.
+        /// The name of the answer.
         reply: &'static str,
     },
 }
 
-/// The asks that wait for an answer.
+/// The table of open approval requests.
 #[derive(Default)]
 pub(crate) struct PendingApprovals {
     state: Mutex<State>,
-    /// Changes whenever what was asked could be allowed by now.
+    /// Changes whenever an open request could be allowed by now.
     policy_changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct State {
     requests: Vec<PendingEntry>,
-    /// The last ones that were settled, so that a second answer is told from a wrong one.
+    /// The requests that ended last, so that a second answer gets another error than a wrong id.
     recently_ended: VecDeque<ApprovalId>,
     is_closed: bool,
 }
@@ -116,10 +116,10 @@ struct PendingEntry {
     session: Session,
     approver: Arc<dyn Approver>,
     outcome: watch::Sender<Option<ApprovalOutcome>>,
-    /// How many calls wait for it.
+    /// How many calls wait for the request.
     waiters: usize,
     approver_task: Option<AbortHandle>,
-    /// Whether an approval beyond this call is offered.
+    /// Whether a grant beyond this call is offered.
     offers_always: bool,
 }
 
@@ -132,7 +132,7 @@ impl State {
         if self.recently_ended.len() > Self::MAX_REMEMBERED {
             self.recently_ended.pop_front();
         }
-        // What stays keeps its order.
+        // The remaining requests keep their order.
         Some(self.requests.remove(at))
     }
 }
@@ -142,23 +142,23 @@ impl PendingApprovals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The asks that wait for an answer, the oldest first.
+    /// Returns the open requests, the oldest first.
     pub(crate) fn open_requests(&self) -> Vec<Arc<ApprovalRequest>> {
         self.lock_state().requests.iter().map(|entry| Arc::clone(&entry.request)).collect()
     }
 
-    /// Changes whenever what waits could be allowed by now.
+    /// Returns a receiver that changes whenever an open request could be allowed by now.
     pub(crate) fn policy_changes(&self) -> watch::Receiver<u64> {
         self.policy_changes.subscribe()
     }
 
-    /// Lets everything that waits be looked at again.
+    /// Makes every waiting call evaluate its permissions again.
     pub(crate) fn notify_policy_change(&self) {
         self.policy_changes.send_modify(|epoch| *epoch += 1);
     }
 
-    /// Puts up an ask, or joins the one for the same call; `asked`, who may stand in front of the
-    /// approver, is asked, and `answer` makes what is said count.
+    /// Opens a request, or joins the open one for the same call. `asked` is called to get the
+    /// answer; it may wrap `approver` in hooks. `answer` applies the response.
     pub(crate) fn open_request(
         self: &Arc<Self>,
         ask: ApprovalRequest,
@@ -194,11 +194,11 @@ impl PendingApprovals {
         let shown = Arc::clone(&entry.request);
         let driver = async move {
             let ask = Arc::clone(&shown);
-            // Made and polled inside, so that a panic of either is an answer: no.
+            // The future is created and polled inside, so that a panic of either is a denial.
             let answered =
                 AssertUnwindSafe(async move { asked.request_approval(ask).await }).catch_unwind();
             match answered.await {
-                // Somebody else answers, by the id.
+                // The answer comes through `Pipeline::respond`, by the id.
                 Ok(None) => {}
                 Ok(reply) => answer(shown, reply).await,
                 Err(_) => answer(shown, None).await,
@@ -219,9 +219,9 @@ impl PendingApprovals {
         }
     }
 
-    /// Takes an ask off the desk, so that no other answer counts.
+    /// Removes a request from the table, so that no other answer counts.
     ///
-    /// `shown` is the fingerprint of what the answer is about.
+    /// `shown` is the fingerprint of the call that the answer is about.
     pub(crate) fn claim(
         &self,
         id: &ApprovalId,
@@ -252,7 +252,7 @@ impl PendingApprovals {
         Ok(ClaimedApproval(entry))
     }
 
-    /// Settles everything else that the session asks.
+    /// Ends every other open request of the session.
     pub(crate) fn reject_session(&self, session: &Session) {
         let mut state = self.lock_state();
         let beside: Vec<ApprovalId> = state
@@ -268,7 +268,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Settles an ask in another way than by an answer.
+    /// Ends a request in another way than by an answer.
     pub(crate) fn finish_request(&self, id: &ApprovalId, settled: ApprovalOutcome) {
         let taken = self.lock_state().remove_request(id);
         if let Some(entry) = taken {
@@ -276,7 +276,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Settles everything, and whatever is asked later.
+    /// Ends every open request, and every later one.
     pub(crate) fn close(&self) {
         let mut state = self.lock_state();
         state.is_closed = true;
@@ -294,10 +294,10 @@ impl fmt::Debug for PendingApprovals {
     }
 }
 
-/// What makes an answer count.
+/// The future that applies an answer.
 pub(crate) type ResponseApplication = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// An ask that is off the desk and waits to be settled; dropped, it is gone.
+/// A request that was removed from the table and is about to end; dropping it cancels it.
 pub(crate) struct ClaimedApproval(PendingEntry);
 
 impl ClaimedApproval {
@@ -328,12 +328,12 @@ pub(crate) struct PendingAnswer {
     pending: Arc<PendingApprovals>,
     request: Arc<ApprovalRequest>,
     outcome: watch::Receiver<Option<ApprovalOutcome>>,
-    /// Whether somebody was asked already.
+    /// Whether the request was already open.
     is_joined: bool,
 }
 
 impl PendingAnswer {
-    /// Whether the ask is one with another call's.
+    /// Whether this call shares the request of another call.
     pub(crate) const fn is_joined(&self) -> bool {
         self.is_joined
     }
@@ -342,7 +342,7 @@ impl PendingAnswer {
         &self.request
     }
 
-    /// Waits until the ask is settled.
+    /// Waits until the request has ended.
     pub(crate) async fn wait_for_outcome(&mut self) -> ApprovalOutcome {
         match self.outcome.wait_for(Option::is_some).await {
             Ok(verdict) => verdict.clone().unwrap_or(ApprovalOutcome::Cancelled),

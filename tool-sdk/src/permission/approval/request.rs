@@ -1,4 +1,4 @@
-//! What somebody is asked, and what can be answered.
+//! The approval request that is shown to the user, and the responses to it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,8 @@ use crate::risk::Risk;
 use crate::tool::ExternalArgNames;
 use crate::tool::{Resource, ToolDisplay, ToolSource};
 
-/// The id of an ask: 128 random bits, so that nobody can answer what they were not shown.
+/// The id of an approval request: 128 random bits, so that only a client that was shown the request
+/// can answer it.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApprovalId(Arc<str>);
@@ -29,7 +30,7 @@ impl ApprovalId {
         Self(id.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -54,17 +55,17 @@ impl fmt::Debug for ApprovalId {
     }
 }
 
-/// What somebody is asked: one call, frozen as it will run.
+/// An approval request: one call, frozen as it will run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// The id of this ask.
+    /// The id of this request.
     pub id: ApprovalId,
     /// The call.
     pub call: CallId,
-    /// The session's id.
+    /// The id of the session.
     pub session: Arc<str>,
-    /// The agent that calls.
+    /// The agent that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The tool's name.
@@ -79,92 +80,93 @@ pub struct ApprovalRequest {
     pub permission: String,
     /// The arguments that will run, sensitive values masked.
     pub arguments: Value,
-    /// The arguments as the model sent them, where a hook changed them.
+    /// The arguments as the model sent them, when a hook changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original: Option<Value>,
-    /// One line for people.
+    /// A summary in one line, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What the ask is about: what no rule or approval allows yet.
+    /// The resources that no rule and no grant allows yet.
     pub subjects: Vec<Resource>,
-    /// The patterns that an approval for the session or for always would grant, from
-    /// specific to general; none where no such approval is offered.
+    /// The patterns that an approval for the session or for always would grant, from specific to
+    /// general; empty when no such approval is offered.
     pub suggestions: Vec<String>,
-    /// To whom such an approval is given.
+    /// The grantees of such an approval.
     #[serde(skip)]
     pub(crate) grantees: Vec<Grantee>,
-    /// What is not shown.
+    /// Data that is not shown.
     #[serde(skip)]
     pub(crate) internals: ApprovalInternals,
-    /// What led to the ask.
+    /// What caused the request.
     pub by: DecisionSource,
-    /// Why somebody is asked.
+    /// Why an approval is needed.
     pub reason: String,
-    /// The rules that led to the ask.
+    /// The rules that caused the request.
     pub rules: Vec<Rule>,
-    /// What a screen can show of the effect, such as a diff.
+    /// A preview of the effect, such as a diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Value>,
     /// Whether the tool says that this call is dangerous.
     pub dangerous: bool,
-    /// The fingerprint of the call that runs when this is allowed.
+    /// The fingerprint of the call that runs when it is approved.
     pub fingerprint: String,
-    /// How long an answer is waited for, in milliseconds.
+    /// How long the pipeline waits for an answer, in milliseconds.
     #[serde(rename = "expires_in_ms", with = "millis")]
     pub expires_in: Duration,
 }
 
 impl ApprovalRequest {
-    /// Says who answers, for the record; the first name stays.
+    /// Sets who answers, for the audit log; only the first name counts.
     ///
-    /// For whoever implements [`Approver`]: `terminal`, the name of a person, of a rule.
+    /// Called by an [`Approver`]: with `terminal`, or the name of a person or a rule.
     pub fn set_responder(&self, who: impl Into<Cow<'static, str>>) {
         self.internals.responder.get_or_init(|| who.into());
     }
 
-    /// Who answered, where they said so.
+    /// Returns who answered, when the approver said so.
     #[must_use]
     pub fn responder(&self) -> Option<&str> {
         self.internals.responder.get().map(AsRef::as_ref)
     }
 }
 
-/// What stands behind an ask and is not shown.
+/// The data of an approval request that is not shown.
 #[derive(Clone, Default)]
 #[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
 pub(crate) struct ApprovalInternals {
-    /// The other names of the tool.
+    /// The aliases of the tool.
     pub(crate) aliases: Vec<ToolName>,
-    /// Who is told of the hooks that answer in a person's place.
+    /// Receives events of hooks that answer in the user's place.
     pub(crate) observer: Option<Arc<dyn HookObserver>>,
-    /// Whether a hook may say yes: its allow would have lifted the ask before there was one.
+    /// Whether a hook may approve: its `allow` would have made the request unnecessary.
     pub(crate) can_hook_approve: bool,
     responder: OnceLock<Cow<'static, str>>,
-    /// Why the call does not run where no person said so, in words for whoever made it.
+    /// Why the call does not run although no person rejected it, as a sentence for the model.
     refusal: OnceLock<Arc<str>>,
     /// Why the model's turn ends.
     halt_reason: OnceLock<Arc<str>>,
-    /// Whether a hook may make another call of it.
+    /// Whether a hook may rewrite the call.
     can_hook_rewrite: bool,
-    /// What a hook made of it, for all copies of the ask.
+    /// How a hook rewrote the call, shared by all copies of the request.
     rewrite: Arc<OnceLock<CallRewrite>>,
 }
 
-/// What a hook makes of the call that it was asked about.
+/// How a hook rewrites the call of an approval request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallRewrite {
-    /// The arguments that are others.
+    /// The changed arguments.
     pub(crate) patch: Map<String, Value>,
-    /// Who says so.
+    /// The name of the hook.
     pub(crate) hook: String,
-    /// The same for the record: each of them, in order.
+    /// The names of the hooks for the audit log, in order.
     pub(crate) hook_names: Vec<String>,
-    /// What it thinks of what it made of the call.
+    /// What the hook decided about the rewritten call.
     pub(crate) policy_override: Option<PolicyOverride>,
 }
 
 impl CallRewrite {
-    /// The answer to the call as it was: no, so that nothing runs where the change is lost.
+    /// Returns the response to the original call: a rejection, so that nothing runs when the
+    /// rewrite is lost.
     fn placeholder_response(&self) -> ApprovalResponse {
         ApprovalResponse::RejectWith {
             feedback: format!("the hook `{}` changed the call", self.hook),
@@ -177,50 +179,51 @@ impl ApprovalInternals {
         Self { aliases: aliases.to_vec(), observer: Some(witness), ..Self::default() }
     }
 
-    /// Says whether a hook may say yes.
+    /// Sets whether a hook may approve.
     pub(crate) fn with_hook_approval(self, is_liftable: bool) -> Self {
         Self { can_hook_approve: is_liftable, ..self }
     }
 
-    /// Says whether a hook may make another call of it, which is then judged and asked about.
+    /// Sets whether a hook may rewrite the call; the new call is authorized again.
     pub(crate) fn with_hook_rewrite(self, is_changeable: bool) -> Self {
         Self { can_hook_rewrite: is_changeable, ..self }
     }
 
-    /// Makes another call of it; gives the answer to this one, where that may be.
+    /// Sets how a hook rewrites the call; returns the response to the original call, or `None` when
+    /// the call must not be rewritten.
     #[cfg(feature = "hooks")]
     pub(crate) fn set_rewrite(&self, change: CallRewrite) -> Option<ApprovalResponse> {
         let answer = change.placeholder_response();
         (self.can_hook_rewrite && self.rewrite.set(change).is_ok()).then_some(answer)
     }
 
-    /// What a hook makes of the call, if anything.
+    /// Returns how a hook rewrites the call.
     pub(crate) fn rewrite(&self) -> Option<&CallRewrite> {
         self.rewrite.get()
     }
 
-    /// Whether `reply` is that of the hook that makes another call of it.
+    /// Whether `reply` is the response of the hook that rewrites the call.
     pub(crate) fn is_rewrite_response(&self, reply: &ApprovalResponse) -> bool {
         self.rewrite().is_some_and(|change| change.placeholder_response() == *reply)
     }
 
-    /// Says that the no to this ask is not that of a person: a hook's, or nobody's.
+    /// Records that the rejection of this request did not come from a person.
     pub(crate) fn set_refusal(&self, words: &str) {
         self.refusal.get_or_init(|| words.into());
     }
 
-    /// Says that the model's turn ends with this ask.
+    /// Records that the model's turn ends with this request.
     #[cfg(feature = "hooks")]
     pub(crate) fn set_halt_reason(&self, reason: &str) {
         self.halt_reason.get_or_init(|| reason.into());
     }
 
-    /// Why the model's turn ends with this ask, if it does.
+    /// Returns why the model's turn ends with this request, if it does.
     pub(crate) fn halt_reason(&self) -> Option<&str> {
         self.halt_reason.get().map(AsRef::as_ref)
     }
 
-    /// Why the call does not run where no person said so.
+    /// Returns why the call does not run although no person rejected it.
     pub(crate) fn refusal(&self) -> Option<Arc<str>> {
         self.refusal.get().cloned()
     }
@@ -234,21 +237,21 @@ impl fmt::Debug for ApprovalInternals {
     }
 }
 
-/// Is told of hooks that look at an ask.
+/// Receives events of hooks that answer an approval request.
 #[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
 pub(crate) trait HookObserver: Send + Sync {
-    /// One begins to look.
+    /// Called before a hook runs.
     fn hook_started(&self, hook: &str);
-    /// It has looked.
+    /// Called after a hook has run.
     fn hook_finished(&self, hook: String, outcome: String, elapsed_ms: u64);
-    /// The session that asks.
+    /// Returns the session of the call.
     fn session(&self) -> &Session;
-    /// How much the session does without asking.
+    /// Returns the mode of the session.
     fn mode(&self) -> Mode;
-    /// All names under which the tool may be forbidden.
+    /// Returns all names under which the tool may be denied.
     #[cfg(feature = "hooks")]
     fn forbidden_names(&self) -> Vec<String>;
-    /// How `arguments` are told to other programs.
+    /// Returns how `arguments` are named for external programs.
     #[cfg(feature = "hooks")]
     fn external_arg_names(&self, arguments: &Value) -> ExternalArgNames;
 }
@@ -263,28 +266,28 @@ mod millis {
     }
 }
 
-/// The answer to an ask.
+/// The response to an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalResponse {
-    /// Yes, this once.
+    /// Approves this call.
     Once,
-    /// Yes, and whatever these patterns cover for the rest of the session.
+    /// Approves this call, and what these patterns match for the rest of the session.
     Session {
-        /// What is granted: the suggestions, or what somebody made of them.
+        /// The granted patterns: the suggestions, or the user's own version of them.
         patterns: Vec<String>,
     },
-    /// Yes, and whatever these patterns cover from now on, in this workspace.
+    /// Approves this call, and what these patterns match from now on, in this workspace.
     Always {
-        /// What is granted: the suggestions, or what somebody made of them.
+        /// The granted patterns: the suggestions, or the user's own version of them.
         patterns: Vec<String>,
     },
-    /// No. What else the session asks is answered no as well.
+    /// Rejects this call, and with it every other open request of the session.
     Reject,
-    /// No to this call only; the model reads why, and goes on.
+    /// Rejects this call only; the model reads the feedback and continues.
     RejectWith {
-        /// What the model reads.
+        /// The text for the model.
         feedback: String,
     },
 }
@@ -296,7 +299,7 @@ impl ApprovalResponse {
         matches!(self, Self::Once | Self::Session { .. } | Self::Always { .. })
     }
 
-    /// Whether it is a yes to patterns, of which one says something.
+    /// Whether the response grants patterns, at least one of which is not blank.
     pub(crate) fn has_patterns(&self) -> bool {
         match self {
             Self::Session { patterns } | Self::Always { patterns } => {
@@ -306,7 +309,7 @@ impl ApprovalResponse {
         }
     }
 
-    /// `once`, `session`, `always`, `reject` or `reject_with`.
+    /// Returns `once`, `session`, `always`, `reject` or `reject_with`.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -319,9 +322,9 @@ impl ApprovalResponse {
     }
 }
 
-/// Somebody who can be asked.
+/// Answers approval requests.
 ///
-/// An approver that panics, or that gives no answer in time, has said no.
+/// A panic of the approver, and no answer in time, are rejections.
 ///
 /// # Examples
 ///
@@ -341,11 +344,11 @@ impl ApprovalResponse {
 /// }
 /// ```
 pub trait Approver: Send + Sync + 'static {
-    /// Shows the ask and waits for the answer; `None` when somebody else answers it by its
-    /// id.
+    /// Shows the request and waits for the response. Returns `None` when the answer comes through
+    /// [`Pipeline::respond`](crate::Pipeline::respond), by the id of the request.
     ///
-    /// The future is dropped when the ask is settled in another way: by an answer to its
-    /// id, by an approval that covers it, by its end.
+    /// The future is dropped when the request ends in another way: by an answer to its id, by a
+    /// grant that covers it, or when it expires.
     fn request_approval(
         &self,
         ask: Arc<ApprovalRequest>,

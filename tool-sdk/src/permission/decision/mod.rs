@@ -1,9 +1,10 @@
-//! The one function that decides about a call: pure, and it says what decided.
+//! Decides about a call: a pure function that also returns what decided.
 //!
-//! Each subject is judged on its own: the deciding rule, else what the tool says, else the
-//! mode. Approvals and hooks that may allow lift an ask, but none about what cannot be brought back
-//! or may be what a rule denies. Then come what nothing lifts: the mode's ban, the writable roots,
-//! and what hooks want refused or asked. The strictest subject decides about the call.
+//! Each resource is decided on its own: by the deciding rule, else by the tool, else by the mode.
+//! Grants, and hooks that may allow, turn `ask` into `allow`, except when the effect cannot be
+//! undone, or when a rule might deny it. Then come the limits that nothing lifts: the mode, the
+//! writable roots, and hooks that deny or ask. The strictest decision about a resource is the
+//! decision about the call.
 
 mod reasons;
 
@@ -22,19 +23,19 @@ use crate::tool::Resource;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What is done.
+    /// What happens to the call.
     #[serde(rename = "decision")]
     pub action: Action,
     /// What decided.
     pub by: DecisionSource,
-    /// What asked, where nobody could answer.
+    /// What asked for an approval, when no approver was available.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<DecisionSource>,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: Cow<'static, str>,
     /// The rules that decided, each once.
     pub rules: Vec<Rule>,
-    /// What the answer is about: the subjects that led to it.
+    /// The resources that led to the decision.
     pub subjects: Vec<Resource>,
 }
 
@@ -43,31 +44,31 @@ pub struct Decision {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DecisionSource {
-    /// No rule spoke; the mode says what holds then.
+    /// No rule matched; the mode decided.
     Default,
     /// A rule.
     Rule,
     /// The tool itself.
     Tool,
-    /// An approval that was given before.
+    /// A grant from an earlier approval.
     Approval,
     /// The mode, which forbids what the tool does.
     Mode,
-    /// The folders that may be written.
+    /// The writable roots.
     Roots,
-    /// A rule that could not be judged, because the tool does not say what it touches.
+    /// A rule that could not be evaluated, because the tool does not name its resources.
     Unjudged,
     /// A hook.
     Hook,
-    /// The guard against loops.
+    /// The loop guard.
     Loop,
-    /// Somebody who was asked.
+    /// The user, or the approver in the user's place.
     Reply,
-    /// Nobody could be asked.
+    /// No approver was available.
     Nobody,
 }
 
-/// What hooks and the loop guard add to a decision.
+/// A decision of a hook or the loop guard that is added to the decision of the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyOverride {
     pub(crate) action: Action,
@@ -76,12 +77,12 @@ pub(crate) struct PolicyOverride {
 }
 
 impl PolicyOverride {
-    /// What a hook says that may allow what it made of a call.
+    /// Returns the override of a hook that allows the call that it rewrote.
     pub(crate) fn allow_rewrite(name: &str) -> Self {
         Self::allow(format!("the hook `{name}` allows what it made of the call"))
     }
 
-    /// What a hook says that may allow.
+    /// Returns the override of a hook that allows the call.
     pub(crate) fn allow(reason: impl Into<String>) -> Self {
         Self { action: Action::Allow, source: DecisionSource::Hook, reason: reason.into() }
     }
@@ -90,32 +91,33 @@ impl PolicyOverride {
 /// A call to decide about.
 #[derive(Clone, Copy)]
 pub(crate) struct PolicyInput<'a> {
-    /// The rules that speak of the tool.
+    /// The rules about the tool.
     pub(crate) tool_rules: &'a Ruleset,
-    /// The rules that speak of another permission, for subjects that are judged under it.
+    /// Returns the rules about another permission, for resources that are judged under it.
     pub(crate) rules_for_permission: &'a dyn Fn(&str) -> Ruleset,
     pub(crate) modes: ModeSet,
-    /// Whether lists of what does nothing but read count.
+    /// Whether lists of safe commands count as reading.
     pub(crate) trusts_safe_commands: bool,
-    /// What the tool can do at worst.
+    /// The worst that the tool can do.
     pub(crate) risk_class: RiskClass,
-    /// What the call touches, when the tool says.
+    /// The resources of the call; `None` when the tool does not name them.
     pub(crate) resources: Option<&'a [Resource]>,
     pub(crate) arguments: &'a dyn ArgumentLookup,
-    /// Whether the tool wants somebody asked.
+    /// Whether the tool requires an approval.
     pub(crate) approval_required: Option<bool>,
-    /// Whether an approval covers a subject.
+    /// Whether a grant covers a resource.
     pub(crate) is_granted: &'a dyn Fn(&Resource) -> bool,
-    /// Where writing is allowed, when that is limited.
+    /// Where writing is allowed, when it is limited.
     pub(crate) writable_roots: Option<&'a [PathBuf]>,
-    /// Whether the guards keep there what they go by.
+    /// Whether the pipeline keeps its own state, such as grants, at a path.
     pub(crate) holds_pipeline_state: &'a dyn Fn(&Path) -> bool,
-    /// What hooks and the loop guard say; an allow only lifts an ask that others lift, too.
+    /// The decisions of hooks and the loop guard. An `allow` only lifts an `ask` that the mode
+    /// `bypass` would lift too.
     pub(crate) overrides: &'a [PolicyOverride],
 }
 
 impl PolicyInput<'_> {
-    /// Decides.
+    /// Returns the decision.
     pub(crate) fn decide(&self) -> Decision {
         let subjects = match self.resources {
             None | Some([]) => &[Resource::ANY][..],
@@ -126,12 +128,12 @@ impl PolicyInput<'_> {
         let mut reasons = DecisionReasons::default();
         for subject in subjects {
             let mut one = self.decide_resource(subject, is_one);
-            // What no rule forbids of a part is no part of the answer.
+            // A part of a resource counts only when a rule denies it.
             if subject.has_deny_rules_only() && one.action == Action::Allow && decision.is_some() {
                 continue;
             }
-            // Of what is allowed without a rule nobody asks which it is, and what a tool refuses
-            // it names itself.
+            // The reason names the resource, unless the resource is allowed without a rule, or the
+            // tool's own refusal names it.
             let is_named =
                 !is_one && (one.action != Action::Allow || one.by == DecisionSource::Rule);
             let is_refused = one.action == Action::Deny && one.by == DecisionSource::Tool;
@@ -153,15 +155,15 @@ impl PolicyInput<'_> {
             Some(decision) => Decision { reason: reasons.into_text(), ..decision },
             None => Decision::new(Action::Deny, DecisionSource::Default, "nothing was judged"),
         };
-        // What lifts was heard before, so that nothing lifts what these ask for.
+        // Overrides that allow were applied before, so that nothing lifts these.
         let tightening = self.overrides.iter().filter(|opinion| opinion.action != Action::Allow);
         self.unjudged_rule().iter().chain(tightening).fold(decision, Decision::apply_override)
     }
 
-    /// A rule about some of what the tool touches is no rule at all for a tool that does not
-    /// say what it touches; somebody has to look.
+    /// A rule about some resources cannot be evaluated for a tool that does not name its resources,
+    /// so an approval is needed.
     fn unjudged_rule(&self) -> Option<PolicyOverride> {
-        // A tool that needs nobody asked has said so for what it does not name, too.
+        // A tool that needs no approval needs none for unnamed resources either.
         let silent = self.resources.is_none() && self.approval_required != Some(false);
         let rule = if silent { self.tool_rules.unjudged_rule(self.arguments) } else { None }?;
         let reason = format!(
@@ -194,7 +196,7 @@ impl PolicyInput<'_> {
         let elsewhere = subject.permission().map(self.rules_for_permission);
         let rule = match &elsewhere {
             None => own,
-            // Under another permission, what is said of the tool itself only tightens.
+            // For another permission, a rule about the tool itself can only tighten the decision.
             Some(others) => [others.deciding_rule(subject, self.arguments, alone), own]
                 .into_iter()
                 .enumerate()
@@ -209,7 +211,7 @@ impl PolicyInput<'_> {
         self.decide_without_rule(subject, class)
     }
 
-    /// What holds where no rule speaks: what the tool says, else the mode.
+    /// Decides when no rule matches: by the tool, else by the mode.
     fn decide_without_rule(&self, subject: &Resource, class: RiskClass) -> Decision {
         if subject.has_deny_rules_only() {
             return Decision::new(
@@ -253,11 +255,11 @@ impl PolicyInput<'_> {
                 ..Decision::new(Action::Allow, DecisionSource::Approval, "it was approved before")
             };
         }
-        // PA7: a rule says so, or a person.
+        // PA7: only a rule or a person allows it.
         if subject.is_approval_mandatory() {
             return asked;
         }
-        // A hook that may allow lifts what the mode `bypass` would, and nothing else.
+        // A hook that allows lifts what the mode `bypass` would lift, and nothing else.
         if let Some(hook) = self.overrides.iter().find(|it| it.action == Action::Allow) {
             return Decision::new(Action::Allow, hook.source, hook.reason.clone());
         }
@@ -274,7 +276,8 @@ impl PolicyInput<'_> {
         asked
     }
 
-    /// SH10: a rule that denies something might deny this, if only one knew what it is.
+    /// SH10: asks when a rule that denies something might deny this resource, whose effect is
+    /// unknown.
     fn restrict_unknown(&self, subject: &Resource, decided: Decision) -> Decision {
         let is_open = subject.has_unknown_effect() || !subject.known_prefixes().is_empty();
         if decided.action != Action::Allow || !is_open {
@@ -300,13 +303,13 @@ impl PolicyInput<'_> {
         }
     }
 
-    /// What nothing lifts.
+    /// Applies the limits that nothing lifts.
     fn apply_limits(&self, subject: &Resource, class: RiskClass, decided: Decision) -> Decision {
         if decided.action == Action::Deny {
             return decided;
         }
         let mode = self.modes.strictest_for(class);
-        // What something is a part of is bound itself.
+        // For a part of a resource, the limit applies to the whole.
         if mode.forbids(class) && !subject.has_deny_rules_only() {
             let reason =
                 format!("the mode `{mode}` only lets tools read, and this may {}", class.as_str());
@@ -326,7 +329,7 @@ impl PolicyInput<'_> {
         }
     }
 
-    /// F92: what is written outside of `roots` is refused, and what may be is asked about.
+    /// F92: denies writing outside of `roots`, and asks when the place is unknown.
     fn restrict_to_roots(
         &self,
         roots: &[PathBuf],
@@ -346,11 +349,12 @@ impl PolicyInput<'_> {
                 return Decision::new(Action::Deny, DecisionSource::Roots, reason);
             }
             (None, Some(folders)) => folders.iter().all(|folder| holds(folder)),
-            // A tool that changes data changes what it names, one that runs something may not.
+            // A tool that changes data changes what it names; a tool that runs something may change
+            // more.
             (None, None) => class == RiskClass::Write && self.names_files(),
         };
-        // What is judged elsewhere is bound there, and a tool that needs nobody asked has said
-        // so for what it does not name, too.
+        // A part is checked with its whole. A tool that needs no approval needs none for unnamed
+        // resources either.
         let is_exempt = subject.has_deny_rules_only() || self.approval_required == Some(false);
         if is_known || is_exempt || decided.action != Action::Allow {
             return decided;
@@ -362,7 +366,7 @@ impl PolicyInput<'_> {
         }
     }
 
-    /// Whether the call says which files it is about.
+    /// Whether the call names the files that it changes.
     fn names_files(&self) -> bool {
         self.resources.into_iter().flatten().any(|subject| subject.absolute().is_some())
     }
@@ -378,12 +382,12 @@ impl Decision {
         Self { action, by, asked_by: None, reason: reason.into(), rules, subjects }
     }
 
-    /// The decision about an ask that nobody can be shown.
+    /// Returns the decision when an approval is needed and no approver is available.
     pub(crate) fn without_approver(self) -> Self {
         Self { action: Action::Deny, by: DecisionSource::Nobody, asked_by: Some(self.by), ..self }
     }
 
-    /// The decision once somebody who was asked has decided.
+    /// Returns the decision after an approval request was answered.
     pub(crate) fn with_response(
         self,
         action: Action,
@@ -392,12 +396,12 @@ impl Decision {
         Self { action, by: DecisionSource::Reply, reason: reason.into(), ..self }
     }
 
-    /// The decision about a call that is not to begin any more.
+    /// Returns the decision about a call that must not start any more.
     pub(crate) fn into_stopped(self, by: DecisionSource, reason: &'static str) -> Self {
         Self { action: Action::Deny, by, reason: reason.into(), ..self }
     }
 
-    /// Adds another subject with the same answer.
+    /// Adds another resource with the same action.
     fn merge(&mut self, other: Self) {
         for rule in other.rules {
             if !self.rules.contains(&rule) {
@@ -407,7 +411,7 @@ impl Decision {
         self.subjects.extend(other.subjects);
     }
 
-    /// The decision after one more opinion, which only tightens.
+    /// Applies one override, which can only tighten the decision.
     fn apply_override(mut self, opinion: &PolicyOverride) -> Self {
         if opinion.action > self.action {
             let subjects = self.subjects;
@@ -415,7 +419,7 @@ impl Decision {
             return Self { subjects, ..heeded };
         }
         if opinion.action == self.action && self.action != Action::Allow {
-            // Whoever is asked reads every reason, and what no approval lifts comes first.
+            // The prompt shows every reason, first the one that no approval lifts.
             self.by = opinion.source;
             self.reason = format!("{}; {}", opinion.reason, self.reason).into();
         }
@@ -423,9 +427,9 @@ impl Decision {
     }
 }
 
-/// Says first what is special about what may not be touched as a matter of course.
+/// Puts the reason of the resource itself, such as a sensitive file, before the other reasons.
 fn prepend_reason(subject: &Resource, decided: Decision) -> Decision {
-    // Of what was not understood, the reason has said why.
+    // For an opaque resource the reason is there already.
     let special = subject.reason().filter(|_| !subject.is_opaque());
     match special.filter(|_| decided.action != Action::Allow) {
         Some(why) => Decision { reason: format!("{why}; {}", decided.reason).into(), ..decided },
@@ -433,7 +437,7 @@ fn prepend_reason(subject: &Resource, decided: Decision) -> Decision {
     }
 }
 
-/// What cannot be brought back is asked about, unless a rule allows exactly this.
+/// Asks about what cannot be undone, unless a rule allows exactly this.
 fn restrict_dangerous(subject: &Resource, decided: Decision) -> Decision {
     let is_exact =
         |rule: &Rule| !subject.is_context_dependent() && rule.pattern.is_exact(subject.text());
@@ -445,7 +449,7 @@ fn restrict_dangerous(subject: &Resource, decided: Decision) -> Decision {
     Decision { rules: decided.rules, ..Decision::new(Action::Ask, DecisionSource::Tool, reason) }
 }
 
-/// The reason of a decision without a rule. The most frequent one needs no allocation.
+/// Returns the reason of a decision without a rule. The most frequent one needs no allocation.
 fn default_reason(mode: Mode, action: Action, class: RiskClass) -> Cow<'static, str> {
     if (mode, action, class) == (Mode::Auto, Action::Allow, RiskClass::Read) {
         return "no rule speaks of it, and the mode `auto` allows what may read".into();

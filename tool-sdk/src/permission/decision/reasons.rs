@@ -1,19 +1,19 @@
-//! Why a call is decided about as it is, where several of its subjects led to that.
+//! Combines the reasons of a decision to which several resources led.
 //!
-//! **Invariant:** each reason is said once, and it says of whom.
+//! **Invariant:** each reason appears once, with the resources that it is about.
 
 use std::borrow::Cow;
 
 use crate::tool::Resource;
 
-/// How many reasons are said, and how many subjects are named for each; the rest is left to
-/// the list of subjects.
+/// The most reasons, and the most resources named for each; the others are only in the list of
+/// resources.
 const MAX_REASONS: usize = 8;
 
-/// How much of a subject is named, in characters.
+/// The most characters of a resource that are shown.
 const MAX_NAME_CHARS: usize = 100;
 
-/// Reasons, and the names of the subjects that each is about.
+/// Reasons, and the names of the resources that each is about.
 #[derive(Debug, Default)]
 pub(super) struct DecisionReasons {
     entries: Vec<(Cow<'static, str>, Vec<String>)>,
@@ -21,10 +21,10 @@ pub(super) struct DecisionReasons {
 }
 
 impl DecisionReasons {
-    /// Adds a reason, and of what it is one where that is to be said.
+    /// Adds a reason; `subject` is the resource that it is about, when it is to be named.
     pub(super) fn add(&mut self, reason: Cow<'static, str>, subject: Option<&Resource>) {
         let name = subject.map(|subject| shorten_name(subject.text()));
-        // Some reasons begin with it.
+        // Some reasons start with the name.
         let name = name.filter(|name| !reason.starts_with(&format!("`{name}`")));
         let has_room = self.entries.len() < MAX_REASONS;
         match self.entries.iter_mut().find(|(known, _)| *known == reason) {
@@ -40,7 +40,7 @@ impl DecisionReasons {
         }
     }
 
-    /// All of them in one line.
+    /// Returns all reasons in one line.
     pub(super) fn into_text(self) -> Cow<'static, str> {
         if let [(reason, names)] = self.entries.as_slice()
             && names.is_empty()
@@ -57,7 +57,7 @@ impl DecisionReasons {
     }
 }
 
-/// A text on one line, cut where it is long. What would not show is written out.
+/// Returns a text on one line, truncated when it is long. Control characters are escaped.
 fn shorten_name(text: &str) -> String {
     let mut name = String::new();
     for c in text.chars().take(MAX_NAME_CHARS) {

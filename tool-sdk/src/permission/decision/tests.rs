@@ -71,7 +71,7 @@ fn hook_override(action: Action) -> PolicyOverride {
     PolicyOverride { action, source: DecisionSource::Hook, reason: "the hook says so".to_owned() }
 }
 
-// F89, F90, F80: what holds where no rule speaks.
+// F89, F90, F80: the decision when no rule matches.
 #[test]
 fn modes_say_what_holds_without_rules() {
     use Action::{Allow, Ask, Deny};
@@ -117,7 +117,7 @@ fn no_rule_lifts_the_ban_of_a_mode() {
     assert_eq!(Setup { subjects: vec![reading], ..setup }.decide().action, Action::Allow);
 }
 
-// F89: a person can switch lists of safe commands off.
+// F89: the user can switch lists of safe commands off.
 #[test]
 fn what_is_known_to_be_safe_counts_as_reading_until_that_is_switched_off() {
     use Action::{Allow, Ask, Deny};
@@ -138,7 +138,7 @@ fn what_is_known_to_be_safe_counts_as_reading_until_that_is_switched_off() {
     }
 }
 
-// F83: the tool's own wish.
+// F83: the tool may require an approval, or need none.
 #[test]
 fn the_tool_may_want_an_ask_or_none() {
     let wants = |required, rules: &[&str], mode| {
@@ -154,7 +154,7 @@ fn the_tool_may_want_an_ask_or_none() {
     assert_eq!(read.decide_as(RiskClass::Read).action, Action::Ask);
 }
 
-// F65: a hook's ask stands in any mode; its allow lifts an ask and never a denial.
+// F65: a hook's `ask` holds in any mode; its `allow` lifts an `ask` and never a denial.
 #[test]
 fn hooks_tighten_and_only_lift_asks() {
     let with =
@@ -170,7 +170,8 @@ fn hooks_tighten_and_only_lift_asks() {
     assert_eq!(Setup { overrides: both, ..Setup::default() }.decide().action, Action::Ask);
 }
 
-// SH10, P5: what asks in place of a denial, or about what cannot be undone, no hook answers.
+// SH10, P5: no hook lifts an `ask` that stands for a possible denial, or about what cannot be
+// undone.
 #[test]
 fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
     let asked = [
@@ -189,7 +190,7 @@ fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
         assert_eq!((hooked.action, bypass.action), (Action::Ask, Action::Ask), "{at}");
         assert_eq!(hooked.by, bypass.by, "{at}");
     }
-    // The tool does not say what it touches, so nobody knows whether the rule means it.
+    // The tool does not name its resources, so it is unknown whether the rule matches.
     let silent = Setup { overrides: vec![hook_override(Action::Allow)], ..Setup::default() };
     let all = Ruleset::new(["deny run(curl *)".parse().unwrap()]);
     let decision =
@@ -210,7 +211,7 @@ fn nothing_is_written_outside_the_writable_roots() {
     assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
 }
 
-// AP1, PA7: what was approved and what was decided is written by nobody but the guards.
+// AP1, PA7: no tool writes to the files in which the pipeline keeps grants and decisions.
 #[test]
 fn nothing_is_written_where_the_guards_keep_what_they_know() {
     for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
@@ -230,7 +231,7 @@ fn nothing_is_written_where_the_guards_keep_what_they_know() {
     }
 }
 
-// F92: of what names no file nobody knows where it writes, unless something holds it there.
+// F92: where a command writes is unknown, unless a sandbox limits it.
 #[test]
 fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
     use RiskClass::{Execute, Read, Write};
@@ -267,7 +268,7 @@ fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
             assert_eq!(open.decide_as(class).action, Action::Allow);
         }
     }
-    // What the host's own tool needs nobody asked for stays so.
+    // A tool of the host that needs no approval still needs none.
     let quiet =
         Setup { approval_required: Some(false), writable_roots: root(), ..Setup::default() };
     assert_eq!(quiet.decide_as(Write).action, Action::Allow);
@@ -285,7 +286,8 @@ fn a_subject_may_stand_under_another_permission() {
     assert_eq!(decide(&["allow run", "allow external_directory(/etc)"]).action, Action::Allow);
 }
 
-// Looking outside is reading: asked about, and not forbidden where only reading is allowed.
+// Listing a folder outside of the workspace is reading: it needs an approval, and a mode that only
+// reads does not forbid it.
 #[test]
 fn a_subject_may_be_asked_about_although_it_is_only_read() {
     let outside = Resource::new("/etc")
@@ -305,7 +307,7 @@ fn a_subject_may_be_asked_about_although_it_is_only_read() {
     }
 }
 
-// Nobody is asked about what would fail all the same.
+// The user is not asked about a call that would fail anyway.
 #[test]
 fn what_the_tool_refuses_is_denied_whatever_allows_it() {
     let gone = crate::error::ToolError::not_found("there is no `x`");
@@ -332,7 +334,7 @@ fn what_is_special_about_a_place_is_told_before_the_reason() {
     assert!(!decide(&["allow external_directory"]).contains("is far"));
 }
 
-// F74: a denial says whose rule it was.
+// F74: a denial names the rule and its origin.
 #[test]
 fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     let rule = "deny run(rm *)".parse::<Rule>().unwrap().origin("tools.toml:3");
@@ -341,7 +343,7 @@ fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     assert_eq!(decision.subjects, ["rm x".into()]);
 }
 
-// Which rule let which of several pass is told too.
+// An allow names which rule allowed which resource.
 #[test]
 fn an_allow_names_the_rules_and_what_each_is_about() {
     let setup = Setup::new(&["allow run(git *)", "allow run(ls)"], &["git a", "ls", "git b"]);
@@ -354,7 +356,7 @@ fn an_allow_names_the_rules_and_what_each_is_about() {
     );
 }
 
-// PR2: what does not show is written out, and two names stay two.
+// PR2: control characters are escaped, and two different names stay different.
 #[test]
 fn a_reason_hides_nothing_of_a_name() {
     let setup = Setup::new(&["deny run(a*)"], &["a\u{1b}[31mb", "a\nb", "a b"]);
@@ -362,7 +364,7 @@ fn a_reason_hides_nothing_of_a_name() {
     assert!(reason.starts_with(r"`a\u{1b}[31mb`, `a\nb`, `a b`: the rule"), "{reason}");
 }
 
-// b.4: each reason is said once, with all that it is about.
+// b.4: each reason appears once, with all resources that it is about.
 #[test]
 fn a_reason_says_of_what_it_is_one() {
     let unknown = |text: &'static str| Resource::new(text).opaque();
@@ -383,7 +385,7 @@ fn a_reason_says_of_what_it_is_one() {
     assert!(reason.len() < 500 && reason.contains("` and more: "), "{reason}");
 }
 
-// SH10: a rule for files is not held against what nobody can name either.
+// SH10: a rule about files does not apply to a resource that cannot be named.
 #[test]
 fn what_has_no_name_is_asked_about_under_its_own_permission() {
     let rules = ["allow run", "allow read", "deny read(.env)"];
@@ -396,7 +398,7 @@ fn what_has_no_name_is_asked_about_under_its_own_permission() {
     assert_eq!(decide(&rules, &Resource::new("x")), Action::Allow);
 }
 
-// b.3: what cannot be brought back needs a rule of its own.
+// b.3: what cannot be undone needs a rule of its own.
 #[test]
 fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
     for (rules, text, expected) in [
@@ -415,7 +417,7 @@ fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
     }
 }
 
-// PA7: neither a mode nor a hook stands for a person, and neither does the tool.
+// PA7: no mode, hook or tool replaces the approval of a person.
 #[test]
 fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
     let hook =
@@ -495,7 +497,7 @@ proptest! {
         let mut more = setup.clone();
         let at = at.index(more.rules.len() + 1);
         more.rules.insert(at, Rule::new(Action::Deny, "run", pattern.as_str()));
-        // A deny in front of other rules may be overridden, but it never opens anything.
+        // A deny in front of other rules may be overridden, but it never allows more.
         prop_assert!(more.decide().action >= setup.decide().action);
     }
 

@@ -1,8 +1,7 @@
-//! The file of approvals: how it is read, and how it changes without ever being half written.
+//! Reads and writes the file of stored grants; the file is never half written.
 //!
-//! Every change puts a new file in the place of the old one, flushed before and after, while a
-//! lock beside it keeps the other processes out (AP2). A process that dies on the way leaves the
-//! old file or the new one.
+//! Every change replaces the file with a new one, flushed before and after, while a lock file keeps
+//! other processes out (AP2). A process that dies in between leaves the old file or the new one.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -21,23 +20,23 @@ fn grants_path(folder: &Path) -> PathBuf {
     folder.join(FILE_NAME)
 }
 
-/// What was found in the file.
+/// The content of the file.
 enum FileContent {
     Missing,
     Grants(Vec<StoredGrant>, FileVersion),
-    /// What is wrong with the file.
+    /// The reason why the file is corrupt.
     Corrupt(&'static str),
 }
 
-/// What a writer finds.
+/// The stored grants before a change.
 #[derive(Default)]
 pub(super) struct CurrentGrants {
     pub(super) grants: Vec<StoredGrant>,
-    /// The file that was set aside, because it was corrupt; there are no approvals then.
+    /// The corrupt file that was set aside; there are no grants then.
     pub(super) corrupt: Option<PrivateFileError>,
 }
 
-/// Whether the file is still the one that was read, or as absent as it was.
+/// Whether the file is still the one that was read, or still missing.
 pub(super) fn is_unchanged(
     last: Option<&FileVersion>,
     folder: &Path,
@@ -45,17 +44,17 @@ pub(super) fn is_unchanged(
     FileVersion::is_current(last, &grants_path(folder))
 }
 
-/// The approvals and which file they are of, if there is one; a corrupt one is set aside, which
-/// is an error.
+/// Returns the grants and the version of the file; `None` without a file. A corrupt file is set
+/// aside, and an error is returned.
 pub(super) fn read_or_set_aside(
     folder: &Path,
     patience: Duration,
 ) -> Result<Option<(Vec<StoredGrant>, FileVersion)>, PrivateFileError> {
-    match read_file(folder)? {
+    match load_file(folder)? {
         FileContent::Missing => Ok(None),
         FileContent::Grants(approvals, version) => Ok(Some((approvals, version))),
         FileContent::Corrupt(_) => {
-            // Only who writes knows that the file is still the same when it is moved.
+            // Only with the lock is the file certain to be the same when it is moved.
             let writer = GrantWriter::acquire(folder, patience)?;
             Err(writer
                 .read_current()?
@@ -65,12 +64,12 @@ pub(super) fn read_or_set_aside(
     }
 }
 
-fn read_file(folder: &Path) -> Result<FileContent, PrivateFileError> {
+fn load_file(folder: &Path) -> Result<FileContent, PrivateFileError> {
     let path = grants_path(folder);
     let Some(file) = location::open_private(&path)? else { return Ok(FileContent::Missing) };
     let version = FileVersion::from_file(file, &path)?;
     let mut bytes = Vec::new();
-    // One byte more tells a file that is too long from one that just fits.
+    // One more byte than allowed tells a file that is too long from one that just fits.
     let most = MAX_BYTES + 1;
     version
         .file()
@@ -86,7 +85,7 @@ fn read_file(folder: &Path) -> Result<FileContent, PrivateFileError> {
     })
 }
 
-/// The right to write, until it is dropped.
+/// The lock for writing, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct GrantWriter<'f> {
     folder: &'f Path,
@@ -94,16 +93,16 @@ pub(super) struct GrantWriter<'f> {
 }
 
 impl<'f> GrantWriter<'f> {
-    /// Waits for the others for as long as `patience` lasts.
+    /// Waits for other processes for up to `patience`.
     pub(super) fn acquire(folder: &'f Path, patience: Duration) -> Result<Self, PrivateFileError> {
         Ok(Self { folder, _lock: private_file::acquire_lock(&folder.join(LOCK_NAME), patience)? })
     }
 
-    /// The approvals as they are now.
+    /// Returns the stored grants.
     ///
     /// A corrupt file is set aside, never deleted.
     pub(super) fn read_current(&self) -> Result<CurrentGrants, PrivateFileError> {
-        match read_file(self.folder)? {
+        match load_file(self.folder)? {
             FileContent::Missing => Ok(CurrentGrants::default()),
             FileContent::Grants(approvals, _) => {
                 Ok(CurrentGrants { grants: approvals, corrupt: None })
@@ -116,7 +115,7 @@ impl<'f> GrantWriter<'f> {
         }
     }
 
-    /// Puts `approvals` in the place of those that are there.
+    /// Replaces the stored grants with `approvals`.
     pub(super) fn replace_all(&self, approvals: &[StoredGrant]) -> Result<(), PrivateFileError> {
         let path = grants_path(self.folder);
         let text =

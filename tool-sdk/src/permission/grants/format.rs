@@ -1,7 +1,7 @@
-//! How approvals are written down: a JSON document, an approval a line, and behind it a line with
+//! The file format of stored grants: a JSON document with one grant a line, followed by a line with
 //! its checksum (AP3).
 //!
-//! **Invariant:** what is not understood to the last byte is not understood at all.
+//! **Invariant:** a file is accepted as a whole or not at all.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::StoredGrant;
 
-/// What this version writes, and the only thing that it reads.
+/// The version of the format; no other version is read.
 const VERSION: u32 = 1;
 
-/// More than any number of answers, and little enough to read at once.
+/// More than any number of grants needs, and small enough to read at once.
 pub(super) const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Around the checksum.
+/// The text around the checksum.
 const CHECKSUM_PREFIX: &str = "{\"sha256\":\"";
 const CHECKSUM_SUFFIX: &str = "\"}\n";
 
@@ -37,7 +37,7 @@ struct GrantDocument {
     approvals: Vec<StoredGrant>,
 }
 
-/// The whole file.
+/// Returns the content of the file.
 pub(super) fn encode_grants(approvals: &[StoredGrant]) -> io::Result<String> {
     let lines = approvals.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     Ok(append_checksum(&format!(
@@ -46,7 +46,7 @@ pub(super) fn encode_grants(approvals: &[StoredGrant]) -> io::Result<String> {
     )))
 }
 
-/// The approvals, or what is wrong with `bytes`.
+/// Returns the grants in `bytes`, or why these are not a valid file.
 pub(super) fn decode_grants(bytes: &[u8]) -> Result<Vec<StoredGrant>, &'static str> {
     if bytes.is_empty() {
         return Err("it is empty");
@@ -68,7 +68,7 @@ pub(super) fn decode_grants(bytes: &[u8]) -> Result<Vec<StoredGrant>, &'static s
     Ok(body.approvals)
 }
 
-/// `body` with its checksum behind it.
+/// Returns `body`, followed by its checksum.
 fn append_checksum(body: &str) -> String {
     let seal = checksum(body);
     [body, CHECKSUM_PREFIX, &seal, CHECKSUM_SUFFIX].concat()
@@ -82,11 +82,8 @@ fn checksum(body: &str) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// What `change` makes of the document in `file`, with a checksum that matches.
-    pub(in super::super) fn rewrite_document(
-        file: &str,
-        change: impl Fn(&str) -> String,
-    ) -> String {
+    /// Changes the document in `file` with `change`, and returns it with a matching checksum.
+    pub(crate) fn rewrite_document(file: &str, change: impl Fn(&str) -> String) -> String {
         let (body, _) = file.rsplit_once(CHECKSUM_PREFIX).unwrap();
         append_checksum(&change(body))
     }
@@ -118,7 +115,7 @@ pub(super) mod tests {
             check(&append_checksum(body), UNEXPECTED_FORM);
         }
         check(&none.replace("[\n\n]", "[]"), "its checksum does not match");
-        // However much of it is there, a part is none.
+        // Every truncated file is rejected.
         for end in 1..none.len() {
             assert!(decode_grants(&none.as_bytes()[..end]).is_err(), "{end}");
         }

@@ -1,4 +1,4 @@
-//! What one approval grants, and to whom.
+//! What one approval grants, and to which tool.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::name::ToolName;
 use crate::permission::Pattern;
 use crate::tool::Resource;
 
-/// What one approval grants: the subjects that a pattern matches, to one tool.
+/// What one approval grants to one tool: the resources that a pattern matches.
 ///
 /// # Examples
 ///
@@ -21,38 +21,39 @@ use crate::tool::Resource;
 /// # Ok::<(), tool_sdk::InvalidToolName>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-// A limit that this version does not know must not be lost.
+// A restriction that this version does not know must not be lost.
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Grant {
-    /// To whom.
+    /// The grantee.
     pub to: Grantee,
-    /// What it matches, as a whole: the pattern of a grant never holds at any depth.
+    /// The pattern, which must match the whole resource: unlike the pattern of a rule that denies,
+    /// it never matches the end of a path alone.
     pub pattern: Pattern,
 }
 
-/// To whom something is granted: a tool as it was when somebody looked at it.
+/// The grantee: a tool, as it was when the user approved it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Grantee {
     /// The tool's name.
     pub tool: ToolName,
-    /// The permission that was asked for.
+    /// The permission that was granted.
     pub permission: String,
-    /// The hash of a foreign tool's definition: when that changes, the grant is void.
+    /// The hash of a foreign tool's definition. When the definition changes, the grant is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
 }
 
 impl Grantee {
-    /// A tool that asks for a permission.
+    /// Returns the grantee for a tool and a permission.
     #[must_use]
     pub fn new(tool: ToolName, permission: impl Into<String>) -> Self {
         Self { tool, permission: permission.into(), definition: None }
     }
 
-    /// Ties it to one definition of a foreign tool.
+    /// Binds the grant to one definition of a foreign tool.
     #[must_use]
     pub fn with_definition(mut self, hash: impl Into<String>) -> Self {
         self.definition = Some(hash.into());
@@ -61,16 +62,16 @@ impl Grantee {
 }
 
 impl Grant {
-    /// Grants what `pattern` matches.
+    /// Returns a grant of what `pattern` matches.
     #[must_use]
     pub fn new(to: Grantee, pattern: impl Into<Pattern>) -> Self {
         Self { to, pattern: pattern.into() }
     }
 
-    /// Whether `to` may do what it does to `subject`.
+    /// Whether the grant lets `to` act on `subject`.
     ///
-    /// A subject under a permission of its own needs a grant of that permission, and one
-    /// that nobody understood needs a grant of everything.
+    /// A resource with a permission of its own needs a grant of that permission, and an opaque
+    /// resource needs a grant of everything.
     #[must_use]
     pub fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
         let permission = subject.permission().unwrap_or(&to.permission);
@@ -81,7 +82,7 @@ impl Grant {
     }
 }
 
-/// Whether `pattern`, granted to whoever does it to `subject`, covers that.
+/// Whether `pattern`, granted for the permission of `subject`, covers it.
 pub(super) fn matches_resource(pattern: &Pattern, subject: &Resource) -> bool {
     if subject.is_opaque() {
         return pattern.is_any();

@@ -1,4 +1,4 @@
-//! All that was granted to one tool, arranged for calls that touch as much as there are grants.
+//! An index of all grants of one tool, for calls that touch as many resources as there are grants.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,22 +7,22 @@ use super::grant::matches_resource;
 use crate::permission::Pattern;
 use crate::tool::Resource;
 
-/// What was granted to one grantee: what has no wildcard is looked up, and only the rest is gone
-/// through.
+/// The grants of one grantee: patterns without wildcards are looked up in a set, and only the
+/// others are compared one by one.
 #[derive(Debug)]
 pub(crate) struct GrantIndex {
     patterns: Vec<Pattern>,
     /// The texts without wildcards.
     texts: HashSet<Vec<u8>>,
-    /// The same as paths.
+    /// The same texts, normalized as paths.
     paths: HashSet<Vec<u8>>,
-    /// Where the patterns stand that mean more than their text.
+    /// The indices of the patterns that match more than their own text.
     wildcard_indices: Vec<usize>,
     covers_everything: bool,
 }
 
 impl GrantIndex {
-    /// These patterns, all granted to the same.
+    /// Returns an index of patterns that were granted to the same grantee.
     pub(crate) fn new(patterns: Vec<Pattern>) -> Self {
         let (mut texts, mut paths, mut wildcard_indices) =
             (HashSet::new(), HashSet::new(), Vec::new());
@@ -39,12 +39,12 @@ impl GrantIndex {
         Self { patterns, texts, paths, wildcard_indices, covers_everything }
     }
 
-    /// The patterns, for tools that judge them on their own.
+    /// Returns the patterns, for tools that evaluate them themselves.
     pub(crate) fn patterns(&self) -> &[Pattern] {
         &self.patterns
     }
 
-    /// Whether one of them covers `subject`, which is the grantee's.
+    /// Whether one of the patterns covers `subject`, a resource of the grantee.
     pub(crate) fn covers(&self, subject: &Resource) -> bool {
         if subject.is_opaque() {
             return self.covers_everything;
@@ -60,7 +60,7 @@ impl GrantIndex {
     }
 }
 
-/// The path as patterns compare it.
+/// Returns the path in the form in which patterns compare it.
 fn normalize_slashes(path: &[u8]) -> Cow<'_, [u8]> {
     match path.contains(&b'\\') {
         true => path.iter().map(|&byte| if byte == b'\\' { b'/' } else { byte }).collect(),
@@ -74,7 +74,7 @@ mod tests {
     use crate::name::ToolName;
     use crate::permission::{Grant, Grantee};
 
-    // F76, F86: looked up together, grants cover what each of them covers.
+    // F76, F86: the index covers exactly what the single grants cover.
     #[test]
     fn together_they_cover_what_each_of_them_covers() {
         let patterns = [
@@ -104,7 +104,7 @@ mod tests {
             .chain([Resource::path("c", "/w/src/c.rs")])
             .collect();
         let to = Grantee::new(ToolName::from_static("any"), "any");
-        // Every pair, so that none hides what another one does.
+        // Every pair, so that no pattern hides another.
         for (one, other) in patterns.iter().flat_map(|one| patterns.map(|other| (one, other))) {
             let both = [*one, other].map(Pattern::new);
             let granted = GrantIndex::new(both.to_vec());

@@ -1,11 +1,11 @@
-//! Approvals: what somebody allowed for more than a single call.
+//! Grants: stored permissions that came from approvals.
 //!
-//! `SessionGrants` hold for a session, in memory. A [`GrantStore`] keeps them in a file, for
-//! every later session in the same workspace. Both answer one question: does a grant cover
-//! this subject of this tool?
+//! `SessionGrants` hold for a session, in memory. A [`GrantStore`] keeps them in a file, for every
+//! later session in the same workspace. Both answer one question: does a grant cover this resource
+//! of this tool?
 //!
-//! **Invariant:** nothing here decides. An approval lifts an ask and never a denial, which is
-//! for the decision to see to.
+//! **Invariant:** nothing here decides. That a grant lifts an `ask` and never a denial is part of
+//! the decision function.
 
 mod file;
 mod format;

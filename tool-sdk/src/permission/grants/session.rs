@@ -1,4 +1,4 @@
-//! The approvals of one session, in memory.
+//! The grants of one session, in memory.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,12 +7,12 @@ use crate::name::ToolName;
 use crate::permission::Pattern;
 use crate::tool::Resource;
 
-/// What was approved until the session ends, of any tool.
+/// The grants of all tools that hold until the session ends.
 #[derive(Debug, Default)]
 pub(crate) struct SessionGrants(Mutex<Vec<Grant>>);
 
 impl SessionGrants {
-    /// Adds a grant, once.
+    /// Adds a grant, unless it is there already.
     pub(crate) fn add(&self, grant: Grant) {
         let mut grants = self.lock_grants();
         if !grants.contains(&grant) {
@@ -20,23 +20,23 @@ impl SessionGrants {
         }
     }
 
-    /// Whether a grant covers what `to` does to `subject`.
+    /// Whether a grant lets `to` act on `subject`.
     pub(crate) fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
         self.lock_grants().iter().any(|grant| grant.covers(to, subject))
     }
 
-    /// The patterns that were granted to `to`, for tools that judge them on their own.
+    /// Returns the patterns granted to `to`, for tools that evaluate them themselves.
     pub(crate) fn patterns(&self, to: &Grantee) -> Vec<Pattern> {
         let grants = self.lock_grants();
         grants.iter().filter(|grant| grant.to == *to).map(|grant| grant.pattern.clone()).collect()
     }
 
-    /// All that was granted, in the order in which it was.
+    /// Returns all grants, the oldest first.
     pub(crate) fn list(&self) -> Vec<Grant> {
         self.lock_grants().clone()
     }
 
-    /// Takes back what was granted to `tool`, or everything.
+    /// Revokes the grants of `tool`, or all grants.
     pub(crate) fn revoke(&self, tool: Option<&ToolName>) {
         self.lock_grants().retain(|grant| tool.is_some_and(|tool| grant.to.tool != *tool));
     }

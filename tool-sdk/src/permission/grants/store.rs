@@ -1,4 +1,4 @@
-//! Approvals that outlive the process.
+//! Stores grants that outlive the process.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,13 @@ use crate::private_file::location::PrivateFolder;
 use crate::private_file::version::FileVersion;
 use crate::tool::Resource;
 
-/// The approvals of all workspaces in one file, seen from one workspace.
+/// The stored grants of all workspaces in one file, seen from one workspace.
 ///
-/// What another process grants or revokes is seen by the next [`grants`](Self::load_grants). Where
-/// anything is wrong there are no approvals, and somebody is asked again.
+/// Grants and revocations of another process are seen by the next
+/// [`load_grants`](Self::load_grants). On any error there are no grants, and the user is asked
+/// again.
 ///
-/// All of it reads or writes files, so that async code calls it where that may block.
+/// All methods read or write files and may block.
 ///
 /// # Examples
 ///
@@ -51,24 +52,24 @@ pub struct GrantStore {
     cache: Mutex<GrantCache>,
 }
 
-/// The approvals that hold in a workspace at one moment.
+/// The stored grants of a workspace at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredGrants {
-    /// The approvals.
+    /// The grants.
     pub grants: Arc<[StoredGrant]>,
-    /// What is wrong, for the user; told once for as long as it stays the same.
+    /// What is wrong, for the user; reported once as long as it does not change.
     pub warning: Option<String>,
 }
 
 impl StoredGrants {
-    /// Whether an approval covers what `to` does to `subject`.
+    /// Whether a grant lets `to` act on `subject`.
     #[must_use]
     pub fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
         self.grants.iter().any(|approval| approval.grant.covers(to, subject))
     }
 
-    /// The patterns that were granted to `to`, for tools that judge them on their own.
+    /// Returns the patterns granted to `to`, for tools that evaluate them themselves.
     #[must_use]
     pub fn patterns(&self, to: &Grantee) -> Vec<Pattern> {
         let grants = self.grants.iter().map(|approval| &approval.grant);
@@ -76,26 +77,26 @@ impl StoredGrants {
     }
 }
 
-/// What the last look at the file gave.
+/// The result of the last read of the file.
 #[derive(Debug, Default)]
 struct GrantCache {
     version: Option<FileVersion>,
     grants: Arc<[StoredGrant]>,
-    /// What a writer came across that was not told yet.
+    /// A warning of a writer that was not reported yet.
     pending_warning: Option<String>,
     last_warning: Option<String>,
 }
 
 impl GrantStore {
-    /// The approvals in `folder`, as they hold in `workspace`.
+    /// Opens the store in `folder`, for the grants of `workspace`.
     ///
-    /// The folder is made by the first grant; until then nothing is touched. It belongs where
-    /// no tool writes: in the workspace it is not believed, nor in a root of the
-    /// [`Workspace`](crate::Workspace) that a session is lent. What else tools may write to is
-    /// said with [`not_inside`](Self::with_writable_roots).
+    /// The first grant creates the folder; until then no file is touched. No tool may be able to
+    /// write there: a store in the workspace is refused, and so is a store in a root of the
+    /// [`Workspace`](crate::Workspace) of a session. Name other places that tools can write to with
+    /// [`with_writable_roots`](Self::with_writable_roots).
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>, workspace: &Path) -> Self {
-        // AP1: a model that writes files must not write itself an approval.
+        // AP1: a model that writes files must not be able to write itself a grant.
         let mut folder = PrivateFolder::new(folder.into());
         folder.add_writable_roots(&[workspace.to_owned()]);
         Self {
@@ -106,27 +107,27 @@ impl GrantStore {
         }
     }
 
-    /// Says where tools may write: a store in there is not believed.
+    /// Sets where tools may write: a store in such a folder is refused.
     #[must_use]
     pub fn with_writable_roots(mut self, roots: &[PathBuf]) -> Self {
         self.folder.add_writable_roots(roots);
         self
     }
 
-    /// Whether `path`, which leads over no link, is the folder or something in it.
+    /// Whether `path`, which contains no link, is the folder or something in it.
     pub(crate) fn contains(&self, path: &Path) -> bool {
         self.folder.contains_path(path)
     }
 
-    /// The approvals that hold here and now; none when anything is wrong.
+    /// Returns the grants of the workspace; none when anything is wrong.
     ///
-    /// The file is read only when it is another one than the last time.
+    /// The file is only read when it changed since the last read.
     #[must_use]
     pub fn load_grants(&self) -> StoredGrants {
         self.load_grants_with_roots(&[])
     }
 
-    /// The same where tools may write to `roots`, too.
+    /// Like [`load_grants`](Self::load_grants), when tools may write to `roots` as well.
     pub(crate) fn load_grants_with_roots(&self, roots: &[PathBuf]) -> StoredGrants {
         let mut seen = self.lock_cache();
         let fresh = self.folder.check_outside(roots).and_then(|()| self.refresh_cache(&mut seen));
@@ -144,14 +145,14 @@ impl GrantStore {
         StoredGrants { grants: Arc::clone(&seen.grants), warning: untold.or(news) }
     }
 
-    /// Keeps `grants` for every session in this workspace, and says under what ids.
+    /// Stores `grants` for every session in this workspace; returns their ids.
     ///
-    /// They are on the disk when it returns. What was granted before keeps its id.
+    /// The grants are on the disk when this returns. A grant that is stored already keeps its id.
     ///
     /// # Errors
     ///
-    /// Fails when the file is not trusted, another process writes for more than two seconds,
-    /// or the system refuses. What was stored before is still there.
+    /// Fails when the file is not trusted, when another process holds the lock for more than two
+    /// seconds, or when the file cannot be written. The old file stays then.
     pub fn add_grants(
         &self,
         grants: Vec<Grant>,
@@ -160,7 +161,7 @@ impl GrantStore {
         self.add_grants_with_roots(&[], grants, source)
     }
 
-    /// The same where tools may write to `roots`, too.
+    /// Like [`add_grants`](Self::add_grants), when tools may write to `roots` as well.
     pub(crate) fn add_grants_with_roots(
         &self,
         roots: &[PathBuf],
@@ -179,8 +180,8 @@ impl GrantStore {
 
         let writer = GrantWriter::acquire(&folder, LOCK_TIMEOUT)?;
         let mut approvals = self.read_current(&writer)?;
-        // Whoever was told an id may revoke it, so that no later grant takes its place,
-        // whatever the clock says.
+        // A known id may be used to revoke its grant, so no later grant replaces it, even if the
+        // clock went back.
         let mut kept = Vec::new();
         for new in new {
             match approvals.iter().find(|known| known.is_same_grant(&new)) {
@@ -195,7 +196,7 @@ impl GrantStore {
         Ok(kept)
     }
 
-    /// The approvals of all workspaces, the oldest first.
+    /// Returns the grants of all workspaces, the oldest first.
     ///
     /// # Errors
     ///
@@ -206,11 +207,11 @@ impl GrantStore {
         Ok(found.map(|(approvals, _)| dedup_grants(approvals)).unwrap_or_default())
     }
 
-    /// Takes back the approval with this id, of any workspace; `false` when there is none.
+    /// Revokes the grant with this id, in any workspace; returns `false` when there is none.
     ///
     /// # Errors
     ///
-    /// Fails as [`grant`](Self::add_grants) does.
+    /// Fails like [`add_grants`](Self::add_grants).
     pub fn revoke(&self, id: &str) -> Result<bool, PrivateFileError> {
         let Some(folder) = self.folder.find_folder()? else { return Ok(false) };
         let writer = GrantWriter::acquire(&folder, LOCK_TIMEOUT)?;
@@ -236,7 +237,7 @@ impl GrantStore {
         if is_still {
             return Ok(());
         }
-        // Whoever asks does not wait; the next one sees what is there then.
+        // Reading does not wait for the lock; the next read sees the change.
         let patience = Duration::ZERO;
         let found = folder.map_or(Ok(None), |folder| file::read_or_set_aside(&folder, patience))?;
         let (approvals, version) = found.unzip();
@@ -246,14 +247,14 @@ impl GrantStore {
         Ok(())
     }
 
-    /// The workspace, as long as it is the folder that was there at the start.
+    /// Returns the workspace, as long as its folder is the one that was there at the start.
     fn check_workspace(&self) -> Result<&WorkspaceIdentity, PrivateFileError> {
         let now = WorkspaceIdentity::from_path(&self.workspace);
         let site = self.site.as_ref().filter(|site| now.as_ref() == Some(site));
         site.ok_or_else(|| PrivateFileError::WorkspaceReplaced { path: self.workspace.clone() })
     }
 
-    /// What is there before a change.
+    /// Returns the stored grants before a change.
     fn read_current(&self, writer: &GrantWriter<'_>) -> Result<Vec<StoredGrant>, PrivateFileError> {
         let CurrentGrants { grants: approvals, corrupt } = writer.read_current()?;
         if let Some(corrupt) = &corrupt {
@@ -274,7 +275,7 @@ fn new_grant_id(folder: &Path) -> Result<String, PrivateFileError> {
     Ok(format!("{random:016x}"))
 }
 
-/// The error with its cause, in one line.
+/// Returns the error and its cause in one line.
 fn describe_error(error: &PrivateFileError) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),

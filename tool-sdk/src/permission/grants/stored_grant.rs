@@ -1,4 +1,4 @@
-//! One stored approval, and what makes two of them the same.
+//! One stored grant, and when two of them are equal.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use super::workspace_identity::{FolderIdentity, WorkspaceIdentity};
 use super::{Grant, Grantee};
 
-/// An approval that outlives the process.
+/// A grant that outlives the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StoredGrant {
-    /// By what it is revoked.
+    /// The id by which it is revoked.
     pub id: String,
     /// What it grants.
     pub grant: Grant,
-    /// The folder where it holds, and nowhere else.
+    /// The folder in which the grant holds.
     pub workspace: PathBuf,
-    /// Which folder that was, for the day when another one is there.
+    /// The identity of that folder, in case another one takes its path.
     folder: FolderIdentity,
-    /// When it was given, in seconds since 1970.
+    /// When it was granted, in seconds since 1970.
     pub created: u64,
-    /// Where it came from.
+    /// The approval that it came from.
     pub source: GrantSource,
 }
 
@@ -39,17 +39,17 @@ impl StoredGrant {
         Self { id, grant, workspace: path, folder, created, source }
     }
 
-    /// Whether it holds in `site`.
+    /// Whether the grant holds in `site`.
     pub(super) fn applies_to(&self, site: &WorkspaceIdentity) -> bool {
         self.workspace == site.path && self.folder == site.folder
     }
 
-    /// Whether it says the same, whenever and by whomever it was given.
+    /// Whether both grant the same, regardless of when and by whom they were given.
     pub(super) fn is_same_grant(&self, other: &Self) -> bool {
         self.sort_key() == other.sort_key()
     }
 
-    /// What differs most comes first, because paths are slow to compare.
+    /// The fields that differ most come first, because paths are slow to compare.
     fn sort_key(&self) -> (&str, &Grantee, FolderIdentity, &Path) {
         (self.grant.pattern.as_str(), &self.grant.to, self.folder, &self.workspace)
     }
@@ -59,30 +59,30 @@ impl StoredGrant {
     }
 }
 
-/// Where an approval came from.
+/// The approval from which a grant came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct GrantSource {
-    /// The session that asked.
+    /// The id of the session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
-    /// The call that was asked about.
+    /// The id of the call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
-    /// Who answered.
+    /// Who answered the approval request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub who: String,
 }
 
 impl GrantSource {
-    /// An answer to what `call` of `session` asked.
+    /// Returns the source for an answer about `call` of `session`.
     #[must_use]
     pub fn new(session: impl Into<String>, call: impl Into<String>) -> Self {
         Self { session: session.into(), call: call.into(), who: String::new() }
     }
 
-    /// Says who answered.
+    /// Sets who answered.
     #[must_use]
     pub fn with_responder(mut self, who: impl Into<String>) -> Self {
         self.who = who.into();
@@ -90,9 +90,10 @@ impl GrantSource {
     }
 }
 
-/// All of these approvals, none twice, the oldest first whatever came first.
+/// Returns the grants without duplicates, the oldest first, regardless of their order in
+/// `approvals`.
 ///
-/// Of two that grant the same, the older one stays.
+/// Of two equal grants the older one is kept.
 pub(super) fn dedup_grants(approvals: impl IntoIterator<Item = StoredGrant>) -> Vec<StoredGrant> {
     let mut all: Vec<_> = approvals.into_iter().collect();
     all.sort_by(|a, b| (a.sort_key(), a.age_key()).cmp(&(b.sort_key(), b.age_key())));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        // F77: whoever writes first, the same is kept.
+        // F77: the result does not depend on which process writes first.
         #[test]
         fn what_is_kept_does_not_depend_on_order((a, b, c) in (stored_grants(), stored_grants(), stored_grants())) {
             let both = |a: &[StoredGrant], b: &[StoredGrant]| {

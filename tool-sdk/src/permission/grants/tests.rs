@@ -1,4 +1,4 @@
-//! What the store promises, against files and folders that others have spoilt.
+//! Tests the store against damaged files and foreign folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl StoreFixture {
         Self { root, workspace, folder }
     }
 
-    /// A world in which `git_grant *` was approved.
+    /// A fixture in which `git_grant *` was approved.
     fn with_grant() -> Self {
         let world = Self::new();
         world.store().add_grants(vec![git_grant()], grant_source()).unwrap();
@@ -101,7 +101,7 @@ fn the_same_grant_is_kept_once_under_its_first_id() {
     let world = StoreFixture::new();
     let first = world.store().add_grants(vec![git_grant(), git_grant()], grant_source()).unwrap();
     assert_eq!(first.len(), 1);
-    // Often enough for an id that would come before the first one.
+    // Often enough that an id could sort before the first one.
     for _ in 0..20 {
         let again =
             world.store().add_grants(vec![git_grant()], GrantSource::new("other", "")).unwrap();
@@ -123,7 +123,7 @@ fn stores_see_each_other() {
     assert!(!other.revoke(&stored[0].id).unwrap());
     assert!(!is_granted(&one) && !is_granted(&other));
 
-    // As long as before, and perhaps within the same tick of the clock.
+    // The same length, and perhaps the same timestamp.
     for _ in 0..50 {
         let stored = one.add_grants(vec![git_grant()], grant_source()).unwrap();
         assert!(is_granted(&other));
@@ -168,7 +168,7 @@ fn approvals_hold_in_their_workspace_only() {
     ));
 }
 
-// AP3: nothing that is wrong with the file makes it allow more, and nothing is lost.
+// AP3: a damaged file never allows more, and it is never lost.
 #[test]
 fn a_corrupt_file_is_set_aside() {
     let future = b"{\"version\":2}\n".to_vec();
@@ -178,7 +178,7 @@ fn a_corrupt_file_is_set_aside() {
     let zeroed = [&cut[..], &[0]].concat();
     let unknown = |body: &str| body.replace("\"pattern\"", "\"until\":1,\"pattern\"");
     let unknown = rewrite_document(&text, unknown).into_bytes();
-    // What another process wrote of its own is no part of the document.
+    // A document of another process after the first one is refused.
     let mut double = text.clone().into_bytes();
     double.extend_from_within(..);
     let huge = vec![b' '; usize::try_from(MAX_BYTES).unwrap() + 1];
@@ -207,7 +207,7 @@ fn a_corrupt_file_is_set_aside() {
         assert!(fs::read(&asides[0]).unwrap() == bytes, "{why}");
         assert!(!world.file_path().exists() && load_warning(&store).is_empty());
 
-        // Who writes first finds it as well, and goes on.
+        // A writer finds the damaged file as well, and continues.
         fs::write(world.file_path(), &bytes).unwrap();
         #[cfg(unix)]
         set_mode(&world.file_path(), 0o600);
@@ -255,7 +255,7 @@ fn a_store_that_tools_may_write_to_is_refused() {
     assert!(!fresh.folder.parent().unwrap().exists());
 }
 
-// AP1: a model that may write files writes itself no approval.
+// AP1: a model that can write files cannot write itself a grant.
 #[test]
 fn a_store_in_the_workspace_is_refused() {
     let world = StoreFixture::with_grant();
@@ -375,7 +375,7 @@ mod unix {
         assert!(matches!(result, Err(PrivateFileError::Untrusted { .. })));
     }
 
-    // F77: where nothing can be written, the old file stays.
+    // F77: when the new file cannot be written, the old one stays.
     #[test]
     fn a_folder_that_cannot_be_written_to_is_an_error() {
         if is_root() {

@@ -1,4 +1,4 @@
-//! What tells a folder from another one that is later at the same path.
+//! Tells a folder from another one that later has the same path.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A workspace as approvals know it: the path, and which folder is there.
+/// The identity of a workspace in stored grants: its path, and which folder is there.
 ///
-/// A path alone is not enough: what was approved in one checkout must not hold for the next
-/// one that is put in its place.
+/// The path alone is not enough: a grant in one checkout must not hold for another one that is put
+/// in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkspaceIdentity {
     /// The path, without links.
@@ -18,7 +18,7 @@ pub(super) struct WorkspaceIdentity {
 }
 
 impl WorkspaceIdentity {
-    /// The folder that is at `path` now, if there is one.
+    /// Returns the identity of the folder at `path`, if there is one.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let folder = FolderIdentity::from_metadata(&path.metadata().ok()?);
@@ -26,13 +26,13 @@ impl WorkspaceIdentity {
     }
 }
 
-/// What tells one folder from another that is later at the same path.
+/// Tells a folder from another one that later has the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FolderIdentity {
     device: u64,
     inode: u64,
-    /// Numbers of inodes come again; the moment of birth, where it is known, does not.
+    /// The creation time, where it is known: inode numbers are reused.
     born: Option<u64>,
 }
 

@@ -1,15 +1,14 @@
 //! The pattern language of rules.
 //!
-//! `*` stands for any text, also across `/` and line breaks, `?` for one character, and
-//! everything else for itself. The whole subject must match. A pattern that ends in ` *`
-//! also matches without that end, so that `git *` covers `git`; one that ends in `:*` means that
-//! too, beside what it says, as others write it. At the start, `~` and
-//! `$HOME` stand for the home folder. In paths, and wherever a rule forbids, `\` and `/` are
-//! the same.
+//! `*` stands for any text, including `/` and line breaks, `?` for one character, and every other
+//! character for itself. The whole text must match. A pattern that ends in ` *` also matches
+//! without that end, so that `git *` covers `git`. One that ends in `:*` matches the same as with `
+//! *`, and also literally, for compatibility with Claude Code. At the start, `~` and `$HOME` stand
+//! for the home folder. In paths, and in rules that deny or ask, `\` and `/` are the same.
 //!
-//! Compared with a path, `.`, `//` and `..` mean what they mean to the system, and a pattern
-//! that ends in `/` covers the folder and everything below it; `**` as a name of its own stands for
-//! any folders, also for none.
+//! When compared with a path, `.`, `//` and `..` mean what they mean to the operating system. A
+//! pattern that ends in `/` covers the folder and everything below it. `**` as a whole path
+//! component stands for any number of folders, including none.
 
 mod path;
 
@@ -36,15 +35,15 @@ use self::path::PathPattern;
 pub struct Pattern {
     text: String,
     parts: Box<[u8]>,
-    /// What it is among paths, where that is something else.
+    /// The pattern as a path, when it needs normalization.
     path: Option<PathPattern>,
 }
 
 impl Pattern {
-    /// A pattern as it is written.
+    /// Parses a pattern.
     ///
-    /// `~` and `$HOME` at the start become the home folder of the process's user, where
-    /// there is one.
+    /// `~` and `$HOME` at the start are replaced by the home folder of the process's user, if there
+    /// is one.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
@@ -54,15 +53,16 @@ impl Pattern {
         Self { text, parts: expanded.into_bytes().into(), path }
     }
 
-    /// The pattern that matches everything.
+    /// Returns the pattern that matches everything.
     #[must_use]
     pub fn any() -> Self {
         Self { text: "*".to_owned(), parts: Box::new([b'*']), path: None }
     }
 
-    /// The pattern that matches `text` and nothing else, when `text` holds no `*` or `?`.
+    /// Returns the pattern that matches only `text`; `None` when `text` contains `*` or `?`.
     ///
-    /// There is no way to quote those, so that a text with one of them has no such pattern.
+    /// These characters cannot be quoted, so such a text has no exact pattern. The same holds for a
+    /// text that starts with `~` or `$`.
     #[must_use]
     pub fn exact(text: &str) -> Option<Self> {
         let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
@@ -70,23 +70,23 @@ impl Pattern {
         (!special).then(|| Self { text: text.to_owned(), parts: parts.into(), path: None })
     }
 
-    /// Whether it matches `text` and nothing else, and is written like that.
+    /// Whether the pattern is the exact pattern for `text`.
     pub(crate) fn is_exact(&self, text: &str) -> bool {
         Self::exact(text).is_some_and(|exact| exact.text == self.text)
     }
 
-    /// What it matches where that is one text, or one path in its usual spelling, and nothing else.
+    /// Returns the text or normalized path that the pattern matches, when it matches nothing else.
     pub(crate) fn as_literal(&self) -> Option<&[u8]> {
         (self.path.is_none() && !self.contains_any(b"*?")).then_some(&self.parts)
     }
 
-    /// Whether it matches everything.
+    /// Whether the pattern matches everything.
     #[must_use]
     pub fn is_any(&self) -> bool {
         !self.parts.is_empty() && self.parts.iter().all(|&part| part == b'*')
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -98,14 +98,14 @@ impl Pattern {
         self.matches_with(normalize_slash, subject)
     }
 
-    /// Whether the whole of `subject` matches, where `\` is no `/`: in a command it is what
-    /// keeps two words together.
+    /// Whether the whole of `subject` matches, with `\` and `/` as different characters: in a
+    /// command `\` escapes.
     #[must_use]
     pub fn matches_literally(&self, subject: &str) -> bool {
         self.matches_with(|byte| byte, subject)
     }
 
-    /// Whether the whole of `subject` matches, in any case of its letters.
+    /// Whether the whole of `subject` matches, ignoring ASCII case.
     pub(crate) fn matches_any_case(&self, subject: &str) -> bool {
         self.matches_with(|byte| byte.to_ascii_lowercase(), subject)
     }
@@ -114,17 +114,17 @@ impl Pattern {
         matches_optional_end(&self.parts, subject.as_bytes(), fold)
     }
 
-    /// Whether it is another spelling of the path `path`, or of a folder above it.
+    /// Whether the pattern, normalized as a path, matches `path` or a folder above it.
     pub(crate) fn matches_path(&self, path: &str) -> bool {
         self.path.as_ref().is_some_and(|pattern| pattern.matches(path, false))
     }
 
-    /// The same where a bare name holds at any depth.
+    /// Like [`matches_path`](Self::matches_path), but a bare name matches at any depth.
     pub(crate) fn matches_path_at_any_depth(&self, path: &str) -> bool {
         self.path.as_ref().is_some_and(|pattern| pattern.matches(path, true))
     }
 
-    /// The same pattern for texts whose [case is folded](fold_case).
+    /// Returns the pattern for texts whose [case is folded](fold_case).
     pub(crate) fn to_folded_case(&self) -> Self {
         let folded = fold_case(&String::from_utf8_lossy(&self.parts));
         Self {
@@ -134,8 +134,8 @@ impl Pattern {
         }
     }
 
-    /// What stands before the first wildcard, when that begins like a path: up to the name that
-    /// has the wildcard, or all of it.
+    /// Returns the path before the first component with a wildcard, or the whole pattern without
+    /// one.
     pub(crate) fn path_prefix(&self) -> Option<&str> {
         let text = std::str::from_utf8(&self.parts).ok()?;
         let plain = match text.find(['*', '?']) {
@@ -145,25 +145,26 @@ impl Pattern {
         (!plain.is_empty()).then_some(plain)
     }
 
-    /// Whether `subject`, or what comes after any `/` in it, matches.
+    /// Whether `subject` matches, or the text after any `/` in it.
     ///
-    /// A rule that forbids `.env` means `src/.env` too: a bare name, without `/` and
-    /// blanks, holds at any depth.
+    /// A rule that denies `.env` means `src/.env` too: a bare name, without `/` and blanks, matches
+    /// at any depth.
     #[must_use]
     pub fn matches_at_any_depth(&self, subject: &str) -> bool {
         self.matches(subject) || !self.contains_any(b"/\\ ") && self.matches_any_suffix(subject)
     }
 
-    /// The same for what is known to be a path: a blank is a part of its names.
+    /// Like [`matches_at_any_depth`](Self::matches_at_any_depth), for a path, whose names may
+    /// contain blanks.
     pub(crate) fn matches_file_at_any_depth(&self, path: &str) -> bool {
         self.matches(path) || !self.contains_any(b"/\\") && self.matches_any_suffix(path)
     }
 
-    /// Whether a text that begins so may match.
+    /// Whether a text that starts with `beginning` could match.
     pub(crate) fn can_match_prefix(&self, beginning: &str) -> bool {
         let fixed = self.parts.split(|&byte| matches!(byte, b'*' | b'?')).next();
         let mut fixed = fixed.unwrap_or_default();
-        // The end may be left out.
+        // The end is optional.
         if fixed.len() < self.parts.len() {
             fixed = fixed.strip_suffix(b" ").or(fixed.strip_suffix(b":")).unwrap_or(fixed);
         }
@@ -177,7 +178,7 @@ impl Pattern {
         self.parts.iter().any(|byte| bytes.contains(byte))
     }
 
-    /// Whether what comes after any `/` matches.
+    /// Whether the text after any `/` matches.
     fn matches_any_suffix(&self, subject: &str) -> bool {
         let slashes =
             subject.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
@@ -216,8 +217,8 @@ impl From<Pattern> for String {
     }
 }
 
-/// The text in one case, as file systems compare names that tell none apart: letter by letter,
-/// and rather the same for two names than for none.
+/// Folds the case of a text, as case-insensitive file systems do, character by character. When in
+/// doubt, two names are folded to the same text.
 pub(crate) fn fold_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
@@ -234,7 +235,7 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
     text.to_owned()
 }
 
-/// Whether all of `subject` matches, with the end that may be left out.
+/// Whether all of `subject` matches, with or without an optional end.
 fn matches_optional_end(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     match_glob(pattern, subject, fold)
         || pattern.strip_suffix(b" *").is_some_and(|head| match_glob(head, subject, fold))
@@ -243,7 +244,7 @@ fn matches_optional_end(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> b
         })
 }
 
-/// Linear but for the retries after the last `*`, which never go further back.
+/// Linear except for the retries after the last `*`, which never go further back.
 fn match_glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     let (mut p, mut s) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -275,7 +276,7 @@ fn match_glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
-/// Where the character after the one at `at` begins.
+/// Returns where the character after the one at `at` starts.
 fn next_char_index(text: &[u8], at: usize) -> usize {
     let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     at + 1 + text[at + 1..].iter().take_while(is_inside).count()
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    // F73: `Bash(git push:*)` is how Claude Code has it.
+    // F73: Claude Code writes `Bash(git push:*)`.
     #[test]
     fn a_colon_before_the_last_star_may_be_a_blank() {
         let push = Pattern::new("git push:*");
@@ -378,7 +379,7 @@ mod tests {
         assert!(Pattern::exact("rm *").is_none() && Pattern::exact("~/x").is_none());
     }
 
-    /// What OpenCode's wildcards match, and where this language says otherwise.
+    /// Test cases of OpenCode's wildcards.
     const THEIR_CASES: &str = include_str!("../../../tests/fixtures/opencode-wildcard/cases.json");
 
     #[derive(Deserialize)]
@@ -412,7 +413,7 @@ mod tests {
         result: String,
     }
 
-    /// What the last of the `rules` that match `subject` says.
+    /// Returns the result of the last of the `rules` that matches `subject`.
     fn decided<'r>(
         rules: &'r serde_json::Map<String, serde_json::Value>,
         subject: &str,
@@ -421,7 +422,7 @@ mod tests {
         rules.find(|(pattern, _)| Pattern::new(pattern.as_str()).matches(subject))?.1.as_str()
     }
 
-    /// The cases that differ, as `pattern: subject`.
+    /// The cases with another result, as `pattern: subject`.
     fn differences(cases: &[Case]) -> Vec<String> {
         cases
             .iter()
@@ -438,8 +439,8 @@ mod tests {
     fn opencodes_wildcards_match_the_same() {
         let theirs: Theirs = serde_json::from_str(THEIR_CASES).unwrap();
         assert_eq!(differences(&theirs.matches), [""; 0]);
-        // The fork lets a star end at a slash; here it goes on, so that a denial of `*.env` is
-        // one of `src/.env`.
+        // In the fork a star ends at a slash. Here it does not, so that a denial of `*.env` also
+        // denies `src/.env`.
         let across = ["*.env: src/.env", "*.env: a/b/.env", "*.env: src/config.env"];
         let across = [&across[..], &["src/*.env: src/a/.env", "?: /"]].concat();
         assert_eq!(differences(&theirs.path_aware_variant_of_a_fork), across);
@@ -455,11 +456,12 @@ mod tests {
         };
         let different: Vec<_> = theirs.structured.iter().filter(differs).collect();
         let different: Vec<_> = different.iter().map(|case| case.tail.join(" ")).collect();
-        // There a star among words may be no word; here the blanks around it are two.
+        // In OpenCode a star between words may match no word; here the blanks around it must both
+        // match.
         assert_eq!(different, ["-i file", "-i.bak file", "-i -n /./p myfile.txt"]);
 
-        // There the most specific pattern decides, and here the last: the same where rules are
-        // written from the general to the specific, as theirs are.
+        // In OpenCode the most specific pattern decides, and here the last one. The results are
+        // equal when rules go from general to specific, as these do.
         for case in &theirs.most_specific {
             assert_eq!(
                 decided(&case.rules, &case.subject),

@@ -1,27 +1,27 @@
-//! A pattern that spells a path in another way than paths are spelled.
+//! Patterns for paths that need normalization.
 //!
-//! `./secrets//*`, `a/../secrets/` and `/work/./secrets/*` mean what they would mean to the
-//! system: without what says nothing, and a folder with everything below it. `**` as a name of
-//! its own stands for any folders, also for none. Nothing here
-//! looks at a file, and what stands before `..` is only taken away where it is one name.
+//! `./secrets//*`, `a/../secrets/` and `/work/./secrets/*` mean what they mean to the operating
+//! system: empty components and `.` are ignored, and a trailing `/` covers everything below the
+//! folder. `**` as a whole component stands for any number of folders, including none. No file is
+//! accessed. A component before `..` is only removed when it has no wildcard.
 
 use std::path::{Component, Path};
 
 use super::{matches_optional_end, normalize_slash};
 
-/// The same pattern in the spelling of paths.
+/// A normalized path pattern.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct PathPattern {
-    /// Any of them matches.
+    /// The alternatives; any of them may match.
     parts: Box<[Box<[u8]>]>,
-    /// Whether it is about what is below the folder that one works in.
+    /// Whether the pattern is about files below the working folder.
     is_relative: bool,
-    /// Whether it is a name and no way to it.
+    /// Whether it is a single name, without a folder.
     is_bare_name: bool,
 }
 
 impl PathPattern {
-    /// Nothing for a pattern that is spelled as paths are.
+    /// Returns `None` for a pattern that needs no normalization.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.replace('\\', "/");
         let names: Vec<&str> = text.split('/').collect();
@@ -49,8 +49,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether the whole of `path` matches; with `at_any_depth`, a name also does below other
-    /// folders.
+    /// Whether the whole of `path` matches; with `at_any_depth`, a bare name also matches below
+    /// other folders.
     pub(super) fn matches(&self, path: &str, at_any_depth: bool) -> bool {
         if self.is_relative && leads_outside(path) && !(at_any_depth && self.is_bare_name) {
             return false;
@@ -66,15 +66,15 @@ impl PathPattern {
     }
 }
 
-/// The names without those that say nothing and those that `..` takes back.
+/// Removes empty components, `.`, and components that `..` undoes.
 fn normalize_components<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
     let mut kept: Vec<&str> = Vec::new();
     for &name in names {
         match (name, kept.last()) {
             ("" | ".", _) => {}
-            // Above the root there is nothing.
+            // The root has no parent.
             ("..", None) if is_absolute => {}
-            // A name with a wildcard may stand for several.
+            // A component with a wildcard may stand for several components.
             ("..", Some(last)) if *last != ".." && !last.contains(['*', '?']) => {
                 kept.pop();
             }
@@ -84,19 +84,20 @@ fn normalize_components<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str
     kept
 }
 
-/// What stands for any number of folders.
+/// The component that stands for any number of folders.
 const ANY_FOLDERS: &str = "**";
 
-/// How many ways there are at most to leave out what stands for folders; beyond, they are some.
+/// The most alternatives for leaving out [`ANY_FOLDERS`]; beyond, it stands for at least one
+/// folder.
 const MAX_EXPANSIONS: usize = 16;
 
-/// The names, with each [`ANY_FOLDERS`] there and left out: it may stand for no folder at all.
+/// Returns the components with and without each [`ANY_FOLDERS`], which may stand for no folder.
 fn expand_any_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut ways = vec![Vec::new()];
     for (at, &name) in names.iter().enumerate() {
         let without = ways.clone();
         ways.iter_mut().for_each(|way| way.push(name));
-        // At the end it stands for everything below, and that is not the folder itself.
+        // At the end it stands for everything below the folder, but not for the folder itself.
         if name == ANY_FOLDERS && at + 1 < names.len() && without.len() < MAX_EXPANSIONS {
             ways.extend(without);
         }
@@ -104,7 +105,7 @@ fn expand_any_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
     ways
 }
 
-/// Whether a path leads out of the folder that one works in.
+/// Whether a path leads out of the working folder.
 fn leads_outside(path: &str) -> bool {
     let path = Path::new(path);
     path.has_root() || path.components().next() == Some(Component::ParentDir)

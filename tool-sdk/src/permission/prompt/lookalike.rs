@@ -1,4 +1,5 @@
-//! Names that can be taken for others: scripts mixed in one word, hosts in punycode.
+//! Warns about names that can be mistaken for others: words of mixed scripts, and hosts in
+//! punycode.
 
 use std::sync::LazyLock;
 
@@ -6,12 +7,12 @@ use regex::Regex;
 
 use super::visible::compile_regex;
 
-/// The host of an address, or one word.
+/// The host of a URL, or one word.
 static NAME_PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(r"://(?:[^\s/?#]*@)?(?<host>[^\s/?#:]+)|(?<word>[\p{L}\p{M}\p{N}_]+)")
 });
 
-/// A label of a host that stands for other letters.
+/// A label of a host in punycode.
 static PUNYCODE: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"(?i)(?:^|[^\p{L}\p{N}_-])xn--[a-z0-9]"));
 
@@ -21,7 +22,7 @@ static SCRIPTS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
         .map(|script| compile_regex(&format!(r"\p{{{script}}}")))
 });
 
-/// What to say about the names in `text`.
+/// Returns the warnings about the names in `text`.
 pub(super) fn lookalike_warnings(text: &str) -> Vec<String> {
     let mixed = NAME_PATTERN
         .captures_iter(text)
@@ -33,14 +34,14 @@ pub(super) fn lookalike_warnings(text: &str) -> Vec<String> {
     mixed.chain(punycode).collect()
 }
 
-/// What to say about a name in which letters of different scripts stand.
+/// Returns the warning about a name that mixes scripts.
 pub(crate) fn mixed_script_warning(name: &str) -> Option<String> {
     let is_mixed = |name| SCRIPTS.iter().filter(|script| script.is_match(name)).count() > 1;
     (!name.is_ascii() && is_mixed(name))
         .then(|| format!("letters of different scripts in one name: {}", spell_non_ascii(name)))
 }
 
-/// The start of a name with every letter past ASCII by its number.
+/// Returns the start of a name with every non-ASCII letter written as its code point.
 fn spell_non_ascii(name: &str) -> String {
     const MAX: usize = 60;
     let mut spelt: String = name.chars().take(MAX).flat_map(char::escape_default).collect();

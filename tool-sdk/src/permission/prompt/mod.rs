@@ -1,8 +1,8 @@
-//! What a person reads before they answer an ask.
+//! The prompt that the user reads before answering an approval request.
 //!
-//! The prompt is made from the frozen call and from nothing else, so that what is read is
-//! what runs. Nothing in it is left out in silence and nothing hides: see [`visible`] for
-//! characters and [`page`] for lengths.
+//! The prompt is made only from the frozen call, so that what is shown is what runs. Every omission
+//! is reported and every invisible character is escaped: see [`visible`] for characters and
+//! [`page`] for lengths.
 //!
 //! **Invariant:** two calls that differ in what is shown never have the same complete text.
 
@@ -23,7 +23,7 @@ use super::{ApprovalRequest, Rule};
 use crate::risk::Risk;
 use crate::tool::{Resource, ToolSource};
 
-/// Words of others as they stand in a prompt: framed, and with nothing in them that hides.
+/// Returns foreign text as it appears in a prompt: framed, and with invisible characters escaped.
 #[cfg(feature = "cli")]
 pub(crate) fn frame_text(text: &str) -> String {
     let mut page = PromptPage::default();
@@ -31,7 +31,7 @@ pub(crate) fn frame_text(text: &str) -> String {
     page.text
 }
 
-/// An ask as text for a person.
+/// An approval request as text for the user.
 ///
 /// # Examples
 ///
@@ -47,36 +47,37 @@ pub(crate) fn frame_text(text: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ApprovalPrompt {
-    /// Several lines. Each line of what others wrote starts with a frame, and holds no
-    /// character that would not show.
+    /// Several lines. Each line of foreign text starts with a frame, and contains no invisible
+    /// character.
     pub text: String,
-    /// Whether everything is in the text. What is too long loses its middle, and the text
+    /// Whether the text shows everything. A value that is too long loses its middle, and the text
     /// says how much.
     pub complete: bool,
-    /// What a person should know before they say yes; also at the end of the text.
+    /// What the user should know before approving; also at the end of the text.
     pub warnings: Vec<String>,
 }
 
-/// How far a yes may go, where an ask [offers](ApprovalRequest::offers_always) more than this call at all.
+/// How far an approval may reach, when a request [offers](ApprovalRequest::offers_always) more than
+/// this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the answers that there are")]
 pub enum GrantScope {
     /// This call.
     Once,
-    /// What the session does from now on.
+    /// This session.
     Session,
-    /// What any session does from now on.
+    /// All sessions.
     Always,
 }
 
 impl ApprovalRequest {
-    /// The ask as text for a person who may answer with all that it offers.
+    /// Returns the request as text for a user who may choose any answer that it offers.
     #[must_use]
     pub fn prompt(&self) -> ApprovalPrompt {
         self.prompt_up_to(GrantScope::Always)
     }
 
-    /// The same for one whose yes reaches no further than this.
+    /// Returns the request as text for a user whose approval reaches at most this far.
     #[must_use]
     pub fn prompt_up_to(&self, reach: GrantScope) -> ApprovalPrompt {
         let mut page = PromptPage::default();
@@ -109,8 +110,8 @@ impl ApprovalRequest {
         ApprovalPrompt { text: page.text, complete: !page.is_cut, warnings }
     }
 
-    /// Whether an approval for the session or for always may be offered: there is something
-    /// to grant, the call is not dangerous, and the prompt shows all of it.
+    /// Whether an approval for the session or for always may be offered: there is something to
+    /// grant, the call is not dangerous, and the prompt shows all of it.
     #[must_use]
     pub fn offers_always(&self) -> bool {
         !self.suggestions.is_empty() && !self.dangerous && self.prompt().complete
@@ -135,7 +136,7 @@ impl ApprovalRequest {
         who
     }
 
-    /// One entry an argument, those that say most first.
+    /// Returns one entry for each argument, the most important first.
     fn describe_arguments(&self, arguments: &Value) -> Vec<String> {
         let Value::Object(members) = arguments else { return vec![format_value(arguments)] };
         if members.is_empty() {
@@ -144,12 +145,12 @@ impl ApprovalRequest {
         let first: Vec<&String> = self.display.primary.iter().chain(&self.display.show).collect();
         let rank = |name: &String| first.iter().position(|&one| one == name);
         let mut members: Vec<_> = members.iter().collect();
-        // Stable: what is not ranked keeps its order.
+        // A stable sort: arguments without a rank keep their order.
         members.sort_by_key(|(name, _)| rank(name).unwrap_or(first.len()));
         members.into_iter().map(|(name, one)| describe_member(name, one)).collect()
     }
 
-    /// Exactly what each answer would grant.
+    /// Writes exactly what each answer would grant.
     fn write_grants(&self, page: &mut PromptPage, reach: GrantScope) {
         page.push_label("`once` allows this call");
         let (allow, are) = match reach {
@@ -177,7 +178,7 @@ impl ApprovalRequest {
     }
 
     fn collect_warnings(&self, page: &PromptPage) -> Vec<String> {
-        /// More names than anyone reads; all of them are in the text.
+        /// More names than a user reads; all of them are in the text.
         const MOST: usize = 10;
         let mut warnings = Vec::new();
         if let Some(hidden) = page.hidden.first() {
@@ -252,7 +253,7 @@ fn write_preview(page: &mut PromptPage, preview: &Value) {
         other => page.push_section("preview", &[format_value(other)], "entries"),
     }
     if let Some(diff) = diff {
-        // Not `lines`, which hides what is changed about line ends.
+        // Not `lines`, which hides changed line ends.
         let lines = diff.strip_suffix('\n').unwrap_or(diff).split('\n');
         let lines: Vec<_> = lines.map(|line| make_visible(line).into_owned()).collect();
         page.push_section("preview", &lines, "lines");
@@ -272,7 +273,7 @@ fn describe_member(name: &str, one: &Value) -> String {
     }
 }
 
-/// A value in the form of JSON, every text in visible quotes.
+/// Formats a value like JSON, with every string quoted and visible.
 fn format_value(one: &Value) -> String {
     match one {
         Value::Null | Value::Bool(_) | Value::Number(_) => one.to_string(),

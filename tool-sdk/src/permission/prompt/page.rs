@@ -1,40 +1,40 @@
-//! The page that a prompt is: labels of our own, and framed lines with what others wrote.
+//! The page of a prompt: labels of our own, and framed lines of foreign text.
 //!
-//! Every line of foreign text starts with the frame and no line of ours does, so that no
-//! text can pass for a label. What is too long loses its middle, and the page says so.
+//! Every line of foreign text starts with the frame and no label does, so that no text can pass for
+//! a label. A value that is too long loses its middle, and the page says so.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::visible::{is_escape, visible_chars};
 
-/// What stands before every line of foreign text.
+/// The start of every line of foreign text.
 const FRAME: &str = "  | ";
 /// The most characters of one value that are shown.
 const MAX_VALUE_CHARS: usize = 4000;
-/// What a line break counts as, so that a value has no more than 200 lines.
+/// How many characters a line break counts as, so that a value has at most 200 lines.
 const LINE_BREAK_WEIGHT: usize = 20;
-/// The most lines of a text with lines of its own, and the most entries of a list.
+/// The most lines of a multi-line text, and the most entries of a list.
 const MAX_LINES: usize = 200;
 
-/// A prompt in the making.
+/// A prompt under construction.
 #[derive(Debug, Default)]
 pub(super) struct PromptPage {
     pub(super) text: String,
     /// Whether something was left out.
     pub(super) is_cut: bool,
-    /// The escapes that stand for something that would not show.
+    /// The escapes that stand for invisible characters.
     pub(super) hidden: BTreeSet<String>,
 }
 
 impl PromptPage {
-    /// A line of our own.
+    /// Adds a line of our own.
     pub(super) fn push_label(&mut self, label: &str) {
         self.text.push_str(label);
         self.text.push('\n');
     }
 
-    /// Foreign entries under a label, each visible text; nothing when there are none.
+    /// Adds foreign entries under a label, each as visible text; nothing when there are none.
     pub(super) fn push_section(&mut self, label: &str, entries: &[String], noun: &str) {
         if entries.is_empty() {
             return;
@@ -50,7 +50,7 @@ impl PromptPage {
         }
     }
 
-    /// A foreign entry, visible text.
+    /// Adds a foreign entry as visible text.
     pub(super) fn push_entry(&mut self, entry: &str) {
         let pieces = visible_chars(entry);
         self.hidden
@@ -79,7 +79,7 @@ impl PromptPage {
     }
 }
 
-/// What to leave out so that about half of `most` stays at either end.
+/// Returns what to leave out, so that about half of `most` stays at either end.
 fn omitted_middle<T>(
     items: &[T],
     most: usize,
@@ -101,7 +101,7 @@ fn omitted_middle<T>(
     Some(fits(&mut items.iter())..items.len() - fits(&mut items.iter().rev()))
 }
 
-/// `4812` as `4,812`.
+/// Formats `4812` as `4,812`.
 fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(omitted_middle(&[20], 10, |&n| n), Some(0..1));
     }
 
-    // PR3: an escape is whole or hidden, never cut in two.
+    // PR3: an escape is shown whole or not at all.
     #[test]
     fn cuts_fall_between_characters() {
         let mut page = PromptPage::default();

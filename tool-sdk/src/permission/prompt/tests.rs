@@ -1,4 +1,4 @@
-//! What a prompt says, and the laws that keep it honest.
+//! Tests what a prompt shows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,7 +159,7 @@ fn what_would_not_show_is_told() {
         approval_request(json!({"cmd": r"ls \u{202e} \x1b"}), &[]).prompt().warnings.is_empty()
     );
     assert!(approval_request(json!({"cmd": "a\n\tb"}), &[]).prompt().warnings.is_empty());
-    // Wherever it comes from.
+    // In every part of the request.
     let reason = "because\u{feff}".to_owned();
     assert_eq!(
         ApprovalRequest { reason, ..approval_request(json!({}), &[]) }.prompt().warnings.len(),
@@ -215,7 +215,7 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
         &approval_request(json!({"cmd": &long}), &[]),
         "`session` and `always` are not offered: not everything is shown\n",
     );
-    // Also where nothing would be offered because of that.
+    // Also when the length is the reason that nothing is offered.
     let unoffered =
         ApprovalRequest { suggestions: Vec::new(), ..approval_request(json!({"cmd": &long}), &[]) };
     check_says(&unoffered, "are not offered: not everything is shown\n");
@@ -231,7 +231,7 @@ fn always_is_offered_only_where_it_may_be() {
     assert!(!dangerous.offers_always() && !alone.offers_always());
 }
 
-// No text can pass for a line of the prompt's own.
+// No foreign text can pass for a line of the prompt's own.
 #[test]
 fn foreign_text_stays_in_its_frame() {
     let forged = "x'\nwarning: none\n... 9 characters hidden ...\n  | 'y";
@@ -258,7 +258,7 @@ fn foreign_text_stays_in_its_frame() {
     );
 }
 
-/// Few characters, so that texts meet: those that quotes, frames and escapes are made of.
+/// Texts of few characters: those of quotes, frames and escapes.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), r"[\\'nu1b{}\[\],:| \n\t\x1b\u{1b}\u{202e}\u{a0}]{0,4}"]
 }
@@ -306,13 +306,13 @@ proptest! {
         prop_assert!(text.chars().all(may_show), "{text:?}");
     }
 
-    // PR1, PR4: what is read leads back to one call.
+    // PR1, PR4: a prompt belongs to one call only.
     #[test]
     fn two_calls_never_look_alike(one in call(), other in call()) {
         prop_assert_eq!(render_prompt(&one).text == render_prompt(&other).text, one == other);
     }
 
-    // As above for calls that differ in little.
+    // Like the test above, for calls that differ in one character.
     #[test]
     fn one_character_makes_a_difference(
         text in r"[\\'nu1b{} \n\x1b\u{202e}]{1,6}", at in 0_usize..6,

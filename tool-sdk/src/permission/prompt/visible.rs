@@ -1,8 +1,8 @@
-//! Text that cannot hide anything: what would not show, or would change how its
-//! neighbours show, is written as an escape.
+//! Makes invisible characters visible: a character that would not show, or that would change how
+//! its neighbours show, is written as an escape.
 //!
-//! Nothing is ever left out, and a backslash is written twice, so that what is read leads
-//! back to one text only.
+//! Nothing is left out, and a backslash is doubled, so that each visible text belongs to one
+//! original.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// Controls, direction marks, private use, what is not assigned; blanks; what has no width;
-/// two symbols that look like a blank.
+/// Control, format, private-use and unassigned characters; blanks other than the space; characters
+/// without width; two symbols that look like a blank.
 const HIDDEN: &str =
     r"\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\x{2800}\x{FFFC}--\x20";
 
@@ -28,13 +28,13 @@ pub(super) fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
-/// `text` as it is, made visible. A line break is a sign and a line break.
+/// Returns `text` with invisible characters escaped. A line break becomes `\n` and a line break.
 pub(super) fn make_visible(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, escape_match)
 }
 
-/// As [`make_visible`], for a sentence in which names were made visible already: their escapes by
-/// number stay as they are.
+/// Like [`make_visible`], for a sentence that contains names made visible before: their numeric
+/// escapes stay as they are.
 pub(super) fn make_sentence_visible(text: &str) -> Cow<'_, str> {
     static SPECIAL_OR_SPELT: LazyLock<Regex> =
         LazyLock::new(|| compile_regex(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{HIDDEN}]")));
@@ -44,8 +44,8 @@ pub(super) fn make_sentence_visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// `text` with what does not show spelt out; line ends, tabs and backslashes stay, so that a
-/// model reads it as it was meant.
+/// Escapes invisible characters, but not line ends, tabs and backslashes, so that a model reads the
+/// text as it was meant.
 #[cfg(any(feature = "mcp", feature = "cli"))]
 pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, |found: &Captures<'_>| match &found[0] {
@@ -54,18 +54,18 @@ pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// `text` in quotes, so that blanks at its ends show.
+/// Returns `text` in quotes, so that blanks at its ends are visible.
 pub(super) fn quote_visible(text: &str) -> String {
     format!("'{}'", SPECIAL_IN_QUOTES.replace_all(text, escape_match))
 }
 
-/// As [`quote_visible`], for a name that need not be text.
+/// Like [`quote_visible`], for a name that need not be valid Unicode.
 pub(super) fn quote_os_visible(name: &OsStr) -> String {
     let mut out = String::from("'");
     for chunk in name.as_encoded_bytes().utf8_chunks() {
         out += &SPECIAL_IN_QUOTES.replace_all(chunk.valid(), escape_match);
         for byte in chunk.invalid() {
-            // No character has this form: those past ASCII are written as `\u{..}`.
+            // No character has this form: those outside ASCII are written as `\u{..}`.
             let _ = write!(out, "\\x{byte:02x}");
         }
     }
@@ -73,12 +73,12 @@ pub(super) fn quote_os_visible(name: &OsStr) -> String {
     out
 }
 
-/// The characters of a visible text, an escape being one.
+/// Splits a visible text into characters; an escape is one character.
 pub(super) fn visible_chars(visible: &str) -> Vec<&str> {
     PIECE.find_iter(visible).map(|piece| piece.as_str()).collect()
 }
 
-/// Whether a piece stands for something that would not show.
+/// Whether a piece is the escape of an invisible character.
 pub(super) fn is_escape(piece: &str) -> bool {
     matches!(piece.as_bytes(), [b'\\', b'u' | b'x' | b'r', ..])
 }
@@ -107,8 +107,8 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Whether a character may stand in a prompt.
-    pub(in super::super) fn may_show(c: char) -> bool {
+    /// Whether a character may appear in a prompt.
+    pub(crate) fn may_show(c: char) -> bool {
         static HIDDEN_CHAR: LazyLock<Regex> =
             LazyLock::new(|| compile_regex(&format!("[{HIDDEN}]")));
         c == '\n' || !HIDDEN_CHAR.is_match(c.encode_utf8(&mut [0; 4]))
@@ -158,7 +158,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What was quoted, read back.
+    /// Returns the original of a quoted text.
     fn unquote(quoted: &str) -> String {
         let inner = quoted.strip_prefix('\'').unwrap().strip_suffix('\'').unwrap();
         visible_chars(inner)

@@ -1,4 +1,4 @@
-//! Rules in order, and the one pure function over them: which rule decides about a subject.
+//! Ordered rules, and the pure function that finds the deciding rule for a resource.
 
 mod number;
 mod path_aliases;
@@ -11,13 +11,13 @@ use super::pattern::fold_case;
 use super::{Action, ArgumentLookup, Rule};
 use crate::tool::Resource;
 
-/// Whether names of files that differ in the case of their letters are usually one file here.
+/// Whether file systems usually ignore the case of names on this platform.
 const FOLDS_CASE: bool = cfg!(any(windows, target_vendor = "apple"));
 
-/// Rules in the order in which they are looked at: by scope, and within a scope as given.
+/// Rules in the order of evaluation: by scope, and within a scope as given.
 ///
-/// Of the rules that match, the last one decides, unless one of them is locked: a locked denial
-/// comes before everything, and otherwise the first locked rule holds.
+/// Of the rules that match, the last one decides, unless one of them is locked: then a locked
+/// denial decides, or else the first locked rule.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ const FOLDS_CASE: bool = cfg!(any(windows, target_vendor = "apple"));
 pub struct Ruleset(Vec<Rule>);
 
 impl Ruleset {
-    /// Puts rules together: by scope, and within a scope in the given order.
+    /// Orders rules by scope; within a scope the given order is kept.
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         let mut rules: Vec<Rule> = rules.into_iter().collect();
@@ -43,13 +43,13 @@ impl Ruleset {
         Self(rules)
     }
 
-    /// The rules, in order.
+    /// Returns the rules in order.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.0
     }
 
-    /// These rules and `others`, in the order of their scopes.
+    /// Returns these rules and `others`, ordered by scope.
     #[must_use]
     pub fn merged_with(&self, others: &Self) -> Self {
         Self::new(self.0.iter().chain(&others.0).cloned())
@@ -61,20 +61,20 @@ impl Ruleset {
         self.0.is_empty()
     }
 
-    /// The rules that could speak of a call of a tool with these names.
+    /// Returns the rules that could match a call of a tool with these names.
     pub(crate) fn for_names<'n>(&self, names: impl Into<RuleNames<'n>>) -> Self {
         let names = names.into();
         Self(self.0.iter().filter(|rule| rule.applies_to_names(&names)).cloned().collect())
     }
 
-    /// Whether every call of a tool with these names is denied: the last rule that speaks
-    /// of it denies everything.
+    /// Whether every call of a tool with these names is denied: the last rule about the whole tool
+    /// denies everything.
     #[must_use]
     pub fn hides_tool(&self, names: &[&str]) -> bool {
         self.hides_names(&names.into())
     }
 
-    /// The same for a tool with these names.
+    /// Like [`hides_tool`](Self::hides_tool), for the names of a tool.
     pub(crate) fn hides_names(&self, names: &RuleNames<'_>) -> bool {
         let speaks = |rule: &&Rule| rule.argument.is_none() && rule.applies_to_names(names);
         let everything = |rule: &Rule| rule.action == Action::Deny && rule.pattern.is_any();
@@ -87,10 +87,10 @@ impl Ruleset {
             .is_some_and(everything)
     }
 
-    /// The rule that decides about `subject`: of the locked ones that match, one that denies
-    /// or else the first; without any, the last one that matches.
+    /// Returns the rule that decides about `subject`: of the locked ones that match, the first that
+    /// denies, or else the first; without a locked one, the last one that matches.
     ///
-    /// `alone` says that the call touches nothing else.
+    /// `alone` says that the call touches no other resource.
     pub(crate) fn deciding_rule(
         &self,
         subject: &Resource,
@@ -100,8 +100,8 @@ impl Ruleset {
         self.deciding_rule_with_case(FOLDS_CASE, subject, arguments, alone)
     }
 
-    /// The same where names of files may differ in the case of their letters alone, or where
-    /// (`folds`) they are one file then.
+    /// Like [`deciding_rule`](Self::deciding_rule); with `folds`, file names that differ only in
+    /// case are the same file.
     fn deciding_rule_with_case(
         &self,
         folds: bool,
@@ -115,8 +115,8 @@ impl Ruleset {
         if subject.absolute().is_none() || is_plain {
             return said;
         }
-        // What rules on arguments mean by files, and rules by names in another case, only
-        // tightens what is said of the call.
+        // A rule on an argument that means a file, or a name in another case, can only tighten the
+        // decision.
         let in_any_case = |rule: &Rule| {
             folds
                 && rule.action != Action::Allow
@@ -138,9 +138,8 @@ impl Ruleset {
             .or_else(|| matching().last())
     }
 
-    /// A rule that forbids or asks about some of what a tool touches, and that no later
-    /// rule for everything overrides: what becomes of it when the tool does not say what it
-    /// touches?
+    /// Returns a rule that denies or asks about some resources of the tool, and that no later rule
+    /// for everything overrides. It cannot be evaluated when the tool does not name its resources.
     pub(crate) fn unjudged_rule(&self, arguments: &dyn ArgumentLookup) -> Option<&Rule> {
         let whole = |rule: &Rule| rule.argument.is_none() && rule.pattern.is_any();
         let last = self.0.iter().rposition(whole);
@@ -162,18 +161,18 @@ impl FromIterator<Rule> for Ruleset {
 }
 
 impl Rule {
-    /// Whether it could be about a tool with these names.
+    /// Whether the rule could be about a tool with these names.
     pub(crate) fn applies_to_names(&self, names: &RuleNames<'_>) -> bool {
         match self.action {
             Action::Allow => names.own_names().any(|name| self.permission.matches_literally(name)),
-            // A tool is found by its aliases in any case, so a denial holds in any case.
+            // Aliases are found regardless of case, so a denial ignores case as well.
             Action::Ask | Action::Deny => {
                 names.forbidden_names().any(|name| self.permission.matches_any_case(name))
             }
         }
     }
 
-    /// Whether it is about `subject`; with `folds` files are compared in any case.
+    /// Whether the rule matches `subject`; with `folds`, file names are compared without case.
     fn matches_resource(
         &self,
         subject: &Resource,
@@ -181,12 +180,12 @@ impl Rule {
         alone: bool,
         folds: bool,
     ) -> bool {
-        // What it is a part of is judged by all rules.
+        // Other rules are applied to the whole of which this is a part.
         let is_whole = self.action == Action::Allow || self.pattern.is_any();
         if subject.has_deny_rules_only() && is_whole {
             return false;
         }
-        // PA7: who allows everything has not thought of what has to be asked about.
+        // PA7: a rule that allows everything does not replace a mandatory approval.
         let is_named = || subject.permission().is_none_or(|name| self.permission.is_exact(name));
         if self.action == Action::Allow && subject.is_approval_mandatory() && !is_named() {
             return false;
@@ -197,7 +196,8 @@ impl Rule {
             Some(name) => arguments
                 .value(name)
                 .is_some_and(|value| self.matches_value(&value, subject, arguments, folds)),
-            // Nobody understood it, so nothing but a rule for everything allows it, or for just this.
+            // An opaque resource is only allowed by a rule for everything, or for exactly this
+            // text.
             None if subject.is_opaque() && self.action == Action::Allow => {
                 self.pattern.is_any()
                     || subject.needs_exact_rule() && self.pattern.is_exact(subject.text())
@@ -206,14 +206,15 @@ impl Rule {
         }
     }
 
-    /// Whether it is about an argument that the call has not, and that holds the path of a file.
+    /// Whether the rule is about an argument that the call does not have, and that holds the path
+    /// of a file.
     fn is_about_files(&self, arguments: &dyn ArgumentLookup) -> bool {
         self.argument.as_deref().is_some_and(|name| arguments.value(name).is_none())
             && arguments.is_path(self)
     }
 
-    /// Whether it means `subject` by the path of a file, though the call has no such argument:
-    /// the file is the same, whoever opens it.
+    /// Whether the rule means the file `subject`, although the call has no such argument: the file
+    /// is the same, regardless of the tool.
     fn matches_file(
         &self,
         subject: &Resource,
@@ -241,7 +242,7 @@ impl Rule {
         }
     }
 
-    /// Whether the pattern is another spelling of a path.
+    /// Whether the pattern, normalized as a path, matches.
     fn matches_path(&self, path: &str) -> bool {
         match self.action {
             Action::Allow => self.pattern.matches_path(path),
@@ -261,14 +262,14 @@ impl Rule {
     ) -> bool {
         let matches_item = |item| self.matches_value(item, subject, arguments, folds);
         match value {
-            // The same path has many spellings, and what was sent is only one.
+            // A path has many spellings, and the argument is only one of them.
             Value::String(text) if subject.is_sent_as(text) => {
                 self.matches_spelling(subject, folds)
             }
             Value::String(text) => {
                 self.matches_text(text) || self.matches_path_argument(text, arguments, folds)
             }
-            // A rule that permits means every item, one that forbids means any.
+            // A rule that allows must match every item, one that denies or asks only one.
             Value::Array(items) if self.action == Action::Allow => {
                 !items.is_empty() && items.iter().all(matches_item)
             }
@@ -278,8 +279,8 @@ impl Rule {
         }
     }
 
-    /// Whether it forbids the path that the argument with this text means, which may be no
-    /// subject, such as the folder in which a command is run.
+    /// Whether the rule denies or asks about the path in the argument with this text. The path may
+    /// be no resource of the call, such as the working folder of a command.
     fn matches_path_argument(
         &self,
         text: &str,
@@ -291,7 +292,7 @@ impl Rule {
         self.action != Action::Allow && arguments.paths().iter().any(is_meant)
     }
 
-    /// Whether the pattern is the number, or matches how it is written.
+    /// Whether the pattern is the number, or matches its text.
     fn matches_number(&self, number: &Number) -> bool {
         let is_forbidden = |text: String| self.action != Action::Allow && self.matches_text(&text);
         number::is_same_number(self.pattern.as_str(), number, self.action)

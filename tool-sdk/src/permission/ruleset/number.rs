@@ -1,34 +1,34 @@
-//! Numbers as rules compare them: by their value, however they are spelled.
+//! Compares numbers in rules by their value, regardless of their spelling.
 //!
-//! **Invariant:** what allows a number rounds nothing.
+//! **Invariant:** a rule that allows a number never rounds.
 
 use serde_json::Number;
 
 use crate::permission::Action;
 
-/// Up to here, a number that came with a fraction or an exponent is kept as it was sent.
+/// Up to here, a number with a fraction or an exponent is stored exactly as it was sent.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Whether a pattern that is a number is this one.
+/// Whether a pattern is the same number.
 pub(super) fn is_same_number(pattern: &str, number: &Number, action: Action) -> bool {
     let Some(wanted) = Decimal::parse(pattern) else { return false };
     let is_equal = Decimal::parse(&number.to_string()).as_ref() == Some(&wanted);
     match number.as_f64().filter(|_| number.is_f64()) {
         None => is_equal,
-        // It may have lost digits on the way.
+        // The number may have lost digits while it was parsed.
         Some(lossy) if action == Action::Allow => is_equal && lossy.abs() < MAX_EXACT,
         Some(lossy) => is_equal || pattern.parse() == Ok(lossy),
     }
 }
 
-/// A whole number that was sent with a fraction or an exponent, as others send it.
+/// Returns the integer that was sent with a fraction or an exponent, as some models do.
 pub(super) fn to_whole_number(number: &Number) -> Option<String> {
     let value = number.as_f64().filter(|_| number.is_f64())?;
     (value.fract() == 0.0).then(|| format!("{value:.0}"))
 }
 
-/// A number in its one form: its digits without zeros at the ends, and the power of ten of the
-/// last.
+/// A number in its canonical form: its digits without zeros at the ends, and the power of ten of
+/// the last digit.
 #[derive(Debug, PartialEq, Eq)]
 struct Decimal {
     is_negative: bool,
@@ -37,7 +37,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Nothing for what is no number.
+    /// Returns `None` when the text is no number.
     fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -78,7 +78,7 @@ mod tests {
         is_same_number(pattern, &serde_json::from_str(sent).unwrap(), action)
     }
 
-    // P1: the tool gets a value, and so does the rule.
+    // P1: the tool gets a value, and the rule compares the value.
     #[test]
     fn a_number_is_the_same_however_it_is_spelled() {
         for (pattern, sent) in [

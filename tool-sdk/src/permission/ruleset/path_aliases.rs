@@ -1,7 +1,8 @@
-//! Where the patterns of rules lead that name a place through a link.
+//! Resolves the patterns of rules that name a place through a symbolic link.
 //!
-//! A call's path is known without links. Who forbids `~/secrets/*` where the home folder is a link,
-//! or `/work/project/.env` where `/work` is one, means what lies there by any of its names.
+//! The path of a call contains no links. A rule that denies `~/secrets/*` where the home folder is
+//! a link, or `/work/project/.env` where `/work` is one, must match the file under any of its
+//! names.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,8 +11,8 @@ use crate::permission::Action;
 use crate::tool::PathAlias;
 
 impl Ruleset {
-    /// The names by which rules that ask or deny reach a place through a link; relative ones
-    /// start in any of `roots`, which are known without links.
+    /// Returns the names by which rules that ask or deny reach a place through a link. Relative
+    /// names start in any of `roots`, which contain no links.
     pub(crate) fn symlink_aliases(&self, roots: &[PathBuf]) -> Vec<PathAlias> {
         let mut ways = Vec::new();
         for rule in self.0.iter().filter(|rule| rule.action != Action::Allow) {
@@ -32,7 +33,7 @@ impl Ruleset {
     }
 }
 
-/// Where `name` leads from `base`; `None` where no link is on the way.
+/// Returns where `name` leads from `base`; `None` when there is no link on the way.
 fn resolve_if_linked(base: &Path, name: &Path) -> Option<PathBuf> {
     let mut at = base.to_owned();
     for part in name.components() {
@@ -40,7 +41,7 @@ fn resolve_if_linked(base: &Path, name: &Path) -> Option<PathBuf> {
             Component::ParentDir => _ = at.pop(),
             part => at.push(part),
         }
-        // What is not there is no link.
+        // A missing file is no link.
         if at.symlink_metadata().ok()?.is_symlink() {
             return resolve_links(&base.join(name));
         }
@@ -48,7 +49,7 @@ fn resolve_if_linked(base: &Path, name: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The path without links, also where its end is not there yet.
+/// Resolves the links of a path whose end may not exist yet.
 fn resolve_links(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|there| {
         let rest = path.strip_prefix(there).ok()?;
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
     use crate::tool::Resource;
 
-    // F72: a root or a home that is a link, and a link in the middle.
+    // F72: a root or a home folder that is a link, and a link in the middle.
     #[test]
     fn a_rule_that_names_a_link_forbids_what_lies_behind_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -91,7 +92,7 @@ mod tests {
             assert!(is_forbidden(&format!("deny read({rule})"), "secrets/new/key"), "{rule}");
         }
         assert!(is_forbidden("deny read(.env)", ".env.prod"));
-        // One that allows means the place that it names.
+        // A rule that allows means only the name that it contains.
         assert!(!is_forbidden("allow read(link/*)", "secrets/key"));
         assert!(!is_forbidden("deny read(nowhere/*)", "secrets/key"));
     }

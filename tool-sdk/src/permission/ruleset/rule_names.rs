@@ -1,9 +1,9 @@
-//! The names under which rules speak of a tool.
+//! The names under which rules match a tool.
 //!
-//! A foreign server decides which tools it has, and with that whether one of them needs a hash
-//! in its name. What forbids a tool under either name goes on doing so (MC1); what allows it
-//! speaks of the name that it has. The same holds for the aliases of a tool by whose name others
-//! are allowed and forbidden as well.
+//! A foreign server decides which tools it has, and so whether the name of one of them needs a
+//! hash. A rule that denies or asks matches a tool under either name (MC1); a rule that allows
+//! matches only its current name. The same holds for the aliases of a tool whose permission other
+//! tools share.
 
 use crate::name::ToolName;
 use crate::tool::Definition;
@@ -16,24 +16,24 @@ pub(crate) struct RuleNames<'n> {
 }
 
 impl<'n> RuleNames<'n> {
-    /// Those that it has.
+    /// Returns the names that the tool has.
     pub(super) fn own_names(&self) -> impl Iterator<Item = &'n str> {
         self.own_names.iter().copied()
     }
 
-    /// Those under which it is forbidden: all that it has, had or may have, and those of whom it
-    /// shares a permission with.
+    /// Returns the names under which the tool can be denied: all that it has, had or may have, and
+    /// those of tools with which it shares a permission.
     pub(super) fn forbidden_names(&self) -> impl Iterator<Item = &'n str> {
         self.own_names.iter().chain(&self.forbidden_only).copied()
     }
 
-    /// Adds names that it has.
+    /// Adds names that the tool has.
     pub(crate) fn with_names(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.own_names.extend(names);
         self
     }
 
-    /// Adds names under which it is only forbidden.
+    /// Adds names under which the tool can only be denied.
     pub(crate) fn with_forbidden(mut self, names: &'n [ToolName]) -> Self {
         self.forbidden_only.extend(names.iter().map(ToolName::as_str));
         self
@@ -52,7 +52,7 @@ impl<'n, const N: usize> From<&'n [&'n str; N]> for RuleNames<'n> {
     }
 }
 
-/// Those of a permission.
+/// The names of a permission.
 impl<'n> From<&'n str> for RuleNames<'n> {
     fn from(permission: &'n str) -> Self {
         Self { own_names: vec![permission], forbidden_only: Vec::new() }

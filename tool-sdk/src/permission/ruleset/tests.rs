@@ -1,4 +1,4 @@
-//! Laws and cases of the decision.
+//! Laws and cases of the deciding rule.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -11,7 +11,8 @@ use crate::tool::{Definition, PathAlias};
 
 const NAMES: &[&str] = &["run", "shell"];
 
-/// What the rules say of each subject, the strictest first; `None` when they do not speak.
+/// Returns the strictest action of the rules about any of the resources; `None` when no rule
+/// matches.
 fn strictest_action(rules: &Ruleset, subjects: &[Resource]) -> Option<Action> {
     let own = rules.for_names(NAMES);
     let any = [Resource::ANY];
@@ -22,7 +23,7 @@ fn strictest_action(rules: &Ruleset, subjects: &[Resource]) -> Option<Action> {
     each.fold(Some(Action::Allow), stricter)
 }
 
-/// Silence is stricter than an allow, and weaker than the rest.
+/// No match is stricter than an allow, and weaker than the rest.
 fn stricter(a: Option<Action>, b: Option<Action>) -> Option<Action> {
     let rank = |action: Option<Action>| match action {
         Some(Action::Allow) => 0,
@@ -39,7 +40,7 @@ fn decide_action(rules: &[&str], subjects: &[&str]) -> Option<Action> {
     strictest_action(&rules, &subjects)
 }
 
-// F72, F73, F75, F78: cases of rules and subjects.
+// F72, F73, F75, F78: cases of rules and resources.
 #[test]
 fn the_last_rule_that_matches_decides() {
     use Action::{Allow, Ask, Deny};
@@ -90,7 +91,7 @@ fn the_last_rule_that_matches_decides() {
     }
 }
 
-// F74, F75: scopes are put in order, whatever order they come in.
+// F74, F75: scopes are ordered, regardless of the order in which the rules are given.
 #[test]
 fn later_scopes_stand_behind_earlier_ones() {
     let rule = |text: &str, scope| text.parse::<Rule>().unwrap().scope(scope);
@@ -114,7 +115,7 @@ fn a_locked_rule_is_not_overridden() {
     assert_eq!(judge("ls"), Some(Action::Allow));
 }
 
-// F75: of locked rules, one that denies is absolute, wherever it stands.
+// F75: of the locked rules, one that denies decides, at any position.
 #[test]
 fn a_locked_denial_is_absolute() {
     let locked = |text: &str| text.parse::<Rule>().unwrap().locked();
@@ -125,7 +126,7 @@ fn a_locked_denial_is_absolute() {
         rules.deciding_rule(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("rm x"), Some(Action::Deny));
-    // Otherwise the first one holds.
+    // Otherwise the first locked rule decides.
     assert_eq!(judge("rm y"), Some(Action::Allow));
     assert!(
         rules("deny run").hides_tool(&["run"]) && !rules("deny run(rm *)").hides_tool(&["run"])
@@ -190,7 +191,7 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
             assert!(!judge(&format!("{action} run({pattern})"), &inside), "{action} {pattern}");
         }
     }
-    // What is below the folder that one works in is not everything.
+    // Everything below the working folder is not everything.
     let outside = Resource::path("/etc/secrets", "/etc/secrets");
     let above = Resource::path("../x", "/x");
     for pattern in ["./*", "./", "./../work/*", "./a/../*"] {
@@ -199,7 +200,7 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
     }
     assert!(judge("deny run(secrets/)", &Resource::path("a/secrets/x", "/work/a/secrets/x")));
     assert!(!judge("allow run(secrets/)", &Resource::path("a/secrets/x", "/work/a/secrets/x")));
-    // A blank is a part of a name, and ends one only in a command.
+    // A blank belongs to a file name, and separates words only in a command.
     let blank = Resource::path("src/my file", "/work/src/my file");
     for (rule, expected) in
         [("deny run(my file)", true), ("ask run(my *)", true), ("allow run(my file)", false)]
@@ -207,12 +208,12 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
         assert_eq!(judge(rule, &blank), expected, "{rule}");
     }
     assert!(!judge("deny run(my file)", &Resource::new("cat src/my file")));
-    // A command is no path.
+    // A command is not a path.
     let command = Resource::new("cat secrets/x");
     assert!(!judge("deny run(cat ./secrets/*)", &command));
 }
 
-// F72: a relative path means a file in any of the roots, and a rule that forbids it does, too.
+// F72: a relative path means a file in any of the roots, and so does a rule that denies it.
 #[test]
 fn what_is_forbidden_is_forbidden_below_every_root() {
     let judge = |rule: &str| {
@@ -246,7 +247,7 @@ fn a_rule_may_look_at_one_argument() {
         Some(Action::Deny)
     );
     assert_eq!(judge("deny run(depth: 9)", json!({"depth": 9})), Some(Action::Deny));
-    // P1: the tool gets the number, and not how it was spelled.
+    // P1: the tool gets the number, not its spelling.
     for action in ["allow", "ask", "deny"] {
         for (pattern, sent) in [("9", "9.0"), ("9", "9e0"), ("9.0", "9"), ("90", "9e1")] {
             let arguments = serde_json::from_str(&format!(r#"{{"depth": {sent}}}"#)).unwrap();
@@ -258,7 +259,7 @@ fn a_rule_may_look_at_one_argument() {
     assert_eq!(judge("deny run(depth: 9)", json!({"depth": "9.0"})), None);
 }
 
-// F79: what is denied as a whole is hidden; a specific allow keeps it visible.
+// F79: a tool that is denied as a whole is hidden; a specific allow keeps it visible.
 #[test]
 fn only_a_whole_denial_hides() {
     let hides = |rules: &[&str]| {
@@ -298,7 +299,7 @@ proptest! {
         let mut more = rules.clone();
         more.insert(at.index(rules.len() + 1), Rule::new(Action::Deny, "run", pattern.as_str()));
         let (before, after) = (action(&rules, &subjects), action(&more, &subjects));
-        // A deny in front of other rules may be overridden, but it never opens anything.
+        // A deny in front of other rules may be overridden, but it never allows more.
         prop_assert_eq!(stricter(before, after), after);
     }
 
@@ -329,7 +330,8 @@ proptest! {
     }
 }
 
-// SH4, SH10: a program behind a path is the program to rules that forbid, and no other.
+// SH4, SH10: a program with a path is the same program to rules that deny or ask, and another one
+// to rules that allow.
 #[test]
 fn a_spelling_for_rules_that_forbid_allows_nothing() {
     let hidden = Resource::new("/tmp/rm x").with_forbidden_spelling("rm x");
@@ -344,7 +346,7 @@ fn a_spelling_for_rules_that_forbid_allows_nothing() {
     }
 }
 
-// SH10: a part of what is judged is found by rules that name it, and by no others.
+// SH10: a part of a command is matched by rules that name it, and by no others.
 #[test]
 fn a_part_is_only_forbidden_by_name() {
     let part = Resource::new("rm x").deny_rules_only();
@@ -360,7 +362,8 @@ fn a_part_is_only_forbidden_by_name() {
     }
 }
 
-// MC1: what a server adds beside a tool does not free it of what forbids it, and allows nothing.
+// MC1: a tool that a server adds next to another does not free that one of its denials, and is not
+// allowed by its rules.
 #[test]
 fn a_name_that_is_shared_is_still_forbidden() {
     let named = |name: &'static str, also: &'static str| {
@@ -387,7 +390,8 @@ fn a_name_that_is_shared_is_still_forbidden() {
     }
 }
 
-// PA6: where names in another case are the same file, a rule that restricts means it by any.
+// PA6: where names that differ in case are the same file, a rule that restricts matches it under
+// any case.
 #[test]
 fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
     use Action::{Allow, Ask, Deny};
@@ -408,10 +412,10 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
         (&["deny run(path: secrets/*)"], "SECRETS/key", None, Some(Deny)),
         (&["deny run(\u{3a9}\u{3a3})"], "\u{3c9}\u{3c2}", None, Some(Deny)),
         (&["deny run(stra\u{df}e)"], "STRASSE", None, Some(Deny)),
-        // One that allows means what it says.
+        // A rule that allows matches only the exact case.
         (&["allow run(.env)"], ".ENV", None, None),
         (&["allow run", "deny run(.env)"], ".ENV", Some(Allow), Some(Deny)),
-        // Where the volume tells them apart after all, no denial is lifted.
+        // On a case-sensitive volume no denial is lifted.
         (&["deny run(a/*)", "ask run(A/*)"], "a/x", Some(Deny), Some(Deny)),
         (&["deny run(a/*)", "ask run(A/*)"], "A/x", Some(Ask), Some(Ask)),
         (&["deny run(a/*)", "allow run(A/x)"], "A/x", Some(Allow), Some(Allow)),
@@ -419,7 +423,7 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
         assert_eq!(decided(false, rules, path), told_apart, "{rules:?} {path}");
         assert_eq!(decided(true, rules, path), folded, "{rules:?} {path} folded");
     }
-    // What is no file is no name of one.
+    // A command is not folded like a file name.
     let rules: Ruleset = ["deny run(rm *)".parse::<Rule>().unwrap()].into_iter().collect();
     let command = Resource::new("RM -r x");
     assert!(rules.deciding_rule_with_case(true, &command, &|_: &str| None, true).is_none());

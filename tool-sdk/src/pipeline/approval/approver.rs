@@ -12,7 +12,7 @@ use crate::scheduler::PromptOrder;
 use crate::tool::Definition;
 use futures_util::future::BoxFuture;
 
-/// Returns `approver` behind the hooks that see calls of `tool`, and in its place in `order`.
+/// Wraps `approver` in the hooks that see calls of `tool`, and in its place in `order`.
 pub(super) fn wrap_approver(
     inner: &PipelineInner,
     tool: &Definition,
@@ -32,10 +32,10 @@ pub(super) fn wrap_approver(
     }
 }
 
-/// An approver behind hooks. They are put in front when it is asked, so that a panic of a hook
+/// Wraps an approver in hooks. They are found when the request is made, so that a panic of a hook
 /// is a denial.
 struct HookedApprover {
-    /// The first of them is asked first.
+    /// In the order in which they are called.
     hooks: Vec<Arc<dyn DynHook>>,
     approver: Arc<dyn Approver>,
     order: Option<Arc<dyn PromptOrder>>,

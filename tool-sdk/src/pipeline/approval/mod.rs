@@ -1,7 +1,7 @@
 //! Asks a person whether a call may run.
 //!
-//! [`request`] makes what is shown, [`approver`] puts hooks and the prompt order of a batch in
-//! front of the approver, [`pending`] waits, and [`response`] makes an answer count.
+//! [`request`] makes the request, [`approver`] puts hooks and the prompt order of a batch in front
+//! of the approver, [`pending`] waits, and [`response`] applies the answer.
 //!
 //! **Invariant:** no answer, a panic of the approver and an expired request are denials.
 
@@ -28,24 +28,24 @@ use crate::permission::{
 };
 use crate::scheduler::{Scheduler, StopReason};
 
-/// How an approval request ended, and what is decided now.
+/// How an approval request ended, and the decision that follows from it.
 pub(super) struct ApprovalResult {
     pub(super) decision: Decision,
     pub(super) answer: Option<ApprovalAnswer>,
-    /// How a hook rewrites the call instead of answering; no decision was made about that yet.
+    /// How a hook rewrites the call instead of answering; the new call is not decided yet.
     pub(super) rewrite: Option<CallRewrite>,
-    /// Why the model's turn ends, where a hook that answered said so.
+    /// Why the model's turn ends, when a hook that answered said so.
     pub(super) halt_reason: Option<String>,
 }
 
 impl ApprovalResult {
-    /// The result when nobody is asked.
+    /// Returns the result when no request is needed.
     pub(super) fn without_prompt(decision: Decision) -> Self {
         Self { decision, answer: None, rewrite: None, halt_reason: None }
     }
 }
 
-/// What a person answered, and who it was where that is known.
+/// The answer to a request, and who gave it, where that is known.
 pub(super) struct ApprovalAnswer {
     response: ApprovalResponse,
     responder: Option<String>,
@@ -60,7 +60,7 @@ impl ApprovalAnswer {
         self.response.is_approval()
     }
 
-    /// The reason of the decision when this is an approval.
+    /// Returns the reason of the decision when the answer is an approval.
     pub(super) fn reason(&self) -> Cow<'static, str> {
         match &self.responder {
             Some(who) => format!("`{who}` was asked and said yes").into(),
@@ -92,7 +92,7 @@ pub(super) async fn request_approval(
     if let Some(reason) = scheduler.and_then(Scheduler::stop_reason) {
         return Ok(ApprovalResult::without_prompt(stopped(decision, reason)));
     }
-    // What cannot be shown as it is cannot be approved.
+    // A call that cannot be shown exactly cannot be approved.
     let Ok(made) = catch_panic(|| request::make_request(invocation, call, &decision, context))
     else {
         return Ok(ApprovalResult::without_prompt(unknown_call_decision()));
@@ -133,7 +133,7 @@ fn stopped(decision: Decision, reason: StopReason) -> Decision {
     decision.into_stopped(reason.decided_by(), reason.as_str())
 }
 
-/// Makes a decision of how a request ended.
+/// Turns the end of a request into a decision.
 fn apply_end(
     invocation: &Invocation<'_>,
     call: &DecodedCall,
@@ -158,7 +158,7 @@ fn apply_end(
         }
         return (decision.with_response(Action::Deny, refusal), Some(answer));
     }
-    // Rules may forbid the call by now, and it must still be the call that was shown.
+    // The rules may deny the call by now, and it must still be the call that was shown.
     let now = decide(invocation, call, context);
     if now.action == Action::Ask && answer.response.has_patterns() {
         let message =
@@ -178,7 +178,7 @@ fn apply_end(
 
 /// How an approval request ended.
 enum RequestEnd {
-    /// It was answered, or never will be.
+    /// It was answered, or cannot be answered any more.
     Ended(ApprovalOutcome),
     /// The batch was stopped.
     Stopped(StopReason),
@@ -187,7 +187,7 @@ enum RequestEnd {
 }
 
 impl RequestEnd {
-    /// The name of the end in events.
+    /// Returns the name of the end in events.
     fn as_str(&self) -> &'static str {
         match self {
             Self::Ended(settled) => settled.as_str(),

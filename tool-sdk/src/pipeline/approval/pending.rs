@@ -1,4 +1,4 @@
-//! Waits for the end of one approval request: the first answer counts, and silence is a denial.
+//! Waits for the end of one approval request: the first answer counts, and no answer is a denial.
 
 use std::sync::Arc;
 

@@ -16,8 +16,8 @@ use crate::pipeline::suggestions::suggested_patterns;
 use crate::risk::RiskClass;
 use crate::tool::PreparedCall;
 
-/// Makes the request for a call about which the decision is `ask`. A panic of the tool is left to
-/// the caller: what cannot be shown cannot be approved.
+/// Makes the request for a call whose decision is `ask`. A panic of the tool is left to the caller:
+/// what cannot be shown cannot be approved.
 pub(super) fn make_request(
     invocation: &Invocation<'_>,
     call: &DecodedCall,
@@ -73,8 +73,8 @@ pub(super) fn make_request(
 
 /// Returns the preview of what the call would do.
 ///
-/// An error of the preview ends the call, as it would after an approval. When the request is
-/// about a loop, or the mode asks about reads as well, the error is shown instead.
+/// An error of the preview ends the call, as it would after an approval. When the request is about
+/// a loop, or the mode asks about reads as well, the request shows the error instead.
 fn preview(
     invocation: &Invocation<'_>,
     prepared: &dyn PreparedCall,
@@ -95,7 +95,7 @@ fn asks_about_reads(invocation: &Invocation<'_>) -> bool {
     mode.default_action(RiskClass::Read) == Action::Ask
 }
 
-/// Returns an id of 128 random bits: whoever knows it can answer the request.
+/// Returns an id of 128 random bits, because a client that knows the id can answer the request.
 pub(crate) fn new_request_id() -> Result<ApprovalId, ToolError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {

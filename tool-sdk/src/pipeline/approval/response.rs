@@ -1,4 +1,4 @@
-//! Applies the answer to an approval request: grants are kept before the call goes on.
+//! Applies the answer to an approval request: grants are stored before the call continues.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) fn response_handler(
                         .finish_request(&ask.id, ApprovalOutcome::Superseded);
                 }
                 Some(reply) => apply_response(&inner, &ask.id, &ask.fingerprint, reply).await,
-                // An approver that panics has said no.
+                // A panic of the approver is a rejection.
                 None => {
                     return inner
                         .pending_approvals
@@ -48,7 +48,8 @@ pub(super) fn response_handler(
     }
 }
 
-/// Applies an answer: keeps the grants, evaluates other open requests again, ends this one.
+/// Applies an answer: stores the grants, makes other open requests evaluate their permissions
+/// again, and ends this request.
 pub(crate) async fn apply_response(
     inner: &Arc<PipelineInner>,
     id: &ApprovalId,
@@ -82,7 +83,7 @@ pub(crate) async fn apply_response(
     Ok(())
 }
 
-/// Keeps grants until the session ends.
+/// Grants until the session ends.
 fn keep_for_session(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<Grant>) {
     let approvals = &inner.session_state(taken.session()).grants;
     for grant in grants {
@@ -99,7 +100,7 @@ async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Ve
         Some(store) => {
             let wanted = grants.clone();
             let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
-            // The user that the host names, else the place where the answer was given.
+            // The user that the host names, or else the approver's name for the responder.
             if let Some(who) = taken.session().user().or_else(|| ask.responder()) {
                 source = source.with_responder(who);
             }

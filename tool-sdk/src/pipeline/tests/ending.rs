@@ -1,4 +1,4 @@
-//! How calls end early: cancelled, out of time, dropped, or with their pipeline.
+//! Calls that end early: cancelled, timed out, dropped, or closed with their pipeline.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, OnceLock};
@@ -28,14 +28,14 @@ async fn cancellation_ends_the_call_at_once() {
     assert_eq!(kind(&outcome), ErrorKind::Aborted);
 
     assert!(started.elapsed() < Duration::from_millis(100));
-    // A call that is cancelled already does not begin.
+    // A call that is already cancelled does not start.
     let mut events = pipeline.subscribe();
     let ran = call(&pipeline, Call::new("t", "{}").cancelled_by(token)).await;
     assert_eq!(kind(&ran), ErrorKind::Aborted);
     assert_eq!(kinds(&drain(&mut events)), ["pending", "aborted"]);
 }
 
-// F16: after the end, calls fail cleanly.
+// F16: after the pipeline was closed, calls fail.
 #[tokio::test]
 async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
@@ -47,7 +47,7 @@ async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
     while events.recv().await.is_some() {}
 }
 
-// F40: the tool's own time, and the call's.
+// F40: the time limit of the tool, and that of the call.
 #[tokio::test(start_paused = true)]
 async fn time_limits_go_from_the_call_to_the_tool_to_the_pipeline() {
     async fn after(pipeline: &Pipeline, request: Call<'_>) -> Duration {
@@ -67,7 +67,7 @@ async fn time_limits_go_from_the_call_to_the_tool_to_the_pipeline() {
     assert_eq!(after(&own, call).await, Duration::from_secs(1));
 }
 
-// F33: a call that its caller drops has an end too.
+// F33: a call whose future is dropped has a terminal event too.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_is_aborted_for_its_subscribers() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
@@ -78,7 +78,7 @@ async fn a_dropped_call_is_aborted_for_its_subscribers() {
     assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "aborted"]);
 }
 
-// F62: also when the pipeline is closed before that.
+// F62: also when the pipeline is closed in between.
 #[tokio::test]
 async fn whoever_saw_a_call_begin_sees_its_end() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
@@ -104,7 +104,7 @@ async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
     assert!(pipeline.subscribe().recv().await.is_none());
 }
 
-/// A tool that counts how often it was begun.
+/// A tool that counts how often it was started.
 fn counted(begun: &Arc<AtomicUsize>) -> DynamicTool {
     let begun = Arc::clone(begun);
     tool("t", move |_, _| {
@@ -113,7 +113,7 @@ fn counted(begun: &Arc<AtomicUsize>) -> DynamicTool {
     })
 }
 
-/// Closes the pipeline that asks it, on the last step before the tool.
+/// A hook that closes the pipeline in the last step before the tool.
 #[derive(Default)]
 struct Closes(OnceLock<Pipeline>);
 
@@ -124,7 +124,7 @@ impl Hook for Arc<Closes> {
     }
 }
 
-// F16: whoever has closed a pipeline sees no tool begin any more, however far its call was.
+// F16: after the pipeline was closed no tool starts, in whichever stage its call was.
 #[tokio::test]
 async fn no_tool_begins_in_a_closed_pipeline() {
     let (begun, closes) = (Arc::default(), Arc::<Closes>::default());
@@ -135,8 +135,8 @@ async fn no_tool_begins_in_a_closed_pipeline() {
     assert_eq!(begun.load(Ordering::SeqCst), 0);
 }
 
-// The same against another thread: a call that fails has not begun, and one that is made
-// afterwards does not begin.
+// The same with another thread: a call that fails has not started, and a call after the close does
+// not start.
 #[test]
 fn calls_and_a_close_may_meet_anywhere() {
     for _ in 0..200 {
@@ -161,8 +161,8 @@ fn calls_and_a_close_may_meet_anywhere() {
     }
 }
 
-// F40, F57: what a tool does without waiting is not interrupted, and what it gives stands;
-// what it waits for after that has its limits.
+// F40, F57: a tool that does not wait is not interrupted, and its result counts; when it waits, the
+// limits apply.
 #[tokio::test]
 async fn limits_hold_where_a_tool_waits() {
     fn block() {
@@ -183,7 +183,7 @@ async fn limits_hold_where_a_tool_waits() {
     let outcome = call(&waits, Call::new("t", "{}").timeout(limit)).await;
     assert_eq!(kind(&outcome), ErrorKind::Timeout);
 
-    // Work on another thread is left behind when the time is up.
+    // Work on another thread is abandoned when the time is up.
     let elsewhere = pipeline(tool("t", |_, cx: Context| async move {
         let work = |stop: &WorkStop| {
             while !stop.is_stopped() {
@@ -197,8 +197,8 @@ async fn limits_hold_where_a_tool_waits() {
     assert_eq!(kind(&outcome), ErrorKind::Timeout);
 }
 
-/// A tool that works on another thread until it is told to stop, where it `heeds` that, or let go;
-/// whether it holds the call comes first.
+/// A tool that works on another thread until it is stopped. With `heeds` it stops when told to,
+/// else when the test lets it; with `holds` it holds the call first.
 fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
     let at = Arc::clone(at);
     pipeline(tool("t", move |_, cx: Context| {
@@ -225,7 +225,8 @@ fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
     }))
 }
 
-// F57: what work did that had begun to change something is told, also of a call that is over.
+// F57: the result of work that had begun to change something is reported, even when the call has
+// timed out.
 #[tokio::test]
 async fn a_call_that_is_over_waits_for_work_that_is_held() {
     let both = Arc::new(Barrier::new(2));
@@ -234,7 +235,7 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
         let token = CancellationToken::new();
         let request = Call::new("t", "{}").cancelled_by(token.clone());
         let request = match limited {
-            // Enough to begin with the work on a busy machine.
+            // Enough time to start the work on a busy machine.
             true => request.timeout(Duration::from_secs(2)),
             false => request,
         };
@@ -249,7 +250,7 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
         });
         let outcome = call(&pipeline, request).await;
         if !holds {
-            // Nobody waited for the work, which still runs.
+            // The call did not wait for the work, which still runs.
             both.wait();
         }
         let over = if limited { ErrorKind::Timeout } else { ErrorKind::Aborted };
@@ -261,7 +262,7 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
     }
 }
 
-// F57: it does not wait for ever, and says what may have happened.
+// F57: the wait is limited, and the hint says what may have happened.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_over_does_not_wait_for_ever() {
     let both = Arc::new(Barrier::new(2));

@@ -1,4 +1,4 @@
-//! The pipeline from outside, over tools made of closures.
+//! Tests the pipeline through the public interface, with tools made of closures.
 
 mod ending;
 mod secrets;
@@ -53,7 +53,7 @@ fn drain(events: &mut Subscription) -> Vec<ToolEvent> {
     std::iter::from_fn(|| events.try_recv()).collect()
 }
 
-/// The kinds of the events, as their JSON names them.
+/// Returns the kinds of the events, as in their JSON.
 fn kinds(events: &[ToolEvent]) -> Vec<String> {
     let kind = |event: &ToolEvent| {
         serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
@@ -61,7 +61,7 @@ fn kinds(events: &[ToolEvent]) -> Vec<String> {
     events.iter().map(kind).collect()
 }
 
-/// Runs one call of `tool`; gives the outcome and the kinds of all its events.
+/// Runs one call of `tool`; returns the outcome and the kinds of all its events.
 async fn watched(tool: DynamicTool, arguments: &str) -> (Outcome, Vec<String>) {
     let name = tool_name(&tool);
     let pipeline = pipeline(tool).timeout(Duration::from_secs(1));
@@ -79,7 +79,7 @@ fn kind(outcome: &Outcome) -> ErrorKind {
     outcome.result.as_ref().expect_err("the call fails").kind()
 }
 
-// F1, F7, F33, F37, F49: one call is enough, and it has exactly one end.
+// F1, F7, F33, F37, F49: one call has exactly one terminal event.
 #[tokio::test]
 async fn a_call_that_works_is_pending_started_completed() {
     let echo =
@@ -107,7 +107,7 @@ async fn every_failure_has_its_kind_and_one_end() {
     }
 }
 
-// F46: a panic before the first await, in a future, and in its destructor.
+// F46: panics before the first await, in a future, and in its destructor are contained.
 #[tokio::test(start_paused = true)]
 async fn no_panic_leaves_its_call() {
     struct Loud;
@@ -132,7 +132,7 @@ async fn no_panic_leaves_its_call() {
     assert_eq!(events.last().unwrap(), "timed_out");
 }
 
-// F39: unknown names get close ones back.
+// F39: an unknown name gets suggestions of similar names.
 #[tokio::test]
 async fn an_unknown_tool_is_answered_with_close_names() {
     let pipeline = pipeline(tool("look_up", |_, _| async { "x" }));
@@ -143,7 +143,7 @@ async fn an_unknown_tool_is_answered_with_close_names() {
     assert_eq!(kinds(&drain(&mut events)), ["failed"]);
 }
 
-// F43, F53, F55: what a tool says arrives at once, in order, also when it fails later.
+// F43, F53, F55: output of a tool arrives at once, in order, also when the tool fails later.
 #[tokio::test(start_paused = true)]
 async fn signals_arrive_while_the_tool_runs() {
     let chatty = tool("t", |_, cx: Context| async move {
@@ -168,7 +168,7 @@ async fn signals_arrive_while_the_tool_runs() {
     assert!(numbers.is_sorted());
 }
 
-// F62: a subscriber that does not keep up loses progress, is told, and sees every end.
+// F62: a slow subscriber loses progress, is told, and sees every terminal event.
 #[tokio::test]
 async fn a_slow_subscriber_loses_progress_and_no_end() {
     let noisy = tool("t", |_, cx: Context| async move {
@@ -193,7 +193,7 @@ async fn a_slow_subscriber_loses_progress_and_no_end() {
     assert_eq!(events.iter().filter(|kind| *kind == "progress").count(), 1024);
 }
 
-// F14, F60, F93: what a caller must be, and may do.
+// F14, F60, F93: what a tool requires of its caller, and what a caller may do.
 #[tokio::test]
 async fn callers_need_what_the_tool_asks_for() {
     let mut private = definition("t");
@@ -214,7 +214,7 @@ async fn callers_need_what_the_tool_asks_for() {
     }
 }
 
-// F26, F51, F52, F56, F60, F61: a tool reads who calls, what was said, and what it was lent.
+// F26, F51, F52, F56, F60, F61: a tool reads the caller, the call, and the services of the session.
 #[tokio::test]
 async fn a_context_holds_what_the_host_lends() {
     let seen = tool("t", |_, cx: Context| async move {
@@ -255,7 +255,9 @@ async fn a_context_holds_what_the_host_lends() {
     assert_eq!(outcome.text(), "noted");
     assert_eq!(
         *notes.lock().unwrap(),
-        ["s call_7 a c p u r m [Message { role: \"user\", content: String(\"hi\") }] embedded"]
+        [
+            "s call_7 a c p u r m [ConversationMessage { role: \"user\", content: String(\"hi\") }] embedded"
+        ]
     );
 
     // F26: a missing service is a config error, not a panic.
@@ -263,7 +265,7 @@ async fn a_context_holds_what_the_host_lends() {
     assert_eq!(kind(&poor), ErrorKind::Config);
 }
 
-// F56: what one pipeline knows of a session is nothing to another in the same process.
+// F56: two pipelines in one process do not share the state of a session.
 #[tokio::test]
 async fn two_pipelines_share_nothing_of_a_session() {
     let writes = || {
@@ -281,7 +283,7 @@ async fn two_pipelines_share_nothing_of_a_session() {
     assert!(write(&one).await && !write(&other).await);
     assert_eq!((one.session_grants(&session).len(), other.session_grants(&session).len()), (1, 0));
 
-    // Nor does one hear of the other's calls, or count them as repeats, which its own are.
+    // No pipeline sees events of the other, or counts its calls as repeats.
     let (one, other) = (writes().mode(Mode::Bypass), writes().mode(Mode::Bypass));
     let mut events = other.subscribe();
     assert!(write(&one).await && write(&other).await);
@@ -293,7 +295,7 @@ async fn two_pipelines_share_nothing_of_a_session() {
     assert!(write(&writes().mode(Mode::Bypass)).await && !write(&other).await);
 }
 
-// F58: `race` gives the value, or says what ended it.
+// F58: `race` returns the value, or what ended it.
 #[tokio::test(start_paused = true)]
 async fn race_drops_what_takes_too_long() {
     let cx = Context::new(Session::new("s"), ToolName::from_static("t"), CallId::generate());
@@ -306,7 +308,7 @@ async fn race_drops_what_takes_too_long() {
     assert_eq!(ToolError::from(stopped).kind(), ErrorKind::Aborted);
 }
 
-// F94, F95, F99, F100: cut once, in one place, and kept whole in a file.
+// F94, F95, F99, F100: text is truncated once, in one place, and stored whole in a file.
 #[tokio::test]
 async fn long_text_is_cut_and_kept() {
     let whole = "line\n".repeat(3000);
@@ -341,7 +343,7 @@ async fn a_tool_that_bounds_itself_is_not_cut() {
     assert!(call(&pipeline, Call::new("t", "{}")).await.truncation().is_none());
 }
 
-// F8, F35, F170: attachments arrive unchanged, and are named by the last event.
+// F8, F35, F170: attachments arrive unchanged, and the terminal event names them.
 #[tokio::test]
 async fn attachments_and_display_travel_with_the_end() {
     let mut shown = definition("t").risk(Risk::new(RiskClass::Read));
@@ -369,7 +371,7 @@ async fn attachments_and_display_travel_with_the_end() {
     assert_eq!(json[2]["tool"], "t");
 }
 
-// F106: what is added to one toolset is not seen by another, and can be taken away.
+// F106: a tool that is added to one toolset is not in another, and can be removed.
 #[tokio::test]
 async fn additions_belong_to_one_toolset() {
     let registry = Registry::builder().add(tool("t", |_, _| async { "t" })).build().unwrap();
@@ -395,7 +397,7 @@ async fn a_failure_does_not_flood_the_model() {
     assert!(text.ends_with(" more bytes left out]"), "{text}");
 }
 
-// F41: whoever looks for trouble needs no more than this.
+// F41: the severity is enough to find failures.
 #[tokio::test(start_paused = true)]
 async fn events_say_how_much_they_matter() {
     let fails = tool("t", |_, _| async { Err::<String, _>(ToolError::failed("no luck")) });
@@ -419,7 +421,7 @@ async fn events_say_how_much_they_matter() {
     }
 }
 
-// F44: what has effects is never done again by itself.
+// F44: a call with effects is never retried automatically.
 #[tokio::test]
 async fn a_call_that_fails_ran_once() {
     for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
@@ -448,7 +450,7 @@ async fn what_cannot_be_kept_is_said() {
     assert!(outcome.truncation().unwrap().full_output_path.is_none());
 }
 
-// A schema without a type behind it is enforced as a whole.
+// A schema without a Rust type behind it is enforced completely.
 #[tokio::test]
 async fn what_only_a_schema_says_holds() {
     for keyword in [
@@ -473,7 +475,7 @@ fn a_schema_with_an_external_keyword_names_the_feature() {
     assert_eq!(error, words);
 }
 
-// A tool that no call could ever reach is an error for whoever adds it.
+// Adding a tool that no call could ever reach is an error.
 #[test]
 fn what_cannot_be_checked_is_not_registered() {
     let tool = raw(&json!({"properties": {"text": {"pattern": "^(?!rm).*$"}}}));
@@ -483,7 +485,7 @@ fn what_cannot_be_checked_is_not_registered() {
     assert!(error.starts_with(words), "{error}");
 }
 
-/// A tool whose schema says `keyword` of its arguments.
+/// A tool whose argument schema contains `keyword`.
 fn raw(keyword: &Value) -> DynamicTool {
     let mut schema = json!({"type": "object"});
     schema.as_object_mut().unwrap().extend(keyword.as_object().unwrap().clone());
@@ -492,7 +494,7 @@ fn raw(keyword: &Value) -> DynamicTool {
     DynamicTool::new(definition, |_, _| async { "ran" })
 }
 
-// F69: what a hook says of tools holds wherever the hook was added.
+// F69: a hook's changes to definitions apply wherever the hook was added.
 #[tokio::test]
 async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     struct Says;
@@ -505,7 +507,7 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     let tools = [tool("kept", |_, _| async { "kept" }), tool("gone", |_, _| async { "gone" })];
     let registry = tools.into_iter().fold(Registry::builder(), |all, one| all.add(one));
     let hook = Arc::new(Says);
-    // Told twice of the same hook, it is still one.
+    // A hook that is added twice counts once.
     let toolset =
         Toolset::new(registry.build().unwrap()).with_definition_hook("*", Arc::clone(&hook));
     let pipeline =
@@ -521,7 +523,7 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     assert_eq!(told.definitions().next().unwrap().description, "Does it. And more.");
 }
 
-// F11, F62: nobody who does not read makes a tool wait, whatever it says.
+// F11, F62: a tool never waits for a subscriber that does not read.
 #[test]
 fn a_subscriber_that_never_reads_costs_a_tool_no_wait() {
     let chatty = tool("chatty", |_, cx| async move {
@@ -533,7 +535,7 @@ fn a_subscriber_that_never_reads_costs_a_tool_no_wait() {
     let pipeline = pipeline(chatty);
     let mut silent: Vec<Subscription> = (0..100).map(|_| pipeline.subscribe()).collect();
     let session = Session::new("s");
-    // One poll is enough: nothing on the way has waited for anybody.
+    // One poll is enough: no stage has waited.
     let outcome = pipeline.call(&session, Call::new("chatty", "{}")).now_or_never();
     assert_eq!(outcome.expect("nothing waits").text(), "done");
     for events in &mut silent {

@@ -1,4 +1,4 @@
-//! That of secrets nothing is told, wherever what is told of a call was cut or made visible.
+//! No part of a secret is published, even when the text about a call is cut or escaped.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::hook::{Hook, HookContext, HookDecision, HookPriority};
 use crate::redact::Redactor;
 use crate::tool::{ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource};
 
-/// A tool that touches each part of its text, as a shell does.
+/// A tool that touches each part of its text, like a shell.
 struct Shell(Definition);
 
 struct Line(String);
@@ -28,7 +28,7 @@ impl Tool for Shell {
     }
 }
 
-/// A text as a title has it: on one line, and not for long.
+/// Returns a text as in a title: on one line, and truncated.
 fn title(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     format!("{}…", start.escape_debug())
@@ -51,7 +51,7 @@ impl PreparedCall for Line {
     }
 }
 
-/// Says of a call what it is about, in its own words.
+/// Describes a call in its own words.
 struct Chatty;
 
 impl Hook for Chatty {
@@ -61,7 +61,7 @@ impl Hook for Chatty {
     }
 }
 
-/// Every text in `value`.
+/// Collects every string in `value`.
 fn texts_of(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
@@ -71,7 +71,8 @@ fn texts_of(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// What is told and what is written down of a call that is refused, and of one that runs.
+/// Returns all texts that are published or recorded about a call that is denied, and about one that
+/// runs.
 fn published_texts(redactor: &Redactor, text: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
@@ -102,7 +103,7 @@ fn published_texts(redactor: &Redactor, text: &str) -> Vec<String> {
     texts
 }
 
-/// Whether so much of a secret is left that it tells something.
+/// Whether enough of a secret is left to reveal something.
 fn is_left(secret: &str, text: &str) -> bool {
     let chars: Vec<char> = secret.chars().collect();
     chars.windows(8).any(|piece| text.contains(&piece.iter().collect::<String>()))
@@ -111,7 +112,7 @@ fn is_left(secret: &str, text: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    // LG1, F91: nothing of a secret is left where it was cut or written with escapes.
+    // LG1, F91: no part of a secret is left where it was cut or escaped.
     #[test]
     fn no_piece_of_a_secret_is_told(
         secret in "[A-Za-z0-9äλ😀\t\n\"'\\\\ \u{202e}]{12,40}",
@@ -122,7 +123,7 @@ proptest! {
             true => (Redactor::default(), format!("ghp_{}", "a1B2c3D4e5".repeat(3))),
             false => (Redactor::new([&secret]), secret.trim().to_owned()),
         };
-        // Shorter ones are no secrets.
+        // Shorter strings are no secrets.
         prop_assume!(secret.chars().count() >= 12);
         let text = format!("touch {} {secret} tail && echo {secret}", "-".repeat(before));
         for told in published_texts(&redactor, &text) {
@@ -131,7 +132,7 @@ proptest! {
     }
 }
 
-// F62: what is printed piece by piece is one text.
+// F62: output in pieces is redacted as one text.
 #[tokio::test]
 async fn a_secret_is_not_told_in_two_pieces() {
     let tool = tool("t", |_, cx: Context| async move {

@@ -21,7 +21,7 @@ pub(super) use self::semantic::call_span;
 use crate::content::Output;
 use crate::error::ToolError;
 
-/// The name that filters know spans and events by.
+/// The name by which filters select spans and events.
 const TARGET: &str = "tool_sdk";
 
 /// Returns the span of a stage, inside the current span of the call. It is never entered, so it
@@ -38,7 +38,7 @@ pub(super) fn record_outcome(span: &Span, result: &Result<Output, ToolError>) {
         }
         Err(error) => {
             let kind = error.kind().as_str();
-            // A span without such a field leaves it out.
+            // A span without this field ignores it.
             span.record("outcome", kind)
                 .record("error.type", kind)
                 .record("otel.status_code", "ERROR");

@@ -1,4 +1,4 @@
-//! The span of a call: what it is and whose.
+//! The span of a call: its ids and names.
 
 use tracing::Span;
 use tracing::field::Empty;

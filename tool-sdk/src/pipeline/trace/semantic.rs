@@ -1,8 +1,8 @@
 //! The span of a call, with the attributes that OpenTelemetry's conventions for generative
 //! AI give the execution of a tool.
 //!
-//! They are plain fields: a layer that sends spans to a collector takes them as they are,
-//! and the fields that begin with `otel.` tell it the span's name and status.
+//! They are plain fields: a layer that exports spans to a collector uses them as they are, and
+//! takes the span's name and status from the fields that begin with `otel.`.
 
 use tracing::Span;
 use tracing::field::Empty;
@@ -36,8 +36,8 @@ pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
     )
 }
 
-/// What the conventions call a tool of this source: one of the program itself, or one that
-/// reaches outside of it.
+/// Returns the tool type of the conventions for this source: a tool of the program itself, or one
+/// outside of it.
 fn tool_type(source: &ToolSource) -> &'static str {
     match source {
         ToolSource::Native | ToolSource::Plugin { .. } => "function",

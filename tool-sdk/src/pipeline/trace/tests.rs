@@ -1,4 +1,4 @@
-//! What a subscriber hears of a call, and what it must not hear.
+//! Tests what a `tracing` subscriber sees of a call, and what it must not see.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::registry::Registry;
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool};
 
-/// Writes down every field of every span and event.
+/// Records every field of every span and event.
 #[derive(Clone, Default)]
 struct FieldRecorder {
     fields: Arc<Mutex<BTreeMap<String, String>>>,
@@ -66,10 +66,10 @@ impl Subscriber for FieldRecorder {
     fn exit(&self, _: &Id) {}
 }
 
-/// Lets `subscriber` listen to what this thread does.
+/// Runs a closure with `subscriber` as the subscriber of this thread.
 ///
-/// Where there is one subscriber alone, `tracing` keeps for all threads what the first that
-/// comes to a span says of it, also if nobody listens there. So there are always two.
+/// With a single subscriber, `tracing` caches for all threads whether it is interested in a span,
+/// even for threads without it. So there are always two.
 fn listening<T>(
     subscriber: impl Subscriber + Send + Sync + 'static,
     work: impl FnOnce() -> T,
@@ -157,15 +157,15 @@ fn without_a_subscriber_there_is_no_span() {
     });
 }
 
-/// Writes down when spans begin and end, and in which other.
+/// Records when spans begin and end, and their parents.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Written>>);
 
 #[derive(Default)]
 struct Written {
-    /// Of every span, the first of which has the id 1.
+    /// The names of all spans; the first has the id 1.
     names: Vec<String>,
-    /// The spans that what happens now stands in.
+    /// The stack of entered spans.
     within: Vec<u64>,
     heard: Vec<String>,
 }
@@ -218,7 +218,7 @@ impl Subscriber for Spans {
 }
 
 impl Spans {
-    /// What was written down; each clone of a span says that it ends.
+    /// Takes the records; each clone of a span records an end.
     fn take_records(&self) -> Vec<String> {
         let mut heard = std::mem::take(&mut self.0.lock().unwrap().heard);
         heard.dedup();
@@ -226,7 +226,7 @@ impl Spans {
     }
 }
 
-/// What is heard of a call that goes through these stages.
+/// Returns the records that are expected of a call with these stages.
 fn expected(stages: &[&str]) -> Vec<String> {
     let stages = stages.iter();
     let stages =
@@ -237,7 +237,7 @@ fn expected(stages: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// A pipeline around one tool, with a hook.
+/// A pipeline with one tool and a hook.
 fn pipeline() -> Pipeline {
     struct Looks;
     impl Hook for Looks {}
@@ -249,7 +249,7 @@ fn pipeline() -> Pipeline {
     Pipeline::new(registry).mode(Mode::Bypass).hook("*", HookPriority::DEFAULT, Looks)
 }
 
-/// The spans of a call of `tool`.
+/// Returns the spans of a call of `tool`.
 fn spans_of(pipeline: &Pipeline, tool: &str) -> Vec<String> {
     spans_within(async { drop(pipeline.call(&Session::default(), Call::new(tool, "{}")).await) })
 }
@@ -263,14 +263,14 @@ fn spans_within(work: impl Future<Output = ()>) -> Vec<String> {
     spans.take_records()
 }
 
-// F36: who traces closely sees which stage takes the time.
+// F36: a trace shows which stage takes the time.
 #[test]
 fn every_stage_has_its_span_inside_of_that_of_the_call() {
     let before = ["resolve", "admit", "parse", "before_hooks", "loop_guard", "authorize"];
     let behind = ["execute", "after_hooks", "truncate", "finish"];
     assert_eq!(spans_of(&pipeline(), "dig"), expected(&[&before[..], &behind].concat()));
 
-    // What somebody thinks about is not what it takes to decide.
+    // The time that a prompt is open does not belong to the authorize stage.
     let asking =
         pipeline().mode(Mode::Auto).approver(ScriptedApprover::new([ApprovalResponse::Once]));
     assert_eq!(spans_of(&asking, "dig"), expected(&[&before[..], &["approval"], &behind].concat()));
@@ -310,7 +310,7 @@ fn a_call_of_a_tool_that_there_is_not_has_its_span() {
 
 #[test]
 fn who_listens_to_whole_calls_alone_hears_of_no_stage() {
-    /// Does not want to know what stands within.
+    /// A subscriber that is not interested in the spans inside a call.
     struct Whole(Spans);
 
     impl Subscriber for Whole {

@@ -22,10 +22,10 @@ use crate::event::EventKind;
 use crate::tool::{Definition, Truncate};
 use crate::truncate::{Budget, FittedText, RETENTION, is_sweep_due, save_output, sweep_outputs};
 
-/// The most bytes of what a model reads of a failed call, its hint included.
+/// The most bytes of a failed call that a model reads, its hint included.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// Cuts the text of a result that is too long, and says what is missing.
+/// Truncates the text of a result that is too long, and adds a notice of what is missing.
 pub(super) fn truncate_result(
     invocation: &Invocation<'_>,
     result: &mut Result<Output, ToolError>,
@@ -43,7 +43,7 @@ pub(super) fn truncate_result(
     }
 }
 
-/// Cuts an error in its middle: what went wrong may stand at either end.
+/// Cuts an error in its middle: what went wrong may be at either end.
 #[cold]
 fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<Truncation> {
     let whole = error.to_string();
@@ -58,19 +58,19 @@ fn shorten_error(invocation: &Invocation<'_>, error: &mut ToolError) -> Option<T
         let notice = truncation_notice(invocation, &truncated, is_lost);
         (truncated, notice)
     };
-    // No notice is longer than that of a text of which nothing is left.
+    // The longest notice is that of a text of which nothing is left.
     let (_, longest) = record(&FittedText::keep_none(message));
     let budget = Budget::new(usize::MAX, room.saturating_sub(longest.len() + 2));
     let fitted = budget.fit(message, Truncate::Middle)?;
     let (truncated, notice) = record(&fitted);
     error.replace_message(join_with_notice(&fitted, &notice));
-    // Where the notice alone is too long.
+    // When the notice alone is too long.
     error.truncate_to(MAX_ERROR_BYTES);
     invocation.emit(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
 }
 
-/// Apart, because most results are short.
+/// A function of its own, because most results are short.
 #[inline(never)]
 fn truncate_output(
     invocation: &Invocation<'_>,
@@ -82,7 +82,7 @@ fn truncate_output(
         None => budget,
     };
     let (budget, direction) = match (invocation.definition().truncate, invocation.call.max_output) {
-        // Tools that keep themselves short are bound by what somebody set, not by the default.
+        // Tools that limit their own output are truncated by an explicit limit, not by the default.
         (Some(Truncate::None), None) => (budget.only_lowered(), Truncate::Head),
         (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
         (Some(direction), _) => (budget, direction),
@@ -96,7 +96,7 @@ fn truncate_output(
     };
     let fitted = budget.fit(body, direction);
     let is_cut = fitted.is_some();
-    // The notice takes the place of the mark, where nothing else is missing.
+    // The notice replaces the tool's mark, when nothing else is missing.
     let fitted = match (fitted, &lost.mark) {
         (Some(fitted), Some(mark)) => fitted.with_whole_marker(body, mark),
         (Some(fitted), None) => fitted,
@@ -120,14 +120,14 @@ fn truncate_output(
     Some(truncated)
 }
 
-/// What of a text is not there any more, or never was.
+/// The parts of a text that the tool lost before.
 #[derive(Default)]
 struct LostText {
     lines: usize,
     bytes: usize,
-    /// Where the text says so.
+    /// The place where the text says so.
     mark: Option<Range<usize>>,
-    /// How many bytes the text was made of, where it is not these bytes themselves.
+    /// The size in bytes of the source, when the text is not the source itself.
     source: Option<usize>,
 }
 
@@ -139,7 +139,7 @@ impl LostText {
         Self { lines, bytes, mark, source: None }
     }
 
-    /// How many bytes a part of the text stands for.
+    /// Returns how many bytes of the source a part of the text stands for.
     fn source_len(&self, text: &str) -> usize {
         let no_text = match self.source {
             Some(_) => text.matches(char::REPLACEMENT_CHARACTER).map(str::len).sum(),
@@ -149,7 +149,7 @@ impl LostText {
     }
 }
 
-/// What is left out of a text.
+/// Describes what is left out of a text.
 fn summarize_truncation(
     fitted: &FittedText<'_>,
     body: &str,
@@ -176,7 +176,7 @@ fn summarize_truncation(
     }
 }
 
-/// The notice for a model: it names the tools that can open the file, where they can.
+/// Returns the notice for the model; it names the tools that can open the file, if there are any.
 fn truncation_notice(invocation: &Invocation<'_>, truncated: &Truncation, is_lost: bool) -> String {
     let view = invocation.inner.toolset.view_for(invocation.session);
     let path = truncated.full_output_path.as_deref();
@@ -185,14 +185,14 @@ fn truncation_notice(invocation: &Invocation<'_>, truncated: &Truncation, is_los
     notice::write_notice(truncated, is_lost, (!is_hidden).then_some(&*view), &may_open)
 }
 
-/// Whether no rule keeps what is at `path` from a tool that shows files.
+/// Whether the rules let a tool show the file at `path`.
 fn may_open(invocation: &Invocation<'_>, tool: &Definition, path: &Path) -> bool {
     let cx = Context::new(invocation.session.clone(), tool.name.clone(), invocation.id.clone());
     let sight = visibility::visibility_filter(invocation.inner, &cx, tool.permission());
     sight.named_file_visibility(&path.to_string_lossy(), path) != Visibility::Hidden
 }
 
-/// Where `whole` is kept, and whether it should have been kept and was not.
+/// Returns where `whole` is stored, and whether storing it failed.
 fn store_whole(invocation: &Invocation<'_>, whole: &str) -> (Option<PathBuf>, bool) {
     match store_output(invocation.inner, invocation.session, &invocation.id, whole) {
         Some(Ok(path)) => (Some(path), false),
@@ -201,7 +201,7 @@ fn store_whole(invocation: &Invocation<'_>, whole: &str) -> (Option<PathBuf>, bo
     }
 }
 
-/// Keeps `whole` in a file of the session; nothing where the host keeps no outputs.
+/// Stores `whole` in a file of the session; `None` when the host keeps no outputs.
 pub(super) fn store_output(
     inner: &PipelineInner,
     session: &Session,
@@ -213,7 +213,7 @@ pub(super) fn store_output(
     Some(save_output(folder, session.id(), &id.to_string(), whole))
 }
 
-/// Removes outputs that nobody came back for: beside the call, and at most once an hour.
+/// Removes old outputs: in the background, and at most once an hour.
 fn sweep_now_and_then(folder: &Path) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current()
         && is_sweep_due(folder)
@@ -223,7 +223,7 @@ fn sweep_now_and_then(folder: &Path) {
     }
 }
 
-/// The notice stands where the text was cut, on a line of its own.
+/// Puts the notice where the text was cut, on a line of its own.
 fn join_with_notice(fitted: &FittedText<'_>, notice: &str) -> String {
     let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 2);
     text.push_str(fitted.head);

@@ -1,18 +1,18 @@
-//! What a model is told in place of what was left out.
+//! The notice that a model reads in place of the text that was left out.
 //!
-//! Its ways to the rest are those tools that it really has.
+//! It only names tools that the model has.
 //!
-//! **Invariant:** no tool is known by its name, only by what it takes.
+//! **Invariant:** tools are selected by their parameters, never by their names.
 
 use crate::call::Truncation;
 use crate::tool::Definition;
 use crate::toolset::ToolsetView;
 
-/// The category of tools that can be handed work.
+/// The category of tools that start other agents.
 const AGENTS_CATEGORY: &str = "agents";
 
-/// One line in brackets; `lost` says that the text should have been kept and was not, and `view`
-/// has the tools of which some can open the file, where there are any: those that `may_open` it.
+/// Returns one line in brackets. `lost` says that storing the text failed. `view` has the tools;
+/// those for which `may_open` returns `true` can open the file.
 pub(super) fn write_notice(
     truncated: &Truncation,
     lost: bool,
@@ -51,11 +51,11 @@ pub(super) fn write_notice(
     notice
 }
 
-/// What this model can do with a file.
+/// Returns what this model can do with a file.
 fn reading_hints(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
     let reads = |tool: &&Definition| tool.risk.is_read_only();
     let opens = |tool: &&Definition| may_open(tool);
-    // What lists a folder takes the same, but where no folder is named there is one to list.
+    // A tool that lists folders takes the same parameters, but it has a default for the path.
     let pages = view
         .definitions()
         .filter(reads)
@@ -63,14 +63,14 @@ fn reading_hints(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> 
         .filter(|tool| takes_arguments(tool, &["path", "offset", "limit"]))
         .find(opens)
         .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
-    // What searches for names takes a pattern and a path too, but no filter of files.
+    // A tool that searches for names takes a pattern and a path too, but no filter of files.
     let search = view
         .definitions()
         .filter(reads)
         .filter(|tool| takes_arguments(tool, &["pattern", "path", "include"]))
         .find(opens)
         .map(|tool| format!("search it with `{}`", tool.name));
-    // Of the tools around agents, the one that starts work takes a prompt.
+    // Of the tools about agents, the one that starts work takes a prompt.
     let agent = first_that_takes(
         || view.definitions().filter(|tool| tool.is_in_category(AGENTS_CATEGORY)),
         "prompt",
@@ -79,7 +79,7 @@ fn reading_hints(view: &ToolsetView, may_open: &dyn Fn(&Definition) -> bool) -> 
     [pages, search, agent].into_iter().flatten().collect()
 }
 
-/// The first tool that takes `argument`, else the first of all.
+/// Returns the first tool that takes `argument`, or else the first tool.
 fn first_that_takes<'v, I: Iterator<Item = &'v Definition>>(
     tools: impl Fn() -> I,
     argument: &str,

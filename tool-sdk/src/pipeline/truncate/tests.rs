@@ -1,4 +1,4 @@
-//! Cutting seen from outside: what comes back, what is kept, and what the model is told.
+//! Tests truncation from outside: what is returned, what is stored, and what the model reads.
 
 use std::fs;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn agents(name: &'static str, takes: &[&str]) -> Definition {
     Definition { category: Some("agents".into()), ..definition(name, takes) }
 }
 
-/// A pipeline with the tool `t`, which gives `output`, and others that are never called.
+/// A pipeline with the tool `t`, which returns `output`, and others that are never called.
 fn pipeline(t: Definition, output: Output, others: Vec<Definition>) -> Pipeline {
     let give = move |_, _| std::future::ready(output.clone());
     let others = others.into_iter().map(|it| DynamicTool::new(it, |_, _| async { "" }));
@@ -62,7 +62,7 @@ fn truncated(outcome: &Outcome) -> &Truncation {
     outcome.truncation().expect("something is left out")
 }
 
-/// The line in brackets.
+/// Returns the line in brackets.
 fn notice(outcome: &Outcome) -> String {
     let text = outcome.text();
     text.lines().find(|line| line.starts_with('[')).expect("there is a notice").to_owned()
@@ -80,7 +80,7 @@ async fn a_limit_bounds_every_text() {
                 let pipeline = pipeline(tool, text.clone().into(), Vec::new());
                 let outcome = call(&pipeline.budget(Budget::default().with_bytes(limit))).await;
                 let notice = notice(&outcome);
-                // The notice comes with the ends of its own line.
+                // The notice is surrounded by line ends.
                 assert!(outcome.text().len() <= limit + notice.len() + 2, "{}", outcome.text());
                 assert!(outcome.text().chars().count() > notice.chars().count() + limit / 5);
             }
@@ -88,7 +88,7 @@ async fn a_limit_bounds_every_text() {
     }
 }
 
-// F45: the call's limit wins over the tool's, and the tool's over the pipeline's.
+// F45: the call's limit overrides the tool's, and the tool's overrides the pipeline's.
 #[tokio::test]
 async fn the_nearest_limit_counts() {
     let text = "x\n".repeat(100);
@@ -105,7 +105,7 @@ async fn the_nearest_limit_counts() {
     assert_eq!(truncated(&outcome).omitted_bytes, 192);
 }
 
-// F45, F95: a tool that keeps itself short is not cut by the default, and by a host's limit.
+// F45, F95: a tool that limits its own output is truncated by a host's limit, not by the default.
 #[tokio::test]
 async fn what_keeps_itself_short_is_cut_by_what_was_set() {
     let mut tool = definition("t", &[]);
@@ -117,8 +117,8 @@ async fn what_keeps_itself_short_is_cut_by_what_was_set() {
     assert_eq!(truncated(&call(&of(Budget::default().with_lines(7))).await).omitted_lines, 2993);
 }
 
-// F95, F99: a tool that is told how much is wanted leaves the cut to the pipeline, so that the
-// file has everything; its heading stays, and is not counted.
+// F95, F99: a tool that reads the wanted limit leaves truncation to the pipeline, so that the file
+// has everything; its heading stays, and does not count.
 #[tokio::test]
 async fn a_limit_of_the_result_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ async fn the_notice_stands_at_the_cut() {
     }
 }
 
-// F97: the ways to the rest are tools that are there.
+// F97: the hints name tools that exist.
 #[tokio::test]
 async fn hints_name_the_tools_that_are_there() {
     let pages = ["path", "offset", "limit"];
@@ -195,7 +195,7 @@ async fn hints_name_the_tools_that_are_there() {
     }
 }
 
-// F95, F99: the file holds what was cut, and the record says where and how much.
+// F95, F99: the file holds the whole text, and the record says where and how much was cut.
 #[tokio::test]
 async fn what_is_cut_is_kept_in_the_sessions_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ async fn what_is_cut_is_kept_in_the_sessions_folder() {
     }
 }
 
-// F95: what is kept can be lent to tools that read, before there is anything.
+// F95: the output folder can be given to tools that read before it contains anything.
 #[cfg(feature = "workspace")]
 #[tokio::test]
 async fn what_is_kept_can_be_lent() {
@@ -239,10 +239,10 @@ async fn what_is_kept_can_be_lent() {
     assert!(workspace.resolve(others.to_str().unwrap()).is_err());
 }
 
-// F98: whoever keeps something sweeps what is old.
+// F98: storing an output removes old ones.
 #[test]
 fn keeping_sweeps_what_is_old() {
-    // With one thread for blocking work, what is spawned later runs later.
+    // With one blocking thread, tasks run in the order in which they are spawned.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .max_blocking_threads(1)
@@ -290,7 +290,7 @@ async fn what_was_never_captured_is_counted() {
     );
     assert_eq!(notice(&outcome), expected);
 
-    // What only says so is none of it, whether it is kept or cut.
+    // The mark itself is not output, whether it is kept or cut.
     let marked = |text: String| {
         plain(Output::text(text).report_dropped(500, 4000).dropped_marker("\n[lost]\n"))
     };
@@ -299,12 +299,12 @@ async fn what_was_never_captured_is_counted() {
         let record = truncated(&call(&marked(text)).await).clone();
         let lines = before + after;
         assert_eq!((record.original_lines, record.original_bytes), (lines + 500, lines * 2 + 4000));
-        // Of 2000 lines that are kept, the mark may be two.
+        // Two of the 2000 lines that are kept may be the mark.
         let kept = record.original_bytes - record.omitted_bytes;
         assert_eq!(kept, if before > 2000 { 4000 } else { lines.min(1998) * 2 });
     }
 
-    // Where it is all that is missing, the notice stands in its place.
+    // When nothing else is missing, the notice replaces the mark.
     let text = call(&marked("a\n\n[lost]\nb\n".to_owned())).await.text().into_owned();
     let notice = "[500 of 502 lines and 4000 of 4004 bytes left out, of which 500 lines and 4000 \
                   bytes were never captured]";
@@ -314,7 +314,7 @@ async fn what_was_never_captured_is_counted() {
     assert_eq!((nothing.text().as_ref(), nothing.truncation()), ("all", None));
 }
 
-// F99: counts are those of the bytes that a text was made of; what is said of it below stays.
+// F99: counts refer to the bytes from which the text was made; the footing stays.
 #[tokio::test]
 async fn what_is_no_text_is_counted_apart() {
     let (heading, footing) = ("took 12 ms\n", "a remark");
@@ -336,7 +336,7 @@ async fn what_is_no_text_is_counted_apart() {
     }
 }
 
-// A value whose text is cut for the model is whole for a machine.
+// A structured value stays whole when its text is cut for the model.
 #[tokio::test]
 async fn structured_values_stay_whole() {
     let value = json!({"rows": vec!["row"; 10_000]});
@@ -354,7 +354,7 @@ async fn structured_values_stay_whole() {
     }
 }
 
-// F100: what a tool says that it fits already is left alone, whatever else it holds.
+// F100: output that a tool marks as fitted is not cut again, whatever else it contains.
 #[tokio::test]
 async fn nothing_is_cut_twice() {
     let whole = "x\n".repeat(5000);
@@ -374,7 +374,7 @@ fn failing(message: String, hint: Option<&'static str>) -> Pipeline {
     Pipeline::new(Registry::builder().add(tool).build().unwrap()).mode(Mode::Bypass)
 }
 
-// F100: what a failed call says is cut in the same place: in its middle, and counted.
+// F100: errors are cut in the same place: in the middle, with a count.
 #[tokio::test]
 async fn failures_are_cut_too() {
     let lines = |count| (1..=count).map(|nth| format!("line {nth}\n")).collect::<String>();
@@ -406,7 +406,7 @@ async fn failures_are_cut_too() {
     assert_eq!(call(&failing("x".repeat(4096), None)).await.truncation(), None);
 }
 
-// F96: a tool is only named where it can open the file.
+// F96: a tool is only named when it can open the file.
 #[cfg(feature = "workspace")]
 #[tokio::test]
 async fn what_cannot_be_opened_is_no_way_to_the_rest() {
@@ -429,7 +429,7 @@ async fn what_cannot_be_opened_is_no_way_to_the_rest() {
     }
 }
 
-/// Cases of another system; what is written differently here:
+/// Cases of another system; the text differs here:
 ///
 /// | there | here |
 /// | --- | --- |
@@ -457,7 +457,7 @@ fn texts<'c>(case: &'c Value, key: &str) -> Vec<&'c str> {
     case[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-// F94 to F97, as a system that is in use has them.
+// F94 to F97, with the cases of a system in production.
 #[tokio::test]
 async fn cases_of_another_system_hold() {
     let cases: Value = serde_json::from_str(THEIR_CASES).unwrap();
@@ -497,7 +497,7 @@ async fn cases_of_another_system_hold() {
     }
 }
 
-// F96, P15: a tool is only named where no rule keeps the file from it.
+// F96, P15: a tool is only named when no rule denies it the file.
 #[tokio::test]
 async fn what_a_rule_forbids_is_no_way_to_the_rest() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,22 +24,22 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::super::begun::PartialSequence;
-use super::super::capture::{OutputCapture, read_chunks};
-use super::super::group::ProcessGroup;
-use super::super::mark::{self, ProcessTag};
-use super::super::program::ActiveSandbox;
-use super::super::sandbox::{PlaceholderDirs, SandboxStatus};
-use super::super::start::{
-    HeldFd, HostStdio, INTERRUPT_CHAR, InputWriter, OutputReader, PtyMaster,
-};
-use super::super::tree::ProcessTree;
-use super::super::{
-    CapturedOutput, DRAIN_TIMEOUT, ExitOutcome, RunError, find_new_protected_files,
-};
 use super::BackgroundCommand;
 use super::typed::{FindPendingStart, PtyInput, find_line_start};
 use crate::call::CallId;
+use crate::process::begun::PartialSequence;
+use crate::process::capture::{OutputCapture, read_chunks};
+use crate::process::group::ProcessGroup;
+use crate::process::mark::{self, ProcessTag};
+use crate::process::program::ActiveSandbox;
+use crate::process::sandbox::{PlaceholderDirs, SandboxStatus};
+use crate::process::start::{
+    HeldFd, HostStdio, INTERRUPT_CHAR, InputWriter, OutputReader, PtyMaster,
+};
+use crate::process::tree::ProcessTree;
+use crate::process::{
+    CapturedOutput, DRAIN_TIMEOUT, ExitOutcome, RunError, find_new_protected_files,
+};
 
 /// A running or exited background process with its unread output.
 pub struct BackgroundProcess {
@@ -421,7 +421,7 @@ impl BackgroundProcess {
 
     /// Returns the id of its process group, until it was reaped.
     #[cfg(test)]
-    pub(in super::super) fn pgid(&self) -> Option<i32> {
+    pub(crate) fn pgid(&self) -> Option<i32> {
         self.group.as_ref().and_then(ProcessGroup::pgid)
     }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::program::CommandSpec;
-use super::super::sandbox::SandboxPolicy;
-use super::super::start::StdioMode;
-use super::super::{ChildEnv, ResourceLimits, RunError};
+use crate::process::program::CommandSpec;
+use crate::process::sandbox::SandboxPolicy;
+use crate::process::start::StdioMode;
+use crate::process::{ChildEnv, ResourceLimits, RunError};
 
 /// A command to start as a background process: program, arguments, terminal and limits.
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ use rustix::process::{
     setrlimit, test_kill_process,
 };
 
-use super::super::kept::AttachedProgram;
-use super::super::start::{pgid_of_pid, rlimit_of_pid, sid_of_pid};
 use super::{MemberSignal, ProcessTag, RlimitTag, TAG_VARIABLE};
+use crate::process::kept::AttachedProgram;
+use crate::process::start::{pgid_of_pid, rlimit_of_pid, sid_of_pid};
 
 /// The rlimit that holds the tag.
-pub(in crate::process) const TAG_RLIMIT: Resource = Resource::Locks;
+pub(crate) const TAG_RLIMIT: Resource = Resource::Locks;
 
 /// How much of an environment is searched, in bytes.
 const MAX_ENVIRON_BYTES: u64 = 4 << 20;
@@ -40,20 +40,20 @@ pub(super) fn signal_tagged(mark: &mut ProcessTag, ending: MemberSignal) -> usiz
 }
 
 /// Returns whether the leader of a process group is its only running member.
-pub(in crate::process) fn is_only_member(group: i32) -> bool {
+pub(crate) fn is_only_member(group: i32) -> bool {
     // `getpgid` takes a tenth of the time of reading `/proc/<pid>/stat`.
     let of_group = list_pids().into_iter().filter(|pid| pgid_of_pid(*pid) == Some(group));
     of_group.filter(|pid| ProcStat::read(*pid).is_some()).eq([group])
 }
 
 /// Returns the programs of a session.
-pub(in crate::process) fn programs_of_session(session: i32) -> Option<Vec<AttachedProgram>> {
+pub(crate) fn programs_of_session(session: i32) -> Option<Vec<AttachedProgram>> {
     let of_session = list_pids().into_iter().filter(|pid| sid_of_pid(*pid) == Some(session));
     Some(of_session.filter_map(program_of_pid).collect())
 }
 
 /// Returns the program that runs as `pid`; `None` if it has exited.
-pub(in crate::process) fn program_of_pid(pid: i32) -> Option<AttachedProgram> {
+pub(crate) fn program_of_pid(pid: i32) -> Option<AttachedProgram> {
     let program = match fs::read_link(format!("/proc/{pid}/exe")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         program => program.ok(),
@@ -66,7 +66,7 @@ pub(in crate::process) fn program_of_pid(pid: i32) -> Option<AttachedProgram> {
 }
 
 /// Returns whether any member of a process group ignores `SIGINT`.
-pub(in crate::process) fn group_ignores_sigint(group: i32) -> bool {
+pub(crate) fn group_ignores_sigint(group: i32) -> bool {
     let mut ignored = list_pids().into_iter().filter_map(|pid| {
         ProcStat::read(pid).filter(|it| it.group == group)?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -189,8 +189,8 @@ impl ProcStat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{ChildEnv, Command, has_rlimit_tags, run};
     use super::*;
+    use crate::process::{ChildEnv, Command, has_rlimit_tags, run};
 
     #[test]
     fn a_limit_is_read_as_it_is_written() {

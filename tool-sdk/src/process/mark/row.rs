@@ -28,7 +28,7 @@ const MAX_CHILD_DIGITS: u32 = 8;
 
 /// The digits of a tag, each from 0 to 8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::process) struct RlimitTag(String);
+pub(crate) struct RlimitTag(String);
 
 impl RlimitTag {
     /// Decodes an rlimit. Returns a tag without digits for an unlimited rlimit, and `None` for a
@@ -77,7 +77,7 @@ impl RlimitTag {
 
     /// Returns a pattern for `grep` that matches `/proc/*/limits` of all processes with this tag
     /// or one derived from it.
-    pub(in crate::process) fn grep_pattern(&self) -> String {
+    pub(crate) fn grep_pattern(&self) -> String {
         let row = format!("{:.<1$}", self.0, 2 * DIGITS_PER_LIMIT);
         let (hard, soft) = row.split_at(DIGITS_PER_LIMIT);
         format!("^Max file locks  *{SOFT_PREFIX}{soft}  *{HARD_PREFIX}{hard} ")

@@ -18,22 +18,22 @@ use super::{HelperRequest, SandboxPolicy, system};
 
 /// The command that starts a program in its sandbox.
 #[derive(Debug)]
-pub(in crate::process) struct ConfinedCommand {
+pub(crate) struct ConfinedCommand {
     /// The helper and its arguments; `None` when nothing can be enforced.
-    pub(in crate::process) command: Option<(OsString, Vec<OsString>)>,
-    pub(in crate::process) status: SandboxStatus,
+    pub(crate) command: Option<(OsString, Vec<OsString>)>,
+    pub(crate) status: SandboxStatus,
     /// Kept while the child runs.
-    pub(in crate::process) placeholders: PlaceholderDirs,
-    pub(in crate::process) protected_baseline: ProtectedBaseline,
+    pub(crate) placeholders: PlaceholderDirs,
+    pub(crate) protected_baseline: ProtectedBaseline,
 }
 
 /// The protected files at the start of a child, to detect those that appear during the run.
 #[derive(Clone, Debug, Default)]
-pub(in crate::process) struct ProtectedBaseline(Option<Arc<(SandboxPolicy, ProtectedPaths)>>);
+pub(crate) struct ProtectedBaseline(Option<Arc<(SandboxPolicy, ProtectedPaths)>>);
 
 impl ProtectedBaseline {
     /// Returns the protected files that appeared since, within the limits of the search.
-    pub(in crate::process) fn find_new(&self) -> Vec<PathBuf> {
+    pub(crate) fn find_new(&self) -> Vec<PathBuf> {
         let Some((policy, before)) = self.0.as_deref() else { return Vec::new() };
         // A folder that cannot be read any more yields nothing.
         ProtectedPaths::for_policy(policy).map(|now| before.new_in(now)).unwrap_or_default()
@@ -42,14 +42,14 @@ impl ProtectedBaseline {
 
 /// Empty folders in place of protected files that do not exist; removed with the last clone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::process) struct PlaceholderDirs(
+pub(crate) struct PlaceholderDirs(
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are no background processes"))]
     Arc<[system::PlaceholderDir]>,
 );
 
 #[cfg(unix)]
 impl PlaceholderDirs {
-    pub(in crate::process) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -59,7 +59,7 @@ impl PlaceholderDirs {
 /// # Errors
 ///
 /// Fails with the status when it does not meet a required policy.
-pub(in crate::process) fn confine_command(
+pub(crate) fn confine_command(
     policy: &SandboxPolicy,
     program: &OsStr,
     args: &[OsString],

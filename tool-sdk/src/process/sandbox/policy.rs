@@ -246,10 +246,7 @@ impl SandboxPolicy {
 
     /// Returns the status if it enforces less than this policy.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "used for MCP servers only"))]
-    pub(in crate::process) fn find_shortfall(
-        &self,
-        status: Option<&SandboxStatus>,
-    ) -> Option<SandboxStatus> {
+    pub(crate) fn find_shortfall(&self, status: Option<&SandboxStatus>) -> Option<SandboxStatus> {
         status.filter(|status| !self.is_fully_enforced(status)).cloned()
     }
 

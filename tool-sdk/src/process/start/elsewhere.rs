@@ -5,10 +5,10 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::super::ResourceLimits;
-use super::super::mark::{self, ProcessTag};
-use super::super::program::CommandSpec;
 use super::{HostStdio, InputWriter, OutputReader, SpawnedChild, StdioMode};
+use crate::process::ResourceLimits;
+use crate::process::mark::{self, ProcessTag};
+use crate::process::program::CommandSpec;
 
 pub(super) fn spawn_with_stdio(
     spec: &CommandSpec,

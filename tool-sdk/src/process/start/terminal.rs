@@ -25,26 +25,26 @@ const WINDOW_SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws
 const READ_CHUNK: usize = 4096;
 
 /// The character of Ctrl-C.
-pub(in crate::process) const INTERRUPT_CHAR: char = '\u{3}';
+pub(crate) const INTERRUPT_CHAR: char = '\u{3}';
 
 /// The master side of a pseudoterminal. Clones share it.
 #[derive(Clone, Debug)]
-pub(in crate::process) struct PtyMaster(Arc<AsyncFd<OwnedFd>>);
+pub(crate) struct PtyMaster(Arc<AsyncFd<OwnedFd>>);
 
 impl PtyMaster {
     /// Returns the id of the foreground process group, which reads the input.
-    pub(in crate::process) fn foreground_group(&self) -> Option<i32> {
+    pub(crate) fn foreground_group(&self) -> Option<i32> {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
     }
 
     /// Returns the id of the session that the terminal controls.
-    pub(in crate::process) fn session_id(&self) -> Option<i32> {
+    pub(crate) fn session_id(&self) -> Option<i32> {
         tcgetsid(self.0.get_ref()).ok().map(|session| session.as_raw_nonzero().get())
     }
 
     /// Returns whether the terminal driver would alter `text` before it is read, for example by an
     /// erase character. Differences in line ends do not count. Returns `true` on errors.
-    pub(in crate::process) fn alters_text(&self, text: &str) -> bool {
+    pub(crate) fn alters_text(&self, text: &str) -> bool {
         let Ok(modes) = tcgetattr(self.0.get_ref()) else { return true };
         let is_end =
             text == EOF_TEXT && control_char(&modes, SpecialCodeIndex::VEOF) == Some(EOF_KEY);
@@ -56,13 +56,13 @@ impl PtyMaster {
 
     /// Returns whether the terminal is in noncanonical mode, in which each key is delivered at
     /// once, as to a program that edits lines itself.
-    pub(in crate::process) fn is_noncanonical(&self) -> bool {
+    pub(crate) fn is_noncanonical(&self) -> bool {
         tcgetattr(self.0.get_ref())
             .is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
     }
 
     /// Returns the character that sends `SIGINT` and discards unread input, if there is one.
-    pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
+    pub(crate) fn interrupt_key(&self) -> Option<char> {
         let modes = tcgetattr(self.0.get_ref()).ok()?;
         let key = modes.special_codes[SpecialCodeIndex::VINTR];
         let throws_away = !modes.local_modes.contains(LocalModes::NOFLSH);
@@ -70,7 +70,7 @@ impl PtyMaster {
     }
 
     /// Returns whether typed input has not been read yet. Returns `true` on errors.
-    pub(in crate::process) fn has_unread_input(&self) -> bool {
+    pub(crate) fn has_unread_input(&self) -> bool {
         let waiting = open_slave(self.0.get_ref()).map(rustix::io::ioctl_fionread);
         !matches!(waiting, Ok(Ok(0)))
     }
@@ -79,7 +79,7 @@ impl PtyMaster {
     ///
     /// Ctrl-C itself would discard it as well, but the driver does not see it when the input queue
     /// is full. A program that reads keys in raw mode loses no input.
-    pub(in crate::process) fn flush_unread_input(&self) -> bool {
+    pub(crate) fn flush_unread_input(&self) -> bool {
         let end =
             (self.interrupt_key() == Some(INTERRUPT_CHAR)).then(|| open_slave(self.0.get_ref()));
         end.is_some_and(|end| end.is_ok_and(|end| tcflush(end, QueueSelector::IFlush).is_ok()))
@@ -128,7 +128,7 @@ fn alters_letters(modes: &Termios, text: &str) -> bool {
 /// Returns the process group of a process; `None` for a missing process or a kernel thread.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the safe call assumes that every process has a group")]
-pub(in crate::process) fn pgid_of_pid(pid: i32) -> Option<i32> {
+pub(crate) fn pgid_of_pid(pid: i32) -> Option<i32> {
     // SAFETY: takes and returns an integer.
     let group = unsafe { libc::getpgid(pid) };
     (group > 0).then_some(group)
@@ -137,7 +137,7 @@ pub(in crate::process) fn pgid_of_pid(pid: i32) -> Option<i32> {
 /// Returns the session of a process; `None` for a missing process or a kernel thread.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the safe call assumes that every process has a session")]
-pub(in crate::process) fn sid_of_pid(pid: i32) -> Option<i32> {
+pub(crate) fn sid_of_pid(pid: i32) -> Option<i32> {
     // SAFETY: takes and returns an integer.
     let session = unsafe { libc::getsid(pid) };
     (session > 0).then_some(session)

@@ -7,10 +7,10 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::super::mark::{self, ProcessTag};
-use super::super::program::CommandSpec;
 use super::wires::open_stdio;
 use super::{SpawnedChild, StdioMode};
+use crate::process::mark::{self, ProcessTag};
+use crate::process::program::CommandSpec;
 
 pub(super) fn spawn_with_stdio(
     spec: &CommandSpec,

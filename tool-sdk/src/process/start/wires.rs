@@ -11,13 +11,13 @@ use tokio::net::unix::pipe;
 use super::{HostStdio, InputWriter, OutputReader, StdioMode, terminal};
 
 /// The child's ends of its stdio.
-pub(in crate::process) struct ChildStdio {
-    pub(in crate::process) stdin: OwnedFd,
-    pub(in crate::process) stdout: OwnedFd,
+pub(crate) struct ChildStdio {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
     /// `None` when standard error is merged into standard output.
-    pub(in crate::process) stderr: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
     /// Whether they are a terminal, which becomes the controlling terminal of the child.
-    pub(in crate::process) is_terminal: bool,
+    pub(crate) is_terminal: bool,
 }
 
 /// Opens both ends.

@@ -282,9 +282,9 @@ fn program_name(first: Option<OsString>) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy;
     use super::*;
     use crate::context::{Context, FromContext as _, State, ToolSettings};
+    use crate::surface::cli::toy;
     use crate::tool::DynamicTool;
     use crate::toolset::VariantGroup;
 

@@ -95,11 +95,11 @@ fn store_error(error: PrivateFileError) -> CommandError {
 mod tests {
     use serde_json::Value;
 
-    use super::super::toy::TestCli;
     #[cfg(feature = "mcp")]
     use crate::name::ToolName;
     #[cfg(feature = "mcp")]
     use crate::permission::{Grant, GrantSource, GrantStore, Grantee};
+    use crate::surface::cli::toy::TestCli;
 
     // F76: a stored approval is listed, and holds until it is revoked.
     #[test]

@@ -34,10 +34,10 @@ mod tests {
     use clap::ArgMatches;
     use serde_json::{Value, json};
 
-    use super::super::{Io, exit, grammar, list, schema, show, toy};
     use crate::context::Context;
     use crate::permission::{Action, Rule};
     use crate::registry::Registry;
+    use crate::surface::cli::{Io, exit, grammar, list, schema, show, toy};
     use crate::tool::{Definition, DynamicTool};
     use crate::toolset::{AgentProfile, ModelProfile, Toolset};
 

@@ -149,8 +149,8 @@ fn print_attachments(output: &Output, io: &mut Io<'_>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy::{CliOutput, TestCli, run};
     use super::*;
+    use crate::surface::cli::toy::{CliOutput, TestCli, run};
 
     #[track_caller]
     fn check(args: &[&str], code: u8, out: &str, err: &str) {
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_tool_removed_from_the_toolset_is_unknown() {
-        let app = App::new(super::super::toy::test_registry())
+        let app = App::new(crate::surface::cli::toy::test_registry())
             .with_toolset(|tools| tools.without(["echo"]));
         for verb in ["call", "check", "show"] {
             let ran = TestCli::default().run_app(&app, &[verb, "echo", "--json"]);

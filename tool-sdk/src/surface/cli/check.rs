@@ -90,7 +90,7 @@ fn print_decision(checked: &CheckOutcome, io: &mut Io<'_>) -> io::Result<()> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy::{TestCli, run};
+    use crate::surface::cli::toy::{TestCli, run};
 
     #[track_caller]
     fn check_decision(args: &[&str], decision: &str, by: &str) -> Value {

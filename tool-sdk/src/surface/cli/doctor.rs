@@ -312,8 +312,8 @@ fn has_openat2() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{TestCli, run};
     use super::*;
+    use crate::surface::cli::toy::{TestCli, run};
 
     fn run_doctor(setting: &TestCli, args: &[&str]) -> (u8, Value) {
         let ran = setting.run(&[&["doctor", "--json"], args].concat());

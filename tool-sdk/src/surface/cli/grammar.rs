@@ -372,8 +372,8 @@ fn folder_arg(name: &'static str, help: &'static str) -> Arg {
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy;
     use super::*;
+    use crate::surface::cli::toy;
 
     #[test]
     fn the_clap_definition_is_consistent() {

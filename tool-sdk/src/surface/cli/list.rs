@@ -86,8 +86,8 @@ fn print_table(tools: &[&Definition], io: &mut Io<'_>) -> std::io::Result<()> {
 mod tests {
     use serde_json::Value;
 
-    use super::super::toy::{self, run};
     use crate::registry::Registry;
+    use crate::surface::cli::toy::{self, run};
 
     #[test]
     fn the_table_is_aligned_and_short() {

@@ -103,8 +103,8 @@ fn default_state_dir(io: &Io<'_>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy;
     use super::*;
+    use crate::surface::cli::toy;
 
     struct ResolvedPaths {
         roots: Vec<PathBuf>,
@@ -188,7 +188,7 @@ mod tests {
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         io.current_dir = PathBuf::new();
         let words = ["toy", "list"].map(Into::into);
-        assert_eq!(super::super::run(toy::test_registry(), words, &mut io), 2);
+        assert_eq!(crate::surface::cli::run(toy::test_registry(), words, &mut io), 2);
         let err = String::from_utf8(err).unwrap();
         assert!(err.starts_with("error: the current folder no longer exists\nhint: "), "{err}");
     }

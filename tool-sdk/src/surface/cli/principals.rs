@@ -231,8 +231,8 @@ impl PrincipalEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::ConfigErrors;
     use super::*;
+    use crate::surface::cli::config::ConfigErrors;
 
     /// Parses `[serve.mcp]`; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServeConfig, String> {

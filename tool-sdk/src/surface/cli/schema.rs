@@ -154,8 +154,8 @@ fn print_changes(files: &SchemaFiles, io: &mut Io<'_>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{self, CliOutput};
     use super::*;
+    use crate::surface::cli::toy::{self, CliOutput};
 
     fn run(args: &[&str]) -> CliOutput {
         toy::run(&[&["schema"], args].concat())

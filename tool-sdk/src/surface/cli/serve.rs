@@ -257,7 +257,7 @@ async fn serve_until_interrupted(
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{TestCli, run};
+    use crate::surface::cli::toy::{TestCli, run};
 
     #[test]
     fn rejects_invalid_usage() {

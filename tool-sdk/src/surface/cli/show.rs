@@ -264,8 +264,8 @@ fn flag_words(tool: &Definition) -> Vec<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::toy::run;
     use super::*;
+    use crate::surface::cli::toy::run;
 
     #[test]
     fn a_page_has_every_section() {
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_arguments_is_listed() {
-        let mut definition = super::super::toy::make_definition("t", json!({}));
+        let mut definition = crate::surface::cli::toy::make_definition("t", json!({}));
         definition.parameters = crate::schema::Schema::from_value(json!({
             "type": "object",
             "oneOf": [

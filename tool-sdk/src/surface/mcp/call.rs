@@ -235,9 +235,9 @@ impl CallHandler<'_> {
     ) -> Result<CallToolResponse, ErrorData> {
         match view.definition(&self.request.name) {
             Some(definition) => {
-                let shows = self.connection.ui_support(&self.cx);
+                let ui = self.connection.ui_support(&self.cx);
                 let blocks = ContentSupport::from_version(self.cx.protocol_version().as_ref());
-                Ok(to_call_result(outcome, definition, (self.era, blocks), shows).into())
+                Ok(to_call_result(outcome, definition, (self.era, blocks), ui).into())
             }
             None => Err(ErrorData::invalid_params(outcome.text().into_owned(), None)),
         }

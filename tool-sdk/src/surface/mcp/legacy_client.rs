@@ -30,7 +30,7 @@ use crate::permission::{
 #[derive(Clone)]
 pub(super) struct LegacyClient {
     peer: Peer<RoleServer>,
-    can: InputCapabilities,
+    capabilities: InputCapabilities,
     /// Whether the client's user approves calls.
     can_approve: bool,
     /// Triggered when the client disconnected, so that no answer can come.
@@ -50,11 +50,11 @@ pub(super) struct OriginatingRequest {
 impl LegacyClient {
     pub(super) fn new(
         peer: Peer<RoleServer>,
-        can: InputCapabilities,
+        capabilities: InputCapabilities,
         can_approve: bool,
         disconnected: CancellationToken,
     ) -> Self {
-        Self { peer, can, can_approve, disconnected, origin: None }
+        Self { peer, capabilities, can_approve, disconnected, origin: None }
     }
 
     /// Returns a copy that asks on behalf of this request.
@@ -64,7 +64,7 @@ impl LegacyClient {
 
     /// Returns true if the client can answer any question.
     pub(super) fn can_answer(&self) -> bool {
-        self.can_approve || self.can != InputCapabilities::default()
+        self.can_approve || self.capabilities != InputCapabilities::default()
     }
 
     /// Returns the session with this client as its approver and its source of answers.
@@ -178,12 +178,12 @@ impl Approver for LegacyClient {
 
 impl InquiryHandler for LegacyClient {
     fn supports(&self, kind: InquiryKind) -> bool {
-        self.can.supports(kind)
+        self.capabilities.supports(kind)
     }
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         Box::pin(async move {
-            self.can.check_supported(&inquiries).map_err(unsupported_error)?;
+            self.capabilities.check_supported(&inquiries).map_err(unsupported_error)?;
             let mut answers = Vec::with_capacity(inquiries.len());
             for (_, inquiry) in &inquiries {
                 answers.push(self.send_inquiry(inquiry).await?);

@@ -52,7 +52,7 @@ pub(super) const LIST_TTL_MS: u64 = 60_000;
 pub(super) struct ToolListing {
     tools_cache: Mutex<HashMap<(ProtocolEra, UiSupport), CachedTools>>,
     /// JSON pages for legacy clients, by their first tool.
-    text: Mutex<HashMap<(UiSupport, usize), CachedPage>>,
+    page_cache: Mutex<HashMap<(UiSupport, usize), CachedPage>>,
 }
 
 /// A page as JSON, and the view that it was made from.
@@ -73,12 +73,12 @@ struct ListedTools {
 }
 
 impl ListedTools {
-    fn from_view(view: &ToolsetView, era: ProtocolEra, shows: UiSupport) -> Self {
-        let listed = view.permitted_definitions().filter(|definition| shows.lists_tool(definition));
+    fn from_view(view: &ToolsetView, era: ProtocolEra, ui: UiSupport) -> Self {
+        let listed = view.permitted_definitions().filter(|definition| ui.lists_tool(definition));
         let mut tools = Self::default();
         let mut end = 0;
         for definition in listed {
-            if let Some(tool) = to_protocol_tool(definition, era, shows) {
+            if let Some(tool) = to_protocol_tool(definition, era, ui) {
                 end += estimate_bytes(definition);
                 tools.all.push(tool);
                 tools.ends.push(end);
@@ -109,10 +109,10 @@ impl ToolListing {
     pub(super) fn list_page(
         &self,
         view: &Arc<ToolsetView>,
-        (era, shows): (ProtocolEra, UiSupport),
+        (era, ui): (ProtocolEra, UiSupport),
         from: Option<PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.listed_tools(view, era, shows);
+        let tools = self.listed_tools(view, era, ui);
         let start = page_start(&tools.all, from.and_then(|params| params.cursor).as_deref())?;
         let end = tools.page_end(start);
         let page = &tools.all[start..end];
@@ -133,10 +133,10 @@ impl ToolListing {
     pub(super) fn page_json(
         &self,
         view: &Arc<ToolsetView>,
-        shows: UiSupport,
+        ui: UiSupport,
         cursor: Option<&str>,
     ) -> Option<Arc<str>> {
-        if shows == UiSupport::TextOnly && cursor.is_none() {
+        if ui == UiSupport::TextOnly && cursor.is_none() {
             let whole = provider::mcp_listing(view);
             if whole.len() <= MAX_PAGE_BYTES {
                 return Some(whole);
@@ -144,23 +144,23 @@ impl ToolListing {
         }
         let start = match cursor {
             Some(_) => {
-                let tools = self.listed_tools(view, ProtocolEra::Legacy, shows);
+                let tools = self.listed_tools(view, ProtocolEra::Legacy, ui);
                 page_start(&tools.all, cursor).ok().filter(|start| tools.begins_page(*start))?
             }
             None => 0,
         };
-        let mut kept = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, text)) = kept.get(&(shows, start))
+        let mut kept = self.page_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, text)) = kept.get(&(ui, start))
             && Arc::ptr_eq(known, view)
         {
             return Some(Arc::clone(text));
         }
         let from = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-        let mut page = self.list_page(view, (ProtocolEra::Legacy, shows), Some(from)).ok()?;
+        let mut page = self.list_page(view, (ProtocolEra::Legacy, ui), Some(from)).ok()?;
         // Legacy clients do not know this field.
         page.result_type = None;
         let text: Arc<str> = serde_json::to_string(&page).ok()?.into();
-        kept.insert((shows, start), (Arc::clone(view), Arc::clone(&text)));
+        kept.insert((ui, start), (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
 
@@ -180,15 +180,15 @@ impl ToolListing {
         &self,
         view: &Arc<ToolsetView>,
         era: ProtocolEra,
-        shows: UiSupport,
+        ui: UiSupport,
     ) -> Arc<ListedTools> {
         let mut kept = self.tools_cache.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.get(&(era, shows)) {
+        match kept.get(&(era, ui)) {
             Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {
-                let tools = Arc::new(ListedTools::from_view(view, era, shows));
+                let tools = Arc::new(ListedTools::from_view(view, era, ui));
                 kept.insert(
-                    (era, shows),
+                    (era, ui),
                     CachedTools { view: Arc::clone(view), tools: Arc::clone(&tools) },
                 );
                 tools
@@ -218,11 +218,11 @@ fn estimate_bytes(definition: &Definition) -> usize {
 
 /// Converts a definition. Modern clients accept any value as a structured result, so they get the
 /// output schema unwrapped.
-fn to_protocol_tool(definition: &Definition, era: ProtocolEra, shows: UiSupport) -> Option<Tool> {
+fn to_protocol_tool(definition: &Definition, era: ProtocolEra, ui: UiSupport) -> Option<Tool> {
     let mut tool = Tool::deserialize(&provider::mcp_tool(definition)).ok()?;
     if let (ProtocolEra::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }
-    tool.meta = shows.tool_meta(definition);
+    tool.meta = ui.tool_meta(definition);
     Some(tool)
 }

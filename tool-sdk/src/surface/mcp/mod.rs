@@ -24,7 +24,7 @@
 
 mod approval_form;
 mod call;
-pub(in crate::surface) mod client;
+pub(crate) mod client;
 mod connection;
 mod event_relay;
 mod fast_path;
@@ -208,7 +208,7 @@ impl Server {
 
     /// Sets the instructions that clients receive about the tools as a whole.
     #[must_use]
-    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+    pub fn with_instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
         self
     }
@@ -216,7 +216,7 @@ impl Server {
 
 /// The start of a connection.
 impl Server {
-    fn session(&self, id: String) -> Session {
+    fn connection_session(&self, id: String) -> Session {
         let session = self.session.clone().with_id(id);
         match &self.setup_session {
             Some(equip) => equip(session),

@@ -40,14 +40,14 @@ impl Server {
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn list_resources(&self, shows: UiSupport) -> Result<ListResourcesResult> {
-        let pages = self.visible_pages(shows);
+    pub(super) fn list_resources(&self, ui: UiSupport) -> Result<ListResourcesResult> {
+        let pages = self.visible_pages(ui);
         let mut resources = match &self.resources {
             None if !pages.is_empty() => Vec::new(),
             _ => self.resource_provider::<ListResourcesRequestMethod>()?.list(),
         };
-        resources.retain(|resource| shows.can_read(&resource.uri));
-        resources.extend(pages.iter().map(|page| page.to_resource(shows)));
+        resources.retain(|resource| ui.can_read(&resource.uri));
+        resources.extend(pages.iter().map(|page| page.to_resource(ui)));
         let listed = ListResourcesResult::with_all_items(to_protocol(json!(resources))?);
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
@@ -63,13 +63,13 @@ impl Server {
     pub(super) async fn read_resource(
         &self,
         uri: String,
-        shows: UiSupport,
+        ui: UiSupport,
     ) -> Result<ReadResourceResult> {
-        let found = match self.visible_pages(shows).iter().find(|page| page.uri == uri) {
+        let found = match self.visible_pages(ui).iter().find(|page| page.uri == uri) {
             Some(page) => {
-                Some(Attachment::bytes(shows.page_mime_type(), page.html.clone().into_bytes()))
+                Some(Attachment::bytes(ui.page_mime_type(), page.html.clone().into_bytes()))
             }
-            None => self.read_host_resource(&uri, shows).await?,
+            None => self.read_host_resource(&uri, ui).await?,
         };
         let Some(found) = found else {
             let uri = json!({ "uri": uri });
@@ -138,12 +138,12 @@ impl Server {
         Ok(CompleteResult::new(found))
     }
 
-    async fn read_host_resource(&self, uri: &str, shows: UiSupport) -> Result<Option<Attachment>> {
+    async fn read_host_resource(&self, uri: &str, ui: UiSupport) -> Result<Option<Attachment>> {
         match &self.resources {
-            Some(resources) if shows.can_read(uri) => {
+            Some(resources) if ui.can_read(uri) => {
                 resources.read(uri).await.map_err(provider_error)
             }
-            None if self.visible_pages(shows).is_empty() => {
+            None if self.visible_pages(ui).is_empty() => {
                 Err(ErrorData::method_not_found::<ReadResourceRequestMethod>())
             }
             _ => Ok(None),
@@ -151,8 +151,8 @@ impl Server {
     }
 
     /// Returns the UI pages that the client may see.
-    fn visible_pages(&self, shows: UiSupport) -> &[UiPage] {
-        if shows == UiSupport::TextOnly { &[] } else { &self.pages }
+    fn visible_pages(&self, ui: UiSupport) -> &[UiPage] {
+        if ui == UiSupport::TextOnly { &[] } else { &self.pages }
     }
 
     /// Returns "method not found" if the host serves no prompts.

@@ -49,7 +49,7 @@ pub(super) fn to_call_result(
     outcome: Outcome,
     definition: &Definition,
     (era, blocks): (ProtocolEra, ContentSupport),
-    shows: UiSupport,
+    ui: UiSupport,
 ) -> CallToolResult {
     let shortened = outcome.truncation().is_some();
     match outcome.result {
@@ -57,7 +57,7 @@ pub(super) fn to_call_result(
             let mut result =
                 CallToolResult::success(content_blocks(&output, &definition.source, blocks));
             result.structured_content = structured_content(&output, shortened, definition, era);
-            result.meta = shows.result_meta(definition);
+            result.meta = ui.result_meta(definition);
             result
         }
         Err(error) => {

@@ -191,14 +191,14 @@ pub fn encode_listing(view: &ToolsetView, dialect: Dialect) -> Arc<str> {
 }
 
 /// [`encode_listing`] in one dialect, for a server that needs no code for the others.
-pub(in crate::surface) fn mcp_listing(view: &ToolsetView) -> Arc<str> {
+pub(crate) fn mcp_listing(view: &ToolsetView) -> Arc<str> {
     view.cached_text(Dialect::Mcp as usize, |view| {
         to_json_text(&mcp::ListToolsResult::from_definitions(view.definitions()))
     })
 }
 
 /// [`encode_tool`] in the same dialect.
-pub(in crate::surface) fn mcp_tool(definition: &Definition) -> Value {
+pub(crate) fn mcp_tool(definition: &Definition) -> Value {
     json!(mcp::ListedTool::from_definition(definition))
 }
 

@@ -1,4 +1,5 @@
-//! Checks `allOf`, `anyOf`, `oneOf` and `not`, and reports what fits none of several forms.
+//! Checks `allOf`, `anyOf`, `oneOf` and `not`, and reports values that match none of several
+//! branches.
 
 use super::fault::{ArgPath, FaultKind, Faults};
 use super::json::JsonValue;
@@ -31,7 +32,7 @@ impl SchemaNode {
         }
     }
 
-    /// Reports a value that fits this schema although `not` forbids it.
+    /// Reports a value that matches this schema although `not` forbids it.
     fn report_forbidden(&self, place: &ArgPath<'_>, faults: &mut Faults) {
         let words = match self.required_names().as_slice() {
             _ if self.is_described() => format!("must not be {}", self.words_with_article),
@@ -41,8 +42,8 @@ impl SchemaNode {
         faults.push_at(FaultKind::Constraint, place, words);
     }
 
-    /// Counts the branches that fit, until they are `enough`; reports the faults of the one that
-    /// was meant, when none does.
+    /// Counts the branches that match, up to `enough`. If none matches, reports the faults of the
+    /// branch that was most likely meant.
     fn count_fitting(
         &self,
         branches: &[SchemaNode],
@@ -79,7 +80,7 @@ impl SchemaNode {
         }
         let sensitive = branches.iter().any(|node| node.is_sensitive);
         let here = place.to_pointer();
-        // A branch for another kind of value says nothing of this one.
+        // A branch for another type of value does not describe this one.
         others.retain(|found| !found.has_type_fault_at(&here));
         match others.as_slice() {
             [] => {
@@ -106,7 +107,7 @@ impl SchemaNode {
         0
     }
 
-    /// Whether `value` carries this branch's tag, or is the only kind of value it takes.
+    /// Whether `value` has the tag of this branch, or the only type that the branch accepts.
     pub(super) fn matches_tag(&self, value: &JsonValue<'_>) -> bool {
         let JsonValue::Object(_) = value else {
             return self.types != types::ANY && self.types & kind_bits(value) != 0;
@@ -125,10 +126,10 @@ impl SchemaNode {
     }
 }
 
-/// The most branches that a message tells of.
+/// The maximum number of branches in a message.
 const MAX_BRANCHES_SHOWN: usize = 4;
 
-/// What the branches are, where one of them says so elsewhere or nowhere.
+/// Describes the branches; `None` if one of them is described elsewhere or not at all.
 fn describe_kinds(branches: &[SchemaNode], check: &SchemaValidation<'_>) -> Option<String> {
     let told = |node: &SchemaNode| node.reference.is_none() && node.is_described();
     if branches.iter().all(told) {
@@ -147,7 +148,7 @@ fn describe_kinds(branches: &[SchemaNode], check: &SchemaValidation<'_>) -> Opti
     Some(with_article(&kinds.join(" or ")))
 }
 
-/// What would do, where every branch lacks nothing but names: "`a`, or `b` and `c`".
+/// Describes what is missing, if every branch lacks only required names: "`a`, or `b` and `c`".
 fn describe_missing(branches: &[Faults], here: &str) -> Option<String> {
     let names = |found: &Faults| -> Option<String> {
         let names = found.missing_names(here)?;
@@ -164,7 +165,7 @@ fn describe_missing(branches: &[Faults], here: &str) -> Option<String> {
     Some(choices.join(", or "))
 }
 
-/// What each branch finds first.
+/// Describes the first fault of each branch.
 fn describe_first_faults(branches: &[Faults]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for words in branches.iter().filter_map(Faults::first_message) {

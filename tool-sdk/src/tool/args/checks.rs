@@ -1,4 +1,4 @@
-//! What is checked for one tool, and how much of it its types already enforce.
+//! The checks for one tool, and which of them its types already make.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,10 +29,10 @@ pub(crate) struct ArgChecks {
     unsupported: OnceLock<Option<String>>,
 }
 
-/// What the walk checks of one parameter, known before a call.
+/// The check of one parameter, computed before any call.
 #[derive(Debug)]
 pub(super) struct ParameterCheck {
-    /// The kinds of value that the schema allows, as bits of [`types`].
+    /// The types of value that the schema allows, as bits of [`types`].
     kinds: u8,
     pub(super) after_decoding: PostDecodeCheck,
 }
@@ -40,17 +40,17 @@ pub(super) struct ParameterCheck {
 /// What is checked after a value was decoded by its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PostDecodeCheck {
-    /// The type enforces everything that the schema says.
+    /// None: the type enforces the whole schema.
     Nothing,
     /// A whole number within bounds, both inclusive.
     IntegerRange(i64, i64),
-    /// Everything that the schema says.
+    /// The value against the whole schema.
     WholeSchema,
 }
 
 impl ArgChecks {
     pub(crate) fn from_spec(definition: &Definition, spec: &ToolSpec) -> Self {
-        // A hidden parameter is not in the published schema, but checked where a host sends it.
+        // A hidden parameter is not in the published schema, but is checked when a host sends it.
         let schema = match &spec.args {
             ArgsSpec::Params(params) if params.iter().any(|param| param.options.hidden) => {
                 full_schema(params)
@@ -69,13 +69,13 @@ impl ArgChecks {
         checks.with_external_check(&schema, sensitive)
     }
 
-    /// The checks of a tool that only its definition describes.
+    /// Creates the checks of a tool that has only a definition.
     pub(crate) fn from_definition(definition: &Definition) -> Self {
         let (schema, sensitive) = (&definition.parameters, &definition.display.sensitive);
         Self::from_schema(schema.clone(), sensitive).with_external_check(schema, sensitive)
     }
 
-    /// The checks that the native validator makes by a schema.
+    /// Creates the checks that the native validator makes for a schema.
     pub(crate) fn from_schema(schema: Schema, sensitive: &[String]) -> Self {
         let (root, targets) = ReferenceTargets::compile(schema.as_map(), sensitive);
         Self { root, targets, schema, ..Self::default() }
@@ -85,7 +85,7 @@ impl ArgChecks {
         &self.root
     }
 
-    /// What its schema refers to.
+    /// Returns the targets of the schema's references.
     pub(super) fn targets(&self) -> &ReferenceTargets {
         &self.targets
     }
@@ -94,7 +94,7 @@ impl ArgChecks {
         &self.parameters
     }
 
-    /// What the schema asks for that nothing here checks.
+    /// Returns the first requirement of the schema that is not checked.
     pub(crate) fn unsupported(&self) -> Option<&str> {
         let find = || unsupported(self.schema.as_map());
         self.unsupported.get_or_init(find).as_deref()
@@ -107,12 +107,12 @@ impl ArgChecks {
 
 #[cfg(not(feature = "external-schemas"))]
 impl ArgChecks {
-    /// ArgChecks all arguments against the schema.
+    /// Checks all arguments against the schema.
     pub(super) fn check_all(&self, arguments: &JsonValue<'_>, faults: &mut Faults) {
         self.root.check_all(arguments, &self.targets, faults);
     }
 
-    /// ArgChecks the value of the argument `name`.
+    /// Checks the value of the argument `name`.
     pub(super) fn check_argument(&self, name: &str, value: &JsonValue<'_>, faults: &mut Faults) {
         if let Some(node) = self.root.property(name) {
             node.check_argument(name, value, &self.targets, faults);
@@ -128,24 +128,25 @@ impl ArgChecks {
 impl ParameterCheck {
     fn new(spec: &ParamSpec, node: Option<&SchemaNode>) -> Self {
         let (kinds, after_decoding) = match node {
-            // The kinds of a reference stand where it leads to.
+            // The types of a reference are those of its target.
             Some(node) if node.reference.is_none() => (node.types, node.post_decode_check()),
             Some(node) => (types::ANY, node.post_decode_check()),
             None => (types::ANY, PostDecodeCheck::WholeSchema),
         };
-        // A declared range may equal that of another type, which then enforces nothing here.
+        // A declared range may equal the range of another type, and is then not enforced by this
+        // one.
         let is_ranged = spec.options.range.is_some() && after_decoding == PostDecodeCheck::Nothing;
         let after_decoding = if is_ranged { PostDecodeCheck::WholeSchema } else { after_decoding };
         Self { kinds, after_decoding }
     }
 
-    /// Has every value checked against the whole schema.
+    /// Requires the check against the whole schema for every value.
     #[cfg(feature = "external-schemas")]
     pub(super) fn require_whole_schema(&mut self) {
         self.after_decoding = PostDecodeCheck::WholeSchema;
     }
 
-    /// Whether the schema allows the kind of value that starts with `byte`.
+    /// Whether the schema allows the type of value that starts with `byte`.
     pub(super) fn admits(&self, byte: u8) -> bool {
         self.kinds & kinds_starting_with(byte) != 0
     }
@@ -164,8 +165,8 @@ impl PostDecodeCheck {
     }
 }
 
-/// The kinds of value that may start with a byte. A byte that starts none allows them all,
-/// since the type's decoder reports it.
+/// Returns the types of value that may start with a byte. For a byte that starts no value,
+/// returns all types, since decoding reports the fault.
 fn kinds_starting_with(byte: u8) -> u8 {
     match byte {
         b'"' => types::STRING,
@@ -179,7 +180,7 @@ fn kinds_starting_with(byte: u8) -> u8 {
 }
 
 impl SchemaNode {
-    /// What remains to be checked after the type has decoded a value.
+    /// Returns the check that remains after the type has decoded a value.
     fn post_decode_check(&self) -> PostDecodeCheck {
         let plain = self.enumeration.is_none()
             && self.constant.is_none()
@@ -244,7 +245,7 @@ impl SchemaNode {
             // No other type has exactly these bounds.
             return PostDecodeCheck::Nothing;
         }
-        // What does not fit has no short form; the whole check finds out.
+        // A number that does not fit here is left to the full check.
         let narrow =
             |bound: Option<i128>, open| bound.map_or(Some(open), |it| i64::try_from(it).ok());
         match (narrow(low, i64::MIN), narrow(high, i64::MAX)) {

@@ -1,9 +1,9 @@
 //! Checks arguments whose schema has keywords that only the crate `jsonschema` validates.
 //!
 //! `jsonschema` alone decides whether arguments are accepted. The native validator words the
-//! faults that it finds too, so that messages read the same for every tool.
+//! faults that both find, so that messages read the same for every tool.
 //!
-//! **Invariant:** no message repeats a value, and none names what stands in a sensitive argument.
+//! **Invariant:** no message repeats a value, and none names members of a sensitive argument.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::schema::{
 /// The part of a tool's checks that `jsonschema` makes.
 pub(super) struct ExternalCheck {
     validator: ExternalValidator,
-    /// The arguments of which no message repeats anything.
+    /// The arguments whose contents no message repeats.
     sensitive: Vec<String>,
 }
 
@@ -37,8 +37,8 @@ impl ExternalCheck {
         Some(Self { validator, sensitive: sensitive.to_vec() })
     }
 
-    /// Reports the faults of `arguments`, of which the native validator has `found` some by
-    /// the same schema, compiled as `root`.
+    /// Reports the faults of `arguments`. The native validator has already `found` some of them,
+    /// using the same schema, compiled as `root`.
     fn report_faults(
         &self,
         arguments: &Value,
@@ -142,7 +142,7 @@ impl ArgChecks {
     pub(super) fn with_external_check(mut self, schema: &Schema, sensitive: &[String]) -> Self {
         let mut schema = Cow::Borrowed(schema.as_map());
         if !self.parameters.is_empty() {
-            // Each argument is checked by itself, so that the others are absent.
+            // Each argument is checked separately, so the other required ones are absent.
             schema.to_mut().shift_remove("required");
         }
         self.external = ExternalCheck::compile(&schema, sensitive);

@@ -1,4 +1,4 @@
-//! What is wrong with arguments, in words that help a model to send better ones.
+//! The faults of arguments, with messages that help a model to send better ones.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -19,10 +19,10 @@ const MAX_MESSAGE: usize = 4096;
 pub struct Fault {
     /// What kind of fault it is.
     pub kind: FaultKind,
-    /// Where it is, as a JSON pointer; empty for the arguments as a whole. A name that came with
-    /// a sensitive argument is `..` in it.
+    /// The location as a JSON pointer; empty for the arguments as a whole. Member names in a
+    /// sensitive argument are replaced by `..`.
     pub pointer: String,
-    /// What is wrong, in words.
+    /// The message.
     pub message: String,
 }
 
@@ -35,13 +35,13 @@ pub enum FaultKind {
     Malformed,
     /// A required argument is absent.
     Missing,
-    /// An argument that the tool does not have.
+    /// The tool does not have the argument.
     Unknown,
-    /// The same argument twice.
+    /// The argument was sent twice.
     Duplicate,
-    /// A value of the wrong type.
+    /// The value has the wrong type.
     Type,
-    /// A value of the right type that breaks a constraint.
+    /// The value has the right type, and violates a constraint.
     Constraint,
 }
 
@@ -67,7 +67,7 @@ impl Fault {
         )
     }
 
-    /// An argument `name` that the tool does not have.
+    /// Creates the fault of an argument `name` that the tool does not have.
     #[cfg(feature = "cli")]
     pub(crate) fn unknown_argument(name: &str, known: &[&str]) -> Self {
         let root = ArgPath::root();
@@ -98,11 +98,11 @@ impl Fault {
     }
 }
 
-/// Arguments that break a tool's contract: every fault at once.
+/// Arguments that violate a tool's schema, with all faults.
 ///
-/// `Display` is the message for the model, at most 4 KiB. Long values are cut, values of
-/// sensitive arguments are not repeated.
-// Boxed: what every call hands on has no room for what few calls have.
+/// `Display` is the message for the model, at most 4 KiB. Long values are truncated, and values
+/// of sensitive arguments are not repeated.
+// Boxed, because most calls have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidArgs(Box<FaultReport>);
 
@@ -110,33 +110,34 @@ pub struct InvalidArgs(Box<FaultReport>);
 struct FaultReport {
     tool: Cow<'static, str>,
     faults: Vec<Fault>,
-    /// How many more there were.
+    /// The number of further faults.
     omitted: usize,
     expected: Arc<str>,
 }
 
 impl InvalidArgs {
-    /// Arguments that a tool of its own kind refuses, for the reason `message`.
+    /// Creates the error of a tool with its own validation, with the reason `message`.
     #[must_use]
     pub fn new(tool: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let fault = Fault::new(FaultKind::Constraint, String::new(), message.to_string());
         Self::build(tool.into(), vec![fault], "".into())
     }
 
-    /// Faults that something beside `checks` found, told like any other.
+    /// Creates an error from faults that were found outside of `checks`.
     #[cfg(feature = "mcp")]
     pub(crate) fn from_faults(tool: String, faults: Vec<Fault>, checks: &ArgChecks) -> Self {
         Self::build(tool.into(), faults, checks.expected())
     }
 
-    /// Faults that were found before the tool was asked, and its own, told as one.
+    /// Creates an error from faults that were found before the tool was called, without the
+    /// tool's checks.
     #[cfg(feature = "cli")]
     pub(crate) fn for_definition(tool: &crate::tool::Definition, faults: Vec<Fault>) -> Self {
         let expected = tool.parameters.signature().into();
         Self::build(tool.name.as_str().to_owned().into(), faults, expected)
     }
 
-    /// The faults.
+    /// Returns the faults.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.0.faults
@@ -148,7 +149,7 @@ impl InvalidArgs {
 }
 
 impl FaultReport {
-    /// The message for the model.
+    /// Returns the message for the model.
     fn to_message(&self) -> String {
         let mut text = String::with_capacity(256 + self.expected.len());
         text.push_str("invalid arguments for `");
@@ -172,8 +173,8 @@ impl FaultReport {
         text
     }
 
-    /// Writes the faults that fit into `room`: first what is absent, last what is too much.
-    /// Gives the number of the others.
+    /// Writes the faults that fit into `room`: missing arguments first, unknown ones last.
+    /// Returns the number of faults that did not fit.
     #[cold]
     fn write_within(&self, text: &mut String, room: usize) -> usize {
         let mut faults: Vec<&Fault> = self.faults.iter().collect();
@@ -215,7 +216,7 @@ impl Faults {
     /// Faults beyond this many are only counted.
     const MAX: usize = 256;
 
-    /// So many more may be about what is absent: any number of others does not hide it.
+    /// So many more missing arguments are kept, so that other faults cannot hide them.
     const ROOM_FOR_MISSING: usize = 128;
 
     pub(super) fn is_empty(&self) -> bool {
@@ -226,7 +227,7 @@ impl Faults {
         self.list.len()
     }
 
-    /// The first of them, so many at most.
+    /// Returns the first faults, at most `most`.
     pub(super) fn first_faults(&self, most: usize) -> Vec<Fault> {
         self.list.iter().take(most).cloned().collect()
     }
@@ -235,12 +236,12 @@ impl Faults {
         self.list.first().map(|fault| fault.message.as_str())
     }
 
-    /// Whether the value at `here` is of another kind than is asked for.
+    /// Whether the value at `here` has the wrong type.
     pub(super) fn has_type_fault_at(&self, here: &str) -> bool {
         self.list.iter().any(|fault| fault.kind == FaultKind::Type && fault.pointer == here)
     }
 
-    /// The names that are absent from the object at `here`, where nothing else is wrong.
+    /// Returns the names that are missing from the object at `here`, if it has no other fault.
     pub(super) fn missing_names(&self, here: &str) -> Option<Vec<String>> {
         let name = |fault: &Fault| {
             let step = fault.pointer.strip_prefix(here)?.strip_prefix('/')?;
@@ -251,18 +252,18 @@ impl Faults {
         self.list.iter().map(name).collect()
     }
 
-    /// How many there are, to come [back](Self::roll_back) to.
+    /// Returns the current numbers, for [`roll_back`](Self::roll_back).
     pub(super) fn checkpoint(&self) -> (usize, usize) {
         (self.list.len(), self.omitted)
     }
 
-    /// Forgets what was added since the mark.
+    /// Removes the faults that were added since the checkpoint.
     pub(super) fn roll_back(&mut self, (found, beyond): (usize, usize)) {
         self.list.truncate(found);
         self.omitted = beyond;
     }
 
-    /// Adds others to these.
+    /// Appends the faults of `other`.
     pub(super) fn append(&mut self, other: Self) {
         self.omitted += other.omitted;
         other.list.into_iter().for_each(|fault| self.push(fault));
@@ -273,13 +274,13 @@ impl Faults {
     }
 
     pub(super) fn push(&mut self, fault: Fault) {
-        // What is wrong in the same way again and again is said once.
+        // Equal consecutive faults are reported once.
         if self.has_room(fault.kind) && self.list.last() != Some(&fault) {
             self.list.push(fault);
         }
     }
 
-    /// Whether one more is kept; otherwise it is counted.
+    /// Whether one more fault is kept; otherwise it is only counted.
     fn has_room(&mut self, kind: FaultKind) -> bool {
         let more = if kind == FaultKind::Missing { Self::ROOM_FOR_MISSING } else { 0 };
         let has_room = self.list.len() < Self::MAX + more;
@@ -318,7 +319,7 @@ impl Faults {
         }
     }
 
-    /// A value that only its own type refuses.
+    /// Reports a value that only its own type refuses.
     pub(super) fn push_decode_error(&mut self, place: &ArgPath<'_>, error: &serde_json::Error) {
         let words = without_position(&error.to_string());
         if place.is_root() {
@@ -343,7 +344,8 @@ impl Faults {
     }
 }
 
-/// The arguments are several; `start` is where it is said what they are.
+/// Puts the message into the plural for the arguments as a whole; the verb is searched from
+/// `start`.
 fn pluralize(message: &mut String, start: usize) {
     let several = [
         ("is ", "are "),
@@ -357,7 +359,7 @@ fn pluralize(message: &mut String, start: usize) {
     }
 }
 
-/// serde_json's words without " at line 1 column 17", which says nothing to a model.
+/// Returns serde_json's message without " at line 1 column 17", which does not help a model.
 pub(super) fn without_position(words: &str) -> String {
     match words.rfind(" at line ") {
         Some(cut) => words[..cut].to_owned(),
@@ -365,9 +367,9 @@ pub(super) fn without_position(words: &str) -> String {
     }
 }
 
-/// The known name that is closest to `name`, when one is close.
+/// Returns the known name that is closest to `name`, if one is close.
 pub(crate) fn closest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Longer names are no slips of the pen, and comparing them would not be linear.
+    // Longer names are no typing errors, and comparing them would not be linear.
     if name.len() > 64 {
         return None;
     }
@@ -377,14 +379,14 @@ pub(crate) fn closest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str>
         .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_ascii_lowercase()), *known))
         .filter(|(distance, known)| {
             let length = known.len().max(name.len());
-            // Two words that have no letter in common are not alike, however short they are.
+            // Names without a common letter are not similar, however short they are.
             *distance <= (length / 3).max(1) && (*distance < length || length == 0)
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)
 }
 
-/// A name from outside, fit for a message: short, and nothing invisible.
+/// A name from outside for a message: short, and without invisible characters.
 pub(super) struct EscapedName<'a>(pub(super) &'a str);
 
 impl fmt::Display for EscapedName<'_> {
@@ -408,7 +410,7 @@ impl fmt::Display for EscapedName<'_> {
     }
 }
 
-/// Where in the arguments a value is: a list of steps on the stack.
+/// The location of a value in the arguments: a linked list on the stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArgPath<'a> {
     parent: Option<&'a ArgPath<'a>>,
@@ -419,7 +421,7 @@ pub(super) struct ArgPath<'a> {
 enum ArgPathStep<'a> {
     Root,
     Key(&'a str),
-    /// A key that is part of what must not be repeated.
+    /// A key that is part of a sensitive value.
     Hidden,
     Index(usize),
 }
@@ -460,11 +462,11 @@ impl<'a> ArgPath<'a> {
         self.parent.copied().unwrap_or_else(ArgPath::root)
     }
 
-    /// As RFC 6901 writes it.
+    /// Returns the JSON pointer (RFC 6901).
     pub(super) fn to_pointer(&self) -> String {
         let mut pointer = match self.parent {
             Some(parent) => parent.to_pointer(),
-            // Room for most, so that it does not grow step by step.
+            // Enough for most pointers without growing.
             None => String::with_capacity(32),
         };
         match self.step {
@@ -503,7 +505,7 @@ impl<'a> ArgPath<'a> {
     }
 }
 
-/// As a reader of the arguments would say it: `filters[2].name`.
+/// Writes the path as in JavaScript: `filters[2].name`.
 impl fmt::Display for ArgPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {

@@ -1,6 +1,6 @@
-//! JSON text as a strict tree: no duplicate keys, bounded depth, nothing after the value.
+//! A strict JSON tree: no duplicate keys, bounded depth, nothing after the value.
 //!
-//! serde_json does the reading; this adds what it leaves open.
+//! serde_json parses the text; this module adds the checks that it lacks.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use super::fault::{Fault, FaultKind, without_position};
 use super::json_number::{self, JsonNumber};
 use super::{MAX_BYTES, MAX_DEPTH};
 
-/// A JSON value that keeps what it can borrow.
+/// A JSON value that borrows from the text where possible.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum JsonValue<'a> {
     Null,
@@ -26,12 +26,12 @@ pub(crate) enum JsonValue<'a> {
 }
 
 impl<'a> JsonValue<'a> {
-    /// Reads one value that fills the whole text.
+    /// Parses one value that is the whole text.
     pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         Self::parse_at(0, text)
     }
 
-    /// Reads the value of an argument, which is one level down.
+    /// Parses the value of an argument, which is one level deep.
     pub(super) fn parse_argument(text: &'a str) -> Result<Self, serde_json::Error> {
         Self::parse_at(1, text)
     }
@@ -44,7 +44,7 @@ impl<'a> JsonValue<'a> {
         Ok(value)
     }
 
-    /// Reads the arguments of a call: an object of bounded size.
+    /// Parses the arguments of a call: an object of bounded size.
     pub(super) fn parse_arguments(text: &'a str) -> Result<Self, Fault> {
         if text.len() > MAX_BYTES {
             return Err(Fault::too_long(text.len()));
@@ -56,7 +56,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// What kind of value it is, with its article.
+    /// Returns the type of the value with its article.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             JsonValue::Null => "null",
@@ -68,7 +68,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// The same value without borrows.
+    /// Returns the value without borrows.
     pub(super) fn into_owned<'b>(self) -> JsonValue<'b> {
         match self {
             JsonValue::Null => JsonValue::Null,
@@ -87,7 +87,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// The value as JSON text again, with its numbers as they were written.
+    /// Returns the value as JSON text, with numbers as they were written.
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         self.write_json(&mut text);
@@ -122,7 +122,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// The value as serde_json has it.
+    /// Converts the value to that of serde_json.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             JsonValue::Null => Value::Null,
@@ -138,7 +138,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// Whether the value equals one of a schema's.
+    /// Whether the value equals a value of the schema.
     pub(super) fn equals_value(&self, value: &Value) -> bool {
         match (self, value) {
             (JsonValue::Null, Value::Null) => true,
@@ -159,7 +159,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// The member `key` of an object.
+    /// Returns the member `key` of an object.
     pub(super) fn member(&self, key: &str) -> Option<&JsonValue<'a>> {
         match self {
             JsonValue::Object(members) => {
@@ -170,12 +170,12 @@ impl<'a> JsonValue<'a> {
     }
 }
 
-/// Reads one value at a known depth.
+/// Parses one value at a known depth.
 #[derive(Clone, Copy)]
 struct ValueSeed<'de, 'n> {
     depth: usize,
     text: &'de str,
-    /// Behind the last number: they come in the order in which they are written.
+    /// The position behind the last number; numbers are parsed in the order of the text.
     numbers: &'n Cell<usize>,
 }
 
@@ -187,15 +187,15 @@ impl<'de> ValueSeed<'de, '_> {
         Ok(Self { depth: self.depth + 1, ..self })
     }
 
-    /// Whether this is the key under which serde_json hands a number on as it was written, where
-    /// some crate of the program has turned on its feature `arbitrary_precision`. It is
-    /// serde_json's own text then, and no part of what was read.
+    /// Whether this is the key under which serde_json passes a number as it was written, if a
+    /// crate of the program enables its feature `arbitrary_precision`. The text is then
+    /// serde_json's own and not part of the input.
     fn is_number_token(self, key: &str) -> bool {
         const MARK: &str = "$serde_json::private::Number";
         key == MARK && !self.text.as_bytes().as_ptr_range().contains(&key.as_ptr())
     }
 
-    /// A number that serde_json left as text.
+    /// Parses a number that serde_json passes as text.
     fn parse_number<E: serde::de::Error>(self, text: &str) -> Result<JsonValue<'de>, E> {
         let is_finite = text.parse().is_ok_and(f64::is_finite);
         let number = is_finite.then(|| serde_json::from_str(text).ok()).flatten();
@@ -291,7 +291,8 @@ impl<'de> Visitor<'de> for ValueSeed<'de, '_> {
     }
 }
 
-/// Which keys an object had: by comparison while they are few, by a set when they are many.
+/// The keys of an object so far: compared one by one while they are few, in a hash set when they
+/// are many.
 #[derive(Default)]
 struct SeenKeys<'a>(HashSet<Cow<'a, str>>);
 
@@ -309,10 +310,10 @@ impl<'a> SeenKeys<'a> {
     }
 }
 
-/// The most characters of a value that a message repeats.
+/// The maximum number of characters of a value in a message.
 const MAX_EXCERPT_CHARS: usize = 60;
 
-/// The start of a number that may be of any length.
+/// Returns the start of a number, which may have any length.
 pub(super) fn shorten_number(number: &str) -> Cow<'_, str> {
     match number.get(..MAX_EXCERPT_CHARS) {
         Some(start) if start.len() < number.len() => format!("{start}…").into(),
@@ -320,7 +321,7 @@ pub(super) fn shorten_number(number: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text for a message: quoted, escaped and short.
+/// A text in a message: quoted, escaped and truncated.
 pub(super) struct QuotedExcerpt<'a>(pub(super) &'a str);
 
 impl fmt::Display for QuotedExcerpt<'_> {
@@ -362,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    /// What serde_json with `arbitrary_precision` gives for the number `text`.
+    /// Parses the number `text` as serde_json with `arbitrary_precision` passes it.
     fn parse_number_token<'t>(
         text: &'t str,
         mark: &'t str,
@@ -383,7 +384,7 @@ mod tests {
         }
     }
 
-    // Cargo unifies features: any crate of a program may turn this one on.
+    // Cargo unifies features: any crate of the program may enable this one.
     #[test]
     fn numbers_that_are_handed_on_as_text_are_numbers() {
         const MARK: &str = "$serde_json::private::Number";
@@ -395,7 +396,7 @@ mod tests {
             );
         }
         assert!(parse_number_token("1e400", MARK).is_err());
-        // Who sends that key sends an object, however it is written.
+        // A client that sends this key sends an object, however it is written.
         for sent in [
             r#"{"$serde_json::private::Number":"1"}"#,
             r#"{"\u0024serde_json::private::Number":"1"}"#,

@@ -1,10 +1,10 @@
 //! Numbers as they were written.
 //!
-//! JSON Schema calls a number whole by its value: `5.0`, `50e-1` and `-0` are integers.
-//! Decoding goes by how a number is written. What stands between the two is here, exactly and
-//! for any width: no number goes through a float.
+//! JSON Schema calls a number an integer by its value: `5.0`, `50e-1` and `-0` are integers.
+//! Decoding depends on how a number is written. This module converts between the two, exactly and
+//! for any width, without floating-point numbers.
 //!
-//! **Invariant:** nothing here is on the way of a call whose whole numbers are written as such.
+//! **Invariant:** calls whose integers are written as such do not run this code.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use serde_json::Number;
 
-/// The most digits that a whole number is spelt out with: more than any integer type has.
+/// The maximum number of digits of an integer: more than any integer type has.
 const MAX_DIGITS: usize = 40;
 
-/// A number, as it was written and as serde_json reads it.
+/// A number as it was written, and as serde_json parses it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonNumber<'a> {
     text: Cow<'a, str>,
@@ -31,12 +31,12 @@ impl<'a> JsonNumber<'a> {
         JsonNumber { text: Cow::Owned(self.text.into_owned()), value: self.value }
     }
 
-    /// As it was written.
+    /// Returns the number as it was written.
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// As serde_json reads it, with whole numbers as integers where it has room for them.
+    /// Returns the number as serde_json parses it; whole numbers become integers if they fit.
     pub(super) fn to_number(&self) -> Number {
         let whole = whole_number(&self.text).and_then(|digits| {
             let number: Number = serde_json::from_str(&digits).ok()?;
@@ -49,7 +49,7 @@ impl<'a> JsonNumber<'a> {
         self.value.as_f64()
     }
 
-    /// The value of a whole number that is not wider than this.
+    /// Returns the value of a whole number that fits into an `i128`.
     pub(super) fn as_i128(&self) -> Option<i128> {
         whole_number(&self.text)?.parse().ok()
     }
@@ -59,8 +59,8 @@ impl<'a> JsonNumber<'a> {
     }
 }
 
-/// The whole number that `text` stands for, in digits; nothing for fractions, and for numbers
-/// that no integer type has room for.
+/// Returns the digits of the whole number in `text`; `None` for fractions, and for numbers that
+/// fit no integer type.
 fn whole_number(text: &str) -> Option<Cow<'_, str>> {
     match text.contains(['.', 'e', 'E']) {
         false if text == "-0" => Some(Cow::Borrowed("0")),
@@ -69,7 +69,7 @@ fn whole_number(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `text` with its whole numbers in digits, where that makes a difference.
+/// Returns `text` with its whole numbers as digits; `None` if that changes nothing.
 pub(super) fn with_whole_numbers(text: &str) -> Option<String> {
     let (mut spelt, mut copied) = (String::new(), 0);
     let at = Cell::new(0);
@@ -84,7 +84,7 @@ pub(super) fn with_whole_numbers(text: &str) -> Option<String> {
     (copied > 0).then(|| spelt + &text[copied..])
 }
 
-/// The next number of a JSON text at or behind `at`, which is moved behind it.
+/// Returns the next number of a JSON text at or behind `at`, and moves `at` behind it.
 pub(super) fn next_number(text: &str, at: &Cell<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut here = at.get();
@@ -105,7 +105,7 @@ pub(super) fn next_number(text: &str, at: &Cell<usize>) -> Option<Range<usize>> 
     None
 }
 
-/// Where the string ends that begins at `start`.
+/// Returns the end of the string that begins at `start`.
 fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = text.get(at) {
@@ -118,12 +118,12 @@ fn end_of_string(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// What a number is written with: `-12.50e3` is minus, 1250 and 5 digits before the point.
+/// The parts of a number: `-12.50e3` is minus, 1250 and 5 digits before the point.
 struct NumberParts<'a> {
     is_negative: bool,
-    /// Before the point and behind it.
+    /// The digits before and after the point.
     digits: [&'a str; 2],
-    /// How many digits stand before the point once the exponent has moved it.
+    /// The number of digits before the point after the exponent is applied.
     point_position: i64,
 }
 
@@ -148,7 +148,7 @@ impl<'a> NumberParts<'a> {
         self.digits.iter().map(|digits| digits.len()).sum()
     }
 
-    /// How many digits there are up to the last that is not 0.
+    /// Returns the number of digits up to the last that is not 0.
     fn significant_digits(&self) -> usize {
         self.len() - self.digits().rev().take_while(|digit| *digit == '0').count()
     }

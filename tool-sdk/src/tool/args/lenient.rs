@@ -1,7 +1,7 @@
-//! What is taken beyond the contract, where whoever brings the call has declared that.
+//! Applies leniency that the surface declared: deviations from the schema that are accepted.
 //!
-//! Strict function calling sends every property, in every object, and `null` for what it leaves
-//! out; where a schema has several forms, also the properties of the others.
+//! Strict function calling sends every property of every object, with `null` for absent ones. For
+//! a schema with several branches, it also sends the properties of the other branches.
 
 use std::ptr;
 
@@ -37,8 +37,8 @@ pub(super) fn apply_leniency(
     }
 }
 
-/// Takes every `null` away that stands for what is absent in a value of which `nodes` speak; says
-/// whether there was any, and tells by `tell` in which members of the value.
+/// Removes every `null` that means "absent" from a value that `nodes` describe; returns whether
+/// there was one. Calls `tell` with the name of each member of the value that had one.
 pub(super) fn remove_nulls(
     value: &mut JsonValue<'_>,
     nodes: &[&SchemaNode],
@@ -74,7 +74,7 @@ fn remove_member_nulls(
         .into_iter()
         .partition(|(_, value)| matches!(value, JsonValue::Null));
     *members = rest;
-    // A form is not the one that is meant for a name that came without a value.
+    // A name without a value does not select a branch.
     let meant = applicable_schemas(nodes, Some(value), targets);
     let JsonValue::Object(members) = value else { return false };
     let mut any = false;
@@ -110,8 +110,8 @@ fn remove_member_nulls(
     any
 }
 
-/// Every schema that may speak of the same value as one of `nodes`: of several forms the one that
-/// `value` is meant to have, where that is to be seen.
+/// Returns every schema that may describe the same value as one of `nodes`. Of several branches,
+/// only the one that `value` most likely means, if that can be determined.
 fn applicable_schemas<'n>(
     nodes: &[&'n SchemaNode],
     value: Option<&JsonValue<'_>>,

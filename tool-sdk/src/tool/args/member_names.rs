@@ -37,7 +37,7 @@ impl SchemaNode {
         }
     }
 
-    /// Reports a member that neither a property nor a name pattern allows.
+    /// Reports a member that no property and no name pattern allows.
     pub(super) fn report_unknown_member(&self, place: &ArgPath<'_>, faults: &mut Faults) {
         let patterns = self.pattern_properties.iter().map(|(pattern, _)| format!("`{pattern}`"));
         let patterns = patterns.collect::<Vec<_>>().join(" or ");

@@ -1,11 +1,11 @@
-//! Arguments: from JSON text to decoded values, once, with every fault in one message.
+//! Decodes arguments: from JSON text to typed values, once, with all faults in one message.
 //!
-//! One [`walk`] over the text decodes each argument by its own type and finds every fault.
-//! What decoding does not enforce, the tool's schema does ([`check`]): both see the same text,
-//! and the schema that is advertised is the one that is checked. Values that may nest are
-//! parsed into a strict tree first ([`json`]).
+//! One [`walk`] over the text decodes each argument by its own type and collects all faults. The
+//! tool's schema checks what decoding does not enforce ([`checks`]). Both see the same text, and
+//! the published schema is the one that is checked. Nested values are parsed into a strict tree
+//! first ([`json`]).
 //!
-//! **Invariant:** no text runs a tool unless all of it was understood.
+//! **Invariant:** a tool runs only if its arguments were parsed completely.
 
 mod alternatives;
 mod checks;
@@ -43,38 +43,38 @@ use super::paths::ArgPaths;
 use crate::call::{ArgumentNote, RawArgs};
 use crate::context::Context;
 
-/// The longest text that is looked at, in bytes.
+/// The maximum length of arguments, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
-/// How deep arguments may nest.
+/// The maximum depth of arguments.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// What is left of arguments beside their values.
+/// The metadata of decoded arguments.
 #[derive(Debug)]
 pub struct ParsedArgs {
-    /// What was accepted beyond the contract.
+    /// The accepted deviations from the schema.
     pub(super) notes: Box<[ArgumentNote]>,
-    /// The paths among them.
+    /// The paths among the arguments.
     pub(super) paths: ArgPaths,
 }
 
 impl ParsedArgs {
-    /// What was taken beside paths.
+    /// Creates the metadata of arguments without paths.
     fn new(notes: Box<[ArgumentNote]>) -> Self {
         Self { notes, paths: ArgPaths::default() }
     }
 
-    /// What a call touches whose tool does not say: the paths among its arguments.
+    /// Returns the resources of a call whose tool names none: the paths among its arguments.
     pub(super) fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
         self.paths.resources(cx)
     }
 
-    /// The paths among the arguments, whatever the tool says.
+    /// Returns the paths among the arguments, regardless of the tool's resources.
     pub(super) fn paths(&self, cx: &Context) -> Vec<Resource> {
         self.paths.resources(cx).unwrap_or_default()
     }
 }
 
-/// Decodes all arguments as one struct, of which `slot` is an `Option`.
+/// Decodes all arguments as one struct into `slot`, which is an `Option` of it.
 pub(super) fn parse_struct(
     table: &Table,
     raw: &RawArgs<'_>,
@@ -99,18 +99,18 @@ pub(super) fn parse_struct(
     }
 }
 
-/// Whether every reader understands the text in the same way: one object, no key twice, not
-/// too long, not too deep.
+/// Checks that every JSON parser understands the text in the same way: one object, no duplicate
+/// keys, bounded length and depth.
 pub(crate) fn check_strict(text: &str) -> Result<(), String> {
     JsonValue::parse_arguments(text).map(drop).map_err(|fault| fault.message)
 }
 
-/// The same of any value that is bounded elsewhere.
+/// Like [`check_strict`], for any value whose size is limited elsewhere.
 pub(crate) fn check_unambiguous(text: &str) -> Result<(), serde_json::Error> {
     JsonValue::parse(text).map(drop)
 }
 
-/// Decodes arguments that only a schema describes.
+/// Parses arguments that are described only by a schema.
 pub(crate) fn parse_value(
     name: &str,
     checks: &ArgChecks,
@@ -124,8 +124,8 @@ pub(crate) fn parse_value(
     Ok((tree.to_value(), notes))
 }
 
-/// The text, once it keeps the schema; it differs from what came in only by declared
-/// leniency.
+/// Returns the text after checking it against the schema; it differs from the input only by
+/// declared leniency.
 pub(crate) fn parse_text<'a>(
     name: &str,
     checks: &ArgChecks,
@@ -136,7 +136,7 @@ pub(crate) fn parse_text<'a>(
     Ok((text, notes))
 }
 
-/// The arguments as a tree, once they keep the schema.
+/// Returns the arguments as a tree after checking them against the schema.
 fn parse_tree<'a>(
     name: &str,
     checks: &ArgChecks,

@@ -1,7 +1,7 @@
-//! A tool's schema, compiled.
+//! A compiled schema.
 //!
 //! Keywords that are not compiled here are external (see [`find_external_keyword`]) or unknown;
-//! [`unsupported`] reports those that nothing checks.
+//! [`unsupported`] reports those that are not checked at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,16 +16,16 @@ use crate::schema::{
     describe_map, faults, find_external_keyword, is_secret, walk, with_local_refs,
 };
 
-/// One schema, compiled.
+/// A compiled schema.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a keyword of its own")]
 pub(crate) struct SchemaNode {
     pub(super) types: u8,
     pub(super) type_words: String,
-    /// The same with its article.
+    /// The description with its article.
     pub(super) words_with_article: String,
     pub(super) is_sensitive: bool,
-    /// Whether the object that it belongs to may do without it.
+    /// Whether the property may be absent from its object.
     pub(super) is_optional: bool,
     pub(super) enumeration: Option<Vec<Value>>,
     pub(super) constant: Option<Value>,
@@ -68,14 +68,14 @@ impl fmt::Debug for SchemaNode {
 }
 
 pub(super) mod types {
-    pub(in super::super) const NULL: u8 = 1;
-    pub(in super::super) const BOOL: u8 = 2;
-    pub(in super::super) const INTEGER: u8 = 4;
-    pub(in super::super) const FRACTION: u8 = 8;
-    pub(in super::super) const STRING: u8 = 16;
-    pub(in super::super) const ARRAY: u8 = 32;
-    pub(in super::super) const OBJECT: u8 = 64;
-    pub(in super::super) const ANY: u8 = 127;
+    pub(crate) const NULL: u8 = 1;
+    pub(crate) const BOOL: u8 = 2;
+    pub(crate) const INTEGER: u8 = 4;
+    pub(crate) const FRACTION: u8 = 8;
+    pub(crate) const STRING: u8 = 16;
+    pub(crate) const ARRAY: u8 = 32;
+    pub(crate) const OBJECT: u8 = 64;
+    pub(crate) const ANY: u8 = 127;
 
     pub(super) fn from_name(name: &str) -> u8 {
         match name {
@@ -91,17 +91,17 @@ pub(super) mod types {
     }
 }
 
-/// What the references of a schema stand for, each compiled once.
+/// The targets of a schema's references, each compiled once.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceTargets {
     plain: BTreeMap<String, SchemaNode>,
-    /// The same for values that must not be repeated.
+    /// The targets for sensitive values.
     hidden: BTreeMap<String, SchemaNode>,
 }
 
 impl ReferenceTargets {
-    /// Compiles `root`, and everything that it refers to; `sensitive` are the names of arguments
-    /// that must not be repeated.
+    /// Compiles `root` and the targets of its references; `sensitive` are the names of sensitive
+    /// arguments.
     pub(super) fn compile(root: &Map<String, Value>, sensitive: &[String]) -> (SchemaNode, Self) {
         let root = with_local_refs(root);
         let mut builder = Builder::default();
@@ -126,28 +126,28 @@ impl ReferenceTargets {
         (node, Self { plain, hidden })
     }
 
-    /// What `node` refers to.
+    /// Returns the target of the reference in `node`.
     pub(super) fn resolve(&self, node: &SchemaNode) -> Option<&SchemaNode> {
         let targets = if node.is_sensitive { &self.hidden } else { &self.plain };
         targets.get(node.reference.as_ref()?)
     }
 }
 
-/// More schemas than a document of any sensible size has; one that refers to itself in ever new
-/// ways has more.
+/// The maximum number of nodes: more than a sensible schema has. A schema that refers to itself
+/// in ever new ways exceeds it.
 const MAX_NODES: usize = 1 << 17;
 
-/// Compiles schemas, and remembers to what they refer.
+/// Compiles schemas, and records their references.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     pending_references: BTreeSet<String>,
     built_nodes: usize,
-    /// Whether something of it must not be repeated.
+    /// Whether a part of it is sensitive.
     hides_values: bool,
 }
 
 impl Builder {
-    /// Compiles what is referred to, and what that refers to.
+    /// Compiles the targets of references, and the targets of their references.
     fn build_targets(&mut self, root: &Map<String, Value>) -> BTreeMap<String, SchemaNode> {
         let mut targets = BTreeMap::new();
         while let Some(reference) = self.pending_references.pop_first() {
@@ -173,7 +173,7 @@ impl Builder {
         schema.map(|schema| Box::new(self.build(schema)))
     }
 
-    /// The schemas in the list or the map under `keyword`.
+    /// Compiles the schemas in the list or map under `keyword`.
     fn build_list(&mut self, map: &Map<String, Value>, keyword: &str) -> Vec<SchemaNode> {
         let schemas = map.get(keyword).and_then(Value::as_array).into_iter().flatten();
         schemas.map(|schema| self.build(schema)).collect()
@@ -297,7 +297,7 @@ impl SchemaNode {
         self.property_names = builder.build_boxed(map.get("propertyNames"));
     }
 
-    /// Marks the values here, and all that they hold, as not to be repeated.
+    /// Marks the values of this schema, and all their parts, as sensitive.
     pub(super) fn mark_sensitive(&mut self) {
         self.is_sensitive = true;
         let parts = [&mut self.prefix_items, &mut self.any_of, &mut self.one_of, &mut self.all_of];
@@ -326,7 +326,7 @@ impl SchemaNode {
         self.is_sensitive
     }
 
-    /// Whether only an object or a list will do.
+    /// Whether only an object or a list is accepted.
     pub(super) fn wants_container(&self) -> bool {
         self.types & (types::STRING) == 0 && self.types & (types::ARRAY | types::OBJECT) != 0
     }
@@ -335,20 +335,20 @@ impl SchemaNode {
         self.properties.iter().map(|(name, ..)| name.as_str()).collect()
     }
 
-    /// The names that must be there.
+    /// Returns the required names.
     pub(super) fn required_names(&self) -> Vec<&str> {
         let named = self.properties.iter().filter(|(_, required, _)| *required);
         let named = named.map(|(name, ..)| name.as_str());
         named.chain(self.required_only.iter().map(String::as_str)).collect()
     }
 
-    /// Whether its words say more than that there is something.
+    /// Whether the description says more than that there is a value.
     pub(super) fn is_described(&self) -> bool {
         !self.type_words.is_empty()
             && self.type_words.split(" or ").all(|words| words != "any value")
     }
 
-    /// The one value that this schema takes.
+    /// Returns the one value that this schema accepts.
     pub(super) fn constant_tag(&self) -> Option<&Value> {
         match (&self.constant, self.enumeration.as_deref()) {
             (Some(tag), _) | (None, Some([tag])) => Some(tag),
@@ -357,7 +357,7 @@ impl SchemaNode {
     }
 }
 
-/// A pattern from a schema, within limits (RX1).
+/// Compiles a pattern from a schema, within size limits (RX1).
 pub(super) fn compile_pattern(text: &str) -> Result<Regex, String> {
     const MAX: usize = 4096;
     if text.len() > MAX {
@@ -371,7 +371,7 @@ pub(super) fn compile_pattern(text: &str) -> Result<Regex, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A count, which JSON Schema lets one write as `5.0` too.
+/// Reads a count, which JSON Schema allows to be written as `5.0`.
 pub(super) fn read_count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     let value = map.get(key)?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked")]
@@ -379,10 +379,10 @@ pub(super) fn read_count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().and_then(whole))
 }
 
-/// What a schema asks for that is not checked here, with the place where it does.
+/// Returns a requirement of a schema that is not checked here, with its location.
 ///
-/// Behind a function stands a type that has the last word; behind a schema from elsewhere
-/// stands nothing, and what is advertised must be enforced.
+/// For a function, the parameter's type makes the final check. For a schema from outside there is
+/// no type, and the published schema must be enforced.
 pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
     let root = with_local_refs(root);
     if let Some(fault) = faults(&root).first() {
@@ -406,7 +406,7 @@ fn unchecked_external_keyword(root: &Map<String, Value>) -> Option<String> {
     Some(format!("{pointer} cannot be checked: {error}"))
 }
 
-/// Reports an external keyword, since nothing in this build checks it.
+/// Reports an external keyword, since this build cannot check it.
 #[cfg(not(feature = "external-schemas"))]
 fn unchecked_external_keyword(root: &Map<String, Value>) -> Option<String> {
     let pointer = find_external_keyword(root)?;
@@ -435,7 +435,7 @@ fn find_unchecked_keyword(map: &Map<String, Value>, pointer: &str) -> Option<Str
     found
 }
 
-/// "a string", "an integer", but "one of ..".
+/// Returns the description with an article: "a string", "an integer", but "one of ..".
 pub(super) fn with_article(words: &str) -> String {
     match words.split([' ', ',']).next() {
         Some("integer" | "object") => format!("an {words}"),

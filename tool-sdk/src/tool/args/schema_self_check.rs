@@ -1,4 +1,4 @@
-//! Whether a schema takes what it says of itself: its defaults, and one of its choices at least.
+//! Checks whether a schema accepts its own defaults, and at least one of its own choices.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::lenient::remove_nulls;
 use super::node::{Builder, ReferenceTargets, SchemaNode};
 use crate::schema::{find_external_keyword, walk, with_local_refs};
 
-/// Each place where it does not, with what is wrong there.
+/// Returns each location where it does not, with the problem.
 pub(crate) fn find_self_violations(root: &Map<String, Value>) -> Vec<String> {
     let root = with_local_refs(root);
     let (_, targets) = ReferenceTargets::compile(&root, &[]);
@@ -23,7 +23,7 @@ fn check_schema_at(
     targets: &ReferenceTargets,
     found: &mut Vec<String>,
 ) {
-    // The native validator would misjudge a form that an external keyword decides.
+    // The native validator would misjudge a value that an external keyword decides.
     if find_external_keyword(schema).is_none() {
         check_own_values(schema, path, targets, found);
     }
@@ -54,8 +54,8 @@ fn check_own_values(
     }
 }
 
-/// What is wrong with a value by this schema. `null` stands for what is absent: a default is
-/// written as its type writes itself.
+/// Returns the faults of a value by this schema. `null` means absent: a default is serialized as
+/// its type is.
 fn find_faults(
     schema: &Map<String, Value>,
     name: &str,

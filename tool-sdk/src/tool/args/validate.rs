@@ -1,7 +1,7 @@
-//! A value against a compiled schema: every fault, in words.
+//! Validates a value against a compiled schema, and reports all faults.
 //!
-//! The work is bounded by the size of the value, also for schemas with alternatives: what a
-//! reference stands for is held against the same value once, and all steps are counted.
+//! The work is bounded by the size of the value, also for schemas with alternatives: the target
+//! of a reference is checked against the same value once, and all steps are counted.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -20,23 +20,23 @@ use super::node::{ReferenceTargets, SchemaNode, kind_bits};
 /// The members of an object.
 pub(super) type JsonMembers<'m, 'j> = &'m [(Cow<'j, str>, JsonValue<'j>)];
 
-/// So deep may schemas and values lead into each other.
+/// The maximum depth of schemas and values together.
 const MAX_SCHEMA_DEPTH: usize = 512;
 
-/// So many faults of one value are told again where it is asked for again.
+/// The maximum number of cached faults that are repeated for one value.
 const MAX_REPEATED_FAULTS: usize = 16;
 
-/// What was found, by the addresses of a schema and of a value.
+/// The faults by the addresses of a schema and a value.
 type FaultCache = HashMap<(usize, usize), Rc<[Fault]>>;
 
-/// One value on its way through one schema.
+/// The validation of one value against one schema.
 pub(super) struct SchemaValidation<'c> {
     targets: &'c ReferenceTargets,
-    /// How many more steps may be done.
+    /// The number of steps that may still be made.
     remaining_steps: Cell<usize>,
     depth: Cell<usize>,
-    /// What is known of lists and objects and of what references stand for: both stay where they
-    /// are until the check ends.
+    /// The results for containers and for targets of references, by address; both are not moved
+    /// until the validation ends.
     fault_cache: RefCell<FaultCache>,
 }
 
@@ -46,17 +46,17 @@ impl<'c> SchemaValidation<'c> {
         Self { targets, remaining_steps, depth: Cell::new(0), fault_cache }
     }
 
-    /// Whether all has been looked at so far.
+    /// Whether the step limit was not reached.
     pub(super) fn has_steps_left(&self) -> bool {
         self.remaining_steps.get() > 0
     }
 
-    /// What `node` refers to.
+    /// Returns the target of the reference in `node`.
     pub(super) fn resolve(&self, node: &SchemaNode) -> Option<&'c SchemaNode> {
         self.targets.resolve(node)
     }
 
-    /// Whether `value` fits `node`, without words.
+    /// Whether `value` matches `node`, without a message.
     pub(super) fn fits(
         &self,
         node: &SchemaNode,
@@ -68,7 +68,7 @@ impl<'c> SchemaValidation<'c> {
         found.is_empty()
     }
 
-    /// Checks `value` against what a reference stands for, once.
+    /// Validates `value` against the target of a reference, once.
     fn validate_reference(
         &self,
         target: &SchemaNode,
@@ -93,13 +93,13 @@ impl<'c> SchemaValidation<'c> {
 }
 
 impl SchemaNode {
-    /// Whether `null` is a value of its own here.
+    /// Whether the schema accepts `null`.
     pub(super) fn takes_null(&self, targets: &ReferenceTargets) -> bool {
         let check = SchemaValidation::new(targets, &JsonValue::Null);
         check.fits(self, &JsonValue::Null, &ArgPath::root())
     }
 
-    /// Checks the arguments as a whole.
+    /// Checks all arguments.
     pub(super) fn check_all(
         &self,
         value: &JsonValue<'_>,
@@ -132,7 +132,7 @@ impl SchemaNode {
         let before = faults.checkpoint();
         self.check(value, place, faults, &check);
         if !check.has_steps_left() {
-            // What was found may come from having stopped.
+            // The faults may only come from the step limit.
             faults.roll_back(before);
             let words = "has too many alternatives to check; send less, or less deep";
             faults.push_at(FaultKind::Constraint, place, words);
@@ -195,7 +195,7 @@ impl SchemaNode {
         }
     }
 
-    /// "is 9000", or what can be said of a value that must not be repeated.
+    /// Describes a value: "is 9000", or what can be said of a sensitive one.
     fn describe_value<'v>(&self, value: &'v JsonValue<'v>) -> ValueDescription<'v> {
         ValueDescription { value, is_sensitive: self.is_sensitive }
     }
@@ -257,7 +257,7 @@ impl SchemaNode {
     }
 
     fn describe_range(&self) -> String {
-        // Of two bounds on one side, the narrower says all.
+        // Of two bounds on one side, the narrower one is enough.
         let at_least = |low: &&Number, above: &Option<Number>| {
             above.as_ref().is_none_or(|it| Magnitude::from(it).is_below(&(*low).into()))
         };
@@ -390,15 +390,15 @@ impl SchemaNode {
         }
         for name in &self.required_only {
             if value.member(name).is_none() {
-                // What it is stands elsewhere, if anywhere.
+                // The member is described elsewhere, or not at all.
                 faults.push_at(FaultKind::Missing, &ArgPath::member(place, name), "is required");
             }
         }
         self.check_member_names(members, place, faults, check);
     }
 
-    /// The place of a member: where nothing may be repeated, a name that the schema does not know
-    /// is part of the value.
+    /// Returns the location of a member. In a sensitive value, a name that the schema does not
+    /// know is part of the value.
     pub(super) fn member_path<'p>(&self, place: &'p ArgPath<'p>, key: &'p str) -> ArgPath<'p> {
         match self.is_sensitive && self.property(key).is_none() {
             true => ArgPath::hidden_member(place),
@@ -406,7 +406,7 @@ impl SchemaNode {
         }
     }
 
-    /// Reports that the argument `name` of this type is absent.
+    /// Reports a missing argument `name` of this schema.
     fn report_missing(
         &self,
         name: &str,
@@ -424,7 +424,7 @@ impl SchemaNode {
         );
     }
 
-    /// Reports that the argument `name` is absent.
+    /// Reports that the argument `name` is missing.
     pub(super) fn report_missing_argument(&self, name: &str, faults: &mut Faults) {
         if let Some(node) = self.property(name) {
             node.report_missing(name, self.description(name), &ArgPath::root(), faults);
@@ -432,7 +432,7 @@ impl SchemaNode {
     }
 }
 
-/// What a value is, in words.
+/// The description of a value.
 pub(super) struct ValueDescription<'v> {
     pub(super) value: &'v JsonValue<'v>,
     pub(super) is_sensitive: bool,
@@ -457,7 +457,7 @@ impl fmt::Display for ValueDescription<'_> {
     }
 }
 
-/// How large a number is: exactly where it is whole, and about that everywhere.
+/// The size of a number: exact for whole numbers, approximate for others.
 struct Magnitude {
     exact: Option<i128>,
     approximate: Option<f64>,
@@ -482,7 +482,7 @@ impl From<&Number> for Magnitude {
     }
 }
 
-/// How many steps may be done for `value`: linear in its size, with room for alternatives.
+/// Returns the number of steps for `value`: linear in its size, with room for alternatives.
 fn step_budget(value: &JsonValue<'_>) -> usize {
     fn size(value: &JsonValue<'_>) -> usize {
         match value {

@@ -1,7 +1,7 @@
 //! Parses the arguments of a call in one walk over the top-level JSON object.
 //!
-//! Each value is decoded by its parameter's type where it stands in the text. After a value
-//! that does not decode the walk continues behind it, so that one message names every fault.
+//! Each value is decoded by its parameter's type where it stands in the text. After a value that
+//! cannot be decoded, the walk continues behind it, so that one message lists all faults.
 //!
 //! **Invariant:** a slot counts as filled only when the walk recorded no fault.
 
@@ -20,7 +20,7 @@ use super::{InvalidArgs, MAX_BYTES, ParsedArgs};
 use crate::call::{ArgumentNote, Coercion, RawArgs};
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
 
-/// Fills `slots`, which stand in the order of the table's parameters.
+/// Decodes the arguments into `slots`, which are in the order of the table's parameters.
 pub(crate) fn parse_args(
     table: &Table,
     raw: &RawArgs<'_>,
@@ -58,7 +58,7 @@ pub(crate) fn parse_args(
 enum Presence {
     Absent,
     Present,
-    /// It came as `null`, which leniency treats as absent.
+    /// It was `null`, which leniency treats as absent.
     NullAsAbsent,
 }
 
@@ -66,7 +66,7 @@ enum Presence {
 #[derive(Deserialize)]
 struct MemberKey<'t>(#[serde(borrow)] Cow<'t, str>);
 
-/// The text cannot be followed any further; the fault is recorded.
+/// The rest of the text cannot be parsed; the fault is recorded.
 struct ParseStopped;
 
 struct ArgWalk<'w, 'r, 's> {
@@ -118,7 +118,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         self.parse_argument(&key)
     }
 
-    /// Parses the JSON value at which the walk stands, and goes behind it.
+    /// Parses the JSON value at the current position, and moves behind it.
     fn parse_here<T: Deserialize<'w>>(&mut self) -> Result<T, ParseStopped> {
         let mut values =
             serde_json::Deserializer::from_str(&self.text[self.position..]).into_iter();
@@ -140,7 +140,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         Ok(())
     }
 
-    /// The value of the argument `key`, before which the walk stands.
+    /// Parses the value of the argument `key`, at the current position.
     fn parse_argument(&mut self, key: &str) -> Result<(), ParseStopped> {
         let takes_hidden = self.raw.lenient.hidden;
         let known = self
@@ -157,7 +157,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         }
     }
 
-    /// The parameter by a declared alias; an unknown argument is a fault.
+    /// Returns the parameter with the alias `key`; reports an unknown argument.
     fn find_by_alias(&mut self, key: &str) -> Result<Option<usize>, ParseStopped> {
         let takes_hidden = self.raw.lenient.hidden;
         let known = self.params.iter().position(|param| {
@@ -219,7 +219,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         }
     }
 
-    /// `null` for an argument that may be absent; says whether it is decoded as it stands.
+    /// Handles `null` for an argument that may be absent; returns whether it is decoded as it is.
     fn parse_null(&mut self, index: usize) -> Result<bool, ParseStopped> {
         let param = &self.params[index];
         let may_be_absent = param.default.is_some() || (param.ty.optional)();
@@ -254,7 +254,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         self.skip_value()
     }
 
-    /// Checks the value from `start` to here against everything that the schema says.
+    /// Checks the value from `start` to the current position against the whole schema.
     fn check_value(&mut self, index: usize, start: usize) {
         let name = self.params[index].name;
         match JsonValue::parse_argument(&self.text[start..self.position]) {
@@ -277,7 +277,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         );
     }
 
-    /// A value that its type refuses: says why in the schema's words, and goes on behind it.
+    /// Reports a value that its type refuses, in the schema's words, and continues behind it.
     fn report_undecoded(
         &mut self,
         index: usize,
@@ -305,7 +305,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         Ok(())
     }
 
-    /// A value that only its type refuses.
+    /// Reports a value that only its type refuses.
     fn report_refusal(&self, name: &str, error: Option<&serde_json::Error>, faults: &mut Faults) {
         let root = ArgPath::root();
         let place = ArgPath::member(&root, name);
@@ -316,8 +316,8 @@ impl<'w> ArgWalk<'w, '_, '_> {
         }
     }
 
-    /// Decodes a value with whole numbers that are not written as such; says whether that
-    /// worked.
+    /// Decodes a value whose whole numbers are not written as integers; returns whether that
+    /// succeeded.
     fn decode_whole_numbers(&mut self, index: usize, start: usize) -> bool {
         let text = &self.text[start..self.position];
         let Some(text) = with_whole_numbers(text) else { return false };
@@ -326,8 +326,8 @@ impl<'w> ArgWalk<'w, '_, '_> {
         decoded
     }
 
-    /// Decodes a value without the `null`s that stand for what is absent in it, where there are
-    /// any; gives what else is wrong.
+    /// Decodes a value without the `null`s that mean "absent", if there are any; returns the
+    /// remaining faults.
     fn decode_without_nulls(&mut self, index: usize, start: usize) -> Option<Faults> {
         if !self.raw.lenient.null_is_absent {
             return None;
@@ -352,7 +352,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         Some(faults)
     }
 
-    /// Reads an object or a list that came as a string; says whether that worked.
+    /// Parses an object or list that was sent as a string; returns whether that succeeded.
     fn decode_stringified(&mut self, index: usize, start: usize) -> bool {
         let param = &self.params[index];
         let wants = self.checks.root().property(param.name).is_some_and(|n| n.wants_container());
@@ -394,7 +394,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
         }
     }
 
-    /// Goes behind the value at which the walk stands.
+    /// Moves behind the value at the current position.
     fn skip_value(&mut self) -> Result<(), ParseStopped> {
         self.parse_here::<IgnoredAny>().map(drop)
     }
@@ -415,8 +415,8 @@ impl<'w> ArgWalk<'w, '_, '_> {
         ParseStopped
     }
 
-    /// Goes over blanks; gives the byte behind them, which is 0 at the end: that byte starts
-    /// nothing in JSON.
+    /// Skips whitespace; returns the next byte, or 0 at the end, since no JSON token starts with
+    /// 0.
     fn peek_token(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         loop {

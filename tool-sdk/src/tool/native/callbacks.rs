@@ -1,4 +1,4 @@
-//! A call of a native tool that has something to say about its calls.
+//! Calls of tools with callbacks, such as a summary or suggestions.
 
 use std::fmt;
 use std::future::Future;
@@ -16,11 +16,11 @@ use crate::error::ToolError;
 use crate::tool::args::ParsedArgs;
 use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
-/// What says what else a call depends on.
+/// Returns the other facts that a call depends on.
 type FactsFn<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
 type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 
-/// The typed hooks of a tool whose arguments are an `A`.
+/// The typed callbacks of a tool whose arguments are an `A`.
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
 pub struct ToolCallbacks<A> {
@@ -37,7 +37,7 @@ pub struct ToolCallbacks<A> {
 }
 
 impl<A> ToolCallbacks<A> {
-    /// No hooks; a table overrides what it needs.
+    /// No callbacks; a table overrides the ones that it needs.
     pub const NONE: Self = Self {
         required: None,
         subjects: None,
@@ -58,7 +58,7 @@ impl<A> fmt::Debug for ToolCallbacks<A> {
     }
 }
 
-/// Makes a call with hooks ready: `start` runs when the pipeline says so.
+/// Prepares a call with callbacks; `start` creates the future when the pipeline runs it.
 pub fn stage_with<A, S, F>(
     taken: ParsedArgs,
     args: A,
@@ -74,7 +74,7 @@ where
 }
 
 pin_project! {
-    /// A call of a tool with hooks, which see the arguments as long as it waits.
+    /// A prepared call with callbacks, which see the arguments until the call runs.
     struct Hooked<A: 'static, S, F> {
         waiting: Option<(A, S)>,
         taken: ParsedArgs,

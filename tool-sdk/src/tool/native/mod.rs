@@ -1,11 +1,11 @@
-//! What generated code is made of: a static table per tool, and calls into this module.
+//! The runtime of generated code: a static table per tool, and functions that the code calls.
 //!
-//! A tool is a [`Table`] (constants, and what is computed from them at first use) and one
-//! function that takes the arguments and stages the call. The handles here, [`FnTool`] and
+//! A tool is a [`Table`] (constants, and values computed from them on first use) and one function
+//! that decodes the arguments and prepares the call. The handles here, [`FnTool`] and
 //! [`MethodTool`], make [`Tool`]s of the two.
 //!
-//! Whatever stands here with a type parameter is compiled once per tool, in the user's
-//! crate. So there is as little of it as can be.
+//! Generic code in this module is compiled once per tool, in the user's crate. So there is as
+//! little of it as possible.
 
 mod callbacks;
 mod spec;
@@ -29,13 +29,13 @@ use super::{Definition, IntoTools, PreparedCall, Refinement, Tool};
 use crate::call::RawArgs;
 use crate::context::{Session, Shared};
 
-/// A call that is ready, or every fault of its arguments.
+/// A prepared call, or all faults of its arguments.
 pub type PrepareResult = Result<Box<dyn PreparedCall>, InvalidArgs>;
 
-/// Makes a call of a function ready.
+/// Prepares a call of a function.
 pub type Prepare = fn(&Table, &RawArgs<'_>) -> PrepareResult;
 
-/// Makes a call of a method on an `S` ready.
+/// Prepares a call of a method on an `S`.
 pub(crate) type PrepareMethod<S> = fn(&Table, &RawArgs<'_>, &Arc<S>) -> PrepareResult;
 
 /// A function with `#[tool]`.
@@ -46,19 +46,19 @@ pub struct FnTool {
 }
 
 impl FnTool {
-    /// A tool of these constants, made ready by this function.
+    /// Creates a tool from its constants and the function that prepares its calls.
     #[must_use]
     pub const fn new(spec: ToolSpec, prepare: Prepare) -> Self {
         Self { table: Table::new(spec), prepare }
     }
 
-    /// Its table.
+    /// Returns the table.
     #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The tool in a form that a registry can hold.
+    /// Returns the tool as a registry stores it.
     #[must_use]
     pub fn shared(&'static self) -> Arc<dyn Tool> {
         Arc::new(self)
@@ -101,21 +101,21 @@ impl Tool for &'static FnTool {
     }
 }
 
-/// The type of the same name as a function with `#[tool]`.
+/// Implemented by the type of the same name as a function with `#[tool]`.
 ///
-/// `Place` is a type that only the attribute's code knows: a type has one impl, and whoever asks
-/// for its tool leaves it out, as in `<read_page as ToolFn<_>>::tool()`.
+/// `Place` is a type that only the generated code can name. There is one implementation per type,
+/// so the parameter is inferred, as in `<read_page as ToolFn<_>>::tool()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     label = "not a tool",
     note = "put `#[tool]` on the function"
 )]
 pub trait ToolFn<Place> {
-    /// The tool.
+    /// Returns the tool.
     fn tool() -> &'static FnTool;
 }
 
-/// A method with `#[tool]` in a `#[toolset]`, with the value that it is called on.
+/// A method with `#[tool]` in a `#[toolset]`, with its receiver.
 pub struct MethodTool<S: 'static> {
     table: &'static Table,
     state: Arc<S>,
@@ -129,7 +129,7 @@ impl<S> fmt::Debug for MethodTool<S> {
 }
 
 impl<S: ToolMethods> MethodTool<S> {
-    /// A tool of this table on `state`.
+    /// Returns the tool of this table with the receiver `state`.
     pub fn shared(
         table: &'static Table,
         state: &Arc<S>,
@@ -187,20 +187,20 @@ where
 
 /// A type with `#[toolset]`.
 ///
-/// What is generated asks for the trait and not for the bounds, so a type that breaks one is
-/// one error, at the type.
+/// Generated code requires the trait and not its bounds, so that a type that breaks a bound
+/// causes one error, at the type.
 pub trait ToolMethods: Shared + Sized {
-    /// Its methods as tools on `this`.
+    /// Returns the methods as tools on `this`.
     fn tools(this: &Arc<Self>) -> Vec<Arc<dyn Tool>>;
 }
 
-/// A value that is asked for its tools in the way that its type has; see [`ViaNothing`].
+/// Selects by autoref how a value is converted to tools; see [`ViaNothing`].
 #[derive(Debug)]
 pub struct AutorefTools<S>(pub S);
 
-/// The tools of a value whose type can be shared.
+/// The conversion of a type that can be shared.
 pub trait ViaMethods {
-    /// The tools.
+    /// Returns the tools.
     fn tools(self) -> Vec<Arc<dyn Tool>>;
 }
 
@@ -210,10 +210,10 @@ impl<S: ToolMethods> ViaMethods for AutorefTools<S> {
     }
 }
 
-/// None, of a type that cannot be shared: that was an error already, and adding the value must
-/// not be another.
+/// The conversion of a type that cannot be shared. The type already caused an error, and adding
+/// its value must not cause another.
 pub trait ViaNothing {
-    /// No tools.
+    /// Returns no tools.
     fn tools(self) -> Vec<Arc<dyn Tool>>;
 }
 

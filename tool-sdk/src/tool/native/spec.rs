@@ -1,4 +1,4 @@
-//! The constants of a tool: what its attribute says, and nothing that is computed.
+//! The constants of a tool, as its attribute declares them.
 
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use crate::schema::SchemaFn;
 use crate::tool::param::{ParamType, StructType};
 use crate::tool::{Flags, Parallel, Refinement, SourceLocation, Truncate};
 
-/// Everything that the attribute says, as constants.
+/// Everything that the attribute declares, as constants.
 ///
-/// The compiler works through every field of every tool, so what few tools say stands apart.
+/// The compiler processes every field of every tool, so rarely used fields are in
+/// [`ToolOptions`].
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
@@ -28,7 +29,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// A tool without a name that takes nothing and says nothing.
+    /// A tool without a name, parameters and options.
     pub const DEFAULT: Self = Self {
         name: "",
         description: "",
@@ -41,7 +42,7 @@ impl ToolSpec {
     };
 }
 
-/// What an attribute need not say.
+/// The optional declarations of an attribute.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
@@ -66,10 +67,10 @@ pub struct ToolOptions {
 }
 
 impl ToolOptions {
-    /// Nothing said.
+    /// No options.
     pub const NONE: &'static Self = &Self::DEFAULT;
 
-    /// Nothing said; a table overrides what it needs.
+    /// No options; a table overrides the ones that it needs.
     pub const DEFAULT: Self = Self {
         aliases: &[],
         title: None,
@@ -139,7 +140,7 @@ pub struct ParamSpec {
     pub options: &'static ParamOptions,
 }
 
-/// What few parameters have.
+/// Rarely used declarations of a parameter.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are the items of `#[arg(..)]`")]
@@ -180,7 +181,7 @@ pub enum DefaultSpec {
 }
 
 impl DefaultSpec {
-    pub(in crate::tool) fn value(self) -> Option<Value> {
+    pub(crate) fn value(self) -> Option<Value> {
         match self {
             Self::Json(text) => serde_json::from_str(text).ok(),
             Self::Value(value) => Some(value()),

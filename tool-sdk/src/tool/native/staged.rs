@@ -1,7 +1,8 @@
-//! A call of a native tool between its arguments and its end.
+//! A prepared call of a native tool.
 //!
-//! A call is one allocation. A tool that asks nothing of the context is its future from the
-//! start, since a future does nothing until it is polled; one that does waits for it.
+//! A call is one allocation. A tool without a context parameter is stored as its future from the
+//! start, since a future does nothing until it is polled; a tool with one is stored as a closure
+//! until it gets the context.
 
 use std::any::Any;
 use std::future::Future;
@@ -19,12 +20,12 @@ use crate::tool::args::{self, InvalidArgs, ParsedArgs};
 use crate::tool::paths::ArgPaths;
 use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
-/// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
-/// its parameter's type.
+/// Decodes the arguments into `slots`, which are in the order of the table's parameters; each is
+/// an `Option` of its parameter's type.
 ///
 /// # Errors
 ///
-/// Fails with every fault of the arguments at once.
+/// Fails with all faults of the arguments at once.
 #[inline]
 pub fn take(
     table: &Table,
@@ -41,11 +42,11 @@ pub fn take(
     taken
 }
 
-/// Decodes all arguments as one struct, of which `slot` is an `Option`.
+/// Decodes all arguments as one struct into `slot`, which is an `Option` of it.
 ///
 /// # Errors
 ///
-/// Fails with every fault of the arguments at once.
+/// Fails with all faults of the arguments at once.
 pub fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
@@ -58,7 +59,7 @@ pub fn take_struct(
     taken
 }
 
-/// The value of a slot that [`take`] filled.
+/// Returns the value of a slot that [`take`] filled.
 ///
 /// # Panics
 ///
@@ -76,8 +77,7 @@ fn unfilled() -> ! {
     panic!("a required argument was neither taken nor reported")
 }
 
-/// Makes a call ready whose future asks nothing of the context; `convert` makes the result
-/// of what comes out of it.
+/// Prepares a call whose future needs no context; `convert` converts its output to the result.
 pub fn stage<F>(
     taken: ParsedArgs,
     convert: fn(F::Output) -> Result<Output, ToolError>,
@@ -89,7 +89,7 @@ where
     Box::new(Staged { future, convert, taken })
 }
 
-/// Makes a call ready that wants the context: `start` runs when the pipeline says so.
+/// Prepares a call that needs the context; `start` creates the future when the pipeline runs it.
 pub fn stage_in<S, F>(taken: ParsedArgs, start: S) -> Box<dyn PreparedCall>
 where
     S: FnOnce(Context) -> F + Send + 'static,
@@ -99,7 +99,7 @@ where
 }
 
 pin_project! {
-    /// A call of a tool without hooks that is its future already.
+    /// A prepared call without callbacks, stored as its future.
     struct Staged<F: Future> {
         #[pin]
         future: F,
@@ -136,7 +136,7 @@ impl<F: Future> Future for Staged<F> {
 }
 
 pin_project! {
-    /// A call of a tool without hooks before and while it runs.
+    /// A call without callbacks, before and while it runs.
     struct Waiting<S, F> {
         start: Option<S>,
         taken: ParsedArgs,

@@ -1,4 +1,4 @@
-//! What is computed from a tool's constants at first use, and then kept.
+//! The values that are computed from a tool's constants on first use.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use crate::schema::{self, Schema, SchemaProperty, find_contradictions};
 use crate::tool::args::{ArgChecks, find_self_violations, unsupported};
 use crate::tool::{Definition, Flags, ToolDisplay, ToolSource, paths};
 
-/// A tool's constants with what is computed from them at first use.
+/// A tool's constants, with the values computed from them on first use.
 pub struct Table {
     spec: ToolSpec,
-    // Boxed: a program's file holds every table, and these are empty in it.
+    // Boxed, because every table is part of the binary, where these fields are empty.
     definition: OnceLock<Box<Definition>>,
     checks: OnceLock<Box<ArgChecks>>,
 }
@@ -26,25 +26,25 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    /// A table around `spec`; nothing is computed yet.
+    /// Creates a table; nothing is computed yet.
     #[must_use]
     pub const fn new(spec: ToolSpec) -> Self {
         Self { spec, definition: OnceLock::new(), checks: OnceLock::new() }
     }
 
-    /// The constants.
+    /// Returns the constants.
     #[must_use]
     pub const fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    /// The definition.
+    /// Returns the definition.
     #[inline]
     pub fn definition(&self) -> &Definition {
         self.definition.get_or_init(|| Box::new(build_definition(&self.spec)))
     }
 
-    /// The parameter that is called `name`, or that `name` is an alias of.
+    /// Returns the parameter with the name or alias `name`.
     fn find_param(&self, name: &str) -> Option<&'static ParamSpec> {
         match &self.spec.args {
             ArgsSpec::Params(params) => {
@@ -54,7 +54,7 @@ impl Table {
         }
     }
 
-    /// Every name by which an argument may come, of which `name` is one.
+    /// Returns every name of the argument that `name` is a name of.
     pub(super) fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         match self.find_param(name) {
             Some(param) => {
@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// What an argument is when nobody sends it, also one that models are not told about.
+    /// Returns the default of an argument, including one that is hidden from models.
     pub(super) fn argument_default(&self, name: &str) -> Option<Value> {
         match self.find_param(name) {
             Some(param) => param.default.and_then(|default| default.value()),
@@ -72,15 +72,15 @@ impl Table {
         }
     }
 
-    /// Whether the argument `name` is of a type that holds paths.
+    /// Returns whether the argument `name` has a type that holds paths.
     pub(super) fn takes_path(&self, name: &str) -> bool {
         self.find_param(name).is_some_and(|param| paths::type_holds_paths((param.ty.id)()))
     }
 
-    /// Why no call could be right, or what is told would not be held.
+    /// Returns why no call could be valid, or why the published schema would not be enforced.
     ///
-    /// What a type's schema says is enforced by the schema alone where the type does not, such as
-    /// a pattern; so it is looked at as a schema from elsewhere is.
+    /// Some keywords of a type's schema, such as a pattern, are enforced by the schema alone and
+    /// not by the type. So the schema is checked like one from outside.
     pub(super) fn unusable_reason(&self) -> Option<String> {
         let schema = &self.definition().parameters;
         let is_certain = match &self.spec.args {
@@ -103,7 +103,7 @@ impl Table {
         what.map(|what| format!("its schema's {what}"))
     }
 
-    /// The checks that decoding alone does not make.
+    /// Returns the checks that decoding alone does not make.
     #[inline]
     pub(crate) fn checks(&self) -> &ArgChecks {
         self.checks.get_or_init(|| Box::new(ArgChecks::from_spec(self.definition(), &self.spec)))
@@ -146,8 +146,8 @@ fn build_definition(spec: &ToolSpec) -> Definition {
     definition
 }
 
-/// Whether the compiler has seen all that a parameter says beside its type: neither a default that
-/// is computed within bounds, nor two ways of saying which texts are allowed.
+/// Whether the compiler has checked all constraints of a parameter. It cannot check a computed
+/// default against bounds, and `choices` against a pattern.
 fn is_checked_when_compiled(param: &ParamSpec) -> bool {
     let options = param.options;
     let has_choices = !options.choices.is_empty();
@@ -159,8 +159,8 @@ fn is_checked_when_compiled(param: &ParamSpec) -> bool {
     !(is_computed && is_bounded || has_choices && options.pattern.is_some())
 }
 
-/// The parameter that the field `name` of a struct is, where serde writes it in other letters:
-/// `file_path` as `filePath`.
+/// Returns the parameter for the field `name` of a struct, if serde renames it: `file_path` as
+/// `filePath`.
 fn json_name(name: &str, parameters: &Schema) -> Option<String> {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
@@ -176,7 +176,7 @@ fn json_name(name: &str, parameters: &Schema) -> Option<String> {
     }
 }
 
-/// The schema of all parameters, also of those that models are not told about.
+/// Returns the schema of all parameters, including those that are hidden from models.
 pub(crate) fn full_schema(params: &[ParamSpec]) -> Schema {
     schema::object_schema(
         params.iter().map(|param| SchemaProperty { hidden: false, ..schema_property(param) }),
@@ -238,7 +238,7 @@ fn build_display(spec: &ToolSpec) -> ToolDisplay {
         show: options.show.iter().map(|&name| name.into()).collect(),
         summary: options.summary.map(Into::into),
         ui: options.ui.map(Into::into),
-        // A secret is one under every name that it may be sent by.
+        // A sensitive value is masked under every name by which it may be sent.
         sensitive: sensitive
             .into_iter()
             .flat_map(|param| std::iter::once(&param.name).chain(param.options.aliases))

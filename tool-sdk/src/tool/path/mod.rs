@@ -1,8 +1,8 @@
-//! A path as a parameter, which says what a call touches.
+//! A path parameter, which provides the resources of a call.
 //!
-//! A path is resolved once, when the call is judged. The place that rules and people saw is
-//! the place that the tool gets, whatever becomes of the links that led there. What is said
-//! of it to the rules stands in `subjects`.
+//! A path is resolved once, when the call is authorized. The tool gets the location that rules
+//! and people saw, even if links have changed since. The module `resources` derives the resources
+//! for the rules.
 //!
 //! **Invariant:** nothing here opens a file.
 
@@ -28,13 +28,13 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 
 /// A path that a model sends.
 ///
-/// As a parameter it is a text like any other. What makes it more are its subjects for the
-/// rules: the path as it was sent and the place to which links lead, each judged by itself. A
-/// tool that names no subjects has those of all paths that came in its arguments, read by a
-/// tool that only reads and written by any other.
+/// In the schema it is a string. It provides resources for the rules: the path as it was sent and
+/// its target behind links, each authorized separately. A tool that names no resources has those
+/// of all paths in its arguments, read by a tool that only reads and written by any other.
 ///
-/// On top of that, what is outside of the workspace is asked about as `external_directory`,
-/// and a change of what is executed or obeyed later (hooks of git, start-up files, settings
+/// In addition, paths outside the workspace need the permission `external_directory`, and changes
+/// of files that are executed or read as configuration later (git hooks, start-up files, settings
+/// of agents) need `protected_path`. So allowing a tool's own permission allows neither.
 /// of agents) as `protected_path`, so that allowing a tool's own permission allows neither.
 ///
 /// # Examples
@@ -65,38 +65,38 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 #[derive(Clone, Default)]
 pub struct WorkspacePath(Arc<SentPath>);
 
-/// A path that was sent, and what became of it; clones share that.
+/// A path that was sent, with the result of resolving it; clones share both.
 #[derive(Default)]
 struct SentPath {
     text: String,
-    /// Where it led when the call was judged; `None` when that was nowhere.
+    /// The resolved locations; `None` if the path could not be resolved at authorization.
     resolved: OnceLock<Option<ResolvedPlaces>>,
-    /// What the file said when somebody was shown what becomes of it.
+    /// The contents of the file at the time of the preview.
     preview_snapshot: OnceLock<Snapshot>,
 }
 
-/// Where a path leads.
+/// The locations of a path.
 struct ResolvedPlaces {
-    /// As it was sent; `None` when that is outside of the workspace.
+    /// The location as it was sent; `None` outside the workspace.
     requested: Option<ResolvedPath>,
-    /// Without links.
+    /// The location without links.
     target: ResolvedPath,
 }
 
 impl WorkspacePath {
-    /// The path as it was sent.
+    /// Returns the path as it was sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// The place without links: the one that was judged, or, where nobody judged it, the
-    /// one inside the workspace.
+    /// Returns the location without links: the authorized one or, if the call was not authorized,
+    /// the one inside the workspace.
     ///
     /// # Errors
     ///
-    /// Fails like [`Workspace::resolve`] and [`ResolvedPath::canonicalize`], and with `conflict` when the
-    /// path meant nothing while the call was judged.
+    /// Fails like [`Workspace::resolve`] and [`ResolvedPath::canonicalize`], and with `conflict`
+    /// when the path could not be resolved at authorization.
     pub fn locate(&self, workspace: &Workspace) -> Result<ResolvedPath, ToolError> {
         let now = || workspace.resolve(&self.0.text)?.canonicalize();
         match self.0.resolved.get() {
@@ -111,8 +111,8 @@ impl WorkspacePath {
         }
     }
 
-    /// Whether the path itself is a symbolic link, wherever it leads: what is done to the file
-    /// that it leads to is not done to the link.
+    /// Returns whether the path itself is a symbolic link, wherever its target is. Changing the
+    /// target does not change the link.
     #[must_use]
     pub fn is_link(&self, workspace: &Workspace) -> bool {
         match workspace.try_resolve(&self.0.text) {
@@ -122,24 +122,23 @@ impl WorkspacePath {
         }
     }
 
-    /// Keeps what the file says while somebody is shown what becomes of it, and gives what
-    /// was kept first.
+    /// Stores the contents of the file at the time of the preview; returns the first stored
+    /// snapshot.
     ///
-    /// A tool that replaces a file as a whole reads it in its preview, and based on what it
-    /// finds there when it runs: what is replaced is what was shown.
+    /// A tool that replaces a whole file reads it in its preview, and uses that snapshot when it
+    /// runs, so that exactly the contents that were shown are replaced.
     pub fn keep_preview_snapshot(&self, now: Snapshot) -> &Snapshot {
         self.0.preview_snapshot.get_or_init(|| now)
     }
 
-    /// What the file said when somebody was shown what becomes of it; `None` when nobody
-    /// was.
+    /// Returns the contents of the file at the time of the preview; `None` without a preview.
     #[must_use]
     pub fn preview_snapshot(&self) -> Option<&Snapshot> {
         self.0.preview_snapshot.get()
     }
 
-    /// What calls on the same file have in common: the place that was judged, or the path as it
-    /// was sent, where nobody judged it or it leads nowhere.
+    /// Returns a text that is equal for calls on the same file: the authorized location, or the
+    /// path as it was sent if it was not authorized or could not be resolved.
     fn target_text(&self) -> String {
         match self.0.resolved.get() {
             Some(Some(places)) => places.target.absolute_path().to_string_lossy().into_owned(),
@@ -147,7 +146,7 @@ impl WorkspacePath {
         }
     }
 
-    /// The path from the top of the file system, with its links; `None` when it leads nowhere.
+    /// Returns the absolute path, with its links; `None` if it cannot be resolved.
     #[cfg(feature = "hooks")]
     pub(super) fn to_absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
         let place = match workspace.try_resolve(&self.0.text).ok()? {

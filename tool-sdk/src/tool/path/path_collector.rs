@@ -1,15 +1,15 @@
-//! Which paths were decoded, for whoever decodes a value of a type that he does not know.
+//! Collects the paths that are decoded as parts of a value of unknown type.
 
 use std::cell::RefCell;
 
 use super::WorkspacePath;
 
 thread_local! {
-    /// The paths that were decoded on this thread, as long as somebody wants to know.
+    /// The paths that were decoded on this thread, while a collector is active.
     static DECODED: RefCell<Option<Vec<WorkspacePath>>> = const { RefCell::new(None) };
 }
 
-/// Remembers a path that was just decoded, if somebody wants to know.
+/// Records a decoded path, if a collector is active.
 pub(super) fn record_path(path: &WorkspacePath) {
     DECODED.with_borrow_mut(|decoded| {
         if let Some(decoded) = decoded {
@@ -18,11 +18,9 @@ pub(super) fn record_path(path: &WorkspacePath) {
     });
 }
 
-/// What `decode` gives, and every path that it decoded on the way: nobody can tell from
-/// outside which paths a value of any type holds.
-pub(in crate::tool) fn collect_decoded_paths<T>(
-    decode: impl FnOnce() -> T,
-) -> (T, Vec<WorkspacePath>) {
+/// Runs `decode`; returns its result and every path that it decoded. Needed because the paths in
+/// a value of an arbitrary type cannot be found from outside.
+pub(crate) fn collect_decoded_paths<T>(decode: impl FnOnce() -> T) -> (T, Vec<WorkspacePath>) {
     struct Until(Option<Vec<WorkspacePath>>);
 
     impl Drop for Until {
@@ -34,7 +32,7 @@ pub(in crate::tool) fn collect_decoded_paths<T>(
     let mut until = Until(DECODED.replace(Some(Vec::new())));
     let value = decode();
     let paths = DECODED.take().unwrap_or_default();
-    // Whoever wants to know of more than this wants to know of this too.
+    // An outer collector gets these paths, too.
     if let Some(outer) = &mut until.0 {
         outer.extend(paths.iter().cloned());
     }

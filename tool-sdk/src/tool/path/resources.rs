@@ -1,8 +1,8 @@
-//! What a call touches at a path, for the rules: the path as it was sent, the place to which
-//! links lead, and what is special about either.
+//! The resources of a path, for the rules: the path as it was sent, its target behind links, and
+//! the special permissions of either.
 //!
-//! **Invariant:** a path that leads nowhere is no reason to ask; the call says so itself, and
-//! touches nothing.
+//! **Invariant:** a path that cannot be resolved is no reason to ask; the call reports the error
+//! itself, and touches nothing.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,20 +14,21 @@ use crate::tool::Resource;
 use crate::workspace::{ResolvedPath, Workspace};
 
 impl WorkspacePath {
-    /// What a call touches that reads the path.
+    /// Returns the resources of a call that reads the path.
     #[must_use]
     pub fn read_resources(&self, cx: &Context) -> Vec<Resource> {
         self.resources(cx, false)
     }
 
-    /// What a call touches that writes the path.
+    /// Returns the resources of a call that writes the path.
     #[must_use]
     pub fn write_resources(&self, cx: &Context) -> Vec<Resource> {
         self.resources(cx, true)
     }
 
-    /// What a call touches that removes what the path leads to. A link through which nothing
-    /// can be reached, since it leads out of the workspace or in a circle, goes itself.
+    /// Returns the resources of a call that removes the target of the path. A link whose target
+    /// cannot be reached, because it is outside the workspace or part of a cycle, is removed
+    /// itself.
     #[must_use]
     pub fn remove_resources(&self, cx: &Context) -> Vec<Resource> {
         self.0
@@ -38,17 +39,17 @@ impl WorkspacePath {
 
     fn resources(&self, cx: &Context, writes: bool) -> Vec<Resource> {
         self.resolved_resources(cx, writes)
-            // The call will say what is wrong, and touch nothing: nobody has to be asked.
+            // The call will fail without touching anything, so no approval is needed.
             .unwrap_or_else(|| vec![Resource::new(&self.0.text).with_class(RiskClass::Read)])
     }
 
-    /// What a call touches whose tool does not say what it does with the path. Where that
-    /// leads nowhere, the tool may do something else.
-    pub(in crate::tool) fn default_resources(&self, cx: &Context, writes: bool) -> Vec<Resource> {
+    /// Returns the resources of a call whose tool does not declare what it does with the path. If
+    /// the path cannot be resolved, the tool may do something else with it.
+    pub(crate) fn default_resources(&self, cx: &Context, writes: bool) -> Vec<Resource> {
         self.resolved_resources(cx, writes).unwrap_or_else(|| vec![Resource::new(&self.0.text)])
     }
 
-    /// What is touched where the path leads; `None` when that is nowhere.
+    /// Returns the resources of the resolved path; `None` if it cannot be resolved.
     fn resolved_resources(&self, cx: &Context, writes: bool) -> Option<Vec<Resource>> {
         let places = self.0.resolved.get_or_init(|| self.resolve_places(cx).ok());
         places.as_ref().map(|places| self.about(places, writes, cx))
@@ -64,7 +65,7 @@ impl WorkspacePath {
         Ok(ResolvedPlaces { requested: asked, target: real })
     }
 
-    /// The place of the link that the path is itself, wherever it leads.
+    /// Returns the location of the link itself, wherever its target is.
     fn resolve_link_itself(&self, cx: &Context) -> Option<ResolvedPlaces> {
         let asked = cx.state::<Workspace>().ok()?.try_resolve(&self.0.text).ok()??;
         let real = asked.parent()?.canonicalize().ok()?.join(asked.file_name()?);
@@ -80,7 +81,7 @@ impl WorkspacePath {
         let path = |place: &ResolvedPath| {
             Resource::path(place.rule_path(), place.absolute_path()).with_sent_path(&self.0.text)
         };
-        // Most paths lead where they say.
+        // Most paths have no links.
         let elsewhere = asked.as_ref().filter(|asked| !asked.is_same_path(real));
         let target = path(real);
         let sent = match asked {
@@ -91,12 +92,12 @@ impl WorkspacePath {
         let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
         let mut also = Vec::new();
         if asked.is_none() {
-            // Reading there is no more a matter of course than writing, but it is no writing.
+            // Reading outside needs approval like writing, but has the class of reading.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            // Where a way through the outside leads back inside, only the way is outside.
+            // If a path through the outside leads back inside, only its spelling is outside.
             let only_the_way = !real.is_outside() && subjects.len() > 1;
             let outside_ones = &subjects[..subjects.len() - usize::from(only_the_way)];
-            // However it is spelt, it is one place, and one reason.
+            // All spellings are one location, and have one reason.
             let why =
                 outside_ones.last().map(|it| describe_special(it.text(), &describe_outside(cx)));
             let under = |it: &Resource| {
@@ -125,14 +126,14 @@ impl WorkspacePath {
     }
 }
 
-/// Says of a path what is special about it, with its name.
+/// Returns a sentence with the path's name and what is special about it.
 fn describe_special(path: &str, what: &str) -> String {
     const MAX: usize = 256;
     let name: String = path.chars().take(MAX).collect();
     format!("`{}` {what}", name.escape_debug())
 }
 
-/// That a path is outside, and of what.
+/// Returns the predicate for a path outside the workspace, with the roots.
 fn describe_outside(cx: &Context) -> String {
     const MOST: usize = 4;
     let roots: Vec<String> = match cx.state::<Workspace>() {
@@ -142,7 +143,7 @@ fn describe_outside(cx: &Context) -> String {
     format!("is outside the workspace, which is `{}`", roots.join("` and `"))
 }
 
-/// The path without `.` and doubled separators: rules know one way to write it.
+/// Returns the path without `.` and doubled separators, as rules write it.
 fn normalize_text(path: &str) -> String {
     let parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
     parts.collect::<PathBuf>().display().to_string()

@@ -1,4 +1,4 @@
-//! What is said of paths, and where they lead when the call runs.
+//! The resources of paths, and the locations at which calls run.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn folder() -> (TempDir, Workspace, Context) {
     (folder, workspace, cx)
 }
 
-/// Each subject as `permission:text`.
+/// Formats each resource as `permission:text`.
 fn describe_resources(subjects: &[Resource]) -> Vec<String> {
     let said = |it: &Resource| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
     subjects.iter().map(said).collect()
@@ -36,7 +36,7 @@ fn what_is_outside_says_so_and_where_inside_is() {
     let place = elsewhere.path().canonicalize().unwrap();
     fs::create_dir(place.join("b")).unwrap();
     let path = place.join("a");
-    // Spelt in a second way it is one more subject, and no other reason.
+    // A second spelling is one more resource with the same reason.
     let text = format!("{}/b/../a", place.display());
     let subjects =
         [path.to_str().unwrap(), &text].map(|it| WorkspacePath::from(it).read_resources(&cx));
@@ -67,7 +67,7 @@ fn a_path_is_one_subject_in_plain_form() {
 }
 
 proptest! {
-    // PA1, PA7: whatever is said of a place does not depend on how it is written.
+    // PA1, PA7: the resources of a path do not depend on how it is written.
     #[test]
     fn detours_that_lead_nowhere_change_nothing(
         names in prop::collection::vec(
@@ -135,7 +135,7 @@ fn what_is_outside_is_asked_about() {
     asks(&subjects, RiskClass::Read);
     asks(&path.write_resources(&cx), RiskClass::Write);
 
-    // Whoever reads it now has been judged.
+    // The location that is read now was authorized.
     let place = path.locate(&workspace).unwrap();
     assert_eq!(place.display(), real);
     fs::write(real, "text").unwrap();
@@ -174,7 +174,7 @@ mod links {
 
     use super::*;
 
-    // PA6: rules on either spelling hold.
+    // PA6: rules on either spelling apply.
     #[test]
     fn a_link_and_its_target_are_subjects() {
         let (folder, _, cx) = folder();

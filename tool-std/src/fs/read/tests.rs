@@ -155,7 +155,7 @@ async fn explains_a_name_that_is_not_utf8() {
     let folder = Folder::with(&[("grin", b"x")]);
     fs::write(folder.0.path().join(std::ffi::OsStr::from_bytes(b"gr\xfcn")), "x").unwrap();
     let error = folder.error("gr\u{fffd}n", 1).await;
-    assert!(error.suggestion().unwrap().contains("is not UTF-8"), "{error}");
+    assert!(error.suggestion().unwrap().contains("is not valid UTF-8"), "{error}");
     let error = folder.error("grinn", 1).await;
     assert_eq!(error.suggestion(), Some("did you mean `grin`?"));
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::matcher::ToolMatcher;
 use super::*;
 use crate::hook::OnError;
+use crate::hook::external::matcher::ToolMatcher;
 use crate::process::{CapturedOutput, CommandOutput, ExitOutcome};
 
 const INPUTS: [(HookEvent, &str); 3] = [

@@ -11,7 +11,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::super::HelperRequest;
+use crate::process::sandbox::HelperRequest;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

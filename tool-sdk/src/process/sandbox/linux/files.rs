@@ -15,8 +15,8 @@ use landlock::{
     PathBeneath, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope,
 };
 
-use super::super::HelperRequest;
 use super::{open_without_links, open_writable_folders};
+use crate::process::sandbox::HelperRequest;
 
 /// The requested ABI; older kernels enforce the part that they support.
 const REQUESTED_ABI: ABI = ABI::V7;

@@ -23,8 +23,8 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::super::HelperRequest;
 use super::{open_without_links, open_writable_folders};
+use crate::process::sandbox::HelperRequest;
 
 /// `/proc` is read-only, without devices, set-uid programs and executables.
 const PROC_ATTRIBUTES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY

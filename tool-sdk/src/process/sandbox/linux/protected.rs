@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 
-use super::super::order::ProtectedPaths;
+use crate::process::sandbox::order::ProtectedPaths;
 use crate::workspace::is_protected;
 
 /// How many folders are read, and how many names.
@@ -28,7 +28,7 @@ const MAX_NAME_PARTS: usize = 3;
 const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target"];
 
 /// Returns the protected paths in `root`, within the limits of the search.
-pub(in super::super) fn find_protected(root: &Path) -> io::Result<ProtectedPaths> {
+pub(crate) fn find_protected(root: &Path) -> io::Result<ProtectedPaths> {
     let mut found = ProtectedPaths::default();
     if is_protected(Path::new(""), root) {
         found.near.insert(root.to_owned());

@@ -25,7 +25,7 @@ const MODE_BITS: u32 = 0o7777;
 
 /// An empty folder that is removed with its last user.
 #[derive(Debug)]
-pub(in super::super) struct PlaceholderDir {
+pub(crate) struct PlaceholderDir {
     path: PathBuf,
     folder: OwnedFd,
 }
@@ -33,7 +33,7 @@ pub(in super::super) struct PlaceholderDir {
 impl PlaceholderDir {
     /// Creates or shares a placeholder. Returns `None` if `path` exists otherwise, or cannot be
     /// created.
-    pub(in super::super) fn create(path: &Path) -> Option<Self> {
+    pub(crate) fn create(path: &Path) -> Option<Self> {
         if fs::symlink_metadata(path).is_err() {
             // If this process cannot create it, its child cannot either.
             fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(path).ok()?;

@@ -1,13 +1,13 @@
 //! Combines the results of the single restrictions into a status.
 //!
 //! **Invariant:** a level is full only if every gap is named by the reasons or by
-//! [`SandboxPolicy::with_writable`](super::super::SandboxPolicy::with_writable).
+//! [`SandboxPolicy::with_writable`](crate::process::sandbox::SandboxPolicy::with_writable).
 
 use std::io;
 
-use super::super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
-use super::super::{HelperRequest, SandboxLevel};
 use super::mounts::MountReport;
+use crate::process::sandbox::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
+use crate::process::sandbox::{HelperRequest, SandboxLevel};
 
 /// The Landlock ABI versions since which it restricts truncation, TCP and signals.
 pub(super) const TRUNCATE_ABI: i32 = 3;
@@ -130,8 +130,8 @@ impl ConfinementSteps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{SandboxMode, SandboxPolicy};
     use super::*;
+    use crate::process::sandbox::{SandboxMode, SandboxPolicy};
 
     fn steps(namespaces: bool, landlock: i32, calls: bool) -> ConfinementSteps {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 /// Returns whether the kernel keeps the exit status of children for this process.
-pub(in crate::process) fn receives_sigchld() -> bool {
+pub(crate) fn receives_sigchld() -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     #[expect(unsafe_code, reason = "no safe API reads a signal action")]
     // SAFETY: `sigaction` only fills the buffer, and if it fails, zeros are the default action.
@@ -18,7 +18,7 @@ pub(in crate::process) fn receives_sigchld() -> bool {
 }
 
 /// Restores the default action of `SIGCHLD`, if it was changed.
-pub(in crate::process) fn restore_sigchld() {
+pub(crate) fn restore_sigchld() {
     if !receives_sigchld() {
         #[expect(unsafe_code, reason = "no safe API sets a signal action")]
         // SAFETY: sets the default action; no handler of this process is installed.

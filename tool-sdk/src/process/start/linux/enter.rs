@@ -18,10 +18,10 @@ use rustix::io::Errno;
 use rustix::process::{Rlimit, WaitIdOptions, chdir, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
-use super::super::super::ResourceLimits;
-use super::super::super::mark::TAG_RLIMIT;
-use super::super::wires::ChildStdio;
 use super::PidFd;
+use crate::process::ResourceLimits;
+use crate::process::mark::TAG_RLIMIT;
+use crate::process::start::wires::ChildStdio;
 
 /// The size of the child's stack: enough for a few system calls.
 const STACK_BYTES: usize = 32 << 10;

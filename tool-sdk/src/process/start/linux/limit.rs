@@ -7,10 +7,7 @@ use rustix::process::{Resource, Rlimit};
 use super::enter::last_error;
 
 /// Returns the rlimit of the process `pid`.
-pub(in crate::process) fn rlimit_of_pid(
-    pid: i32,
-    resource: Resource,
-) -> rustix::io::Result<Rlimit> {
+pub(crate) fn rlimit_of_pid(pid: i32, resource: Resource) -> rustix::io::Result<Rlimit> {
     let mut limit = [0_u64; 2];
     #[expect(unsafe_code, reason = "the safe call cannot read a limit without setting it")]
     // SAFETY: the kernel fills two 64-bit numbers, and with a null pointer sets none.

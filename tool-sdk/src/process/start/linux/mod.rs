@@ -21,15 +21,15 @@ use rustix::process::{Rlimit, WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-pub(in crate::process) use self::ends::{receives_sigchld, restore_sigchld};
+pub(crate) use self::ends::{receives_sigchld, restore_sigchld};
 use self::enter::{ExecPlan, clone_and_exec};
-pub(in crate::process) use self::limit::rlimit_of_pid;
-use super::super::env::split_path_dirs;
-use super::super::guardian::{self, RegisteredChild};
-use super::super::mark::{self, ProcessTag};
-use super::super::program::CommandSpec;
+pub(crate) use self::limit::rlimit_of_pid;
 use super::wires::{ChildStdio, open_stdio};
 use super::{SpawnedChild, StdioMode};
+use crate::process::env::split_path_dirs;
+use crate::process::guardian::{self, RegisteredChild};
+use crate::process::mark::{self, ProcessTag};
+use crate::process::program::CommandSpec;
 
 /// The search path for a child without `MCP_PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
@@ -42,7 +42,7 @@ const FALLBACK_SHELL: &str = "/bin/sh";
 /// A child that has exited keeps its pid until this is dropped, so that its process group can
 /// be signalled until then.
 #[derive(Debug)]
-pub(in crate::process) struct ChildProcess {
+pub(crate) struct ChildProcess {
     /// `None` only while this is dropped.
     handle: Option<AsyncFd<PidFd>>,
     status: Option<ExitStatus>,
@@ -53,7 +53,7 @@ pub(in crate::process) struct ChildProcess {
 
 /// A pidfd. The process keeps its pid until it is reaped.
 #[derive(Debug)]
-pub(in crate::process) struct PidFd {
+pub(crate) struct PidFd {
     fd: OwnedFd,
     pid: i32,
 }
@@ -75,7 +75,7 @@ pub(super) fn spawn_with_stdio(
 }
 
 /// Starts `spec` without registering it with the reaper.
-pub(in crate::process) fn spawn_untracked(
+pub(crate) fn spawn_untracked(
     spec: &CommandSpec,
     mark: Option<&OsStr>,
     tag_rlimit: Option<Rlimit>,
@@ -189,12 +189,12 @@ impl ChildProcess {
     }
 
     /// Returns the pid, until the exit was observed.
-    pub(in crate::process) fn id(&self) -> Option<u32> {
+    pub(crate) fn id(&self) -> Option<u32> {
         u32::try_from(self.pid).ok().filter(|_| self.status.is_none())
     }
 
     /// Waits for the exit. Cancel safe.
-    pub(in crate::process) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let gone = || io::Error::other("the child was given up");
         loop {
             if let Some(status) = self.status {
@@ -227,10 +227,7 @@ impl PidFd {
     }
 
     /// Returns the exit status; `None` while it runs.
-    pub(in crate::process) fn try_wait(
-        &self,
-        how: WaitIdOptions,
-    ) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn try_wait(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
         let ended = waitid(WaitId::PidFd(self.fd.as_fd()), how | WaitIdOptions::EXITED)?;
         Ok(ended.map(|ended| {
             let code = ended.exit_status().unwrap_or_default() << 8;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::toy::{CliOutput, TestCli};
 use super::MAX_LINE;
+use crate::surface::cli::toy::{CliOutput, TestCli};
 
 fn run(lines: impl AsRef<[u8]>, args: &[&str]) -> CliOutput {
     let setting = TestCli { stdin: lines.as_ref().to_vec(), ..TestCli::default() };

@@ -18,7 +18,7 @@ use crate::tool::closest_name;
 
 /// The errors of one file, each with its position.
 #[derive(Debug)]
-pub(in super::super) struct ConfigErrors<'t> {
+pub(crate) struct ConfigErrors<'t> {
     text: &'t str,
     /// The byte offset and message of each error.
     errors: RefCell<Vec<(usize, String)>>,
@@ -26,13 +26,13 @@ pub(in super::super) struct ConfigErrors<'t> {
 
 impl<'t> ConfigErrors<'t> {
     /// Starts with no errors for `text`.
-    pub(in super::super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { text, errors: RefCell::default() }
     }
 
     /// Parses the file and returns its root table; `None` after a syntax error, because further
     /// errors would only follow from it.
-    pub(in super::super) fn parse_root(&self) -> Option<TomlValue<'_, 't>> {
+    pub(crate) fn parse_root(&self) -> Option<TomlValue<'_, 't>> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in &errors {
             self.push_error(error.span().map_or(0, |span| span.start), error.message());
@@ -70,7 +70,7 @@ impl<'t> ConfigErrors<'t> {
     }
 
     /// Formats all errors in file order, one a line, as `name:line: message`.
-    pub(in super::super) fn format_errors(&self, name: &str) -> String {
+    pub(crate) fn format_errors(&self, name: &str) -> String {
         let mut told = self.errors.borrow().clone();
         told.sort_by_key(|(byte, _)| *byte);
         let line = |(byte, message): (usize, String)| {
@@ -82,7 +82,7 @@ impl<'t> ConfigErrors<'t> {
 
 /// A value of the file, with its key path and position.
 #[derive(Clone, Debug)]
-pub(in super::super) struct TomlValue<'m, 't> {
+pub(crate) struct TomlValue<'m, 't> {
     errors: &'m ConfigErrors<'t>,
     path: String,
     value: Spanned<DeValue<'t>>,
@@ -95,7 +95,7 @@ impl<'m, 't> TomlValue<'m, 't> {
     }
 
     /// Records an error at this value.
-    pub(in super::super) fn report_error(&self, message: impl Display) {
+    pub(crate) fn report_error(&self, message: impl Display) {
         self.errors.push_error(self.start_byte(), format!("`{}`: {message}", self.path));
     }
 
@@ -117,7 +117,7 @@ impl<'m, 't> TomlValue<'m, 't> {
     }
 
     /// Deserializes the value; records an error if it has another type.
-    pub(in super::super) fn read_value<T: DeserializeOwned>(self) -> Option<T> {
+    pub(crate) fn read_value<T: DeserializeOwned>(self) -> Option<T> {
         let (mistakes, path, start) = (self.errors, self.path, self.value.span().start);
         match T::deserialize(ValueDeserializer::from(self.value)) {
             Ok(value) => Some(value),
@@ -154,7 +154,7 @@ impl<'m, 't> TomlValue<'m, 't> {
     }
 
     /// Deserializes the value and converts it with `make`.
-    pub(in super::super) fn read_with<T: DeserializeOwned, U, E: Display>(
+    pub(crate) fn read_with<T: DeserializeOwned, U, E: Display>(
         self,
         make: impl FnOnce(T) -> Result<U, E>,
     ) -> Option<U> {
@@ -174,7 +174,7 @@ impl<'m, 't> TomlValue<'m, 't> {
     }
 
     /// Returns the table; records an error for each key that is not in `known`.
-    pub(in super::super) fn into_table_with(self, known: &[&str]) -> Option<TomlTable<'m, 't>> {
+    pub(crate) fn into_table_with(self, known: &[&str]) -> Option<TomlTable<'m, 't>> {
         let keys = self.into_table()?;
         keys.errors.report_unknown_keys(&keys.table, known);
         Some(keys)
@@ -214,7 +214,7 @@ impl<'m, 't> TomlValue<'m, 't> {
 
 /// A table from which values are taken key by key.
 #[derive(Debug)]
-pub(in super::super) struct TomlTable<'m, 't> {
+pub(crate) struct TomlTable<'m, 't> {
     errors: &'m ConfigErrors<'t>,
     path: String,
     table: DeTable<'t>,
@@ -222,14 +222,14 @@ pub(in super::super) struct TomlTable<'m, 't> {
 
 impl<'m, 't> TomlTable<'m, 't> {
     /// Removes and returns the value of `key`.
-    pub(in super::super) fn take_value(&mut self, key: &str) -> Option<TomlValue<'m, 't>> {
+    pub(crate) fn take_value(&mut self, key: &str) -> Option<TomlValue<'m, 't>> {
         let value = self.table.remove(key)?;
         let dot = if self.path.is_empty() { "" } else { "." };
         Some(TomlValue { errors: self.errors, path: format!("{}{dot}{key}", self.path), value })
     }
 
     /// Deserializes the value of `key`.
-    pub(in super::super) fn read_value<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
+    pub(crate) fn read_value<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         self.take_value(key)?.read_value()
     }
 
@@ -239,7 +239,7 @@ impl<'m, 't> TomlTable<'m, 't> {
     }
 
     /// Returns the items of the list under `key`.
-    pub(in super::super) fn take_items(&mut self, key: &str) -> Vec<TomlValue<'m, 't>> {
+    pub(crate) fn take_items(&mut self, key: &str) -> Vec<TomlValue<'m, 't>> {
         self.take_value(key).map(TomlValue::into_items).unwrap_or_default()
     }
 
@@ -250,10 +250,7 @@ impl<'m, 't> TomlTable<'m, 't> {
     }
 
     /// Returns the named entries of the table under `key`.
-    pub(in super::super) fn take_named_values(
-        &mut self,
-        key: &str,
-    ) -> Vec<(String, TomlValue<'m, 't>)> {
+    pub(crate) fn take_named_values(&mut self, key: &str) -> Vec<(String, TomlValue<'m, 't>)> {
         self.take_value(key).map(TomlValue::into_named_values).unwrap_or_default()
     }
 }

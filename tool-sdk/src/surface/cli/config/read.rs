@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use super::super::{mcp, serve};
 use super::part::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig, check_path};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule, RuleConfig, RuleScope};
+use crate::surface::cli::{mcp, serve};
 use crate::toolset::AgentProfile;
 
 const ROOT_KEYS: &[&str] = &[

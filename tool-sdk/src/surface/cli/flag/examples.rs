@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::super::style;
 use super::kind::ValueKind;
 use super::{ParamFlag, tool_flags};
+use crate::surface::cli::style;
 use crate::tool::Definition;
 
 /// Returns the examples of a tool as commands that can be pasted into a shell.
-pub(in super::super) fn example_commands(program: &str, definition: &Definition) -> Vec<String> {
+pub(crate) fn example_commands(program: &str, definition: &Definition) -> Vec<String> {
     let flags = tool_flags(definition);
     let command = |example: &str| {
         let words = to_flag_words(&flags, example);
@@ -75,8 +75,8 @@ impl ParamFlag<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::toy;
     use super::*;
+    use crate::surface::cli::toy;
 
     #[track_caller]
     fn check_example(example: &str, expected: &str) {

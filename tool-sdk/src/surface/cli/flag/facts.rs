@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::style;
 use crate::schema::describe_type;
+use crate::surface::cli::style;
 
 /// Returns the type, limits, pattern and default of a value; "required" if it has no default.
-pub(in super::super) fn describe_constraints(schema: &Value, required: bool) -> Vec<String> {
+pub(crate) fn describe_constraints(schema: &Value, required: bool) -> Vec<String> {
     let mut facts = vec![describe_type(schema)];
     facts.retain(|words| !words.is_empty());
     for (min, max, of) in [

@@ -225,8 +225,8 @@ pub(super) fn explain_reserved_flag(
 mod tests {
     use serde_json::json;
 
-    use super::super::toy;
     use super::*;
+    use crate::surface::cli::toy;
 
     #[track_caller]
     fn check_flags(parameters: Value, expected: &[&str]) {

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
-use super::super::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
-use super::super::guard::{PromptMode, ResolvedSettings};
-use super::super::{App, Io, config, grammar, place, style};
 use super::entry::ServerEntry;
 use super::file::{ConfigDocument, duplicate_server};
 use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::error::ToolError;
 use crate::permission::spell_hidden;
 use crate::registry::Registry;
+use crate::surface::cli::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
+use crate::surface::cli::guard::{PromptMode, ResolvedSettings};
+use crate::surface::cli::{App, Io, config, grammar, place, style};
 use crate::surface::mcp::ServerStatus;
 use crate::surface::mcp::client::name_prefix;
 use crate::tool::Definition;
@@ -28,7 +28,7 @@ const ENV: &str = "env";
 const NETWORK: &str = "sandbox-network";
 
 /// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
-pub(in super::super) fn build_command(program: &str) -> Option<Command> {
+pub(crate) fn build_command(program: &str) -> Option<Command> {
     let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
         let json = Arg::new(grammar::JSON).long(grammar::JSON).action(ArgAction::SetTrue);
@@ -81,12 +81,7 @@ fn describe_sandbox_args(add: Command) -> Command {
         .mut_arg(grammar::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
 }
 
-pub(in super::super) fn run(
-    app: &App,
-    top: &ArgMatches,
-    mcp: &ArgMatches,
-    io: &mut Io<'_>,
-) -> Result {
+pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };

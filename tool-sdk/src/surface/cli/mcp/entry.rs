@@ -23,23 +23,23 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
 
-use super::super::Io;
-use super::super::config::TomlValue;
-use super::super::exit::{CommandError, Result};
 use super::folders::ServerFolders;
 use crate::process::sandbox::{SandboxLevel, SandboxMode};
+use crate::surface::cli::Io;
+use crate::surface::cli::config::TomlValue;
+use crate::surface::cli::exit::{CommandError, Result};
 use crate::surface::mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
     TransportConfig,
 };
 
 /// All servers of a configuration.
-pub(in super::super) type ServerEntries = Vec<ServerEntry>;
+pub(crate) type ServerEntries = Vec<ServerEntry>;
 
 /// One server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(in super::super) struct ServerEntry {
+pub(crate) struct ServerEntry {
     #[serde(skip)]
     pub(super) name: String,
     pub(super) command: Option<String>,
@@ -74,7 +74,7 @@ enum AllowedQuestion {
 }
 
 /// Parses the servers of the `[mcp]` table.
-pub(in super::super) fn parse_servers(mcp: TomlValue<'_, '_>) -> ServerEntries {
+pub(crate) fn parse_servers(mcp: TomlValue<'_, '_>) -> ServerEntries {
     let Some(mut mcp) = mcp.into_table_with(&["servers"]) else { return ServerEntries::new() };
     let read = |(name, part): (String, TomlValue<'_, '_>)| {
         part.read_with(|entry: ServerEntry| entry.validate_as(name))
@@ -287,8 +287,8 @@ impl ServerEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::config::ConfigErrors;
     use super::*;
+    use crate::surface::cli::config::ConfigErrors;
 
     /// Parses servers; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServerEntries, String> {

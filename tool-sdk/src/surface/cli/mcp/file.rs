@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::super::exit::{CommandError, FAILED, Result, with_cause};
 use super::splice;
 use crate::error::ToolError;
 use crate::private_file::{self, FileLock, LOCK_TIMEOUT};
+use crate::surface::cli::exit::{CommandError, FAILED, Result, with_cause};
 
 /// The path of the table that holds the servers.
 const SERVERS: [&str; 2] = ["mcp", "servers"];

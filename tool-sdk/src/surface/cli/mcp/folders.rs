@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 
-use super::super::exit::Result;
-use super::super::guard::ResolvedSettings;
-use super::super::{Io, config, place};
 use super::entry::{ServerEntries, ServerEntry};
 use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
+use crate::surface::cli::exit::Result;
+use crate::surface::cli::guard::ResolvedSettings;
+use crate::surface::cli::{Io, config, place};
 
 /// The folders for servers.
 #[derive(Debug, Default)]

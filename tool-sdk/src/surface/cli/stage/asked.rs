@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::super::guard::PromptMode;
-use super::super::terminal::{TerminalApprover, TerminalForms, TerminalLock};
-use super::super::{Io, config, style};
 use crate::context::Session;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
+use crate::surface::cli::guard::PromptMode;
+use crate::surface::cli::terminal::{TerminalApprover, TerminalForms, TerminalLock};
+use crate::surface::cli::{Io, config, style};
 
 /// Returns the configured hooks, to run in `folder`, and prints their warnings.
 pub(super) fn build_hooks(

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
-use super::super::{Io, config, place};
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
+use crate::surface::cli::{Io, config, place};
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
 use crate::workspace::Workspace;
 
@@ -70,7 +70,7 @@ impl ProtectedWorkspace {
 }
 
 /// The workspace, to which each session adds its stored outputs as readable.
-pub(in super::super) struct SessionWorkspace {
+pub(crate) struct SessionWorkspace {
     workspace: Workspace,
     output_dir: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ pub(in super::super) struct SessionWorkspace {
 impl SessionWorkspace {
     /// Adds the workspace to a session. Outputs that earlier calls of the session stored can be
     /// read without approval.
-    pub(in super::super) fn attach_to(&self, session: Session) -> Session {
+    pub(crate) fn attach_to(&self, session: Session) -> Session {
         let workspace = self.workspace.clone();
         let kept =
             self.output_dir.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());

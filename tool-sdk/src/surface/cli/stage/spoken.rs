@@ -4,17 +4,17 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::super::{Io, style};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
+use crate::surface::cli::{Io, style};
 use crate::tool::Tool;
 use crate::toolset::{
     ToolsetView, any_forbids_tool, nearly_names_argument, tools_without_argument,
 };
 
 /// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
-pub(in super::super) struct UnmatchedPatterns {
+pub(crate) struct UnmatchedPatterns {
     pub(super) pipeline: Pipeline,
     pub(super) hooks: Option<Arc<ExternalHooks>>,
     /// The tool patterns of the settings, each with its key.
@@ -25,11 +25,7 @@ impl UnmatchedPatterns {
     /// Warns of rules, matchers and patterns that match no tool, and none that `may_come`.
     ///
     /// They stay in force, because a tool may be added later.
-    pub(in super::super) fn warn_unmatched(
-        &self,
-        may_come: impl Fn(&Rule) -> bool,
-        io: &mut Io<'_>,
-    ) {
+    pub(crate) fn warn_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let tools = self.pipeline.toolset().all_tools();
         let mut told: Vec<Rule> = Vec::new();
         for (agent, view) in self.pipeline.toolset().agent_views() {

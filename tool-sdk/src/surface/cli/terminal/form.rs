@@ -18,13 +18,13 @@ use crate::permission::frame_text;
 const MAX_TRIES: usize = 3;
 
 /// Shows forms at a terminal.
-pub(in super::super) struct TerminalForms {
+pub(crate) struct TerminalForms {
     console: Arc<dyn Console>,
     lock: TerminalLock,
 }
 
 impl TerminalForms {
-    pub(in super::super) fn new(console: Arc<dyn Console>, lock: TerminalLock) -> Self {
+    pub(crate) fn new(console: Arc<dyn Console>, lock: TerminalLock) -> Self {
         Self { console, lock }
     }
 
@@ -168,8 +168,8 @@ fn parse_value(line: &str, field: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::toy::ScriptedConsole;
     use super::*;
+    use crate::surface::cli::toy::ScriptedConsole;
 
     fn filled(lines: &[&str]) -> (Value, String) {
         let person = ScriptedConsole::with_lines(lines);

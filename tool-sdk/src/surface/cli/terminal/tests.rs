@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::super::toy::{self, CliOutput, TestCli};
 use super::{Console, TerminalApprover, TerminalLock};
 use crate::call::Call;
 use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
+use crate::surface::cli::toy::{self, CliOutput, TestCli};
 
 fn answer(lines: &[&str], args: &[&str]) -> (CliOutput, String) {
     let mut setting = TestCli::default();

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::super::{grammar, toy};
 use super::*;
+use crate::surface::cli::{grammar, toy};
 
 /// Parses words; returns the JSON text and the faults, one a line.
 fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(String, String)> {

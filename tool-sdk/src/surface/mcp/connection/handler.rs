@@ -17,15 +17,15 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 
-use super::super::call;
-use super::super::event_relay::log_severity;
-use super::super::listing::{LIST_TTL_MS, ProtocolEra};
-use super::super::message;
-use super::super::resource_adapter::ResourceSubscriptions;
-use super::super::result::ContentSupport;
-use super::super::tool_list_changes::ToolListChanges;
-use super::super::ui::UiSupport;
 use super::{Connection, Result, detect_ui_support, next_update};
+use crate::surface::mcp::call;
+use crate::surface::mcp::event_relay::log_severity;
+use crate::surface::mcp::listing::{LIST_TTL_MS, ProtocolEra};
+use crate::surface::mcp::message;
+use crate::surface::mcp::resource_adapter::ResourceSubscriptions;
+use crate::surface::mcp::result::ContentSupport;
+use crate::surface::mcp::tool_list_changes::ToolListChanges;
+use crate::surface::mcp::ui::UiSupport;
 
 /// rmcp answers pings, unknown methods and version negotiation itself. It combines these methods
 /// into one future and moves that several times per request, so large futures are boxed.
@@ -42,9 +42,9 @@ impl ServerHandler for Connection {
         self.principal_session(&cx)?;
         cx.peer.set_peer_info(params.clone());
         let mut result = self.negotiate_initialize(&params)?;
-        let shows =
+        let ui =
             detect_ui_support(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
-        result.capabilities = self.server_capabilities(shows);
+        result.capabilities = self.server_capabilities(ui);
         // Only legacy clients send `initialize`. Their next request may follow at once.
         self.open_fast_path(
             &params,
@@ -102,7 +102,7 @@ impl ServerHandler for Connection {
         params: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        self.level.set(log_severity(params.level));
+        self.log_threshold.set(log_severity(params.level));
         Ok(())
     }
 
@@ -189,9 +189,9 @@ impl ServerHandler for Connection {
         params: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse> {
-        let (era, shows) =
+        let (era, ui) =
             (ProtocolEra::from_version(cx.protocol_version().as_ref()), self.ui_support(&cx));
-        let read = self.server.read_resource(params.uri, shows).await?;
+        let read = self.server.read_resource(params.uri, ui).await?;
         Ok(self.with_server_info(era, read).into())
     }
 

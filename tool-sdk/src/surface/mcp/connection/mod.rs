@@ -48,7 +48,7 @@ pub(super) struct Connection {
     /// The HTTP sessions, including this one.
     sessions: Option<Arc<HttpSessions>>,
     /// The lowest log level that a legacy client wants.
-    level: Arc<LogThreshold>,
+    log_threshold: Arc<LogThreshold>,
     /// Whether a legacy client has sent `notifications/initialized`.
     is_initialized: AtomicBool,
     /// The resource subscriptions of a legacy client.
@@ -71,12 +71,12 @@ impl Connection {
         let id = format!("mcp-{:016x}", u64::from_be_bytes(bits));
         let gone = CancellationToken::new();
         Ok(Self {
-            session: server.session(id),
+            session: server.connection_session(id),
             principal: OnceLock::new(),
             stateless_sessions: None,
             sessions: None,
             server,
-            level: Arc::default(),
+            log_threshold: Arc::default(),
             fast_path: None,
             disconnected: CancellationToken::new(),
             grace_expired: CancellationToken::new(),
@@ -90,7 +90,7 @@ impl Connection {
     /// Connects the fast path, which is enabled once the session is initialized.
     pub(super) fn with_fast_path(mut self, opened: &Arc<FastPathGate>) -> Self {
         self.fast_path = self.server.uses_fast_path.then(|| Arc::clone(opened));
-        (self.level, self.disconnected, self.grace_expired) = opened.connection_state();
+        (self.log_threshold, self.disconnected, self.grace_expired) = opened.connection_state();
         self
     }
 
@@ -184,7 +184,7 @@ impl Connection {
 
     /// Returns the lowest log level that a legacy client wants.
     pub(super) fn min_log_level(&self) -> u8 {
-        self.level.get()
+        self.log_threshold.get()
     }
 
     fn toolset_view(&self, cx: &RequestContext<RoleServer>) -> Result<Arc<ToolsetView>> {
@@ -200,25 +200,26 @@ impl Connection {
         cx: &RequestContext<RoleServer>,
     ) {
         let Some(opened) = &self.fast_path else { return };
-        let (user, session, shows) = self.describe_client(info, &cx.peer, &cx.extensions);
-        opened.open_session(user.attach_to(session), shows, blocks);
+        let (user, session, ui) = self.describe_client(info, &cx.peer, &cx.extensions);
+        opened.open_session(user.attach_to(session), ui, blocks);
     }
 
     /// Enables the fast path over HTTP, once the session has its id.
     fn open_http_fast_path(&self, cx: &NotificationContext<RoleServer>) {
         let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) else { return };
         let Some(info) = cx.peer.peer_info() else { return };
-        let (user, session, shows) = self.describe_client(&info, &cx.peer, &cx.extensions);
+        let (user, session, ui) = self.describe_client(&info, &cx.peer, &cx.extensions);
         let session = user.clone().attach_to(session);
         let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
-        let (level, user) = (Arc::clone(&self.level), Some(user).filter(LegacyClient::can_answer));
+        let (level, user) =
+            (Arc::clone(&self.log_threshold), Some(user).filter(LegacyClient::can_answer));
         let blocks = ContentSupport::from_version(Some(&info.protocol_version));
         sessions.set_responder(head, |open| SessionResponder {
             pipeline,
             listing,
             session,
             client: user,
-            ui: shows,
+            ui: ui,
             content: blocks,
             log_threshold: level,
             in_flight: open,
@@ -233,13 +234,9 @@ impl Connection {
         extensions: &Extensions,
     ) -> (LegacyClient, Session, UiSupport) {
         let can = InputCapabilities::from_client(Some(info.capabilities.clone()));
-        let shows = detect_ui_support(&info.client_info.name, Some(&info.capabilities), extensions);
+        let ui = detect_ui_support(&info.client_info.name, Some(&info.capabilities), extensions);
         let own = self.principal.get().map_or(&self.session, |(_, session)| session);
-        (
-            self.legacy_client(peer, can),
-            with_client_name(own.clone(), &info.client_info.name),
-            shows,
-        )
+        (self.legacy_client(peer, can), with_client_name(own.clone(), &info.client_info.name), ui)
     }
 
     /// Returns true if the host reports changes of resources.
@@ -267,13 +264,13 @@ impl Connection {
     }
 
     /// Returns the announced capabilities, which are only those that the host provides.
-    fn server_capabilities(&self, shows: UiSupport) -> ServerCapabilities {
+    fn server_capabilities(&self, ui: UiSupport) -> ServerCapabilities {
         let can = ServerCapabilities::builder().enable_logging().enable_tools();
         let mut can = can.enable_tool_list_changed().build();
         let (resources, prompts) = (&self.server.resources, &self.server.prompts);
-        if !self.server.pages.is_empty() && shows != UiSupport::TextOnly {
+        if !self.server.pages.is_empty() && ui != UiSupport::TextOnly {
             can.resources = Some(ResourcesCapability::default());
-            can.extensions = shows.server_extension();
+            can.extensions = ui.server_extension();
         }
         if let Some(resources) = resources {
             let mut how = ResourcesCapability::default();

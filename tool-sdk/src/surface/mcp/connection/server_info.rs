@@ -10,8 +10,8 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use super::super::listing::ProtocolEra;
 use super::Connection;
+use crate::surface::mcp::listing::ProtocolEra;
 
 /// The key of the server info in `_meta`.
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";

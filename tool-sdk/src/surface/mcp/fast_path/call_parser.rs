@@ -14,7 +14,7 @@ use super::fast_request::{ToolCall, is_canonical_id};
 pub(super) fn parse_call(line: &str) -> Option<(&str, ToolCall<'_>)> {
     let (id, call, rest) = match line.strip_prefix(r#"{"jsonrpc":"2.0","id":"#) {
         Some(rest) => {
-            let (id, rest) = id(rest)?;
+            let (id, rest) = parse_id(rest)?;
             let (call, rest) =
                 parse_params(rest.strip_prefix(r#","method":"tools/call","params":"#)?)?;
             (id, call, rest)
@@ -23,7 +23,7 @@ pub(super) fn parse_call(line: &str) -> Option<(&str, ToolCall<'_>)> {
         None => {
             let (call, rest) =
                 parse_params(line.strip_prefix(r#"{"method":"tools/call","params":"#)?)?;
-            let (id, rest) = id(rest.strip_prefix(r#","jsonrpc":"2.0","id":"#)?)?;
+            let (id, rest) = parse_id(rest.strip_prefix(r#","jsonrpc":"2.0","id":"#)?)?;
             (id, call, rest)
         }
     };
@@ -31,7 +31,7 @@ pub(super) fn parse_call(line: &str) -> Option<(&str, ToolCall<'_>)> {
 }
 
 /// The id at the start of `text`, and what follows it.
-fn id(text: &str) -> Option<(&str, &str)> {
+fn parse_id(text: &str) -> Option<(&str, &str)> {
     let end = match text.as_bytes().first()? {
         b'"' => short_string_end(text.as_bytes(), 0)?,
         _ => digits_end(text.as_bytes(), 0),
@@ -186,8 +186,8 @@ fn skip_whitespace(text: &[u8], mut at: usize) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fast_request::FastRequest;
     use super::*;
+    use crate::surface::mcp::fast_path::fast_request::FastRequest;
 
     /// What the parser makes of a line.
     fn parsed(line: &str) -> Option<(String, String, Option<String>)> {

@@ -13,10 +13,6 @@ use rmcp::model::{
 };
 use tokio::task::JoinSet;
 
-use super::super::listing::ToolListing;
-use super::super::message::{self, MessageError, MessageKind};
-use super::super::result::ContentSupport;
-use super::super::ui::UiSupport;
 use super::call_buffers::CallBuffers;
 use super::fast_request::{FastRequest, ToolCall};
 use super::in_flight::{InFlightRequests, OpenRequest, id_json};
@@ -25,6 +21,10 @@ use super::line_writer::LineWriter;
 use super::response_writer;
 use super::{FastPathGate, OpenSession};
 use crate::call::{LazyCancelToken, Outcome};
+use crate::surface::mcp::listing::ToolListing;
+use crate::surface::mcp::message::{self, MessageError, MessageKind};
+use crate::surface::mcp::result::ContentSupport;
+use crate::surface::mcp::ui::UiSupport;
 use crate::toolset::ToolsetView;
 
 /// Where lines are answered.
@@ -92,8 +92,7 @@ impl RequestDispatcher {
                 });
             }
             Some(FastRequest::List { id, cursor }) => {
-                let list =
-                    self.listing.page_json(&talk.toolset_view(), talk.shows, cursor.as_deref());
+                let list = self.listing.page_json(&talk.toolset_view(), talk.ui, cursor.as_deref());
                 let Some(list) = list else { return false };
                 write_response(&self.writer, among, |queue| {
                     response_writer::write_result(queue, id, &list)
@@ -106,7 +105,7 @@ impl RequestDispatcher {
                     batch: batch.cloned(),
                     view,
                     tool,
-                    support: (talk.shows, talk.blocks),
+                    support: (talk.ui, talk.blocks),
                 };
                 self.start_call(talk, id, asked, &call);
             }
@@ -224,7 +223,7 @@ impl CallContext {
     fn write_outcome(&self, out: &LineWriter, id: &str, outcome: Outcome) {
         if let Some(definition) = self.view.definition_at(self.tool) {
             let answer = |queue: &mut Vec<u8>| {
-                response_writer::outcome(queue, id, outcome, definition, self.support);
+                response_writer::write_outcome(queue, id, outcome, definition, self.support);
             };
             write_response(out, self.batch.as_deref(), answer);
         }

@@ -11,8 +11,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::super::message::parse_object;
 use super::call_parser;
+use crate::surface::mcp::message::parse_object;
 
 /// A request, borrowed from its line and read in one go.
 #[derive(Deserialize)]

@@ -17,14 +17,14 @@ const MAX_IN_FLIGHT: usize = 256;
 
 /// The open requests, by their ids as they are written.
 #[derive(Default)]
-pub(in super::super) struct InFlightRequests {
+pub(crate) struct InFlightRequests {
     state: Mutex<State>,
     /// How many there are, for those who only want to know that.
     count: AtomicUsize,
 }
 
 /// A request that is open for as long as this is there.
-pub(in super::super) struct InFlightGuard {
+pub(crate) struct InFlightGuard {
     requests: Arc<InFlightRequests>,
     id: Arc<str>,
 }
@@ -76,7 +76,7 @@ impl State {
 }
 
 /// The id of a message that was read, as it is written.
-pub(in super::super) fn id_json(id: &RequestId) -> String {
+pub(crate) fn id_json(id: &RequestId) -> String {
     match id {
         RequestId::Number(number) => number.to_string(),
         RequestId::String(text) => serde_json::Value::from(&**text).to_string(),
@@ -116,7 +116,7 @@ impl InFlightRequests {
     }
 
     /// The same for as long as what this gives is there; nothing where the id is taken.
-    pub(in super::super) fn insert_guarded(self: &Arc<Self>, id: &str) -> Option<InFlightGuard> {
+    pub(crate) fn insert_guarded(self: &Arc<Self>, id: &str) -> Option<InFlightGuard> {
         let id = Arc::<str>::from(id);
         self.insert(OpenRequest::new(Arc::clone(&id)))
             .then(|| InFlightGuard { requests: Arc::clone(self), id })
@@ -148,15 +148,15 @@ impl InFlightRequests {
     }
 
     /// When the last request ended; nothing where none has.
-    pub(in super::super) fn last_ended(&self) -> Option<Instant> {
+    pub(crate) fn last_ended(&self) -> Option<Instant> {
         self.lock_state().ended
     }
 
-    pub(in super::super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    pub(in super::super) fn has_capacity(&self) -> bool {
+    pub(crate) fn has_capacity(&self) -> bool {
         self.count() < MAX_IN_FLIGHT
     }
 

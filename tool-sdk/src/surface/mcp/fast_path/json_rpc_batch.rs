@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::super::json_rpc_batch;
-use super::super::message::{self, MessageError};
 use super::line_writer::LineWriter;
 use super::response_writer;
+use crate::surface::mcp::json_rpc_batch;
+use crate::surface::mcp::message::{self, MessageError};
 
 /// The responses of one batch so far. Each pending request holds a reference.
 pub(super) struct JsonRpcBatch {

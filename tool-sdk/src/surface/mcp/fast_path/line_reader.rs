@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::super::message::MAX_MESSAGE_BYTES;
+use crate::surface::mcp::message::MAX_MESSAGE_BYTES;
 
 /// How much is read at once.
 const READ_BYTES: usize = 64 * 1024;

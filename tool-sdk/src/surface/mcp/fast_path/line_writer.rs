@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 /// The way to the peer.
 pub(super) struct LineWriter {
     state: Mutex<State>,
-    waiting: Arc<SharedWakers>,
+    wakers: Arc<SharedWakers>,
     /// Wakes everybody who waits.
     waker: Waker,
 }
@@ -50,7 +50,7 @@ impl LineWriter {
         let waiting = Arc::<SharedWakers>::default();
         let waker = Arc::clone(&waiting).into();
         let state = State { writer: Box::pin(writer), queue: Vec::new(), written: 0 };
-        Arc::new(Self { state: Mutex::new(state), waiting, waker })
+        Arc::new(Self { state: Mutex::new(state), wakers: waiting, waker })
     }
 
     /// Puts a whole message into the queue.
@@ -75,7 +75,7 @@ impl LineWriter {
             return Poll::Ready(flushed);
         }
         // The writer may have become ready before the waker was registered.
-        self.waiting.add(cx.waker());
+        self.wakers.add(cx.waker());
         state.poll_flush(&mut shared)
     }
 

@@ -11,18 +11,18 @@ use crate::context::{SessionListener, Signal};
 use crate::name::ToolName;
 
 /// The least important log message that a peer wants, in the order of the protocol.
-pub(in super::super) struct LogThreshold(AtomicU8);
+pub(crate) struct LogThreshold(AtomicU8);
 
 impl LogThreshold {
     const DEBUG: u8 = 0;
     const INFO: u8 = 1;
     const WARNING: u8 = 3;
 
-    pub(in super::super) fn get(&self) -> u8 {
+    pub(crate) fn get(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(in super::super) fn set(&self, level: u8) {
+    pub(crate) fn set(&self, level: u8) {
         self.0.store(level, Ordering::Relaxed);
     }
 }

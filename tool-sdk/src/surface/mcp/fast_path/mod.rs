@@ -90,7 +90,7 @@ pub(super) struct FastPathGate {
 struct OpenSession {
     pipeline: Pipeline,
     session: Session,
-    shows: UiSupport,
+    ui: UiSupport,
     blocks: ContentSupport,
 }
 
@@ -103,11 +103,11 @@ impl FastPathGate {
     }
 
     /// From now on calls are answered here.
-    pub(super) fn open_session(&self, session: Session, shows: UiSupport, blocks: ContentSupport) {
+    pub(super) fn open_session(&self, session: Session, ui: UiSupport, blocks: ContentSupport) {
         let heard = LogForwarder { out: Arc::clone(&self.out), level: Arc::clone(&self.level) };
         let session = session.with_listener(Arc::new(heard));
         let pipeline = self.pipeline.clone();
-        let _ = self.session.set(Arc::new(OpenSession { pipeline, session, shows, blocks }));
+        let _ = self.session.set(Arc::new(OpenSession { pipeline, session, ui, blocks }));
     }
 }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use rmcp::model::RequestId;
 
-use super::super::message::{self, MessageError};
 use super::fast_request::FastRequest;
 use super::in_flight::{InFlightRequests, id_json};
 use super::json_rpc_batch::JsonRpcBatch;
+use crate::surface::mcp::message::{self, MessageError};
 
 /// How many bytes of requests may wait before more are refused.
 const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::listing::ProtocolEra;
-use super::super::result::{ContentSupport, has_block_metadata, to_call_result};
-use super::super::ui::UiSupport;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::surface::mcp::listing::ProtocolEra;
+use crate::surface::mcp::result::{ContentSupport, has_block_metadata, to_call_result};
+use crate::surface::mcp::ui::UiSupport;
 use crate::surface::provider;
 use crate::tool::Definition;
 
@@ -20,14 +20,14 @@ pub(super) fn write_result(out: &mut Vec<u8>, id: &str, result: &str) {
 }
 
 /// The answer to a call. The bytes are those that rmcp would write.
-pub(super) fn outcome(
+pub(super) fn write_outcome(
     out: &mut Vec<u8>,
     id: &str,
     outcome: Outcome,
     definition: &Definition,
-    (shows, blocks): (UiSupport, ContentSupport),
+    (ui, blocks): (UiSupport, ContentSupport),
 ) {
-    let is_bare = shows == UiSupport::TextOnly || definition.display.ui.is_none();
+    let is_bare = ui == UiSupport::TextOnly || definition.display.ui.is_none();
     begin_response(out, id);
     match &outcome.result {
         Err(error) if error.output().is_none() => write_failure(out, error),
@@ -35,11 +35,10 @@ pub(super) fn outcome(
             write_plain(out, output)
         }
         _ => {
-            let mut result =
-                to_call_result(outcome, definition, (ProtocolEra::Legacy, blocks), shows);
+            let mut result = to_call_result(outcome, definition, (ProtocolEra::Legacy, blocks), ui);
             // Peers of this era do not know it.
             result.result_type = None;
-            value(out, &result);
+            write_value(out, &result);
         }
     }
     end_response(out);
@@ -47,7 +46,7 @@ pub(super) fn outcome(
 
 /// A whole message.
 pub(super) fn message(out: &mut Vec<u8>, write_message: &impl Serialize) {
-    value(out, write_message);
+    write_value(out, write_message);
     out.push(b'\n');
 }
 
@@ -66,7 +65,7 @@ fn end_response(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
-fn value(out: &mut Vec<u8>, value: &impl Serialize) {
+fn write_value(out: &mut Vec<u8>, value: &impl Serialize) {
     let start = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(start);
@@ -75,13 +74,13 @@ fn value(out: &mut Vec<u8>, value: &impl Serialize) {
 }
 
 fn write_failure(out: &mut Vec<u8>, error: &ToolError) {
-    text(out, &error.to_string());
+    write_text(out, &error.to_string());
     out.extend_from_slice(br#","isError":true}"#);
 }
 
-fn text(out: &mut Vec<u8>, text: &str) {
+fn write_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
-    value(out, &text);
+    write_value(out, &text);
     out.extend_from_slice(b"}]");
 }
 
@@ -100,7 +99,7 @@ fn is_plain_result(output: &Output, outcome: &Outcome, definition: &Definition) 
 }
 
 fn write_plain(out: &mut Vec<u8>, output: &Output) {
-    text(out, output.as_text());
+    write_text(out, output.as_text());
     if output.is_json() {
         out.extend_from_slice(br#","structuredContent":"#);
         out.extend_from_slice(output.as_text().as_bytes());

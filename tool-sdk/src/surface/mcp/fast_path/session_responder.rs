@@ -15,11 +15,6 @@ use std::task::Poll;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::event_relay::is_logged;
-use super::super::legacy_client::{LegacyClient, OriginatingRequest};
-use super::super::listing::ToolListing;
-use super::super::result::ContentSupport;
-use super::super::ui::UiSupport;
 use super::call_buffers::CallBuffers;
 use super::fast_request::{FastRequest, ToolCall};
 use super::in_flight::{InFlightGuard, InFlightRequests};
@@ -29,27 +24,32 @@ use crate::call::{CallId, Outcome};
 use crate::context::Session;
 use crate::event::Subscription;
 use crate::pipeline::Pipeline;
+use crate::surface::mcp::event_relay::is_logged;
+use crate::surface::mcp::legacy_client::{LegacyClient, OriginatingRequest};
+use crate::surface::mcp::listing::ToolListing;
+use crate::surface::mcp::result::ContentSupport;
+use crate::surface::mcp::ui::UiSupport;
 use crate::toolset::ToolsetView;
 
 /// How many bytes an answer has that says little.
 const INITIAL_CAPACITY: usize = 256;
 
 /// What answers requests of one legacy session.
-pub(in super::super) struct SessionResponder {
-    pub(in super::super) pipeline: Pipeline,
-    pub(in super::super) listing: Arc<ToolListing>,
-    pub(in super::super) session: Session,
+pub(crate) struct SessionResponder {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) listing: Arc<ToolListing>,
+    pub(crate) session: Session,
     /// The client, if it can answer questions.
-    pub(in super::super) client: Option<LegacyClient>,
-    pub(in super::super) ui: UiSupport,
-    pub(in super::super) content: ContentSupport,
-    pub(in super::super) log_threshold: Arc<LogThreshold>,
+    pub(crate) client: Option<LegacyClient>,
+    pub(crate) ui: UiSupport,
+    pub(crate) content: ContentSupport,
+    pub(crate) log_threshold: Arc<LogThreshold>,
     /// The requests of the session that have no answer yet.
-    pub(in super::super) in_flight: Arc<InFlightRequests>,
+    pub(crate) in_flight: Arc<InFlightRequests>,
 }
 
 /// What became of a request.
-pub(in super::super) enum FastResponse {
+pub(crate) enum FastResponse {
     /// It has its answer.
     Complete(Vec<u8>),
     /// It is a call with which rmcp's handler has to go on. Its id is taken until then.
@@ -59,7 +59,7 @@ pub(in super::super) enum FastResponse {
 }
 
 impl SessionResponder {
-    pub(in super::super) async fn respond(&self, body: &[u8]) -> FastResponse {
+    pub(crate) async fn respond(&self, body: &[u8]) -> FastResponse {
         let mut out = Vec::with_capacity(INITIAL_CAPACITY);
         let simple = FastRequest::parse_line(body);
         if simple
@@ -105,7 +105,7 @@ impl SessionResponder {
                 if !events.contains(|kind| is_logged(kind, self.log_threshold.get())) =>
             {
                 let mut out = Vec::with_capacity(INITIAL_CAPACITY);
-                response_writer::outcome(
+                response_writer::write_outcome(
                     &mut out,
                     id,
                     outcome,
@@ -138,18 +138,18 @@ impl SessionResponder {
 type CallFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// A call that runs.
-pub(in super::super) struct SpawnedCall {
-    pub(in super::super) id: CallId,
+pub(crate) struct SpawnedCall {
+    pub(crate) id: CallId,
     /// The tools as they were when the call came.
-    pub(in super::super) view: Arc<ToolsetView>,
-    pub(in super::super) outcome: JoinHandle<Outcome>,
-    pub(in super::super) cancel: CancellationToken,
+    pub(crate) view: Arc<ToolsetView>,
+    pub(crate) outcome: JoinHandle<Outcome>,
+    pub(crate) cancel: CancellationToken,
     /// Cancels the call when this is dropped.
     _guard: DropGuard,
 }
 
 impl SpawnedCall {
-    pub(in super::super) fn spawn(
+    pub(crate) fn spawn(
         id: CallId,
         view: Arc<ToolsetView>,
         running: CallFuture,
@@ -163,7 +163,7 @@ impl SpawnedCall {
 /// A call on its way to rmcp's handler, beside the request that it is of, with what is to be
 /// told of it.
 #[derive(Clone)]
-pub(in super::super) struct HandedOffCall {
+pub(crate) struct HandedOffCall {
     call: Arc<Mutex<Option<(SpawnedCall, Subscription)>>>,
     /// Triggered when the handler has taken the call; `None` if no question waits for that.
     taken: Option<CancellationToken>,
@@ -171,7 +171,7 @@ pub(in super::super) struct HandedOffCall {
 
 impl HandedOffCall {
     /// Takes the call. Only the first caller gets it.
-    pub(in super::super) fn take(&self) -> Option<(SpawnedCall, Subscription)> {
+    pub(crate) fn take(&self) -> Option<(SpawnedCall, Subscription)> {
         if let Some(taken) = &self.taken {
             taken.cancel();
         }

@@ -12,13 +12,13 @@ use hyper::body::{Bytes, Frame};
 use hyper::header;
 use hyper::http::request::Parts;
 
-use super::super::json_rpc_batch;
-use super::super::message::{self, MessageError};
 use super::responses::{
     EVENT_STREAM, HttpResponse, JSON, ResponseBody, error_response, event_stream_response,
     full_response,
 };
 use super::{HttpHandler, PrincipalKey, session_id};
+use crate::surface::mcp::json_rpc_batch;
+use crate::surface::mcp::message::{self, MessageError};
 
 impl HttpHandler {
     /// Answers the messages of a batch, each as if it had come alone.

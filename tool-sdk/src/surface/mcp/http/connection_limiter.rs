@@ -52,7 +52,7 @@ pub(super) struct ConnectionSlot {
     limiter: Arc<ConnectionLimiter>,
     id: u64,
     last_active: Arc<AtomicU64>,
-    gone: CancellationToken,
+    evicted: CancellationToken,
     /// Whose guest this is, once it is one.
     principal: Mutex<Option<PrincipalKey>>,
 }
@@ -74,7 +74,7 @@ impl ConnectionLimiter {
             limiter: Arc::clone(self),
             id,
             last_active: heard,
-            gone,
+            evicted: gone,
             principal: owner,
         })
     }
@@ -93,7 +93,7 @@ impl ConnectionSlot {
                 id: self.id,
                 principal: owner.clone(),
                 last_active: heard,
-                evicted: self.gone.clone(),
+                evicted: self.evicted.clone(),
             };
             lock(&self.limiter.table).insert_authenticated(guest);
         }
@@ -101,7 +101,7 @@ impl ConnectionSlot {
 
     /// Waits until this one has to go.
     pub(super) async fn wait_for_eviction(&self) {
-        self.gone.cancelled().await;
+        self.evicted.cancelled().await;
     }
 }
 
@@ -149,10 +149,10 @@ mod tests {
         guest.mark_authenticated(&None);
         guest.mark_authenticated(&None);
         let strangers: Vec<_> = (0..MAX_UNAUTHENTICATED + 3).map(|_| room.acquire_slot()).collect();
-        let gone = strangers.iter().filter(|seat| seat.gone.is_cancelled()).count();
+        let gone = strangers.iter().filter(|seat| seat.evicted.is_cancelled()).count();
         assert_eq!(gone, 3);
-        assert!(strangers[..3].iter().all(|seat| seat.gone.is_cancelled()));
-        assert!(!guest.gone.is_cancelled());
+        assert!(strangers[..3].iter().all(|seat| seat.evicted.is_cancelled()));
+        assert!(!guest.evicted.is_cancelled());
         drop((strangers, guest));
         let seats = lock(&room.table);
         assert_eq!((seats.unauthenticated.len(), seats.authenticated.len()), (0, 0));
@@ -169,10 +169,10 @@ mod tests {
         guests[0].mark_authenticated(&ada);
         let late = room.acquire_slot();
         late.mark_authenticated(&ada);
-        let gone: Vec<_> = guests.iter().map(|guest| guest.gone.is_cancelled()).collect();
+        let gone: Vec<_> = guests.iter().map(|guest| guest.evicted.is_cancelled()).collect();
         assert!(gone[1] && !gone[0], "the one who was heard least lately");
         assert_eq!(gone.iter().filter(|gone| **gone).count(), 1);
-        assert!(!bob.gone.is_cancelled() && !late.gone.is_cancelled());
+        assert!(!bob.evicted.is_cancelled() && !late.evicted.is_cancelled());
     }
 
     #[test]

@@ -80,8 +80,8 @@ async fn to_event(answer: HttpResponse) -> Frame<Bytes> {
 mod tests {
     use hyper::StatusCode;
 
-    use super::super::responses::{JSON, full_response};
     use super::*;
+    use crate::surface::mcp::http::responses::{JSON, full_response};
 
     fn message() -> HttpResponse {
         full_response(StatusCode::OK, Bytes::from_static(b"{}"), JSON)

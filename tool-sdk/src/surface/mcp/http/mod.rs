@@ -465,7 +465,7 @@ async fn read_request(request: Request<Incoming>) -> Result<(Parts, Bytes), Http
         Err(error) if error.is::<LengthLimitError>() => {
             // A peer that still writes when the connection ends may never read why.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain_body(&mut body)).await;
-            Err(text_response(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
+            Err(text_response(StatusCode::PAYLOAD_TOO_LARGE, "the message is longer than 1 MiB"))
         }
         Err(_) => Err(text_response(StatusCode::BAD_REQUEST, "the message did not come whole")),
     }

@@ -54,7 +54,7 @@ impl Principal {
     }
 
     /// Returns the session for the principal's calls.
-    pub(in super::super) fn apply_to(&self, session: Session) -> Session {
+    pub(crate) fn apply_to(&self, session: Session) -> Session {
         let mut session = session.with_user(self.name.clone());
         if let Some(agent) = &self.agent {
             session = session.with_agent(agent.clone());

@@ -6,8 +6,8 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, header};
 use rmcp::model::ProtocolVersion;
 
-use super::super::listing::ProtocolEra;
 use super::responses::{EVENT_STREAM, JSON};
+use crate::surface::mcp::listing::ProtocolEra;
 
 /// The name under which a head says which session it is of.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -12,9 +12,9 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::task::unconstrained;
 
-use super::super::fast_path::InFlightGuard;
-use super::super::message::MessageError;
 use super::auth::HttpRejection;
+use crate::surface::mcp::fast_path::InFlightGuard;
+use crate::surface::mcp::message::MessageError;
 
 /// The body of an answer, which may come in many pieces over a long time.
 pub(super) type ResponseBody = BoxBody<Bytes, Infallible>;

@@ -12,8 +12,8 @@ use hyper::http::request::Parts;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::super::fast_path::{InFlightRequests as Requests, SessionResponder};
 use super::{Principal, session_id};
+use crate::surface::mcp::fast_path::{InFlightRequests, SessionResponder};
 
 /// How many sessions one principal may have. The one that was not used for longest gives way.
 const MAX_PER_PRINCIPAL: usize = 256;
@@ -23,13 +23,13 @@ pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const MAX_BUSY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `None` is the anonymous principal, shared by everyone who uses the default token.
-pub(in super::super) type PrincipalKey = Option<Arc<Principal>>;
+pub(crate) type PrincipalKey = Option<Arc<Principal>>;
 
 /// The sessions of a server.
-pub(in super::super) struct HttpSessions {
+pub(crate) struct HttpSessions {
     manager: Arc<LocalSessionManager>,
     /// The one that was used last stands last.
-    open: Mutex<Vec<HttpSession>>,
+    sessions: Mutex<Vec<HttpSession>>,
 }
 
 /// There is no room for another session.
@@ -41,7 +41,7 @@ struct HttpSession {
     principal: PrincipalKey,
     last_used: Instant,
     /// Its requests that have no answer yet.
-    in_flight: Arc<Requests>,
+    in_flight: Arc<InFlightRequests>,
     /// What answers its requests.
     responder: Option<Arc<SessionResponder>>,
     /// Whether its messages may come together.
@@ -73,12 +73,12 @@ impl HttpSession {
 
 impl HttpSessions {
     pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
-        Self { manager, open: Mutex::default() }
+        Self { manager, sessions: Mutex::default() }
     }
 
     /// Whether the session is there for `owner`, who uses it.
     pub(super) fn touch(&self, id: &str, owner: &PrincipalKey, now: Instant) -> bool {
-        let mut open = self.open();
+        let mut open = self.lock_sessions();
         let found =
             open.iter().position(|session| *session.id == *id && session.principal == *owner);
         let Some(at) = found.filter(|at| !open[*at].is_expired(now)) else { return false };
@@ -116,7 +116,7 @@ impl HttpSessions {
         owner: PrincipalKey,
         now: Instant,
     ) -> Result<Option<Arc<str>>, TooManySessions> {
-        let mut open = self.open();
+        let mut open = self.lock_sessions();
         let mut gone = None;
         if open.iter().filter(|session| session.principal == owner).count() >= MAX_PER_PRINCIPAL {
             let is_idle =
@@ -140,38 +140,41 @@ impl HttpSessions {
     }
 
     /// Lets requests of the session that is named be answered without rmcp.
-    pub(in super::super) fn set_responder(
+    pub(crate) fn set_responder(
         &self,
         head: &Parts,
-        single: impl FnOnce(Arc<Requests>) -> SessionResponder,
+        single: impl FnOnce(Arc<InFlightRequests>) -> SessionResponder,
     ) {
         let Some(id) = session_id(&head.headers) else { return };
-        if let Some(open) = self.open().iter_mut().find(|open| *open.id == *id) {
+        if let Some(open) = self.lock_sessions().iter_mut().find(|open| *open.id == *id) {
             open.responder = Some(Arc::new(single(Arc::clone(&open.in_flight))));
         }
     }
 
     /// Lets messages of a session come together.
     pub(super) fn allow_batches(&self, id: &str) {
-        if let Some(session) = self.open().iter_mut().rfind(|session| *session.id == *id) {
+        if let Some(session) = self.lock_sessions().iter_mut().rfind(|session| *session.id == *id) {
             session.allows_batches = true;
         }
     }
 
     /// Whether messages of a session may come together.
     pub(super) fn allows_batches(&self, id: &str) -> bool {
-        self.open().iter().rfind(|session| *session.id == *id).is_some_and(|it| it.allows_batches)
+        self.lock_sessions()
+            .iter()
+            .rfind(|session| *session.id == *id)
+            .is_some_and(|it| it.allows_batches)
     }
 
     /// The requests of a session that have no answer yet.
-    pub(super) fn in_flight(&self, id: &str) -> Option<Arc<Requests>> {
-        let open = self.open();
+    pub(super) fn in_flight(&self, id: &str) -> Option<Arc<InFlightRequests>> {
+        let open = self.lock_sessions();
         Some(Arc::clone(&open.iter().rfind(|session| *session.id == *id)?.in_flight))
     }
 
     /// What answers requests of a session.
     pub(super) fn responder(&self, id: &str) -> Option<Arc<SessionResponder>> {
-        self.open().iter().rfind(|session| *session.id == *id)?.responder.clone()
+        self.lock_sessions().iter().rfind(|session| *session.id == *id)?.responder.clone()
     }
 
     /// Closes expired sessions.
@@ -182,7 +185,8 @@ impl HttpSessions {
     }
 
     fn take_expired(&self, now: Instant) -> Vec<Arc<str>> {
-        let ended: Vec<_> = self.open().extract_if(.., |session| session.is_expired(now)).collect();
+        let ended: Vec<_> =
+            self.lock_sessions().extract_if(.., |session| session.is_expired(now)).collect();
         ended.iter().for_each(HttpSession::cancel_calls);
         // Drop without the lock: ending calls may take a while.
         ended.into_iter().map(|session| session.id).collect()
@@ -190,7 +194,8 @@ impl HttpSessions {
 
     /// Forgets a session that its owner has ended.
     pub(super) fn remove(&self, id: &str) {
-        let ended: Vec<_> = self.open().extract_if(.., |session| *session.id == *id).collect();
+        let ended: Vec<_> =
+            self.lock_sessions().extract_if(.., |session| *session.id == *id).collect();
         ended.iter().for_each(HttpSession::cancel_calls);
         // What ends with it may take its time, and the others do not wait for it.
         drop(ended);
@@ -201,8 +206,8 @@ impl HttpSessions {
         let _ = self.manager.close_session(id).await;
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<HttpSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_sessions(&self) -> MutexGuard<'_, Vec<HttpSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -60,10 +60,7 @@ impl UnixSocket {
 
     /// The same, nowhere in `roots`: who can write there could take its place, and would be shown
     /// the tokens.
-    pub(in crate::surface) async fn bind_outside(
-        path: &Path,
-        roots: &[PathBuf],
-    ) -> io::Result<Self> {
+    pub(crate) async fn bind_outside(path: &Path, roots: &[PathBuf]) -> io::Result<Self> {
         let Some(name) = path.file_name() else { return Err(path_error(path, "it names no file")) };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut place = PrivateFolder::new(folder.unwrap_or(Path::new(".")).to_owned());

@@ -23,7 +23,7 @@ impl Socket {
         Self::bind_outside(path.as_ref(), &[]).await
     }
 
-    pub(in crate::surface) async fn bind_outside(path: &Path, _: &[PathBuf]) -> io::Result<Self> {
+    pub(crate) async fn bind_outside(path: &Path, _: &[PathBuf]) -> io::Result<Self> {
         let path = path.display();
         Err(io::Error::other(format!("`{path}`: this system has no UNIX sockets")))
     }

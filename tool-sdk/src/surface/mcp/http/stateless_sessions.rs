@@ -13,7 +13,7 @@ use crate::context::Session;
 
 /// One session for each owner who came lately.
 #[derive(Default)]
-pub(in super::super) struct StatelessSessions(Mutex<Vec<StatelessSession>>);
+pub(crate) struct StatelessSessions(Mutex<Vec<StatelessSession>>);
 
 struct StatelessSession {
     owner: PrincipalKey,
@@ -23,7 +23,7 @@ struct StatelessSession {
 
 impl StatelessSessions {
     /// The session of `owner`, who uses it; a new one where there is none.
-    pub(in super::super) fn get_or_create(
+    pub(crate) fn get_or_create(
         &self,
         owner: &PrincipalKey,
         now: Instant,

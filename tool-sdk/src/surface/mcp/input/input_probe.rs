@@ -12,8 +12,8 @@ use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 use crate::error::ToolError;
 
 /// Answers the questions of a prompt from the request, or records what is missing.
-pub(in super::super) struct InputProbe {
-    can: InputCapabilities,
+pub(crate) struct InputProbe {
+    capabilities: InputCapabilities,
     answers: InputResponses,
     unanswered: Mutex<Option<Unanswered>>,
 }
@@ -24,12 +24,12 @@ enum Unanswered {
 }
 
 impl InputProbe {
-    pub(in super::super) fn new(can: InputCapabilities, answers: InputResponses) -> Self {
-        Self { can, answers, unanswered: Mutex::default() }
+    pub(crate) fn new(capabilities: InputCapabilities, answers: InputResponses) -> Self {
+        Self { capabilities, answers, unanswered: Mutex::default() }
     }
 
     /// Returns the questions that must be answered first.
-    pub(in super::super) fn required_input(&self) -> Result<Option<InputRequests>, ErrorData> {
+    pub(crate) fn required_input(&self) -> Result<Option<InputRequests>, ErrorData> {
         match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(Unanswered::Questions(inquiries)) => to_input_requests(inquiries).map(Some),
             _ => Ok(None),
@@ -37,7 +37,7 @@ impl InputProbe {
     }
 
     /// Returns the capability that the client lacks.
-    pub(in super::super) fn missing_capability(&self) -> Option<InquiryKind> {
+    pub(crate) fn missing_capability(&self) -> Option<InquiryKind> {
         match &*self.unanswered.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(Unanswered::MissingCapability(kind)) => Some(*kind),
             _ => None,
@@ -47,7 +47,7 @@ impl InputProbe {
 
 impl InquiryHandler for InputProbe {
     fn supports(&self, kind: InquiryKind) -> bool {
-        self.can.supports(kind)
+        self.capabilities.supports(kind)
     }
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
@@ -55,7 +55,7 @@ impl InquiryHandler for InputProbe {
             if let Some(answers) = collect_answers(&inquiries, &self.answers) {
                 return Ok(answers);
             }
-            let (asked, error) = match self.can.check_supported(&inquiries) {
+            let (asked, error) = match self.capabilities.check_supported(&inquiries) {
                 Err(kind) => (Unanswered::MissingCapability(kind), unsupported_error(kind)),
                 Ok(()) => (
                     Unanswered::Questions(inquiries),

@@ -15,53 +15,58 @@ use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 use crate::error::ToolError;
 
 /// The session's side: receives the questions of the tool.
-pub(in super::super) struct PendingInputs {
-    can: InputCapabilities,
+pub(crate) struct PendingInputs {
+    capabilities: InputCapabilities,
     /// Answers that came with the request, before their questions were asked.
     early_answers: InputResponses,
     /// The capability that the call needed and the client did not declare.
-    lacking: Arc<Mutex<Option<InquiryKind>>>,
+    missing: Arc<Mutex<Option<InquiryKind>>>,
     sender: mpsc::UnboundedSender<PendingQuestions>,
 }
 
 /// The request handler's side of [`PendingInputs`].
-pub(in super::super) struct QuestionReceiver {
-    lacking: Arc<Mutex<Option<InquiryKind>>>,
+pub(crate) struct QuestionReceiver {
+    missing: Arc<Mutex<Option<InquiryKind>>>,
     receiver: mpsc::UnboundedReceiver<PendingQuestions>,
 }
 
-pub(in super::super) fn question_channel(
+pub(crate) fn question_channel(
     can: InputCapabilities,
     given: InputResponses,
 ) -> (PendingInputs, QuestionReceiver) {
     let (sender, wants) = mpsc::unbounded_channel();
     let lacking = Arc::default();
-    let desk = PendingInputs { can, early_answers: given, lacking: Arc::clone(&lacking), sender };
-    (desk, QuestionReceiver { lacking, receiver: wants })
+    let desk = PendingInputs {
+        capabilities: can,
+        early_answers: given,
+        missing: Arc::clone(&lacking),
+        sender,
+    };
+    (desk, QuestionReceiver { missing: lacking, receiver: wants })
 }
 
 impl QuestionReceiver {
-    pub(in super::super) async fn recv(&mut self) -> Option<PendingQuestions> {
+    pub(crate) async fn recv(&mut self) -> Option<PendingQuestions> {
         self.receiver.recv().await
     }
 
     /// Returns the capability that the client lacks if the call failed for that reason. A tool may
     /// have continued without the answer and failed for another reason.
-    pub(in super::super) fn missing_capability(&self, failed: &ToolError) -> Option<InquiryKind> {
-        let lacking = *self.lacking.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn missing_capability(&self, failed: &ToolError) -> Option<InquiryKind> {
+        let lacking = *self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         lacking.filter(|kind| unsupported_error(*kind).to_string() == failed.to_string())
     }
 }
 
 impl InquiryHandler for PendingInputs {
     fn supports(&self, kind: InquiryKind) -> bool {
-        self.can.supports(kind)
+        self.capabilities.supports(kind)
     }
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         Box::pin(async move {
-            self.can.check_supported(&inquiries).map_err(|kind| {
-                *self.lacking.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
+            self.capabilities.check_supported(&inquiries).map_err(|kind| {
+                *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
                 unsupported_error(kind)
             })?;
             if let Some(answers) = collect_answers(&inquiries, &self.early_answers) {
@@ -80,19 +85,19 @@ impl InquiryHandler for PendingInputs {
 }
 
 /// Questions that a tool asked at once and that are not answered yet.
-pub(in super::super) struct PendingQuestions {
+pub(crate) struct PendingQuestions {
     inquiries: Vec<(String, Inquiry)>,
     answered: oneshot::Sender<Vec<Value>>,
 }
 
 impl PendingQuestions {
     /// Returns the questions as protocol requests.
-    pub(in super::super) fn to_input_requests(&self) -> Result<InputRequests, ErrorData> {
+    pub(crate) fn to_input_requests(&self) -> Result<InputRequests, ErrorData> {
         to_input_requests(&self.inquiries)
     }
 
     /// Delivers the answers to the tool if all of them are given. Returns itself otherwise.
-    pub(in super::super) fn deliver_answers(self, given: &InputResponses) -> Result<(), Self> {
+    pub(crate) fn deliver_answers(self, given: &InputResponses) -> Result<(), Self> {
         match collect_answers(&self.inquiries, given) {
             Some(answers) => {
                 // The tool may have stopped waiting.

@@ -241,7 +241,7 @@ fn check_params_unambiguous(part: &RawValue) -> Result<(), String> {
 }
 
 /// Returns the bytes of a JSON text outside of strings.
-pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item = u8> {
+pub(crate) fn outside_strings(text: &str) -> impl Iterator<Item = u8> {
     let (mut is_inside, mut is_escaped) = (false, false);
     text.bytes().filter(move |byte| {
         let was_inside = is_inside;
@@ -256,7 +256,7 @@ pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item =
 }
 
 /// Returns true if a JSON text is nested deeper than the limit.
-pub(in super::super::mcp) fn is_too_deep(text: &str) -> bool {
+pub(crate) fn is_too_deep(text: &str) -> bool {
     let mut depth = 0_usize;
     outside_strings(text).any(|byte| {
         match byte {

@@ -143,7 +143,7 @@ fn arguments_stay_as_they_were_written() {
     }
 }
 
-// Whoever writes a client reads which member of its greeting is wrong.
+// The error names the invalid member, for the author of the client.
 #[test]
 fn a_greeting_that_does_not_fit_says_where() {
     let fine = json!({ "name": "t", "version": "1" });
@@ -158,6 +158,6 @@ fn a_greeting_that_does_not_fit_says_where() {
         let message = serde_json::from_value(hello).unwrap();
         let answer = reject_invalid_params(&message).unwrap_err().to_response();
         let told = answer["error"]["message"].as_str().unwrap();
-        assert!(told.contains("not those of the protocol: ") && told.contains(words), "{told}");
+        assert!(told.contains("do not match the protocol: ") && told.contains(words), "{told}");
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::client::RemoteFuture;
 use super::ResourceCache;
 use crate::content::{AttachmentData, Output};
 use crate::error::ToolError;
 use crate::hook::{Hook, HookContext, OnError};
+use crate::surface::mcp::client::RemoteFuture;
 use crate::tool::{Definition, ToolSource};
 
 /// The maximum number of prefetched resources per result.
@@ -59,7 +59,9 @@ impl ResourcePrefetcher {
         read: impl Fn(String, String) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<Value, super::super::client::RemoteError>> + Send + 'static,
+        F: Future<Output = Result<Value, crate::surface::mcp::client::RemoteError>>
+            + Send
+            + 'static,
     {
         Self { cache, read: Arc::new(move |server, uri| Box::pin(read(server, uri))) }
     }

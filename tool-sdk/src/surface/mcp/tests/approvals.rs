@@ -119,7 +119,7 @@ async fn whom_the_host_named_is_asked_instead() {
     let pipeline = pipeline().approver(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let mut peer = Peer::legacy(&Server::new(pipeline, Session::default()), forms()).await;
     assert_eq!(peer.call("write", json!({})).await["isError"], false);
-    assert_eq!(peer.heard("elicitation/create"), 0);
+    assert_eq!(peer.count_received("elicitation/create"), 0);
 }
 
 #[tokio::test]

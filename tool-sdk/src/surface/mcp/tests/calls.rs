@@ -181,7 +181,7 @@ async fn progress_goes_to_those_who_want_it() {
         json!({ "progressToken": "p", "progress": 4.0, "total": 4.0, "message": "a part" });
     assert_eq!(told["params"], expected);
     peer.call("steps", json!({})).await;
-    assert_eq!(peer.heard("notifications/progress"), 0);
+    assert_eq!(peer.count_received("notifications/progress"), 0);
 }
 
 #[tokio::test]
@@ -194,11 +194,11 @@ async fn log_messages_have_the_wanted_level() {
     for (level, messages) in [("error", 0), ("debug", 2)] {
         peer.request("logging/setLevel", json!({ "level": level })).await;
         peer.call("steps", json!({})).await;
-        assert_eq!(peer.heard("notifications/message"), messages, "{level}");
+        assert_eq!(peer.count_received("notifications/message"), messages, "{level}");
     }
     let mut modern = Peer::modern(&server(), json!({}));
     modern.call("steps", json!({})).await;
-    assert_eq!(modern.heard("notifications/message"), 0);
+    assert_eq!(modern.count_received("notifications/message"), 0);
 }
 
 // F122
@@ -286,7 +286,7 @@ async fn peers_hear_of_changes_that_they_would_see() {
     assert_eq!(text(&legacy.call("late", json!({})).await), "late");
     pipeline.toolset().remove("late");
     legacy.receive_method("notifications/tools/list_changed").await;
-    assert_eq!(legacy.heard("notifications/tools/list_changed"), 0);
+    assert_eq!(legacy.count_received("notifications/tools/list_changed"), 0);
 }
 
 /// Resources of which one changes whenever its name is sent.

@@ -6,7 +6,7 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 
-use super::super::Server;
+use crate::surface::mcp::Server;
 
 pub(super) struct Peer {
     write: WriteHalf<DuplexStream>,
@@ -154,7 +154,7 @@ impl Peer {
     }
 
     /// How often the server has sent this until now.
-    pub(super) fn heard(&self, method: &str) -> usize {
+    pub(super) fn count_received(&self, method: &str) -> usize {
         self.heard.iter().filter(|message| message["method"] == method).count()
     }
 

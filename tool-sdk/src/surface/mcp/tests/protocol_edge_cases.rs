@@ -94,7 +94,7 @@ async fn an_id_that_is_open_over_http_is_not_given_again() {
             for again in [&call, &request("ping", json!({})), &request("tools/list", json!({}))] {
                 let refused = served.post(ADA, Some(&ada), again).await;
                 assert_eq!(status(&refused), "400", "{refused}");
-                assert!(refused.contains("still open"), "{refused}");
+                assert!(refused.contains("still in flight"), "{refused}");
             }
             let elsewhere = served.post(ADA, Some(&other), &request("ping", json!({}))).await;
             assert_eq!(status(&elsewhere), "200", "{elsewhere}");

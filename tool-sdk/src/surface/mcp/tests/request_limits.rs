@@ -175,7 +175,7 @@ async fn what_waits_holds_its_id_and_no_ping() {
             peer.send_line(&again.to_string()).await;
             let refused = peer.receive_error().await;
             let message = refused["error"]["message"].as_str().unwrap();
-            assert!(message.contains("still open"), "{refused}");
+            assert!(message.contains("still in flight"), "{refused}");
             assert_eq!(refused["id"], id);
         }
         gate.add_permits(FULL as usize + 1);

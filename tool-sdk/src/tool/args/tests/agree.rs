@@ -1,13 +1,13 @@
-//! What fits a schema is what another validator says fits it, for random schemas and values.
+//! The validator agrees with `jsonschema`, for random schemas and values.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use super::super::{ArgChecks, parse_value, unsupported};
 use crate::call::RawArgs;
 use crate::schema::Schema;
+use crate::tool::args::{ArgChecks, parse_value, unsupported};
 
 fn names() -> impl Strategy<Value = String> {
     select(vec!["a".to_owned(), "b".to_owned(), "ab".to_owned()])
@@ -83,7 +83,7 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema of arguments, of which `x` is random and may refer to random others.
+/// A schema of arguments; `x` is random and may refer to other random schemas.
 fn documents() -> impl Strategy<Value = Value> {
     (schemas(), schemas(), schemas(), schemas()).prop_map(|(x, one, two, named)| {
         let named = match named {
@@ -104,7 +104,7 @@ fn documents() -> impl Strategy<Value = Value> {
 #[track_caller]
 fn agree(document: &Value, x: &Value) {
     let schema: Schema = serde_json::from_value(document.clone()).unwrap();
-    // What leads back to itself is refused.
+    // A schema that refers to itself without end is refused.
     if unsupported(schema.as_map()).is_some() {
         return;
     }
@@ -113,7 +113,7 @@ fn agree(document: &Value, x: &Value) {
     let ours = parse_value("t", &checks, &RawArgs::new(arguments.to_string()));
     let theirs = jsonschema::validator_for(document).unwrap().is_valid(&arguments);
     assert_eq!(ours.is_ok(), theirs, "{document}\n{arguments}\n{ours:?}");
-    // The same in the form in which it is told.
+    // The same for the published form of the schema.
     let told = Schema::from_value(document.clone()).unwrap();
     let told = ArgChecks::from_schema(told.clone(), &[]).with_external_check(&told, &[]);
     let told = parse_value("t", &told, &RawArgs::new(arguments.to_string()));

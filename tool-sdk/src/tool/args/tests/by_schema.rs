@@ -1,10 +1,10 @@
-//! Arguments of which only a schema speaks.
+//! Arguments that only a schema describes.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-// The same holds where only a schema describes the arguments.
+// The same applies to arguments that only a schema describes.
 #[test]
 fn a_schema_alone_goes_by_the_value_too() {
     let schema = Schema::from_json(
@@ -17,7 +17,7 @@ fn a_schema_alone_goes_by_the_value_too() {
     assert!(take(r#"{"n": 10.0}"#).is_err() && take(r#"{"n": 8.5}"#).is_err());
 }
 
-/// The faults of `arguments` of which only `schema` speaks.
+/// Returns the faults of `arguments` that only `schema` describes.
 #[track_caller]
 fn faults_by_schema(schema: Value, arguments: &str) -> Vec<String> {
     let checks = ArgChecks::from_schema(Schema::from_value(schema).unwrap(), &[]);
@@ -25,7 +25,7 @@ fn faults_by_schema(schema: Value, arguments: &str) -> Vec<String> {
     error.faults().iter().map(|fault| fault.message.clone()).collect()
 }
 
-// F38: where there are several forms, what is wrong with each, and never against itself.
+// F38: for several branches, reports the faults of each, without contradictions.
 #[test]
 fn alternatives_say_what_to_send() {
     let either = json!({ "type": "object", "anyOf": [
@@ -80,7 +80,7 @@ fn alternatives_say_what_to_send() {
     );
 }
 
-// What a reference stands for is held against a value once, however many ways lead there.
+// The target of a reference is checked against a value once, however many references there are.
 #[test]
 fn the_work_is_bounded() {
     let twice = json!({

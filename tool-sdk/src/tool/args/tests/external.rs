@@ -27,7 +27,7 @@ fn check_with_sensitive(
     assert_eq!(words, expected, "{arguments}");
 }
 
-// The tool that the conformance suite lists.
+// The tool of the MCP conformance suite.
 #[test]
 fn a_schema_of_2020_12_is_called_as_it_says() {
     let schema = json!({
@@ -131,7 +131,7 @@ fn faults_of_both_validators_are_in_one_message() {
     check(&schema, &json!({ "a": 10, "b": 1 }), &["`a` is 10, but must be at most 9"]);
 }
 
-// The native validator skips the keyword, and then takes both forms for fitting.
+// The native validator ignores the keyword, and then both branches seem to match.
 #[test]
 fn only_the_external_validator_decides() {
     let x = json!({ "oneOf": [{ "type": "array" }, { "contains": { "const": 1 } }] });
@@ -148,7 +148,7 @@ fn nothing_in_a_sensitive_argument_is_repeated() {
     check_with_sensitive(&schema, &sensitive, &arguments, &["`x` is not acceptable"]);
 }
 
-// What a validator that remembers nothing would look at again and again is refused.
+// A schema that takes exponential time without memoization is refused.
 #[test]
 fn the_work_of_the_external_validator_is_bounded() {
     let too_many = "the arguments have too many alternatives to check; send less, or less deep";
@@ -172,7 +172,8 @@ fn the_work_of_the_external_validator_is_bounded() {
     check(&twice, &json!({ "x": nested(60) }), &[too_many]);
 }
 
-// An argument that a type decodes is held to the whole schema, whichever others are there.
+// An argument that a type decodes is checked against the whole schema, whichever others are
+// present.
 #[test]
 fn an_argument_of_a_function_is_validated_by_itself() {
     #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Arguments from the outside: a hand-written table, as generated code has it.
+//! Decoding of arguments, with a hand-written table as generated code has it.
 
 #[cfg(feature = "external-schemas")]
 mod agree;
@@ -93,7 +93,7 @@ fn parse_values(text: &str) -> Values {
     parse_look(&RawArgs::new(text)).unwrap().0
 }
 
-/// The faults of `text`, without the first line and the signature.
+/// Returns the faults of `text`, without the first line and the signature.
 #[track_caller]
 fn faults_of_look(text: &str) -> Vec<String> {
     let error = parse_look(&RawArgs::new(text)).expect_err("the arguments are wrong");
@@ -116,7 +116,7 @@ fn good_arguments_are_taken_in_any_order() {
     assert_eq!(parse_values(r#"{"p\u0061th":"a"}"#).0, "a");
 }
 
-// F2, F38: every fault of the call in one message, in words that help.
+// F2, F38: all faults of the call are in one message that helps the model.
 #[test]
 fn every_fault_is_in_one_message() {
     let error = parse_look(&RawArgs::new(r#"{"limit": 9000, "pth": "x"}"#)).unwrap_err();
@@ -149,7 +149,7 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
             "`limit` is 99999999999999999999999, but must be between 1 and 5000",
         ),
         (r#"{"path":7}"#, "`path` is 7, but must be a string"),
-        // What is required cannot be left out, and no item of a list can.
+        // Required arguments and items of a list cannot be absent.
         (r#"{"path":null}"#, "`path` is null, but must be a string"),
         (r#"{"path":"a","tags":[null]}"#, "`tags[0]` is null, but must be a string"),
         (
@@ -304,7 +304,7 @@ fn leniency_is_declared_and_recorded() {
             ArgumentNote::new("spot", Coercion::Stringified),
         ]
     );
-    // A required argument is never absent by leniency.
+    // Leniency never makes a required argument absent.
     let raw = RawArgs::new(r#"{"path":null}"#).lenient(Leniency::default().null_is_absent());
     assert!(parse_look(&raw).is_err());
 }
@@ -409,7 +409,7 @@ fn a_range_holds_for_numbers_of_any_width() {
     assert!(number(r#"{"number": 18446744073709551616}"#).is_err());
 }
 
-// A key comes twice also where its first value counts as absent, and is told once.
+// A key is a duplicate even if its first value counts as absent, and is reported once.
 #[test]
 fn a_null_is_a_value_when_keys_are_counted() {
     let text = r#"{"path": "a", "limit": null, "limit": 5, "limit": 6}"#;
@@ -419,7 +419,7 @@ fn a_null_is_a_value_when_keys_are_counted() {
     assert_eq!(messages, ["`limit` comes twice"]);
 }
 
-// F38: every fault that has room.
+// F38: as many faults as fit are reported.
 #[test]
 fn as_many_faults_are_told_as_have_room() {
     let members: Vec<String> = (0..40).map(|at| format!(r#""unknown_{at}": 1"#)).collect();
@@ -428,7 +428,7 @@ fn as_many_faults_are_told_as_have_room() {
     assert!(message.contains("`unknown_39`") && message.len() <= 4096, "{message}");
 }
 
-// F38: what the tool needs is told also where there is no room for everything.
+// F38: missing arguments are reported even if there is no room for all faults.
 #[test]
 fn many_faults_are_counted_and_hide_nothing_that_is_missing() {
     for count in [200, 40_000] {
@@ -444,7 +444,7 @@ fn many_faults_are_counted_and_hide_nothing_that_is_missing() {
     }
 }
 
-// F38: a value is told as it was sent.
+// F38: a value is reported as it was sent.
 #[test]
 fn numbers_are_told_as_they_were_written() {
     for (number, words) in [
@@ -462,7 +462,7 @@ fn numbers_are_told_as_they_were_written() {
     assert!(parse_look(&RawArgs::new(long)).unwrap_err().faults()[0].message.len() < 120);
 }
 
-// F2: JSON Schema goes by the value of a number, and so does every integer type.
+// F2: JSON Schema and every integer type decide by the value of a number.
 #[test]
 fn whole_numbers_may_be_written_in_any_way() {
     for number in ["7", "7.0", "7e0", "70e-1", "0.7E+1", "7.000"] {

@@ -1,5 +1,5 @@
-//! Tools of odd types: what strict callers send them, what is kept from view, and what none may
-//! have.
+//! Tools with unusual types: leniency for strict callers, hidden parameters, and schemas that
+//! cannot be enforced.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn null_is_absent_at_any_depth() {
     assert_eq!(*taken.notes, [ArgumentNote::new("edits", Coercion::NullAsAbsent)]);
 
     let faults = |text| edits(&strict(text)).unwrap_err().faults().to_vec();
-    // What is required is not absent, and what is wrong beside is told alone.
+    // Required fields are not made absent, and other faults are reported alone.
     let found = faults(r#"{"edits":[{"old":null,"all":null,"count":-1}]}"#);
     let words: Vec<_> = found.iter().map(|fault| fault.message.as_str()).collect();
     assert_eq!(
@@ -104,7 +104,8 @@ static SHY: Table = Table::new(ToolSpec {
     ..ToolSpec::DEFAULT
 });
 
-// The schema accepts what decoding does: what models are not told of is not there for them.
+// The schema accepts exactly the values that decoding accepts: hidden parameters do not exist for
+// models.
 #[test]
 fn what_is_hidden_is_sent_by_hosts_alone() {
     let shy = |raw: RawArgs<'_>| {
@@ -121,7 +122,7 @@ fn what_is_hidden_is_sent_by_hosts_alone() {
     assert!(host(r#"{"admin":"x"}"#).is_err());
 }
 
-/// The faults of `arguments`, of which those called `secret` are sensitive.
+/// Returns the faults of `arguments`, of which those called `secret` are sensitive.
 fn faults_of(schema: Value, arguments: &str) -> Vec<Fault> {
     let schema = json!({ "type": "object", "properties": { "secret": schema } });
     let checks =
@@ -233,7 +234,7 @@ macro_rules! only_param {
     }};
 }
 
-// What is advertised is enforced, also where only the schema of a type says it.
+// The published schema is enforced, even where only the schema of a type contains a constraint.
 #[test]
 fn what_cannot_be_held_is_no_tool() {
     assert!(

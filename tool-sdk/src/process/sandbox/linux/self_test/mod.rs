@@ -29,11 +29,13 @@ use self::tries::{
     read_parent_limits, run_pipeline, see_other_processes, spawn_i386_call, start_daemon,
     start_thread, truncate_file, try_clone3, try_syscall, write_temporary,
 };
-use super::super::confine::{self, ConfinedCommand};
-use super::super::status::{EnforcementLevel, SandboxSupport, SelfTestAttempt, SelfTestReport};
-use super::super::{SandboxLevel, SandboxMode, SandboxPolicy};
 use super::steps::{SIGNALS_ABI, TRUNCATE_ABI};
 use super::{OWN_PROGRAM, temporary_folders};
+use crate::process::sandbox::confine::{self, ConfinedCommand};
+use crate::process::sandbox::status::{
+    EnforcementLevel, SandboxSupport, SelfTestAttempt, SelfTestReport,
+};
+use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The first argument of a program that is started to make the attempts.
 pub(super) const SELF_TEST_ARG: &str = "__tool-sdk-sandbox-attempts";
@@ -195,7 +197,7 @@ impl Barrier {
 }
 
 /// Creates the targets, makes the attempts in a sandboxed child, and cleans up.
-pub(in super::super) fn run_self_test() -> io::Result<SelfTestReport> {
+pub(crate) fn run_self_test() -> io::Result<SelfTestReport> {
     let place = TestFolder::new()?;
     let tcp = TcpListener::bind("127.0.0.1:0")?;
     let udp = UdpSocket::bind("127.0.0.1:0")?;

@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use super::{Envelope, parse_object};
 
 /// Decodes a validated message. Returns `None` if rmcp would not accept it.
-pub(in super::super) fn decode_message(text: &[u8]) -> Option<ClientJsonRpcMessage> {
+pub(crate) fn decode_message(text: &[u8]) -> Option<ClientJsonRpcMessage> {
     let envelope: Envelope<'_> = parse_object(str::from_utf8(text).ok()?).ok()?;
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let id = id.transpose().ok()?;

@@ -55,7 +55,9 @@ fn requests_are_what_the_library_makes_of_them() {
         }),
         json!({ "protocolVersion": "1", "capabilities": 5, "clientInfo": {} }),
     ];
-    for method in super::super::KNOWN_METHODS.iter().copied().chain(["x", "tools/calls", ""]) {
+    for method in
+        crate::surface::mcp::message::KNOWN_METHODS.iter().copied().chain(["x", "tools/calls", ""])
+    {
         check(&json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string());
         let none = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": null });
         check(&none.to_string());

@@ -4,15 +4,15 @@ use std::io;
 
 use crate::context::Session;
 
-pub(super) struct Place;
+pub(super) struct ExampleFolder;
 
-impl Place {
+impl ExampleFolder {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
     #[expect(clippy::unused_self, reason = "where there are folders, one is lent")]
-    pub(super) fn lend(&self, session: Session) -> Session {
+    pub(super) fn lend_to(&self, session: Session) -> Session {
         session
     }
 }
