@@ -1,11 +1,13 @@
-//! What stands beside an item in its file, where rustc would tell one mistake several times.
+//! Looks for other items of the same name in the user's file, where rustc would report one
+//! mistake several times.
 //!
-//! A macro sees its own item only. Of a name that is taken, rustc then speaks once for each
-//! namespace, and again wherever generated code uses the name as if it were its own. So where
-//! a name may be taken, the file is read again and its items are looked at.
+//! A macro sees only its own item. If a name is taken, rustc reports it once for each namespace,
+//! and again for each use in generated code. So where a name may be taken, the file is parsed
+//! again and its items are examined.
 //!
-//! **Invariant:** what is refused here rustc refuses too. Where anything is uncertain, as
-//! with items that are conditional or made by macros, the answer is no, and rustc speaks.
+//! **Invariant:** everything that is refused here is refused by rustc, too. In uncertain cases,
+//! such as conditional items and items made by macros, nothing is reported here, and rustc
+//! reports it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

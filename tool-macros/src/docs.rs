@@ -1,7 +1,7 @@
 //! Doc comments as text for a model.
 //!
-//! All doc attributes count, wherever they stand between others. Lines and paragraphs
-//! stay as they were written.
+//! All doc attributes count, even between other attributes. Lines and paragraphs stay as they
+//! were written.
 //!
 //! **Invariant:** no text is made up; without a comment there is none.
 

@@ -1,6 +1,6 @@
-//! Annotate an async function with `#[tool]`, and everything else follows at compile time:
-//! the JSON schema and its enforcement, display metadata, risk, link-time registration, one
-//! pipeline, and every surface.
+//! Tools for language models: annotate an async function with `#[tool]`, and the macro generates
+//! the JSON schema and its enforcement, display metadata, risk, and link-time registration. One
+//! pipeline runs the tools on every surface.
 //!
 //! ```
 //! use tool_sdk::{Call, Pipeline, Registry, Session, tool};
@@ -33,24 +33,25 @@
 //!
 //! # Reading order
 //!
-//! Data flows one way, and a module uses only those before it:
+//! The modules are in layers, and a module uses only those before it:
 //!
 //! 1. vocabulary: [`ToolName`], [`Output`], [`Risk`], [`ToolError`], [`Schema`], [`Call`];
-//! 2. the world: [`Session`] and [`Context`], what a running tool may know and do;
-//! 3. [`Tool`] and [`Definition`], what can be called; [`Registry`], which tools there are;
+//! 2. environment: [`Session`] and [`Context`], what a running tool can see and do;
+//! 3. tools: [`Tool`] and [`Definition`]; [`Registry`] holds all tools of a program;
 //! 4. guards, each of which answers one question about a call: [`Ruleset`], [`Approver`],
 //!    [`Hook`], [`LoopGuard`], [`Budget`];
-//! 5. [`Toolset`], who sees what; [`Events`] and [`Audit`], who is told what happens;
-//! 6. [`Pipeline`], the one way to run a tool, and [`Batch`] for many calls at once;
+//! 5. audience: [`Toolset`] selects the tools for a session; [`Subscription`] and [`AuditLog`]
+//!    report what happens;
+//! 6. [`Pipeline`], the one way to run a tool, and [`Batch`] for several calls at once;
 //! 7. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
 //!
 //! # Features
 //!
-//! `macros` and `linked` are there by default. Each of the others brings one thing, and what
-//! that needs: `cli` a command line, `external-schemas` the rare keywords of JSON Schema, `hooks`
-//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `otel` fields for
-//! OpenTelemetry on spans, `process` child processes, `sandbox` what confines them, `testing` a
-//! harness and checks for tests, and `workspace` the folders that tools may touch.
+//! `macros` and `linked` are enabled by default. Each other feature adds one part and its
+//! dependencies: `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
+//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `otel` fields
+//! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
+//! a harness and checks for tests, and `workspace` the folders that tools may access.
 
 extern crate self as tool_sdk;
 
@@ -88,8 +89,8 @@ mod workspace;
 pub mod __private;
 mod macros;
 
-// F29: what the documents show compiles and runs.
-/// The chapters of the guide and the READMEs, so that their code runs.
+// F29: the code in the documentation compiles and runs.
+/// The chapters of the guide and the READMEs, as doctests.
 #[cfg(doctest)]
 mod guide {
     #[doc = include_str!("../guide/agent.md")]
@@ -164,7 +165,7 @@ pub use self::surface::cli;
 #[cfg(feature = "mcp")]
 pub use self::surface::mcp;
 pub use self::surface::provider;
-#[expect(deprecated, reason = "it is here so that its users are told what is better")]
+#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
 pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;

@@ -1,9 +1,9 @@
-//! The macros that are not attributes.
+//! The function-like macros.
 
 /// Makes sure that the linker keeps the tools of a crate.
 ///
-/// A crate that stands only in `Cargo.toml` and that no code names is left out of the
-/// program, and its tools with it.
+/// A crate that is a dependency but is not mentioned in code is not linked, so its tools are
+/// missing.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ macro_rules! link {
     };
 }
 
-/// A list of tools, named by their functions.
+/// Creates a list of tools from the names of their functions.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ macro_rules! tools {
     };
 }
 
-/// Registers a tool at link time; generated code calls it.
+/// Registers a tool at link time; called by generated code.
 #[cfg(feature = "linked")]
 #[doc(hidden)]
 #[macro_export]
@@ -63,7 +63,7 @@ macro_rules! __submit {
     };
 }
 
-/// Without the feature `linked` nothing is registered.
+/// Registers nothing, without the feature `linked`.
 #[cfg(not(feature = "linked"))]
 #[doc(hidden)]
 #[macro_export]

@@ -46,7 +46,7 @@ fn scenarios() -> Vec<Scenario> {
         fails("panic", "{}", "a defect of its own"),
         fails("sleep", "{}", "was stopped after"),
         fails("forbidden", "{}", "the rule `deny forbidden`"),
-        fails("write", "{}", "no rule speaks of it"),
+        fails("write", "{}", "no rule matches it"),
     ]
 }
 

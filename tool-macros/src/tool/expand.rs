@@ -250,9 +250,9 @@ fn registration(tool: &Tool) -> TokenStream {
     }
 }
 
-/// An item that a crate can have only once, wherever in it the item stands: rustc shows the
-/// places of both, and that it counts for the whole crate is what it is for. Nothing of it is
-/// left in the program, so two versions of a crate can stand in one.
+/// An item of which a crate can have only one, in any of its modules: rustc then reports both
+/// locations. It leaves nothing in the binary, so two versions of a crate can be linked into one
+/// program.
 fn claim(name: &Ident) -> TokenStream {
     quote_spanned! {name.span()=>
         #[doc(hidden)]

@@ -61,8 +61,8 @@ pub(super) fn unread(error: &syn::Error, item: TokenStream, runtime: &Runtime) -
     quote!(#marker #cfgs #told)
 }
 
-/// An error that is there where there is no other: of a lint, which comes last. Without it, what
-/// only rustc can read would be no tool, and nobody would be told.
+/// An error that is visible only if there is no other: a denied lint, since lints are reported
+/// last. Without it, a function that only rustc can parse would silently not be a tool.
 pub(crate) fn told(error: &syn::Error) -> TokenStream {
     let message = format!("{error}; it is no syntax that `#[tool]` knows");
     quote_spanned! {span::at(&error.span())=>

@@ -39,7 +39,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
         Err(error) => return inert::unread(&error, item, &lower::runtime(&items)),
     };
     if lower::is_repeated(&function, &mut diag) {
-        // The other one is there for whoever uses the name.
+        // The first function keeps its name, so that uses of the name compile.
         lower::tool(&items, &function, &Site::Free, &mut diag);
         return diag.to_tokens();
     }

@@ -90,7 +90,7 @@ impl ToTokens for Function {
     }
 }
 
-/// Whether `attribute` is `#[tool]`, under whatever path.
+/// Whether `attribute` is `#[tool]`, under any path.
 pub(crate) fn is_tool(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|last| last.ident == "tool")
 }

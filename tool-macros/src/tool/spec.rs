@@ -92,8 +92,8 @@ fn bounds(params: &[Param]) -> TokenStream {
     if checks.is_empty() { TokenStream::new() } else { quote!(const _: fn() = || { #(#checks)* };) }
 }
 
-/// The struct of arguments where only what is made here reads it: nobody names it, so it takes
-/// no name from the user.
+/// The struct of arguments, if only generated code reads it. It is not named in user code, so it
+/// takes no name from the user.
 fn own_args(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
     if !tool.hooks.is_empty() || !has_hooks(tool) {

@@ -88,8 +88,8 @@ fn implementations(
 
 /// The tools on a shared value.
 ///
-/// That it can be shared between threads is a condition of this impl alone, so that a type which
-/// cannot is told here, and not again for each of its calls and wherever it is used.
+/// `Send + Sync` is a condition of this impl alone, so that a type that cannot be shared between
+/// threads is reported here, and not again for each call and use.
 fn methods(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
     let is_shared = quote_spanned!(span::at(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
     quote! {
@@ -125,7 +125,7 @@ pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
     quote!(#(#args)* #empty #(#told)*)
 }
 
-/// The type as a source of no tools, whatever it is.
+/// The implementation for a type without tools.
 fn empty(
     ty: &TokenStream,
     block: &Block,

@@ -175,8 +175,8 @@ fn into_named<N: Into<String>>(
 }
 
 fn no_inquiry_handler() -> ToolError {
-    ToolError::unavailable("the tool has a question, and whoever calls cannot be asked here")
-        .hint("call it from a client that can answer, or give what it asks for as an argument")
+    ToolError::unavailable("the tool asks a question, but the client cannot answer questions")
+        .hint("call it from a client that can answer, or pass the answer as an argument")
 }
 
 /// Inquiries to the caller.

@@ -272,7 +272,7 @@ impl Context {
     ///     let mut sum = 0;
     ///     for number in 0..1_000_000_u64 {
     ///         if stop.is_stopped() {
-    ///             return Err(ToolError::aborted("nobody waits for the sum any more"));
+    ///             return Err(ToolError::aborted("the call no longer waits for the sum"));
     ///         }
     ///         sum += number;
     ///     }

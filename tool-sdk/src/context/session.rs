@@ -94,7 +94,7 @@ impl fmt::Display for ClientKind {
 
 /// A message of the conversation; tools can read it and not change it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a host writes messages as it has them")]
+#[expect(clippy::exhaustive_structs, reason = "hosts construct messages")]
 pub struct ConversationMessage {
     /// The author, such as `user` or `assistant`.
     pub role: String,

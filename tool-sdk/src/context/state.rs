@@ -79,7 +79,7 @@ impl<T: Shared> FromContext for State<T> {
                 "the tool `{}` is not available: the host did not set it up",
                 cx.tool()
             ))
-            .source(format!("no `{}` was lent to the session", type_name::<T>()))
+            .source(format!("no `{}` was added to the session", type_name::<T>()))
         })
     }
 }

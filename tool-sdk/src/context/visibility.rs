@@ -41,9 +41,9 @@ impl From<bool> for Visibility {
 /// use std::path::Path;
 /// use tool_sdk::VisibilityFilter;
 ///
-/// let sight = VisibilityFilter::from_fn(|asked, _| asked != ".env");
-/// assert!(sight.shows("main.rs", Path::new("/work/main.rs")));
-/// assert!(!sight.shows(".env", Path::new("/work/.env")));
+/// let filter = VisibilityFilter::from_fn(|asked, _| asked != ".env");
+/// assert!(filter.shows("main.rs", Path::new("/work/main.rs")));
+/// assert!(!filter.shows(".env", Path::new("/work/.env")));
 /// ```
 #[derive(Clone)]
 pub struct VisibilityFilter(Option<Arc<VisibilityFn>>);

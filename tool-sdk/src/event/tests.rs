@@ -243,7 +243,7 @@ fn permission_asked() -> EventKind {
         grantees: Vec::new(),
         internals: ApprovalInternals::default(),
         by: DecisionSource::Default,
-        reason: "no rule speaks of it".to_owned(),
+        reason: "no rule matches it".to_owned(),
         rules: vec!["ask t(it)".parse().unwrap()],
         preview: Some(json!("x")),
         dangerous: false,

@@ -175,7 +175,7 @@ impl fmt::Debug for HookContext<'_> {
 
 /// One run of a hook, for events.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "hooks that start others write it out")]
+#[expect(clippy::exhaustive_structs, reason = "hooks that run commands construct it")]
 pub struct HookRun {
     /// The hook's name.
     pub hook: String,

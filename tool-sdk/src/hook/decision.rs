@@ -14,7 +14,7 @@ use serde_json::Value;
 /// use serde_json::json;
 /// use tool_sdk::HookDecision;
 ///
-/// let opinion = HookDecision::ask("it is Friday").rewrite(&json!({ "path": "src/lib.rs" }));
+/// let decision = HookDecision::ask("it is Friday").rewrite(&json!({ "path": "src/lib.rs" }));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]

@@ -25,10 +25,10 @@ use crate::tool::args::MAX_DEPTH;
 ///
 /// let tool = Definition::new(ToolName::new("run")?, "Runs a program.", Schema::default());
 /// let facts = [("cwd", "/srv")];
-/// let shown = Fingerprint::of(&tool, r#"{"cmd": "make", "jobs": 2}"#, &facts);
+/// let shown = Fingerprint::compute(&tool, r#"{"cmd": "make", "jobs": 2}"#, &facts);
 ///
-/// assert_eq!(shown, Fingerprint::of(&tool, r#"{"jobs":2,"cmd":"make"}"#, &facts));
-/// assert_ne!(shown, Fingerprint::of(&tool, r#"{"jobs":2,"cmd":"make "}"#, &facts));
+/// assert_eq!(shown, Fingerprint::compute(&tool, r#"{"jobs":2,"cmd":"make"}"#, &facts));
+/// assert_ne!(shown, Fingerprint::compute(&tool, r#"{"jobs":2,"cmd":"make "}"#, &facts));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

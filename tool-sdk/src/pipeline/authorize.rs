@@ -30,11 +30,11 @@ use crate::tool::{Definition, PreparedCall, Resource, Tool, ToolSource};
 use crate::toolset::ToolsetView;
 
 /// The reason for denying a call whose tool was replaced after the lookup.
-const TOOL_REPLACED: &str = "the tool is another one now than when it was called; look at it as it is \
-                        now, then call it again";
+const TOOL_REPLACED: &str =
+    "the tool's definition changed while the call waited; review it and call again";
 
 /// The reason for denying a call whose tool panicked while reporting what the call does.
-const UNKNOWN_CALL: &str = "what the tool says about this call could not be found out";
+const UNKNOWN_CALL: &str = "the tool failed to describe this call";
 
 impl Invocation<'_> {
     /// Authorizes the call: by rules, grants and the mode, and by an approval where these ask for
@@ -317,7 +317,7 @@ impl<'a> SessionPolicy<'a> {
         let Some((current, policy)) =
             view.find(definition.name.as_str()).and_then(|at| view.entry_at(at))
         else {
-            return denied("the tool was taken away");
+            return denied("the tool was removed");
         };
         if !Arc::ptr_eq(current, tool) {
             return denied(TOOL_REPLACED);

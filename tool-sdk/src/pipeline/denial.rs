@@ -30,8 +30,8 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
 
 /// Returns which rule would allow a call that needs an approval when there is no approver.
 fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
-    let of = |subject: &Resource| {
-        subject.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
+    let of = |resource: &Resource| {
+        resource.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
     };
     let is_locked = decision.rules.iter().any(|rule| rule.locked);
     match decision.asked_by {
@@ -42,7 +42,7 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
             | DecisionSource::Tool,
         ) if !is_locked => {}
         // No rule lifts an `ask` of hooks, the loop guard or locked rules.
-        _ => return "nobody can be asked here, and no rule lifts this; try another way".to_owned(),
+        _ => return "no approver is available, and no rule lifts this; try another way".to_owned(),
     }
     if let [one] = decision.subjects.as_slice()
         && one.text() != "*"
@@ -50,24 +50,24 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
     {
         let (permission, text) = (of(one), one.text());
         return format!(
-            "nobody can be asked here; the rule `allow {permission}({text})` would allow it"
+            "no approver is available; the rule `allow {permission}({text})` would allow it"
         );
     }
     // A dangerous call needs a rule for exactly this text; an opaque one has no such text.
-    if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
-        return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
+    if decision.subjects.iter().any(|resource| resource.is_dangerous() && resource.is_opaque()) {
+        return "no approver is available, and no rule lifts this; try another way".to_owned();
     }
-    let is_exact = |subject: &Resource| {
-        subject.is_dangerous()
-            || !subject.is_opaque() && is_literal_rule(&of(subject), subject.text())
+    let is_exact = |resource: &Resource| {
+        resource.is_dangerous()
+            || !resource.is_opaque() && is_literal_rule(&of(resource), resource.text())
     };
     // The permissions that a rule can only allow as a whole.
-    let whole = decision.subjects.iter().filter(|subject| !is_exact(subject)).map(of);
+    let whole = decision.subjects.iter().filter(|resource| !is_exact(resource)).map(of);
     let whole: HashSet<String> = whole.collect();
-    let rule = |subject: &Resource| {
-        let permission = of(subject);
-        match subject.is_dangerous() || !whole.contains(&permission) {
-            true => format!("{permission}({})", subject.text()),
+    let rule = |resource: &Resource| {
+        let permission = of(resource);
+        match resource.is_dangerous() || !whole.contains(&permission) {
+            true => format!("{permission}({})", resource.text()),
             false => permission,
         }
     };
@@ -77,11 +77,11 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
     let (named, more) = rules.split_at(rules.len().min(MAX_RULES_NAMED));
     let named = named.join("` and `allow ");
     match (rules.len(), more.len()) {
-        (0, _) => "nobody can be asked here".to_owned(),
-        (1, _) => format!("nobody can be asked here; the rule `allow {named}` would allow it"),
-        (_, 0) => format!("nobody can be asked here; the rules `allow {named}` would allow it"),
+        (0, _) => "no approver is available".to_owned(),
+        (1, _) => format!("no approver is available; the rule `allow {named}` would allow it"),
+        (_, 0) => format!("no approver is available; the rules `allow {named}` would allow it"),
         (_, more) => format!(
-            "nobody can be asked here; the rules `allow {named}` and {more} more, one for each thing \
+            "no approver is available; the rules `allow {named}` and {more} more, one for each thing \
              that it touches, would allow it"
         ),
     }

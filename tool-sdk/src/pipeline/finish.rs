@@ -49,10 +49,10 @@ impl Invocation<'_> {
     }
 
     /// Ends the call: truncates the text, then concludes it.
-    pub(super) fn finish(mut self, mut result: Result<Output, ToolError>) -> Outcome {
+    pub(super) fn finish(&mut self, mut result: Result<Output, ToolError>) -> Outcome {
         self.enter_stage("truncate");
         self.conclude_loop_guard(&result);
-        if let Some(truncated) = truncate_result(&self, &mut result) {
+        if let Some(truncated) = truncate_result(self, &mut result) {
             self.metadata.truncation = Some(truncated);
         }
         self.enter_stage("finish");
@@ -60,7 +60,9 @@ impl Invocation<'_> {
         let aside = (metadata != OutcomeMetadata::default()).then(|| Box::new(metadata));
         let outcome = Outcome { call: self.id.clone(), result, metadata: aside };
         self.pending_event.get_or_insert(0);
-        self.conclude(outcome)
+        let outcome = self.conclude(outcome);
+        self.exit_stage();
+        outcome
     }
 
     /// Shows the outcome to the observers, the audit log and the subscribers.

@@ -133,7 +133,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// Runs the call and emits its terminal event.
-    pub(super) async fn run(mut self) -> Outcome {
+    pub(super) async fn run(&mut self) -> Outcome {
         self.enter_stage("resolve");
         let result = match self.resolve() {
             Ok(()) => self.execute().await,
@@ -185,7 +185,7 @@ impl<'a> Invocation<'a> {
         let definition = self.definition();
         if definition.flags.requires_auth && self.session.user().is_none() {
             return Err(ToolError::unauthorized(format_args!(
-                "`{}` is for known users only, and nobody is signed in",
+                "`{}` requires a signed-in user, and there is none",
                 definition.name
             )));
         }
@@ -272,6 +272,11 @@ impl<'a> Invocation<'a> {
         // The span of the stage before ends first.
         self.stage = Span::none();
         self.stage = trace::stage_span(stage);
+    }
+
+    /// Ends the span of the last stage.
+    pub(super) fn exit_stage(&mut self) {
+        self.stage = Span::none();
     }
 
     pub(super) fn reset_clock(&mut self) {

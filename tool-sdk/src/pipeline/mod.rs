@@ -267,7 +267,7 @@ impl Pipeline {
         call: &Call<'_>,
         scheduler: Option<&dyn Scheduler>,
     ) -> Outcome {
-        let invocation = Invocation::new(&self.inner, session, call, scheduler);
+        let mut invocation = Invocation::new(&self.inner, session, call, scheduler);
         let span = trace::call_span(&invocation);
         let outcome = invocation.run().instrument(span.clone()).await;
         trace::record_outcome(&span, &outcome.result);

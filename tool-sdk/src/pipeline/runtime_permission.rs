@@ -57,7 +57,7 @@ pub(super) async fn wait_for_answers(
     let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
     match tokio::time::timeout(inner.approval_timeout, answers).await {
         Ok(answers) => answers,
-        Err(_) => Err(ToolError::unavailable("nobody has answered in time")),
+        Err(_) => Err(ToolError::unavailable("the request was not answered in time")),
     }
 }
 
@@ -79,7 +79,10 @@ impl PermissionRequest {
             return (decision.without_approver(), None);
         };
         let Some(ask) = self.make_request(&decision) else {
-            return (decision.with_response(Action::Deny, "nobody could be asked safely"), None);
+            return (
+                decision.with_response(Action::Deny, "the approval request could not be made"),
+                None,
+            );
         };
         let mut pending =
             PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
@@ -111,30 +114,30 @@ impl PermissionRequest {
         let decision = match reply.as_ref().filter(|reply| reply.is_approval()) {
             Some(_) if now.action == Action::Deny => now,
             Some(yes) => now.with_response(Action::Allow, yes.reason()),
-            None => now.with_response(Action::Deny, "nobody said yes"),
+            None => now.with_response(Action::Deny, "the user did not approve it"),
         };
         (decision, reply)
     }
 
     /// Evaluates the current rules, grants and mode.
     fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
-        let Self { inner, cx, tool, resource: subject } = self;
+        let Self { inner, cx, tool, resource } = self;
         let view = inner.toolset.view_for(cx.session());
         let policy = match SessionPolicy::for_tool(inner, &view, cx.session(), tool) {
             Ok(policy) => policy,
             Err(denied) => return denied,
         };
-        let to = grantee(tool.definition(), subject);
+        let to = grantee(tool.definition(), resource);
         policy.decide(PolicyQuestion {
             class: RiskClass::Execute,
-            resources: Some(std::slice::from_ref(subject)),
+            resources: Some(std::slice::from_ref(resource)),
             arguments: &|_: &str| None,
             approval_required: None,
-            is_granted: &|subject| {
-                inner.session_state(cx.session()).grants.covers(&to, subject)
+            is_granted: &|resource| {
+                inner.session_state(cx.session()).grants.covers(&to, resource)
                     || inner
                         .stored_grants(cx.session())
-                        .is_some_and(|stored| stored.covers(&to, subject))
+                        .is_some_and(|stored| stored.covers(&to, resource))
             },
             checks_places: false,
             overrides,
@@ -142,7 +145,7 @@ impl PermissionRequest {
     }
 
     fn make_request(&self, decision: &Decision) -> Option<ApprovalRequest> {
-        let Self { inner, cx, tool, resource: subject } = self;
+        let Self { inner, cx, tool, resource } = self;
         let definition = tool.definition();
         let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.call());
         let is_liftable = self.decide(&[PolicyOverride::allow("")]).action == Action::Allow;
@@ -155,13 +158,13 @@ impl PermissionRequest {
             display: Arc::clone(&definition.display),
             source: definition.source.clone(),
             risk: definition.risk,
-            permission: subject.permission().unwrap_or_default().to_owned(),
+            permission: resource.permission().unwrap_or_default().to_owned(),
             arguments: Value::Null,
             original: None,
             summary: None,
-            subjects: vec![subject.clone()],
-            suggestions: Pattern::exact(subject.text()).map(String::from).into_iter().collect(),
-            grantees: vec![grantee(definition, subject)],
+            subjects: vec![resource.clone()],
+            suggestions: Pattern::exact(resource.text()).map(String::from).into_iter().collect(),
+            grantees: vec![grantee(definition, resource)],
             internals: ApprovalInternals::new(&definition.aliases, witness)
                 .with_hook_approval(is_liftable),
             by: decision.by,

@@ -60,7 +60,7 @@ pub(super) fn suggested_patterns(
     // A tool suggests patterns for the whole call; parts of it may be allowed already.
     let lifts = |pattern: &String| {
         prepared.covered_by(pattern).unwrap_or_else(|| {
-            decision.subjects.iter().any(|subject| grant(pattern).covers(to, subject))
+            decision.subjects.iter().any(|resource| grant(pattern).covers(to, resource))
         })
     };
     let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
@@ -78,7 +78,7 @@ pub(super) fn suggested_patterns(
 /// The resources as literal patterns; none when one of them cannot be written as a pattern,
 /// because the others would have no effect without it.
 fn exact_patterns(subjects: &[Resource]) -> Vec<String> {
-    let exact = |subject: &Resource| match subject.text() {
+    let exact = |resource: &Resource| match resource.text() {
         "*" => Some("*".to_owned()),
         text => Pattern::exact(text).map(String::from),
     };

@@ -64,12 +64,12 @@ pub(super) fn visibility_filter(
     let aliases = session_files::path_aliases(&session, &rules);
     let stored = inner.stored_grants(cx.session());
     VisibilityFilter::from_named_fn(move |asked: &str, absolute: &Path, is_named| {
-        let mut subject = Resource::path(asked, absolute);
-        subject.set_path_aliases(&aliases);
+        let mut resource = Resource::path(asked, absolute);
+        resource.set_path_aliases(&aliases);
         let is_approved = |to: &Grantee| {
             modes.is_bypass()
-                || inner.session_state(&session).grants.covers(to, &subject)
-                || stored.as_ref().is_some_and(|stored| stored.covers(to, &subject))
+                || inner.session_state(&session).grants.covers(to, &resource)
+                || stored.as_ref().is_some_and(|stored| stored.covers(to, &resource))
         };
         let told = |action, was_asked: bool, to: &Grantee| match action {
             Action::Allow => Visibility::Shown,
@@ -78,14 +78,14 @@ pub(super) fn visibility_filter(
             Action::Ask => Visibility::OnRequest,
         };
         let was_asked = |rule: &Rule| is_named || (rule.pattern.is_any() && !is_unasked);
-        let own = match deciding_rule(&rules_by_source.own, &subject) {
+        let own = match deciding_rule(&rules_by_source.own, &resource) {
             Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
             None => asks.then(|| told(Action::Ask, is_named, &to)),
         };
         let others = rules_by_source
-            .other_rules(&subject)
+            .other_rules(&resource)
             .map(|rule| told(rule.action, rule.pattern.is_any(), &to));
-        let outside = rules_by_source.outside_rule(&session, absolute, &subject);
+        let outside = rules_by_source.outside_rule(&session, absolute, &resource);
         let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
         others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)
     })
@@ -112,14 +112,14 @@ impl VisibilityRules {
     }
 
     /// Returns the deciding rule about a place outside of the workspace; `None` inside.
-    fn outside_rule(&self, session: &Session, at: &Path, subject: &Resource) -> Option<&Rule> {
+    fn outside_rule(&self, session: &Session, at: &Path, resource: &Resource) -> Option<&Rule> {
         let is_asked_about = can_restrict(&self.outside) && session_files::is_outside(session, at);
-        is_asked_about.then(|| deciding_rule(&self.outside, subject)).flatten()
+        is_asked_about.then(|| deciding_rule(&self.outside, resource)).flatten()
     }
 
     /// Returns the deciding rules of the other tools, unless they are among the tool's own.
-    fn other_rules<'l>(&'l self, subject: &'l Resource) -> impl Iterator<Item = &'l Rule> {
-        let decisive = self.others.iter().filter_map(|rules| deciding_rule(rules, subject));
+    fn other_rules<'l>(&'l self, resource: &'l Resource) -> impl Iterator<Item = &'l Rule> {
+        let decisive = self.others.iter().filter_map(|rules| deciding_rule(rules, resource));
         decisive.filter(|rule| !(self.is_shared && self.own.rules().contains(rule)))
     }
 }
@@ -193,8 +193,8 @@ impl ArgumentLookup for NoArguments {
     }
 }
 
-fn deciding_rule<'r>(rules: &'r Ruleset, subject: &Resource) -> Option<&'r Rule> {
-    rules.deciding_rule(subject, &NoArguments, true)
+fn deciding_rule<'r>(rules: &'r Ruleset, resource: &Resource) -> Option<&'r Rule> {
+    rules.deciding_rule(resource, &NoArguments, true)
 }
 
 /// Whether a rule can leave a file out.

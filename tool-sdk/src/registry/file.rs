@@ -88,7 +88,7 @@ impl ToolsFile {
         if let Some(version) = document.get("version")
             && version != 1
         {
-            self.add_problem("", "/version", format!("version {version} is not known; 1 is"));
+            self.add_problem("", "/version", format!("unknown version {version}; expected 1"));
         }
         for (index, entry) in entries.iter().enumerate() {
             self.read_tool(entry, &format!("{prefix}/{index}"));

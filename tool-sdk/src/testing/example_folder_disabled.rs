@@ -11,7 +11,7 @@ impl ExampleFolder {
         Ok(Self)
     }
 
-    #[expect(clippy::unused_self, reason = "where there are folders, one is lent")]
+    #[expect(clippy::unused_self, reason = "same signature as with the feature `workspace`")]
     pub(super) fn lend_to(&self, session: Session) -> Session {
         session
     }

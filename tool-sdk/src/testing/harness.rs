@@ -38,8 +38,8 @@ pub fn context() -> Context {
 
 /// A pipeline with a session, for tests of tools.
 ///
-/// No approval is requested: the mode is [`Mode::Bypass`], unless
-/// [`map_pipeline`](Harness::map_pipeline) sets another one.
+/// No approval is requested: the mode is [`Mode::Bypass`], unless [`with`](Harness::with) sets
+/// another one.
 #[derive(Clone, Debug)]
 pub struct Harness {
     pipeline: Pipeline,

@@ -185,7 +185,7 @@ pub enum ToolSource {
 
 /// The source location of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 pub struct SourceLocation {
     /// The package.
     pub package: &'static str,

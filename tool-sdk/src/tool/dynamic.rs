@@ -33,7 +33,7 @@ type DynamicHandler = Arc<dyn Fn(Value, Context) -> OutputFuture + Send + Sync>;
 /// let schema = Schema::from_json(
 ///     r#"{"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}"#,
 /// )?;
-/// let definition = Definition::new(ToolName::new("greet")?, "Greets somebody.", schema);
+/// let definition = Definition::new(ToolName::new("greet")?, "Greets a person.", schema);
 /// let greet = DynamicTool::new(definition, |args: Value, _cx: Context| async move {
 ///     format!("hello {}", args["who"].as_str().unwrap_or_default())
 /// });

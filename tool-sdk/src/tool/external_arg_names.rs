@@ -48,8 +48,8 @@ impl ExternalArgNames {
         shown
     }
 
-    /// Replaces every text that equals one of the paths, wherever it occurs in `value`: a guard
-    /// had better see one path too many.
+    /// Replaces every text that equals one of the paths, at any depth of `value`: a guard had
+    /// better see one path too many.
     fn make_absolute(&self, value: &mut Value) {
         match value {
             Value::String(text) => {

@@ -46,7 +46,7 @@ pub use self::dynamic::DynamicTool;
 #[cfg(feature = "hooks")]
 pub(crate) use self::external_arg_names::ExternalArgNames;
 pub use self::label::ToolLabel;
-#[expect(deprecated, reason = "it is here so that its users are told what is better")]
+#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
 pub use self::legacy::LegacyTool;
 pub use self::native::{
     ArgsSpec, AutorefTools, DefaultSpec, FnTool, MethodTool, ParallelSpec, ParamOptions, ParamSpec,

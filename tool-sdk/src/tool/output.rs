@@ -94,7 +94,7 @@ impl IntoOutput for () {
 
 /// A type that [`Json`] can contain.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand in `Json`",
+    message = "`{Self}` cannot be returned as `Json`",
     label = "the result is written as JSON, with a schema",
     note = "derive `serde::Serialize` and `schemars::JsonSchema` of schemars 1 for `{Self}`, or for what it holds"
 )]

@@ -40,8 +40,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {
 
 /// A type of which a default value can be computed.
 #[diagnostic::on_unimplemented(
-    message = "default of type `{Self}` cannot be told",
-    label = "the schema says it as JSON",
+    message = "default of type `{Self}` cannot be serialized",
+    label = "the schema contains it as JSON",
     note = "derive `serde::Serialize` for `{Self}`, or write a literal"
 )]
 pub trait Told: Serialize {}
@@ -194,7 +194,7 @@ fn slot_as<T: 'static>(slot: &mut dyn Any) -> Option<&mut Option<T>> {
 
 #[cold]
 fn slot_type_error() -> serde_json::Error {
-    serde_json::Error::custom("there is no place for the value")
+    serde_json::Error::custom("the slot has another type")
 }
 
 /// Decodes one value at the start of `text`; returns the number of bytes read.

@@ -38,12 +38,12 @@ impl ArgPaths {
         self
     }
 
-    #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
+    #[expect(clippy::unused_self, reason = "same signature as with the feature `workspace`")]
     pub(crate) fn is_empty(&self) -> bool {
         true
     }
 
-    #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
+    #[expect(clippy::unused_self, reason = "same signature as with the feature `workspace`")]
     pub(crate) fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         None
     }

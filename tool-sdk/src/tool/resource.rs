@@ -187,7 +187,7 @@ impl Resource {
     /// use tool_sdk::Resource;
     ///
     /// let test = Resource::new("cargo test").with_writable_folders(["/home/ada/project"]);
-    /// assert_eq!(test.written_below().unwrap().len(), 1);
+    /// assert_eq!(test.writable_folders().unwrap().len(), 1);
     /// ```
     #[must_use]
     pub fn with_writable_folders(
@@ -214,7 +214,7 @@ impl Resource {
     /// use tool_sdk::{RiskClass, Resource};
     ///
     /// let elsewhere = Resource::new("/etc/hosts").with_class(RiskClass::Read).asks_by_default();
-    /// assert!(elsewhere.is_asked_about());
+    /// assert!(elsewhere.is_asked_by_default());
     /// ```
     #[must_use]
     pub fn asks_by_default(mut self) -> Self {
@@ -232,7 +232,7 @@ impl Resource {
     /// use tool_sdk::Resource;
     ///
     /// let hook = Resource::new(".git/hooks/pre-push").requires_approval();
-    /// assert!(hook.is_mandatory() && hook.is_asked_about());
+    /// assert!(hook.is_approval_mandatory() && hook.is_asked_by_default());
     /// ```
     #[must_use]
     pub fn requires_approval(mut self) -> Self {
@@ -257,7 +257,7 @@ impl Resource {
     /// ```
     /// use tool_sdk::Resource;
     ///
-    /// // A rule against `rm *` means this one too; a rule that allows it does not.
+    /// // A rule that denies `rm *` matches this one, too; a rule that allows it does not.
     /// let hidden = Resource::new("/tmp/rm -r notes").with_forbidden_spelling("rm -r notes");
     /// assert!(hidden.spellings().eq(["/tmp/rm -r notes"]));
     /// ```
@@ -275,9 +275,9 @@ impl Resource {
     /// ```
     /// use tool_sdk::Resource;
     ///
-    /// // What code of another language may run is not what a rule allows.
+    /// // A rule that allows the script does not allow the commands inside it.
     /// let inside = Resource::new("rm -r notes").deny_rules_only();
-    /// assert!(inside.is_only_forbidden());
+    /// assert!(inside.has_deny_rules_only());
     /// ```
     #[must_use]
     pub fn deny_rules_only(mut self) -> Self {
@@ -304,9 +304,9 @@ impl Resource {
     /// ```
     /// use tool_sdk::Resource;
     ///
-    /// // `allow run(sed -i s/a/b/ notes)` is about it, and `allow run(sed *)` is not.
+    /// // `allow run(sed -i s/a/b/ notes)` matches it, and `allow run(sed *)` does not.
     /// let writes = Resource::new("sed -i s/a/b/ notes").opaque().requires_exact_rule();
-    /// assert!(writes.is_opaque() && writes.is_unless_exact());
+    /// assert!(writes.is_opaque() && writes.needs_exact_rule());
     /// ```
     #[must_use]
     pub fn requires_exact_rule(mut self) -> Self {
@@ -323,8 +323,8 @@ impl Resource {
     /// use tool_sdk::{Resource, ToolError};
     ///
     /// let gone = ToolError::not_found("there is no `shed`");
-    /// let subject = Resource::new("shed").with_refusal(&gone);
-    /// assert_eq!(subject.refusal().unwrap().message(), "there is no `shed`");
+    /// let shed = Resource::new("shed").with_refusal(&gone);
+    /// assert_eq!(shed.refusal().unwrap().message(), "there is no `shed`");
     /// ```
     #[must_use]
     pub fn with_refusal(mut self, error: &ToolError) -> Self {
@@ -360,7 +360,7 @@ impl Resource {
     /// use tool_sdk::Resource;
     ///
     /// let push = Resource::new("git push origin").with_suggestions(["git push *"]);
-    /// assert_eq!(push.offers(), ["git push *"]);
+    /// assert_eq!(push.suggestions(), ["git push *"]);
     /// ```
     #[must_use]
     pub fn with_suggestions(
@@ -395,7 +395,7 @@ impl Resource {
     /// ```
     /// use tool_sdk::Resource;
     ///
-    /// // `allow run(rm -rf notes)` speaks of the folder in which commands usually run.
+    /// // `allow run(rm -rf notes)` applies to the folder in which commands usually run.
     /// let elsewhere = Resource::new("rm -rf notes").dangerous().context_dependent();
     /// assert!(elsewhere.is_dangerous());
     /// ```
@@ -414,7 +414,7 @@ impl Resource {
     /// ```
     /// use tool_sdk::Resource;
     ///
-    /// // `deny run(git push *)` may be about it, and `deny run(curl *)` is not.
+    /// // `deny run(git push *)` may match it, and `deny run(curl *)` does not.
     /// let begun = Resource::new("git p*").with_known_prefixes(["git p"]);
     /// assert_eq!(begun.text(), "git p*");
     /// ```

@@ -504,7 +504,7 @@ async fn always_is_offered_for_the_command_that_no_rule_covers() {
 async fn decision_names_the_deciding_command() {
     let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
     for (cmd, expected) in [
-        ("git push && npm test", "`npm test`: no rule speaks of it"),
+        ("git push && npm test", "`npm test`: no rule matches it"),
         ("git push && rm x", "`rm x`: the rule `deny exec_command(rm *)`"),
         ("git push; ls {a,b}", "braces may expand"),
         ("ls `id`", "backticks are not understood"),

@@ -86,7 +86,7 @@ async fn approval_is_void_after_script_changes() {
         host.pipeline = host.pipeline.approver(Swaps(script));
         let error = host.error(tool, arguments.clone()).await;
         assert_eq!(error.kind(), ErrorKind::Denied, "{arguments}");
-        assert!(error.message().contains("changed while somebody was asked"), "{error}");
+        assert!(error.message().contains("changed while it waited for approval"), "{error}");
         for ran in ["ran", "sub/ran"] {
             assert!(!host.folder.path().join(ran).exists(), "{arguments}");
         }
@@ -124,7 +124,7 @@ async fn approval_is_void_after_folder_or_long_script_changes() {
             fs::write(root.join("long.sh"), format!("{long}rm x\n")).unwrap();
         }));
         let error = host.error("exec_command", arguments.clone()).await;
-        assert!(error.message().contains("changed while somebody was asked"), "{error}");
+        assert!(error.message().contains("changed while it waited for approval"), "{error}");
     }
 }
 
@@ -238,7 +238,7 @@ async fn audit_record_names_program_and_approver() {
     for (at, argv) in [(0, &["echo", "one"][..]), (2, &["echo", "two"])] {
         let (decided, ran) = (&records[at], &records[at + 1]);
         assert_eq!((&decided["answer"]["who"], &decided["by"]), (&json!("Ada"), &json!("reply")));
-        assert_eq!(decided["reason"], "`Ada` was asked and said yes");
+        assert_eq!(decided["reason"], "`Ada` approved it");
         let facts = &ran["facts"];
         assert_eq!(facts["argv"], json!(argv));
         assert_eq!(facts["folder"], json!(folder));

@@ -12,7 +12,7 @@ impl tool_sdk::LegacyTool for Greet {
     }
 
     fn description(&self) -> &str {
-        "Greets somebody."
+        "Greets a person."
     }
 
     fn parameters(&self) -> Value {

@@ -20,7 +20,7 @@ type ResponseFuture = Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Se
 /// use tool_sdk::{ApprovalResponse, ScriptedApprover};
 ///
 /// let approver = ScriptedApprover::new([ApprovalResponse::Once, ApprovalResponse::Reject]);
-/// assert!(approver.asked().is_empty());
+/// assert!(approver.requests().is_empty());
 /// ```
 #[derive(Debug, Default)]
 pub struct ScriptedApprover {
@@ -32,14 +32,14 @@ pub struct ScriptedApprover {
 impl ScriptedApprover {
     /// Returns an approver that gives these responses in this order.
     #[must_use]
-    pub fn new(replies: impl IntoIterator<Item = ApprovalResponse>) -> Self {
-        Self { responses: Mutex::new(replies.into_iter().collect()), ..Self::default() }
+    pub fn new(responses: impl IntoIterator<Item = ApprovalResponse>) -> Self {
+        Self { responses: Mutex::new(responses.into_iter().collect()), ..Self::default() }
     }
 
     /// Returns an approver that gives the same response to every request.
     #[must_use]
-    pub fn always_respond(reply: ApprovalResponse) -> Self {
-        Self { default_response: Some(reply), ..Self::default() }
+    pub fn always_respond(response: ApprovalResponse) -> Self {
+        Self { default_response: Some(response), ..Self::default() }
     }
 
     /// Returns the requests so far, the oldest first.
@@ -50,8 +50,8 @@ impl ScriptedApprover {
 }
 
 impl Approver for ScriptedApprover {
-    fn request_approval(&self, ask: Arc<ApprovalRequest>) -> ResponseFuture {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+    fn request_approval(&self, request: Arc<ApprovalRequest>) -> ResponseFuture {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let next = self.responses.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Box::pin(ready(Some(
             next.or_else(|| self.default_response.clone()).unwrap_or(ApprovalResponse::Reject),
@@ -67,11 +67,11 @@ impl Approver for ScriptedApprover {
 /// use tool_sdk::{ApprovalResponse, approval_channel};
 ///
 /// # async fn example() {
-/// let (approver, mut inbox) = approval_channel();
+/// let (approver, mut receiver) = approval_channel();
 /// tokio::spawn(async move {
-///     while let Some(pending) = inbox.recv().await {
-///         let reply = if pending.request().dangerous { ApprovalResponse::Reject } else { ApprovalResponse::Once };
-///         pending.respond(reply);
+///     while let Some(pending) = receiver.recv().await {
+///         let response = if pending.request().dangerous { ApprovalResponse::Reject } else { ApprovalResponse::Once };
+///         pending.respond(response);
 ///     }
 /// });
 /// # let _ = approver;
@@ -123,8 +123,8 @@ impl PendingRequest {
     }
 
     /// Sends the response; returns whether the call still waited for it.
-    pub fn respond(self, reply: ApprovalResponse) -> bool {
-        self.response_sender.send(reply).is_ok()
+    pub fn respond(self, response: ApprovalResponse) -> bool {
+        self.response_sender.send(response).is_ok()
     }
 }
 
@@ -135,14 +135,14 @@ impl fmt::Debug for PendingRequest {
 }
 
 impl Approver for ApprovalSender {
-    fn request_approval(&self, ask: Arc<ApprovalRequest>) -> ResponseFuture {
-        let (reply, answer) = oneshot::channel();
-        let shown = Arc::clone(&ask);
-        let sent = self.0.send(PendingRequest { request: ask, response_sender: reply });
+    fn request_approval(&self, request: Arc<ApprovalRequest>) -> ResponseFuture {
+        let (response_sender, response) = oneshot::channel();
+        let shown = Arc::clone(&request);
+        let sent = self.0.send(PendingRequest { request, response_sender });
         Box::pin(async move {
             match sent {
                 Ok(()) => Some(
-                    answer.await.unwrap_or_else(|_| unanswered_response(&shown, PROMPT_CLOSED)),
+                    response.await.unwrap_or_else(|_| unanswered_response(&shown, PROMPT_CLOSED)),
                 ),
                 Err(_) => Some(unanswered_response(&shown, PROMPT_CLOSED)),
             }
@@ -150,10 +150,10 @@ impl Approver for ApprovalSender {
     }
 }
 
-const PROMPT_CLOSED: &str = "whoever was asked is gone";
+const PROMPT_CLOSED: &str = "the approval prompt was closed before it was answered";
 
 /// Returns a rejection that did not come from a person; `why` says why there is no response.
-pub(crate) fn unanswered_response(ask: &ApprovalRequest, why: &str) -> ApprovalResponse {
-    ask.internals.set_refusal(why);
+pub(crate) fn unanswered_response(request: &ApprovalRequest, why: &str) -> ApprovalResponse {
+    request.internals.set_refusal(why);
     ApprovalResponse::RejectWith { feedback: String::new() }
 }

@@ -60,13 +60,13 @@ impl ApprovalOutcome {
             }
             Self::Refused(words) => return words.to_string().into(),
             Self::Response(_) => "the user rejected it",
-            Self::Superseded => "a hook made another call of it",
+            Self::Superseded => "a hook rewrote the call",
             Self::RejectedWithBatch => {
                 "the user rejected another call that was asked at the same time"
             }
             Self::NotOffered => "the answer was none of those that were offered",
-            Self::Expired => "nobody answered in time",
-            Self::Cancelled => "whoever was asked is gone",
+            Self::Expired => "the approval request was not answered in time",
+            Self::Cancelled => "the approval prompt was closed before it was answered",
         };
         reason.into()
     }
@@ -77,16 +77,18 @@ impl ApprovalOutcome {
 #[non_exhaustive]
 pub enum ApprovalResponseError {
     /// There is no request with this id.
-    #[error("there is no ask `{0}`")]
+    #[error("there is no approval request `{0}`")]
     UnknownRequest(ApprovalId),
     /// The request was answered before, or has ended.
-    #[error("the ask `{0}` is settled already")]
+    #[error("the approval request `{0}` has already ended")]
     AlreadyEnded(ApprovalId),
     /// The answer names the fingerprint of another call than the one that was shown.
-    #[error("the answer to the ask `{0}` is about another call; look at the ask again")]
+    #[error(
+        "the answer to the approval request `{0}` is about another call; review the request again"
+    )]
     FingerprintMismatch(ApprovalId),
     /// The answer reaches further than was offered.
-    #[error("`{reply}` is not offered for the ask `{ask}`")]
+    #[error("`{reply}` is not offered for the approval request `{ask}`")]
     NotOffered {
         /// The id of the request.
         ask: ApprovalId,

@@ -175,8 +175,8 @@ impl CallRewrite {
 }
 
 impl ApprovalInternals {
-    pub(crate) fn new(aliases: &[ToolName], witness: Arc<dyn HookObserver>) -> Self {
-        Self { aliases: aliases.to_vec(), observer: Some(witness), ..Self::default() }
+    pub(crate) fn new(aliases: &[ToolName], observer: Arc<dyn HookObserver>) -> Self {
+        Self { aliases: aliases.to_vec(), observer: Some(observer), ..Self::default() }
     }
 
     /// Sets whether a hook may approve.
@@ -202,9 +202,9 @@ impl ApprovalInternals {
         self.rewrite.get()
     }
 
-    /// Whether `reply` is the response of the hook that rewrites the call.
-    pub(crate) fn is_rewrite_response(&self, reply: &ApprovalResponse) -> bool {
-        self.rewrite().is_some_and(|change| change.placeholder_response() == *reply)
+    /// Whether `response` is that of the hook that rewrites the call.
+    pub(crate) fn is_rewrite_response(&self, response: &ApprovalResponse) -> bool {
+        self.rewrite().is_some_and(|change| change.placeholder_response() == *response)
     }
 
     /// Records that the rejection of this request did not come from a person.
@@ -334,12 +334,12 @@ impl ApprovalResponse {
 /// use std::sync::Arc;
 /// use tool_sdk::{Approver, ApprovalRequest, ApprovalResponse};
 ///
-/// /// Says yes to everything that is not dangerous.
+/// /// Approves everything that is not dangerous.
 /// struct Trusting;
 ///
 /// impl Approver for Trusting {
 ///     fn request_approval(&self, request: Arc<ApprovalRequest>) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
-///         Box::pin(ready(Some(if ask.dangerous { ApprovalResponse::Reject } else { ApprovalResponse::Once })))
+///         Box::pin(ready(Some(if request.dangerous { ApprovalResponse::Reject } else { ApprovalResponse::Once })))
 ///     }
 /// }
 /// ```
@@ -351,6 +351,6 @@ pub trait Approver: Send + Sync + 'static {
     /// grant that covers it, or when it expires.
     fn request_approval(
         &self,
-        ask: Arc<ApprovalRequest>,
+        request: Arc<ApprovalRequest>,
     ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>>;
 }

@@ -79,7 +79,7 @@ pub(crate) struct PolicyOverride {
 impl PolicyOverride {
     /// Returns the override of a hook that allows the call that it rewrote.
     pub(crate) fn allow_rewrite(name: &str) -> Self {
-        Self::allow(format!("the hook `{name}` allows what it made of the call"))
+        Self::allow(format!("the hook `{name}` allows the call that it rewrote"))
     }
 
     /// Returns the override of a hook that allows the call.
@@ -126,10 +126,10 @@ impl PolicyInput<'_> {
         let is_one = subjects.len() == 1;
         let mut decision: Option<Decision> = None;
         let mut reasons = DecisionReasons::default();
-        for subject in subjects {
-            let mut one = self.decide_resource(subject, is_one);
+        for resource in subjects {
+            let mut one = self.decide_resource(resource, is_one);
             // A part of a resource counts only when a rule denies it.
-            if subject.has_deny_rules_only() && one.action == Action::Allow && decision.is_some() {
+            if resource.has_deny_rules_only() && one.action == Action::Allow && decision.is_some() {
                 continue;
             }
             // The reason names the resource, unless the resource is allowed without a rule, or the
@@ -137,7 +137,7 @@ impl PolicyInput<'_> {
             let is_named =
                 !is_one && (one.action != Action::Allow || one.by == DecisionSource::Rule);
             let is_refused = one.action == Action::Deny && one.by == DecisionSource::Tool;
-            let named = (is_named && !is_refused).then_some(subject);
+            let named = (is_named && !is_refused).then_some(resource);
             match &mut decision {
                 Some(so_far) if so_far.action > one.action => {}
                 Some(so_far) if so_far.action == one.action => {
@@ -156,7 +156,7 @@ impl PolicyInput<'_> {
             None => Decision::new(Action::Deny, DecisionSource::Default, "nothing was judged"),
         };
         // Overrides that allow were applied before, so that nothing lifts these.
-        let tightening = self.overrides.iter().filter(|opinion| opinion.action != Action::Allow);
+        let tightening = self.overrides.iter().filter(|added| added.action != Action::Allow);
         self.unjudged_rule().iter().chain(tightening).fold(decision, Decision::apply_override)
     }
 
@@ -173,31 +173,31 @@ impl PolicyInput<'_> {
         Some(PolicyOverride { action: Action::Ask, source: DecisionSource::Unjudged, reason })
     }
 
-    fn decide_resource(&self, subject: &Resource, alone: bool) -> Decision {
-        if let Some(error) = subject.refusal() {
+    fn decide_resource(&self, resource: &Resource, alone: bool) -> Decision {
+        if let Some(error) = resource.refusal() {
             let refused =
                 Decision::new(Action::Deny, DecisionSource::Tool, error.message().to_owned());
-            return Decision { subjects: vec![subject.clone()], ..refused };
+            return Decision { subjects: vec![resource.clone()], ..refused };
         }
-        let class = subject.effective_class(self.trusts_safe_commands).unwrap_or(self.risk_class);
-        let decided = self.decide_by_rules(subject, class, alone);
+        let class = resource.effective_class(self.trusts_safe_commands).unwrap_or(self.risk_class);
+        let decided = self.decide_by_rules(resource, class, alone);
         let lifted = if decided.action == Action::Ask {
-            self.apply_approvals(subject, decided)
+            self.apply_approvals(resource, decided)
         } else {
             decided
         };
-        let looked_at = self.restrict_unknown(subject, restrict_dangerous(subject, lifted));
-        let bound = self.apply_limits(subject, class, looked_at);
-        Decision { subjects: vec![subject.clone()], ..prepend_reason(subject, bound) }
+        let looked_at = self.restrict_unknown(resource, restrict_dangerous(resource, lifted));
+        let bound = self.apply_limits(resource, class, looked_at);
+        Decision { subjects: vec![resource.clone()], ..prepend_reason(resource, bound) }
     }
 
-    fn decide_by_rules(&self, subject: &Resource, class: RiskClass, alone: bool) -> Decision {
-        let own = self.tool_rules.deciding_rule(subject, self.arguments, alone);
-        let elsewhere = subject.permission().map(self.rules_for_permission);
+    fn decide_by_rules(&self, resource: &Resource, class: RiskClass, alone: bool) -> Decision {
+        let own = self.tool_rules.deciding_rule(resource, self.arguments, alone);
+        let elsewhere = resource.permission().map(self.rules_for_permission);
         let rule = match &elsewhere {
             None => own,
             // For another permission, a rule about the tool itself can only tighten the decision.
-            Some(others) => [others.deciding_rule(subject, self.arguments, alone), own]
+            Some(others) => [others.deciding_rule(resource, self.arguments, alone), own]
                 .into_iter()
                 .enumerate()
                 .filter_map(|(at, rule)| rule.filter(|it| at == 0 || it.action != Action::Allow))
@@ -208,37 +208,37 @@ impl PolicyInput<'_> {
             let decision = Decision::new(rule.action, DecisionSource::Rule, reason);
             return Decision { rules: vec![rule.clone()], ..decision };
         }
-        self.decide_without_rule(subject, class)
+        self.decide_without_rule(resource, class)
     }
 
     /// Decides when no rule matches: by the tool, else by the mode.
-    fn decide_without_rule(&self, subject: &Resource, class: RiskClass) -> Decision {
-        if subject.has_deny_rules_only() {
+    fn decide_without_rule(&self, resource: &Resource, class: RiskClass) -> Decision {
+        if resource.has_deny_rules_only() {
             return Decision::new(
                 Action::Allow,
                 DecisionSource::Tool,
-                "what it is a part of is judged",
+                "it is judged as a part of another resource",
             );
         }
-        if subject.is_opaque() {
-            let reason = subject.reason().unwrap_or("it is not understood well enough to allow it");
+        if resource.is_opaque() {
+            let reason = resource.reason().unwrap_or("it is not understood well enough to allow it");
             return Decision::new(Action::Ask, DecisionSource::Default, reason.to_owned());
         }
-        if subject.is_asked_by_default() {
+        if resource.is_asked_by_default() {
             return Decision::new(
                 Action::Ask,
                 DecisionSource::Tool,
-                "it is nothing that the tool touches without asking",
+                "the tool does not touch it without an approval",
             );
         }
         match self.approval_required {
             Some(true) => {
-                Decision::new(Action::Ask, DecisionSource::Tool, "the tool wants somebody asked")
+                Decision::new(Action::Ask, DecisionSource::Tool, "the tool requires an approval")
             }
             Some(false) if !self.modes.contains(Mode::Strict) => Decision::new(
                 Action::Allow,
                 DecisionSource::Tool,
-                "the tool needs nobody asked for this",
+                "the tool needs no approval for this",
             ),
             _ => {
                 let mode = self.modes.strictest_for(class);
@@ -248,15 +248,15 @@ impl PolicyInput<'_> {
         }
     }
 
-    fn apply_approvals(&self, subject: &Resource, asked: Decision) -> Decision {
-        if (self.is_granted)(subject) {
+    fn apply_approvals(&self, resource: &Resource, asked: Decision) -> Decision {
+        if (self.is_granted)(resource) {
             return Decision {
                 rules: asked.rules,
                 ..Decision::new(Action::Allow, DecisionSource::Approval, "it was approved before")
             };
         }
         // PA7: only a rule or a person allows it.
-        if subject.is_approval_mandatory() {
+        if resource.is_approval_mandatory() {
             return asked;
         }
         // A hook that allows lifts what the mode `bypass` would lift, and nothing else.
@@ -269,7 +269,7 @@ impl PolicyInput<'_> {
                 ..Decision::new(
                     Action::Allow,
                     DecisionSource::Mode,
-                    "the mode `bypass` asks nobody",
+                    "the mode `bypass` needs no approval",
                 )
             };
         }
@@ -278,20 +278,20 @@ impl PolicyInput<'_> {
 
     /// SH10: asks when a rule that denies something might deny this resource, whose effect is
     /// unknown.
-    fn restrict_unknown(&self, subject: &Resource, decided: Decision) -> Decision {
-        let is_open = subject.has_unknown_effect() || !subject.known_prefixes().is_empty();
+    fn restrict_unknown(&self, resource: &Resource, decided: Decision) -> Decision {
+        let is_open = resource.has_unknown_effect() || !resource.known_prefixes().is_empty();
         if decided.action != Action::Allow || !is_open {
             return decided;
         }
         let is_meant = |rule: &Rule| {
-            subject.has_unknown_effect()
-                || subject.known_prefixes().iter().any(|it| rule.pattern.can_match_prefix(it))
+            resource.has_unknown_effect()
+                || resource.known_prefixes().iter().any(|it| rule.pattern.can_match_prefix(it))
         };
         let denies = |rule: &&Rule| rule.action == Action::Deny && is_meant(rule);
-        let elsewhere = subject.permission().map(self.rules_for_permission);
+        let elsewhere = resource.permission().map(self.rules_for_permission);
         let rules = elsewhere.as_ref().unwrap_or(self.tool_rules);
         let Some(rule) = rules.rules().iter().find(denies) else { return decided };
-        let why = subject.reason().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = resource.reason().map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!(
             "what it touches is only known when it runs, so that the rule `{rule}`{} cannot be \
              judged{why}",
@@ -304,27 +304,27 @@ impl PolicyInput<'_> {
     }
 
     /// Applies the limits that nothing lifts.
-    fn apply_limits(&self, subject: &Resource, class: RiskClass, decided: Decision) -> Decision {
+    fn apply_limits(&self, resource: &Resource, class: RiskClass, decided: Decision) -> Decision {
         if decided.action == Action::Deny {
             return decided;
         }
         let mode = self.modes.strictest_for(class);
         // For a part of a resource, the limit applies to the whole.
-        if mode.forbids(class) && !subject.has_deny_rules_only() {
+        if mode.forbids(class) && !resource.has_deny_rules_only() {
             let reason =
                 format!("the mode `{mode}` only lets tools read, and this may {}", class.as_str());
             return Decision::new(Action::Deny, DecisionSource::Mode, reason);
         }
         let is_written = class != RiskClass::Read;
-        if is_written && subject.absolute().is_some_and(|path| (self.holds_pipeline_state)(path)) {
+        if is_written && resource.absolute().is_some_and(|path| (self.holds_pipeline_state)(path)) {
             let reason = format!(
                 "`{}` holds what was approved or decided, and no tool writes there",
-                subject.text()
+                resource.text()
             );
             return Decision::new(Action::Deny, DecisionSource::Roots, reason);
         }
         match self.writable_roots {
-            Some(roots) if is_written => self.restrict_to_roots(roots, subject, class, decided),
+            Some(roots) if is_written => self.restrict_to_roots(roots, resource, class, decided),
             _ => decided,
         }
     }
@@ -333,7 +333,7 @@ impl PolicyInput<'_> {
     fn restrict_to_roots(
         &self,
         roots: &[PathBuf],
-        subject: &Resource,
+        resource: &Resource,
         class: RiskClass,
         decided: Decision,
     ) -> Decision {
@@ -341,11 +341,11 @@ impl PolicyInput<'_> {
             path.components().all(|part| part != Component::ParentDir)
                 && roots.iter().any(|root| path.starts_with(root))
         };
-        let is_known = match (subject.absolute(), subject.writable_folders()) {
+        let is_known = match (resource.absolute(), resource.writable_folders()) {
             (Some(path), _) if holds(path) => true,
             (Some(_), _) => {
                 let reason =
-                    format!("`{}` is outside the folders that may be written", subject.text());
+                    format!("`{}` is outside the folders that may be written", resource.text());
                 return Decision::new(Action::Deny, DecisionSource::Roots, reason);
             }
             (None, Some(folders)) => folders.iter().all(|folder| holds(folder)),
@@ -355,11 +355,11 @@ impl PolicyInput<'_> {
         };
         // A part is checked with its whole. A tool that needs no approval needs none for unnamed
         // resources either.
-        let is_exempt = subject.has_deny_rules_only() || self.approval_required == Some(false);
+        let is_exempt = resource.has_deny_rules_only() || self.approval_required == Some(false);
         if is_known || is_exempt || decided.action != Action::Allow {
             return decided;
         }
-        let reason = "nobody knows whether it only writes to the folders that may be written";
+        let reason = "it may write outside the folders that may be written";
         Decision {
             rules: decided.rules,
             ..Decision::new(Action::Ask, DecisionSource::Roots, reason)
@@ -368,7 +368,7 @@ impl PolicyInput<'_> {
 
     /// Whether the call names the files that it changes.
     fn names_files(&self) -> bool {
-        self.resources.into_iter().flatten().any(|subject| subject.absolute().is_some())
+        self.resources.into_iter().flatten().any(|resource| resource.absolute().is_some())
     }
 }
 
@@ -412,25 +412,25 @@ impl Decision {
     }
 
     /// Applies one override, which can only tighten the decision.
-    fn apply_override(mut self, opinion: &PolicyOverride) -> Self {
-        if opinion.action > self.action {
+    fn apply_override(mut self, added: &PolicyOverride) -> Self {
+        if added.action > self.action {
             let subjects = self.subjects;
-            let heeded = Self::new(opinion.action, opinion.source, opinion.reason.clone());
+            let heeded = Self::new(added.action, added.source, added.reason.clone());
             return Self { subjects, ..heeded };
         }
-        if opinion.action == self.action && self.action != Action::Allow {
+        if added.action == self.action && self.action != Action::Allow {
             // The prompt shows every reason, first the one that no approval lifts.
-            self.by = opinion.source;
-            self.reason = format!("{}; {}", opinion.reason, self.reason).into();
+            self.by = added.source;
+            self.reason = format!("{}; {}", added.reason, self.reason).into();
         }
         self
     }
 }
 
 /// Puts the reason of the resource itself, such as a sensitive file, before the other reasons.
-fn prepend_reason(subject: &Resource, decided: Decision) -> Decision {
+fn prepend_reason(resource: &Resource, decided: Decision) -> Decision {
     // For an opaque resource the reason is there already.
-    let special = subject.reason().filter(|_| !subject.is_opaque());
+    let special = resource.reason().filter(|_| !resource.is_opaque());
     match special.filter(|_| decided.action != Action::Allow) {
         Some(why) => Decision { reason: format!("{why}; {}", decided.reason).into(), ..decided },
         None => decided,
@@ -438,11 +438,11 @@ fn prepend_reason(subject: &Resource, decided: Decision) -> Decision {
 }
 
 /// Asks about what cannot be undone, unless a rule allows exactly this.
-fn restrict_dangerous(subject: &Resource, decided: Decision) -> Decision {
+fn restrict_dangerous(resource: &Resource, decided: Decision) -> Decision {
     let is_exact =
-        |rule: &Rule| !subject.is_context_dependent() && rule.pattern.is_exact(subject.text());
+        |rule: &Rule| !resource.is_context_dependent() && rule.pattern.is_exact(resource.text());
     let is_meant = decided.by == DecisionSource::Rule && decided.rules.iter().any(is_exact);
-    if decided.action != Action::Allow || !subject.is_dangerous() || is_meant {
+    if decided.action != Action::Allow || !resource.is_dangerous() || is_meant {
         return decided;
     }
     let reason = "what it does cannot be undone, and no rule allows exactly this";
@@ -452,7 +452,7 @@ fn restrict_dangerous(subject: &Resource, decided: Decision) -> Decision {
 /// Returns the reason of a decision without a rule. The most frequent one needs no allocation.
 fn default_reason(mode: Mode, action: Action, class: RiskClass) -> Cow<'static, str> {
     if (mode, action, class) == (Mode::Auto, Action::Allow, RiskClass::Read) {
-        return "no rule speaks of it, and the mode `auto` allows what may read".into();
+        return "no rule matches it, and the mode `auto` allows what may read".into();
     }
     let verb = match action {
         Action::Allow => "allows",
@@ -460,7 +460,7 @@ fn default_reason(mode: Mode, action: Action, class: RiskClass) -> Cow<'static, 
         Action::Deny => "denies",
     };
     let class = class.as_str();
-    format!("no rule speaks of it, and the mode `{mode}` {verb} what may {class}").into()
+    format!("no rule matches it, and the mode `{mode}` {verb} what may {class}").into()
 }
 
 fn describe_origin(rule: &Rule) -> String {

@@ -25,7 +25,7 @@ impl Setup {
     fn new(rules: &[&str], subjects: &[&str]) -> Self {
         Self {
             rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
-            subjects: subjects.iter().map(|&subject| subject.into()).collect(),
+            subjects: subjects.iter().map(|&resource| resource.into()).collect(),
             ..Self::default()
         }
     }
@@ -34,7 +34,7 @@ impl Setup {
         let all = Ruleset::new(self.rules.clone());
         let own = all.for_names(NAMES);
         let elsewhere = |permission: &str| all.for_names(&[permission]);
-        let approved = |subject: &Resource| self.granted.iter().any(|it| it == subject.text());
+        let approved = |resource: &Resource| self.granted.iter().any(|it| it == resource.text());
         let case = self.policy_input(&own);
         PolicyInput {
             risk_class: class,
@@ -179,9 +179,9 @@ fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
         Resource::new("rm -rf x").dangerous(),
         Resource::new("make"),
     ];
-    for (at, subject) in asked.into_iter().enumerate() {
+    for (at, resource) in asked.into_iter().enumerate() {
         let setup = Setup {
-            subjects: vec![subject],
+            subjects: vec![resource],
             writable_roots: (at == 2).then(|| vec!["/work/out".into()]),
             ..Setup::new(&["deny run(curl *)"], &[])
         };
@@ -329,7 +329,7 @@ fn what_is_special_about_a_place_is_told_before_the_reason() {
     let decide = |rules: &[&str]| {
         Setup { subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }.decide().reason
     };
-    assert!(decide(&[]).starts_with("`/etc` is far; it is nothing that the tool touches"));
+    assert!(decide(&[]).starts_with("`/etc` is far; the tool does not touch it"));
     assert!(decide(&["deny external_directory"]).starts_with("`/etc` is far; the rule `deny"));
     assert!(!decide(&["allow external_directory"]).contains("is far"));
 }
@@ -390,8 +390,8 @@ fn a_reason_says_of_what_it_is_one() {
 fn what_has_no_name_is_asked_about_under_its_own_permission() {
     let rules = ["allow run", "allow read", "deny read(.env)"];
     let unknown = Resource::new("$X").with_permission("read").with_unknown_effect();
-    let decide = |rules: &[&str], subject: &Resource| {
-        Setup { subjects: vec![subject.clone()], ..Setup::new(rules, &[]) }.decide().action
+    let decide = |rules: &[&str], resource: &Resource| {
+        Setup { subjects: vec![resource.clone()], ..Setup::new(rules, &[]) }.decide().action
     };
     assert_eq!(decide(&rules, &unknown), Action::Ask);
     assert_eq!(decide(&rules[..2], &unknown), Action::Allow);
@@ -463,14 +463,14 @@ fn setups() -> impl Strategy<Value = Setup> {
         let rule: Rule = format!("{action} {permission}({pattern})").parse().unwrap();
         if locked { rule.locked() } else { rule }
     });
-    let subject = ("[ab/ ]{0,4}", any::<bool>()).prop_map(|(text, opaque)| {
-        let subject = Resource::new(text);
-        if opaque { subject.opaque() } else { subject }
+    let resource = ("[ab/ ]{0,4}", any::<bool>()).prop_map(|(text, opaque)| {
+        let resource = Resource::new(text);
+        if opaque { resource.opaque() } else { resource }
     });
     let action = proptest::sample::select(vec![Action::Allow, Action::Ask, Action::Deny]);
     (
         proptest::collection::vec(rule, 0..8),
-        proptest::collection::vec(subject, 1..4),
+        proptest::collection::vec(resource, 1..4),
         proptest::sample::select(Mode::ALL.to_vec()),
         any::<Option<bool>>(),
         proptest::collection::vec("[ab/ ]{0,4}", 0..3),

@@ -14,6 +14,7 @@ mod path;
 
 use std::fmt;
 use std::path::is_separator;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +34,8 @@ use self::path::PathPattern;
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Pattern {
-    text: String,
-    parts: Box<[u8]>,
+    text: Arc<str>,
+    parts: Arc<[u8]>,
     /// The pattern as a path, when it needs normalization.
     path: Option<PathPattern>,
 }
@@ -50,13 +51,13 @@ impl Pattern {
         let home = std::env::home_dir().map(|home| home.display().to_string());
         let expanded = expand_home(&text, home.as_deref());
         let path = PathPattern::parse(&expanded);
-        Self { text, parts: expanded.into_bytes().into(), path }
+        Self { text: text.into(), parts: expanded.into_bytes().into(), path }
     }
 
     /// Returns the pattern that matches everything.
     #[must_use]
     pub fn any() -> Self {
-        Self { text: "*".to_owned(), parts: Box::new([b'*']), path: None }
+        Self { text: "*".into(), parts: [b'*'].into(), path: None }
     }
 
     /// Returns the pattern that matches only `text`; `None` when `text` contains `*` or `?`.
@@ -67,7 +68,7 @@ impl Pattern {
     pub fn exact(text: &str) -> Option<Self> {
         let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
         let parts = text.as_bytes();
-        (!special).then(|| Self { text: text.to_owned(), parts: parts.into(), path: None })
+        (!special).then(|| Self { text: text.into(), parts: parts.into(), path: None })
     }
 
     /// Whether the pattern is the exact pattern for `text`.
@@ -92,26 +93,26 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the whole of `subject` matches.
+    /// Whether the whole of `text` matches.
     #[must_use]
-    pub fn matches(&self, subject: &str) -> bool {
-        self.matches_with(normalize_slash, subject)
+    pub fn matches(&self, text: &str) -> bool {
+        self.matches_with(normalize_slash, text)
     }
 
-    /// Whether the whole of `subject` matches, with `\` and `/` as different characters: in a
+    /// Whether the whole of `text` matches, with `\` and `/` as different characters: in a
     /// command `\` escapes.
     #[must_use]
-    pub fn matches_literally(&self, subject: &str) -> bool {
-        self.matches_with(|byte| byte, subject)
+    pub fn matches_literally(&self, text: &str) -> bool {
+        self.matches_with(|byte| byte, text)
     }
 
-    /// Whether the whole of `subject` matches, ignoring ASCII case.
-    pub(crate) fn matches_any_case(&self, subject: &str) -> bool {
-        self.matches_with(|byte| byte.to_ascii_lowercase(), subject)
+    /// Whether the whole of `text` matches, ignoring ASCII case.
+    pub(crate) fn matches_any_case(&self, text: &str) -> bool {
+        self.matches_with(|byte| byte.to_ascii_lowercase(), text)
     }
 
-    fn matches_with(&self, fold: fn(u8) -> u8, subject: &str) -> bool {
-        matches_optional_end(&self.parts, subject.as_bytes(), fold)
+    fn matches_with(&self, fold: fn(u8) -> u8, text: &str) -> bool {
+        matches_optional_end(&self.parts, text.as_bytes(), fold)
     }
 
     /// Whether the pattern, normalized as a path, matches `path` or a folder above it.
@@ -130,7 +131,7 @@ impl Pattern {
         Self {
             path: PathPattern::parse(&folded),
             parts: folded.clone().into_bytes().into(),
-            text: folded,
+            text: folded.into(),
         }
     }
 
@@ -145,13 +146,13 @@ impl Pattern {
         (!plain.is_empty()).then_some(plain)
     }
 
-    /// Whether `subject` matches, or the text after any `/` in it.
+    /// Whether `text` matches, or the text after any `/` in it.
     ///
     /// A rule that denies `.env` means `src/.env` too: a bare name, without `/` and blanks, matches
     /// at any depth.
     #[must_use]
-    pub fn matches_at_any_depth(&self, subject: &str) -> bool {
-        self.matches(subject) || !self.contains_any(b"/\\ ") && self.matches_any_suffix(subject)
+    pub fn matches_at_any_depth(&self, text: &str) -> bool {
+        self.matches(text) || !self.contains_any(b"/\\ ") && self.matches_any_suffix(text)
     }
 
     /// Like [`matches_at_any_depth`](Self::matches_at_any_depth), for a path, whose names may
@@ -179,10 +180,10 @@ impl Pattern {
     }
 
     /// Whether the text after any `/` matches.
-    fn matches_any_suffix(&self, subject: &str) -> bool {
+    fn matches_any_suffix(&self, text: &str) -> bool {
         let slashes =
-            subject.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
-        let mut below = slashes.map(|(at, _)| &subject.as_bytes()[at + 1..]);
+            text.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
+        let mut below = slashes.map(|(at, _)| &text.as_bytes()[at + 1..]);
         below.any(|name| match_glob(&self.parts, name, normalize_slash))
     }
 }
@@ -213,7 +214,7 @@ impl From<&str> for Pattern {
 
 impl From<Pattern> for String {
     fn from(pattern: Pattern) -> Self {
-        pattern.text
+        pattern.text.as_ref().to_owned()
     }
 }
 
@@ -235,20 +236,20 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
     text.to_owned()
 }
 
-/// Whether all of `subject` matches, with or without an optional end.
-fn matches_optional_end(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
-    match_glob(pattern, subject, fold)
-        || pattern.strip_suffix(b" *").is_some_and(|head| match_glob(head, subject, fold))
+/// Whether all of `text` matches, with or without an optional end.
+fn matches_optional_end(pattern: &[u8], text: &[u8], fold: fn(u8) -> u8) -> bool {
+    match_glob(pattern, text, fold)
+        || pattern.strip_suffix(b" *").is_some_and(|head| match_glob(head, text, fold))
         || pattern.strip_suffix(b":*").is_some_and(|head| {
-            match_glob(head, subject, fold) || match_glob(&[head, b" *"].concat(), subject, fold)
+            match_glob(head, text, fold) || match_glob(&[head, b" *"].concat(), text, fold)
         })
 }
 
 /// Linear except for the retries after the last `*`, which never go further back.
-fn match_glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
+fn match_glob(pattern: &[u8], text: &[u8], fold: fn(u8) -> u8) -> bool {
     let (mut p, mut s) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
-    while s < subject.len() {
+    while s < text.len() {
         match pattern.get(p) {
             Some(b'*') => {
                 retry = Some((p + 1, s));
@@ -256,15 +257,15 @@ fn match_glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
             }
             Some(b'?') => {
                 p += 1;
-                s = next_char_index(subject, s);
+                s = next_char_index(text, s);
             }
-            Some(&byte) if fold(byte) == fold(subject[s]) => {
+            Some(&byte) if fold(byte) == fold(text[s]) => {
                 p += 1;
                 s += 1;
             }
             _ => match retry {
                 Some((after, from)) => {
-                    let next = next_char_index(subject, from);
+                    let next = next_char_index(text, from);
                     retry = Some((after, next));
                     p = after;
                     s = next;

@@ -38,10 +38,10 @@ pub(crate) fn frame_text(text: &str) -> String {
 /// ```
 /// use tool_sdk::ApprovalRequest;
 ///
-/// fn show(ask: &ApprovalRequest) {
-///     let prompt = ask.prompt();
+/// fn show(request: &ApprovalRequest) {
+///     let prompt = request.prompt();
 ///     eprint!("{}", prompt.text);
-///     eprintln!("{}", if ask.offers_always() { "yes / always / no?" } else { "yes / no?" });
+///     eprintln!("{}", if request.offers_always() { "yes / always / no?" } else { "yes / no?" });
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -207,18 +207,18 @@ fn describe_risk(risk: Risk) -> String {
     std::iter::once(risk.class.as_str()).chain(also).collect()
 }
 
-fn describe_resource(subject: &Resource) -> String {
-    let mut shown = quote_visible(subject.text());
-    if let Some(path) = subject.absolute().filter(|path| path.as_os_str() != subject.text()) {
+fn describe_resource(resource: &Resource) -> String {
+    let mut shown = quote_visible(resource.text());
+    if let Some(path) = resource.absolute().filter(|path| path.as_os_str() != resource.text()) {
         shown += &format!(" at {}", quote_os_visible(path.as_os_str()));
     }
-    if let Some(permission) = subject.permission() {
+    if let Some(permission) = resource.permission() {
         shown += &format!(" under {}", quote_visible(permission));
     }
-    if let Some(class) = subject.risk_class() {
+    if let Some(class) = resource.risk_class() {
         shown += &format!(" to {}", class.as_str());
     }
-    if subject.is_opaque() {
+    if resource.is_opaque() {
         shown += " (not understood)";
     }
     shown

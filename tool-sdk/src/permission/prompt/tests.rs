@@ -33,7 +33,7 @@ fn approval_request(arguments: Value, subjects: &[&str]) -> ApprovalRequest {
         grantees: Vec::new(),
         internals: ApprovalInternals::default(),
         by: DecisionSource::Default,
-        reason: "no rule speaks of it".to_owned(),
+        reason: "no rule matches it".to_owned(),
         rules: Vec::new(),
         preview: None,
         dangerous: false,
@@ -43,37 +43,37 @@ fn approval_request(arguments: Value, subjects: &[&str]) -> ApprovalRequest {
 }
 
 #[track_caller]
-fn check_says(ask: &ApprovalRequest, expected: &str) {
-    let text = ask.prompt().text;
+fn check_says(request: &ApprovalRequest, expected: &str) {
+    let text = request.prompt().text;
     assert!(text.contains(expected), "{expected}\nis not in\n{text}");
 }
 
 // PR1, PR4
 #[test]
 fn a_prompt_says_all_that_an_answer_is_about() {
-    let mut ask = approval_request(
+    let mut request = approval_request(
         json!({"note": "x", "cwd": "/srv", "cmd": "git status \nrm -r 'a b'"}),
         &[],
     );
-    ask.agent = Some("coder".to_owned());
-    ask.source = ToolSource::Mcp { server: "shells".to_owned() };
-    ask.risk = Risk::new(RiskClass::Execute).destructive().open_world();
-    ask.display = Arc::new(ToolDisplay {
+    request.agent = Some("coder".to_owned());
+    request.source = ToolSource::Mcp { server: "shells".to_owned() };
+    request.risk = Risk::new(RiskClass::Execute).destructive().open_world();
+    request.display = Arc::new(ToolDisplay {
         name: Some("Run".to_owned()),
         primary: Some("cmd".to_owned()),
         show: vec!["cmd".to_owned(), "cwd".to_owned()],
         ..ToolDisplay::default()
     });
-    ask.original = Some(json!({"cmd": "git status"}));
-    ask.subjects = vec![
+    request.original = Some(json!({"cmd": "git status"}));
+    request.subjects = vec![
         "git status ".into(),
         Resource::new("rm -r 'a b'").opaque(),
         Resource::path("a b", "/srv/a b").with_permission("edit").with_class(RiskClass::Write),
     ];
-    ask.rules = vec![
+    request.rules = vec![
         Rule::parse(Action::Ask, "run(git *)").unwrap().scope(RuleScope::User).origin("rules.toml"),
     ];
-    ask.preview = Some(json!({"diff": "--- a\n+++ b\n-x\n+y\n", "sandbox": "no network"}));
+    request.preview = Some(json!({"diff": "--- a\n+++ b\n-x\n+y\n", "sandbox": "no network"}));
     let expected = r"tool run
   | shown as 'Run'
   | from MCP server 'shells'
@@ -92,7 +92,7 @@ touches
   | 'rm -r \'a b\'' (not understood)
   | 'a b' at '/srv/a b' under 'edit' to write
 asked because
-  | no rule speaks of it
+  | no rule matches it
 rules
   | 'ask run(git *)' (user, 'rules.toml')
 preview
@@ -106,9 +106,9 @@ sandbox
 `session` and `always` also allow
   | 'run': 'git status *'
 ";
-    let prompt = ask.prompt();
+    let prompt = request.prompt();
     assert_eq!(prompt.text, expected);
-    assert!(prompt.complete && prompt.warnings.is_empty() && ask.offers_always());
+    assert!(prompt.complete && prompt.warnings.is_empty() && request.offers_always());
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn a_preview_has_several_forms() {
         ),
         (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
     ] {
-        let ask = ApprovalRequest { preview: Some(preview), ..approval_request(json!({}), &[]) };
-        check_says(&ask, expected);
+        let request = ApprovalRequest { preview: Some(preview), ..approval_request(json!({}), &[]) };
+        check_says(&request, expected);
     }
 }
 
@@ -203,10 +203,10 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
         ),
         (approval_request(json!({}), &["a"; 500]), "... 300 subjects hidden ..."),
     ];
-    for (ask, expected) in cases {
-        let prompt = ask.prompt();
+    for (request, expected) in cases {
+        let prompt = request.prompt();
         assert!(prompt.text.contains(expected), "{expected}: {}", prompt.text);
-        assert!(!prompt.complete && !ask.offers_always());
+        assert!(!prompt.complete && !request.offers_always());
         assert_eq!(prompt.warnings, ["not everything is shown"]);
     }
     check_says(&approval_request(json!({"cmd": &long}), &[]), "xend'\n");
@@ -235,14 +235,14 @@ fn always_is_offered_only_where_it_may_be() {
 #[test]
 fn foreign_text_stays_in_its_frame() {
     let forged = "x'\nwarning: none\n... 9 characters hidden ...\n  | 'y";
-    let mut ask = approval_request(json!({"cmd": forged, forged: 1}), &[forged]);
-    ask.agent = Some(forged.to_owned());
-    ask.source = ToolSource::Plugin { id: forged.to_owned() };
-    ask.permission = forged.to_owned();
-    ask.reason = forged.to_owned();
-    ask.preview = Some(json!(forged));
-    ask.suggestions = vec![forged.to_owned()];
-    let prompt = ask.prompt();
+    let mut request = approval_request(json!({"cmd": forged, forged: 1}), &[forged]);
+    request.agent = Some(forged.to_owned());
+    request.source = ToolSource::Plugin { id: forged.to_owned() };
+    request.permission = forged.to_owned();
+    request.reason = forged.to_owned();
+    request.preview = Some(json!(forged));
+    request.suggestions = vec![forged.to_owned()];
+    let prompt = request.prompt();
     let labels: Vec<_> = prompt.text.lines().filter(|line| !line.starts_with("  | ")).collect();
     assert_eq!(
         labels,
@@ -298,11 +298,11 @@ proptest! {
         call in call(), agent in any::<String>(), preview in any::<String>(),
     ) {
         let subjects: Vec<_> = call.1.iter().map(String::as_str).collect();
-        let mut ask = approval_request(call.0, &subjects);
-        ask.agent = Some(agent.clone());
-        ask.original = Some(json!({agent: preview}));
-        ask.preview = Some(json!(preview));
-        let text = ask.prompt().text;
+        let mut request = approval_request(call.0, &subjects);
+        request.agent = Some(agent.clone());
+        request.original = Some(json!({agent: preview}));
+        request.preview = Some(json!(preview));
+        let text = request.prompt().text;
         prop_assert!(text.chars().all(may_show), "{text:?}");
     }
 

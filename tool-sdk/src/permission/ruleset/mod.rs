@@ -87,17 +87,17 @@ impl Ruleset {
             .is_some_and(everything)
     }
 
-    /// Returns the rule that decides about `subject`: of the locked ones that match, the first that
+    /// Returns the rule that decides about `resource`: of the locked ones that match, the first that
     /// denies, or else the first; without a locked one, the last one that matches.
     ///
     /// `alone` says that the call touches no other resource.
     pub(crate) fn deciding_rule(
         &self,
-        subject: &Resource,
+        resource: &Resource,
         arguments: &dyn ArgumentLookup,
         alone: bool,
     ) -> Option<&Rule> {
-        self.deciding_rule_with_case(FOLDS_CASE, subject, arguments, alone)
+        self.deciding_rule_with_case(FOLDS_CASE, resource, arguments, alone)
     }
 
     /// Like [`deciding_rule`](Self::deciding_rule); with `folds`, file names that differ only in
@@ -105,14 +105,14 @@ impl Ruleset {
     fn deciding_rule_with_case(
         &self,
         folds: bool,
-        subject: &Resource,
+        resource: &Resource,
         arguments: &dyn ArgumentLookup,
         alone: bool,
     ) -> Option<&Rule> {
-        let says = |rule: &Rule| rule.matches_resource(subject, arguments, alone, false);
+        let says = |rule: &Rule| rule.matches_resource(resource, arguments, alone, false);
         let said = self.last_match(says);
         let is_plain = !folds && self.0.iter().all(|rule| rule.argument.is_none());
-        if subject.absolute().is_none() || is_plain {
+        if resource.absolute().is_none() || is_plain {
             return said;
         }
         // A rule on an argument that means a file, or a name in another case, can only tighten the
@@ -120,10 +120,10 @@ impl Ruleset {
         let in_any_case = |rule: &Rule| {
             folds
                 && rule.action != Action::Allow
-                && rule.matches_resource(subject, arguments, alone, true)
+                && rule.matches_resource(resource, arguments, alone, true)
         };
         let meant = self.last_match(|rule| {
-            says(rule) || in_any_case(rule) || rule.matches_file(subject, arguments, folds)
+            says(rule) || in_any_case(rule) || rule.matches_file(resource, arguments, folds)
         });
         let least = said.map_or(Action::Allow, |rule| rule.action);
         meant.filter(|rule| rule.action > least).or(said)
@@ -172,37 +172,37 @@ impl Rule {
         }
     }
 
-    /// Whether the rule matches `subject`; with `folds`, file names are compared without case.
+    /// Whether the rule matches `resource`; with `folds`, file names are compared without case.
     fn matches_resource(
         &self,
-        subject: &Resource,
+        resource: &Resource,
         arguments: &dyn ArgumentLookup,
         alone: bool,
         folds: bool,
     ) -> bool {
         // Other rules are applied to the whole of which this is a part.
         let is_whole = self.action == Action::Allow || self.pattern.is_any();
-        if subject.has_deny_rules_only() && is_whole {
+        if resource.has_deny_rules_only() && is_whole {
             return false;
         }
         // PA7: a rule that allows everything does not replace a mandatory approval.
-        let is_named = || subject.permission().is_none_or(|name| self.permission.is_exact(name));
-        if self.action == Action::Allow && subject.is_approval_mandatory() && !is_named() {
+        let is_named = || resource.permission().is_none_or(|name| self.permission.is_exact(name));
+        if self.action == Action::Allow && resource.is_approval_mandatory() && !is_named() {
             return false;
         }
         match &self.argument {
             // One argument does not vouch for everything else that a call touches.
-            Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
+            Some(_) if self.action == Action::Allow && (resource.is_opaque() || !alone) => false,
             Some(name) => arguments
                 .value(name)
-                .is_some_and(|value| self.matches_value(&value, subject, arguments, folds)),
+                .is_some_and(|value| self.matches_value(&value, resource, arguments, folds)),
             // An opaque resource is only allowed by a rule for everything, or for exactly this
             // text.
-            None if subject.is_opaque() && self.action == Action::Allow => {
+            None if resource.is_opaque() && self.action == Action::Allow => {
                 self.pattern.is_any()
-                    || subject.needs_exact_rule() && self.pattern.is_exact(subject.text())
+                    || resource.needs_exact_rule() && self.pattern.is_exact(resource.text())
             }
-            None => self.matches_spelling(subject, folds),
+            None => self.matches_spelling(resource, folds),
         }
     }
 
@@ -213,32 +213,32 @@ impl Rule {
             && arguments.is_path(self)
     }
 
-    /// Whether the rule means the file `subject`, although the call has no such argument: the file
+    /// Whether the rule means the file `resource`, although the call has no such argument: the file
     /// is the same, regardless of the tool.
     fn matches_file(
         &self,
-        subject: &Resource,
+        resource: &Resource,
         arguments: &dyn ArgumentLookup,
         folds: bool,
     ) -> bool {
-        let is_unknown = self.action == Action::Allow && subject.is_opaque();
-        !is_unknown && self.is_about_files(arguments) && self.matches_spelling(subject, folds)
+        let is_unknown = self.action == Action::Allow && resource.is_opaque();
+        !is_unknown && self.is_about_files(arguments) && self.matches_spelling(resource, folds)
     }
 
-    fn matches_spelling(&self, subject: &Resource, folds: bool) -> bool {
-        let is_file = subject.absolute().is_some();
+    fn matches_spelling(&self, resource: &Resource, folds: bool) -> bool {
+        let is_file = resource.absolute().is_some();
         if folds && is_file && self.action != Action::Allow {
             let folded = Self { pattern: self.pattern.to_folded_case(), ..self.clone() };
             let means = |text: &str| folded.matches_text(text) || folded.matches_path(text);
-            if subject.forbidden_spellings().any(|text| means(&fold_case(text))) {
+            if resource.forbidden_spellings().any(|text| means(&fold_case(text))) {
                 return true;
             }
         }
         let matches = |text| self.matches_text(text) || is_file && self.matches_path(text);
         match self.action {
-            Action::Allow if !is_file => self.pattern.matches_literally(subject.text()),
-            Action::Allow => subject.spellings().any(matches),
-            Action::Ask | Action::Deny => subject.forbidden_spellings().any(matches),
+            Action::Allow if !is_file => self.pattern.matches_literally(resource.text()),
+            Action::Allow => resource.spellings().any(matches),
+            Action::Ask | Action::Deny => resource.forbidden_spellings().any(matches),
         }
     }
 
@@ -256,15 +256,15 @@ impl Rule {
     fn matches_value(
         &self,
         value: &Value,
-        subject: &Resource,
+        resource: &Resource,
         arguments: &dyn ArgumentLookup,
         folds: bool,
     ) -> bool {
-        let matches_item = |item| self.matches_value(item, subject, arguments, folds);
+        let matches_item = |item| self.matches_value(item, resource, arguments, folds);
         match value {
             // A path has many spellings, and the argument is only one of them.
-            Value::String(text) if subject.is_sent_as(text) => {
-                self.matches_spelling(subject, folds)
+            Value::String(text) if resource.is_sent_as(text) => {
+                self.matches_spelling(resource, folds)
             }
             Value::String(text) => {
                 self.matches_text(text) || self.matches_path_argument(text, arguments, folds)

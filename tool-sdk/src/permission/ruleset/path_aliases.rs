@@ -79,9 +79,9 @@ mod tests {
         let is_forbidden = |rule: &str, path: &str| {
             let rule = rule.replace("TOP", top.to_str().unwrap());
             let rules = Ruleset::new([rule.parse().unwrap()]);
-            let mut subject = Resource::path(path, root.join(path));
-            subject.set_path_aliases(&rules.symlink_aliases(std::slice::from_ref(&root)));
-            rules.deciding_rule(&subject, &|_: &str| None, true).is_some()
+            let mut resource = Resource::path(path, root.join(path));
+            resource.set_path_aliases(&rules.symlink_aliases(std::slice::from_ref(&root)));
+            rules.deciding_rule(&resource, &|_: &str| None, true).is_some()
         };
         for rule in ["TOP/work/secrets/*", "TOP/work/secrets/", "TOP/*/secrets/key", "link/*"] {
             assert!(is_forbidden(&format!("deny read({rule})"), "secrets/key"), "{rule}");

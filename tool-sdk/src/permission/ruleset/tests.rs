@@ -36,7 +36,7 @@ fn stricter(a: Option<Action>, b: Option<Action>) -> Option<Action> {
 
 fn decide_action(rules: &[&str], subjects: &[&str]) -> Option<Action> {
     let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
-    let subjects: Vec<Resource> = subjects.iter().map(|&subject| subject.into()).collect();
+    let subjects: Vec<Resource> = subjects.iter().map(|&resource| resource.into()).collect();
     strictest_action(&rules, &subjects)
 }
 
@@ -108,8 +108,8 @@ fn later_scopes_stand_behind_earlier_ones() {
 fn a_locked_rule_is_not_overridden() {
     let locked = "deny run(rm *)".parse::<Rule>().unwrap().scope(RuleScope::Default).locked();
     let rules = Ruleset::new(["allow run".parse().unwrap(), locked]);
-    let judge = |subject: &str| {
-        rules.deciding_rule(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
+    let judge = |resource: &str| {
+        rules.deciding_rule(&resource.into(), &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("rm x"), Some(Action::Deny));
     assert_eq!(judge("ls"), Some(Action::Allow));
@@ -121,9 +121,9 @@ fn a_locked_denial_is_absolute() {
     let locked = |text: &str| text.parse::<Rule>().unwrap().locked();
     let rules =
         |deny: &str| Ruleset::new([locked("allow run"), locked("ask run(rm *)"), locked(deny)]);
-    let judge = |subject: &str| {
+    let judge = |resource: &str| {
         let rules = rules("deny run(rm x)");
-        rules.deciding_rule(&subject.into(), &|_: &str| None, true).map(|rule| rule.action)
+        rules.deciding_rule(&resource.into(), &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("rm x"), Some(Action::Deny));
     // Otherwise the first locked rule decides.
@@ -137,8 +137,8 @@ fn a_locked_denial_is_absolute() {
 fn what_was_not_understood_is_only_allowed_with_everything() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let subject = Resource::new("echo $(date)").opaque();
-        rules.deciding_rule(&subject, &|_: &str| None, true).map(|rule| rule.action)
+        let resource = Resource::new("echo $(date)").opaque();
+        rules.deciding_rule(&resource, &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("allow run(echo *)"), None);
     assert_eq!(judge("allow run"), Some(Action::Allow));
@@ -149,8 +149,8 @@ fn what_was_not_understood_is_only_allowed_with_everything() {
 fn either_spelling_of_a_path_matches() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let subject = Resource::path("src/.env", "/work/src/.env");
-        rules.deciding_rule(&subject, &|_: &str| None, true).map(|rule| rule.action)
+        let resource = Resource::path("src/.env", "/work/src/.env");
+        rules.deciding_rule(&resource, &|_: &str| None, true).map(|rule| rule.action)
     };
     assert_eq!(judge("allow run(src/*)"), Some(Action::Allow));
     assert_eq!(judge("allow run(/work/*)"), Some(Action::Allow));
@@ -161,9 +161,9 @@ fn either_spelling_of_a_path_matches() {
 // F72: a path has many spellings, and a rule may use any of them.
 #[test]
 fn however_a_pattern_spells_a_path_it_is_that_path() {
-    let judge = |rule: &str, subject: &Resource| {
+    let judge = |rule: &str, resource: &Resource| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        rules.deciding_rule(subject, &|_: &str| None, true).is_some()
+        rules.deciding_rule(resource, &|_: &str| None, true).is_some()
     };
     let inside = Resource::path("secrets/x", "/work/secrets/x");
     for pattern in [
@@ -218,10 +218,10 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
 fn what_is_forbidden_is_forbidden_below_every_root() {
     let judge = |rule: &str| {
         let rules = Ruleset::new([rule.parse().unwrap()]);
-        let mut subject = Resource::path("/b/secrets/x", "/b/secrets/x");
+        let mut resource = Resource::path("/b/secrets/x", "/b/secrets/x");
         let root = |place: &str| PathAlias { target: place.into(), alias: "".into() };
-        subject.set_path_aliases(&["/a", "/b"].map(root));
-        rules.deciding_rule(&subject, &|_: &str| None, true).is_some()
+        resource.set_path_aliases(&["/a", "/b"].map(root));
+        rules.deciding_rule(&resource, &|_: &str| None, true).is_some()
     };
     for pattern in ["secrets/*", "./secrets/*", "secrets/x", "secrets/", "/b/secrets/*"] {
         assert!(judge(&format!("deny run({pattern})")), "{pattern}");
@@ -309,7 +309,7 @@ proptest! {
         let alone = subjects.len() < 2;
         let forbids = |rule: &Rule| {
             rule.locked && rule.action == Action::Deny && rule.applies_to_names(&NAMES.into())
-                && subjects.iter().any(|subject| rule.matches_resource(subject, &|_: &str| None, alone, false))
+                && subjects.iter().any(|resource| rule.matches_resource(resource, &|_: &str| None, alone, false))
         };
         if rules.iter().any(forbids) {
             prop_assert_eq!(action(&rules, &subjects), Some(Action::Deny));
@@ -397,10 +397,10 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
     use Action::{Allow, Ask, Deny};
     let decided = |folds: bool, rules: &[&str], path: &str| {
         let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
-        let subject = Resource::path(path, format!("/Work/{path}"));
+        let resource = Resource::path(path, format!("/Work/{path}"));
         let path = path.to_owned();
         let arguments = move |name: &str| (name == "path").then(|| json!(path));
-        let rule = rules.deciding_rule_with_case(folds, &subject, &arguments, true);
+        let rule = rules.deciding_rule_with_case(folds, &resource, &arguments, true);
         rule.map(|rule| rule.action)
     };
     for (rules, path, told_apart, folded) in [

@@ -63,8 +63,8 @@ impl ApprovalAnswer {
     /// Returns the reason of the decision when the answer is an approval.
     pub(super) fn reason(&self) -> Cow<'static, str> {
         match &self.responder {
-            Some(who) => format!("`{who}` was asked and said yes").into(),
-            None => "somebody was asked and said yes".into(),
+            Some(who) => format!("`{who}` approved it").into(),
+            None => "the user approved it".into(),
         }
     }
 
@@ -170,7 +170,7 @@ fn apply_end(
     } else if String::from(invocation.fingerprint(&*call.prepared)) == request.fingerprint {
         decision.with_response(Action::Allow, answer.reason())
     } else {
-        let changed = "what the call touches changed while somebody was asked";
+        let changed = "what the call touches changed while it waited for approval";
         decision.with_response(Action::Deny, changed)
     };
     (decision, Some(answer))

@@ -99,7 +99,8 @@ fn asks_about_reads(invocation: &Invocation<'_>) -> bool {
 pub(crate) fn new_request_id() -> Result<ApprovalId, ToolError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {
-        ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
+        ToolError::internal("cannot make an approval request: the system has no random numbers")
+            .source(error)
     })?;
     Ok(ApprovalId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
 }

@@ -96,7 +96,7 @@ fn keep_for_session(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<
 async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<Grant>) {
     let ask = taken.request();
     let error = match inner.grant_store.clone() {
-        None => "nothing is stored here".to_owned(),
+        None => "there is no grant store".to_owned(),
         Some(store) => {
             let wanted = grants.clone();
             let mut source = GrantSource::new(&*ask.session, ask.call.to_string());

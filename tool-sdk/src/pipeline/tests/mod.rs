@@ -494,7 +494,7 @@ fn raw(keyword: &Value) -> DynamicTool {
     DynamicTool::new(definition, |_, _| async { "ran" })
 }
 
-// F69: a hook's changes to definitions apply wherever the hook was added.
+// F69: a hook's changes to definitions apply no matter where the hook was added.
 #[tokio::test]
 async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     struct Says;

@@ -354,7 +354,7 @@ async fn structured_values_stay_whole() {
     }
 }
 
-// F100: output that a tool marks as fitted is not cut again, whatever else it contains.
+// F100: output that a tool marks as fitted is not cut again, even if it contains more.
 #[tokio::test]
 async fn nothing_is_cut_twice() {
     let whole = "x\n".repeat(5000);

@@ -89,7 +89,7 @@ use crate::pipeline::Pipeline;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let pipeline = Pipeline::new(Registry::linked()?).loop_guard(LoopGuard::default());
-/// mcp::Server::new(pipeline, Session::default()).named("shelf", "1.0.0").serve_stdio().await?;
+/// mcp::Server::new(pipeline, Session::default()).with_name("shelf", "1.0.0").serve_stdio().await?;
 /// # Ok(())
 /// # }
 /// ```

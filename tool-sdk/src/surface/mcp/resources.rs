@@ -62,16 +62,16 @@ impl ResourceDefinition {
 ///
 /// ```
 /// use tool_sdk::Attachment;
-/// use tool_sdk::mcp::{Resource, Resources, Work};
+/// use tool_sdk::mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
 ///
 /// struct Motto;
 ///
-/// impl Resources for Motto {
-///     fn list(&self) -> Vec<Resource> {
-///         vec![Resource::new("shelf://motto", "motto").mime("text/plain")]
+/// impl ResourceProvider for Motto {
+///     fn list(&self) -> Vec<ResourceDefinition> {
+///         vec![ResourceDefinition::new("shelf://motto", "motto").with_mime_type("text/plain")]
 ///     }
 ///
-///     fn read<'a>(&'a self, uri: &'a str) -> Work<'a, Option<Attachment>> {
+///     fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
 ///         let motto = (uri == "shelf://motto")
 ///             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
 ///         Box::pin(async { Ok(motto) })
@@ -168,14 +168,14 @@ impl PromptDefinition {
 ///
 /// ```
 /// use serde_json::{Map, Value};
-/// use tool_sdk::mcp::{Prompt, Prompts, Work};
+/// use tool_sdk::mcp::{PromptDefinition, PromptProvider, ProviderFuture};
 /// use tool_sdk::{ConversationMessage, Session};
 ///
 /// struct Greeting;
 ///
-/// impl Prompts for Greeting {
-///     fn list(&self) -> Vec<Prompt> {
-///         vec![Prompt::new("greet", "Say hello.").required("name", "Whom to greet.")]
+/// impl PromptProvider for Greeting {
+///     fn list(&self) -> Vec<PromptDefinition> {
+///         vec![PromptDefinition::new("greet", "Say hello.").with_required_argument("name", "Whom to greet.")]
 ///     }
 ///
 ///     fn get<'a>(
@@ -183,7 +183,7 @@ impl PromptDefinition {
 ///         _: &'a str,
 ///         arguments: &'a Map<String, Value>,
 ///         _: &'a Session,
-///     ) -> Work<'a, Vec<ConversationMessage>> {
+///     ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
 ///         Box::pin(async { Ok(vec![ConversationMessage::text("user", format!("Greet {}.", arguments["name"]))]) })
 ///     }
 /// }

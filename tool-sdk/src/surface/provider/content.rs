@@ -26,7 +26,7 @@ const PDF_MIME_TYPE: &str = "application/pdf";
 /// use tool_sdk::{Attachment, Output};
 ///
 /// let output = Output::text("a dot").attach(Attachment::bytes("image/png", vec![1, 2, 3]));
-/// let parts = provider::content(&output, Dialect::Anthropic);
+/// let parts = provider::content_parts(&output, Dialect::Anthropic);
 /// assert_eq!(parts[0]["text"], "a dot");
 /// assert_eq!(parts[1]["source"]["data"], "AQID");
 /// ```

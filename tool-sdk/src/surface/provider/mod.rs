@@ -136,7 +136,7 @@ pub struct UnknownDialect {
 /// )?;
 /// let say = Definition::new(ToolName::new("say")?, "Says something aloud.", schema);
 ///
-/// let tool = provider::tool(&say, Dialect::Anthropic);
+/// let tool = provider::encode_tool(&say, Dialect::Anthropic);
 /// assert_eq!(tool["input_schema"]["properties"]["text"]["type"], "string");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -177,7 +177,7 @@ pub fn encode_tools<'a>(
 /// use tool_sdk::{Registry, Toolset};
 ///
 /// let toolset = Toolset::new(Registry::builder().build()?);
-/// assert_eq!(&*provider::listing(&toolset.view(), Dialect::Mcp), r#"{"tools":[]}"#);
+/// assert_eq!(&*provider::encode_listing(&toolset.view(), Dialect::Mcp), r#"{"tools":[]}"#);
 /// # Ok::<(), tool_sdk::RegistryError>(())
 /// ```
 #[must_use]

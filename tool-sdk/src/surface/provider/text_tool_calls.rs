@@ -30,7 +30,7 @@ use crate::toolset::ToolsetView;
 /// use tool_sdk::{Registry, Toolset, provider};
 ///
 /// let view = Toolset::new(Registry::builder().build()?).view();
-/// let calls = provider::calls_in(
+/// let calls = provider::parse_text_calls(
 ///     r#"Let me see. <tool_call>{"name": "look", "arguments": {"at": "sky"}}</tool_call>"#,
 ///     &view,
 /// );

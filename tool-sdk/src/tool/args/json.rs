@@ -342,7 +342,7 @@ impl fmt::Display for QuotedExcerpt<'_> {
 impl Fault {
     fn malformed(text: &str, error: &serde_json::Error) -> Self {
         let words = if text.trim_ascii().is_empty() {
-            "the arguments are empty; send `{}` when there is nothing to say".to_owned()
+            "the arguments are empty; send `{}` for a call without arguments".to_owned()
         } else if text.starts_with('\u{feff}') {
             "the arguments are not valid JSON: they begin with a byte order mark".to_owned()
         } else {

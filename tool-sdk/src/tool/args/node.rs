@@ -393,7 +393,7 @@ pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
     builder.build_map(&root);
     builder.build_targets(&root);
     if builder.built_nodes > MAX_NODES {
-        return Some("references stand for too much".to_owned());
+        return Some("its references expand to too many schemas".to_owned());
     }
     find_unchecked_keyword(&root, "").or_else(|| unchecked_external_keyword(&root))
 }

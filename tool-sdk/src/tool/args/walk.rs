@@ -247,8 +247,8 @@ impl<'w> ArgWalk<'w, '_, '_> {
             .any(|note| note.what == Coercion::Alias && note.argument == param.name);
         let words = match (by_alias, key == param.name) {
             (false, _) => "comes twice".to_owned(),
-            (true, true) => "comes twice, once by another name".to_owned(),
-            (true, false) => format!("is another name of `{}`, which comes twice", param.name),
+            (true, true) => "comes twice, once by an alias".to_owned(),
+            (true, false) => format!("is an alias of `{}`, which comes twice", param.name),
         };
         self.faults.push_at(FaultKind::Duplicate, &place, words);
         self.skip_value()

@@ -21,7 +21,7 @@ type FactsFn<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
 type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 
 /// The typed callbacks of a tool whose arguments are an `A`.
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
 pub struct ToolCallbacks<A> {
     pub required: Option<fn(&A, &Context) -> bool>,

@@ -15,7 +15,7 @@ use crate::tool::{Flags, Parallel, Refinement, SourceLocation, Truncate};
 /// The compiler processes every field of every tool, so rarely used fields are in
 /// [`ToolOptions`].
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
 pub struct ToolSpec {
     pub name: &'static str,
@@ -44,7 +44,7 @@ impl ToolSpec {
 
 /// The optional declarations of an attribute.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
 pub struct ToolOptions {
     pub aliases: &'static [&'static str],
@@ -100,7 +100,7 @@ impl ToolOptions {
 
 /// Which calls may run at the same time, as a constant without a destructor.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_enums, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the variants are those of `Parallel`")]
 pub enum ParallelSpec {
     Shared,
@@ -120,7 +120,7 @@ impl From<ParallelSpec> for Parallel {
 
 /// How a tool takes its arguments.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_enums, reason = "generated code constructs it")]
 pub enum ArgsSpec {
     /// One by one.
     Params(&'static [ParamSpec]),
@@ -130,7 +130,7 @@ pub enum ArgsSpec {
 
 /// One parameter.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the fields are the items of `#[arg(..)]`")]
 pub struct ParamSpec {
     pub name: &'static str,
@@ -142,7 +142,7 @@ pub struct ParamSpec {
 
 /// Rarely used declarations of a parameter.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_structs, reason = "generated code constructs it")]
 #[expect(missing_docs, reason = "the fields are the items of `#[arg(..)]`")]
 pub struct ParamOptions {
     pub aliases: &'static [&'static str],
@@ -172,7 +172,7 @@ impl ParamOptions {
 
 /// The default of a parameter, for its schema.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_enums, reason = "generated code constructs it")]
 pub enum DefaultSpec {
     /// A literal, as JSON text.
     Json(&'static str),
@@ -191,7 +191,7 @@ impl DefaultSpec {
 
 /// The bounds of a number, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+#[expect(clippy::exhaustive_enums, reason = "generated code constructs it")]
 pub enum Range {
     /// Whole numbers.
     Int(Option<i128>, Option<i128>),

@@ -111,8 +111,8 @@ impl WorkspacePath {
         }
     }
 
-    /// Returns whether the path itself is a symbolic link, wherever its target is. Changing the
-    /// target does not change the link.
+    /// Returns whether the path itself is a symbolic link. Changing its target does not change
+    /// the link.
     #[must_use]
     pub fn is_link(&self, workspace: &Workspace) -> bool {
         match workspace.try_resolve(&self.0.text) {

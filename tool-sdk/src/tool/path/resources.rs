@@ -65,7 +65,7 @@ impl WorkspacePath {
         Ok(ResolvedPlaces { requested: asked, target: real })
     }
 
-    /// Returns the location of the link itself, wherever its target is.
+    /// Returns the location of the link itself, not of its target.
     fn resolve_link_itself(&self, cx: &Context) -> Option<ResolvedPlaces> {
         let asked = cx.state::<Workspace>().ok()?.try_resolve(&self.0.text).ok()??;
         let real = asked.parent()?.canonicalize().ok()?.join(asked.file_name()?);
@@ -112,7 +112,7 @@ impl WorkspacePath {
         }
         if writes {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
-            let obeyed = "is a file that something executes or obeys later";
+            let obeyed = "is a file that other programs execute or read as configuration later";
             let under = |place| {
                 let subject = path(place).with_permission(Resource::PROTECTED).requires_approval();
                 let why = describe_special(subject.text(), obeyed);

@@ -17,10 +17,10 @@ pub(super) type HttpStream = Either<TcpStream, socket::SocketStream>;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::mcp::Listener;
+/// use tool_sdk::mcp::HttpListener;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// let listener = Listener::from(tokio::net::TcpListener::bind("127.0.0.1:0").await?);
+/// let listener = HttpListener::from(tokio::net::TcpListener::bind("127.0.0.1:0").await?);
 /// # let _ = listener;
 /// # Ok::<(), std::io::Error>(())
 /// # })?;

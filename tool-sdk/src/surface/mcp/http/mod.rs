@@ -94,10 +94,10 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::mcp::{Http, Token};
+/// use tool_sdk::mcp::{HttpOptions, Token};
 ///
 /// let token = Token::random()?;
-/// let http = Http::new(token).allow_host("tools.example.com").allow_origin("https://example.com");
+/// let http = HttpOptions::new(token).allow_host("tools.example.com").allow_origin("https://example.com");
 /// # let _ = http;
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -12,10 +12,10 @@ use crate::context::Session;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::mcp::{Http, Principal, Token};
+/// use tool_sdk::mcp::{HttpOptions, Principal, Token};
 ///
 /// let ada = Principal::new("ada").with_permission("notes:write");
-/// let http = Http::new(Token::random()?).principal(Token::random()?, ada);
+/// let http = HttpOptions::new(Token::random()?).with_principal(Token::random()?, ada);
 /// # let _ = http;
 /// # Ok::<(), std::io::Error>(())
 /// ```

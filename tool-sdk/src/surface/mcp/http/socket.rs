@@ -27,13 +27,13 @@ const OTHERS_MODE_BITS: u32 = 0o077;
 /// # Examples
 ///
 /// ```no_run
-/// use tool_sdk::mcp::{Http, Server, Socket, Token};
+/// use tool_sdk::mcp::{HttpOptions, Server, UnixSocket, Token};
 /// use tool_sdk::{Pipeline, Registry, Session};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
-/// let socket = Socket::bind("/run/user/1000/shelf/mcp").await?;
-/// server.serve_http(socket, Http::new(Token::random()?)).await?;
+/// let socket = UnixSocket::bind("/run/user/1000/shelf/mcp").await?;
+/// server.serve_http(socket, HttpOptions::new(Token::random()?)).await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use tokio::net::TcpStream;
 
 /// There is no connection.
-pub(super) type Stream = TcpStream;
+pub(super) type SocketStream = TcpStream;
 
 /// A UNIX socket at which a server listens; this system has none.
 #[derive(Debug)]
-pub struct Socket(Infallible);
+pub struct UnixSocket(Infallible);
 
-impl Socket {
+impl UnixSocket {
     /// Listens at `path`, where there are UNIX sockets.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Socket {
         match self.0 {}
     }
 
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
+    pub(super) async fn accept(&self) -> io::Result<SocketStream> {
         match self.0 {}
     }
 }

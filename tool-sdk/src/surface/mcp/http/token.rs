@@ -40,7 +40,7 @@ impl TokenDigest {
 /// Never shows anything of the secret.
 impl fmt::Debug for TokenDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Print(..)")
+        f.write_str("TokenDigest(..)")
     }
 }
 

@@ -29,12 +29,12 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 /// use std::num::NonZeroUsize;
 /// use std::sync::Arc;
 /// use std::time::Duration;
-/// use tool_sdk::mcp::{Previews, ResourceCache, ServerManager};
+/// use tool_sdk::mcp::{ResourcePrefetcher, ResourceCache, ServerManager};
 /// use tool_sdk::{Pipeline, HookPriority, Registry};
 ///
 /// let servers = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
-/// let previews = Previews::new(Arc::new(cache), move |server, uri| {
+/// let previews = ResourcePrefetcher::new(Arc::new(cache), move |server, uri| {
 ///     let servers = servers.clone();
 ///     async move { servers.read(&server, &uri).await }
 /// });

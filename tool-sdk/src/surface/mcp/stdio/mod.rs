@@ -39,7 +39,7 @@ fn open_pipes() -> Option<(StdioReader, StdioWriter)> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pipes() -> Option<(StdioReader, StdioWriter)> {
+fn open_pipes() -> Option<(StdioReader, StdioWriter)> {
     None
 }
 
@@ -64,7 +64,7 @@ fn socket_from_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::Uni
 }
 
 #[cfg(not(unix))]
-fn sockets() -> Option<(StdioReader, StdioWriter)> {
+fn open_sockets() -> Option<(StdioReader, StdioWriter)> {
     None
 }
 
@@ -78,7 +78,7 @@ fn open_files() -> io::Result<(File, File)> {
 }
 
 #[cfg(windows)]
-fn files() -> io::Result<(File, File)> {
+fn open_files() -> io::Result<(File, File)> {
     use std::os::windows::io::AsHandle as _;
 
     let input = io::stdin().as_handle().try_clone_to_owned()?;

@@ -125,7 +125,7 @@ async fn failures_are_results_and_unknown_tools_are_not() {
         ("fail", json!({}), "it changed\nhint: look again"),
         ("panic", json!({}), "the tool failed with a defect of its own"),
         ("add", json!({ "a": "two" }), "invalid arguments for `add`"),
-        ("write", json!({}), "nobody can be asked here; the rule `allow write` would allow it"),
+        ("write", json!({}), "no approver is available; the rule `allow write` would allow it"),
     ] {
         let failed = peer.call(tool, arguments).await;
         assert_eq!(failed["isError"], true, "{tool}");

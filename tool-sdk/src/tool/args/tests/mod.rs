@@ -168,8 +168,8 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
             "`spot` is not acceptable: the key \"line\" comes twice",
         ),
         (r#"{"path":"a","path":"b"}"#, "`path` comes twice"),
-        (r#"{"path":"a","file":"b"}"#, "`file` is another name of `path`, which comes twice"),
-        (r#"{"file":"a","path":"b"}"#, "`path` comes twice, once by another name"),
+        (r#"{"path":"a","file":"b"}"#, "`file` is an alias of `path`, which comes twice"),
+        (r#"{"file":"a","path":"b"}"#, "`path` comes twice, once by an alias"),
     ] {
         assert_eq!(faults_of_look(text), [words], "{text}");
     }
@@ -178,7 +178,7 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
 #[test]
 fn what_is_no_json_object_never_runs_a_tool() {
     for (text, words) in [
-        ("", "the arguments are empty; send `{}` when there is nothing to say"),
+        ("", "the arguments are empty; send `{}` for a call without arguments"),
         ("null", "the arguments must be a JSON object, not null"),
         ("[]", "the arguments must be a JSON object, not a list"),
         (r#""{}""#, "the arguments must be a JSON object, not a string"),

@@ -96,7 +96,7 @@ impl Approver for Slow {
 // MC2: the approval was for the old definition, and the error tells the model what to do.
 #[tokio::test]
 async fn tool_that_changes_during_approval_does_not_run() {
-    for (later, words) in [("echo", "is another one now"), ("other", "was taken away")] {
+    for (later, words) in [("echo", "definition changed"), ("other", "was removed")] {
         let lists = std::sync::atomic::AtomicUsize::new(0);
         let script = ScriptedServer::new(move |message| match message["method"].as_str() {
             Some("tools/list") => {
