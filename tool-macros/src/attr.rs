@@ -1,9 +1,9 @@
 //! Lists of `key`, `key = value` and `key(..)`, checked against one table of keys.
 //!
-//! [`parse`] belongs to the first step and takes anything that has this shape;
-//! [`checked`] belongs to the second and says no to unknown and repeated keys.
+//! [`parse`] belongs to the first step and accepts everything of this shape; [`checked`] belongs
+//! to the second and rejects unknown and repeated keys.
 //!
-//! **Invariant:** nothing here knows what a key means.
+//! **Invariant:** nothing here knows the meaning of a key.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -27,9 +27,9 @@ pub(crate) enum Value {
     Flag,
     /// `= expr`.
     Expr(Box<Expr>),
-    /// `(..)`, not looked into.
+    /// `(..)`, unparsed.
     List(TokenStream),
-    /// Something that syn could not read and has complained about.
+    /// Something that syn could not parse and has reported.
     Broken,
 }
 
@@ -47,7 +47,7 @@ enum Shape {
     Flag,
     Value,
     List,
-    /// There is no such item.
+    /// The item does not exist.
     None,
 }
 
@@ -67,17 +67,17 @@ impl Key {
         Self { name, shape: Shape::List, form, repeatable: false }
     }
 
-    /// A key that people write though there is none, and what they write instead.
+    /// A key that does not exist but is often written, with what to write instead.
     pub(crate) const fn none(name: &'static str, help: &'static str) -> Self {
         Self { name, shape: Shape::None, form: help, repeatable: true }
     }
 
-    /// What it is called.
+    /// The name of the key.
     pub(crate) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether there is such an item.
+    /// Whether the item exists.
     pub(crate) const fn is_written(&self) -> bool {
         !matches!(self.shape, Shape::None)
     }
@@ -89,7 +89,7 @@ impl Key {
     }
 }
 
-/// Reads a list of items; what cannot be read is skipped up to the next comma.
+/// Parses a list of items; after a syntax error, continues behind the next comma.
 pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
     let mut items = Vec::new();
     let read = |input: ParseStream<'_>| {
@@ -102,7 +102,7 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
                 let help = "write `,` between items, and `=` before a value";
                 let error = input.error(format_args!("expected `,`\nhelp: {help}"));
                 skip(input, error, diag);
-                // What follows may have been meant as its value.
+                // The following tokens may have been meant as its value.
                 if let Some(item @ Item { value: Value::Flag, .. }) = items.last_mut() {
                     item.value = Value::Broken;
                 }
@@ -149,13 +149,13 @@ fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
     Ok(Item { key, value })
 }
 
-/// What follows `=`, which must be there and be an expression.
+/// Parses the expression after `=`, which is required.
 fn expr(key: &Ident, input: ParseStream<'_>, diag: &mut Diagnostics) -> Value {
     if input.is_empty() || input.peek(Token![,]) {
         diag.error(key, format_args!("`{key}` has no value"), "write it after the `=`");
         return Value::Broken;
     }
-    // What syn did not get to the end of would be a second mistake to it.
+    // The tokens that syn did not reach would cause a second error.
     let ahead = input.fork();
     match ahead.parse() {
         Ok(expr) => {
@@ -180,7 +180,7 @@ fn skip(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {
     }
 }
 
-/// Items whose keys are known, stand once and have the right shape.
+/// Items with known keys of the right shape, each at most once.
 pub(crate) struct Items<'i> {
     good: Vec<(&'i Item, &'static Key)>,
     mentioned: Vec<&'static str>,
@@ -241,7 +241,7 @@ fn has_shape(item: &Item, key: &Key, diag: &mut Diagnostics) -> bool {
     written == key.shape
 }
 
-/// Whether a flag is written in order to say that it is not set.
+/// Whether a flag is written with a value that means "not set".
 fn is_denied(item: &Item, key: &Key) -> bool {
     key.shape == Shape::Flag
         && matches!(&item.value, Value::Expr(expr)
@@ -258,7 +258,7 @@ impl<'i> Items<'i> {
         self.mentioned.contains(&key)
     }
 
-    /// The key of a flag that is set, or of any other good item.
+    /// The key of a flag that is set, or of any other valid item.
     pub(crate) fn key(&self, key: &str) -> Option<&'i Ident> {
         self.all(key).next().map(|(item, _)| &item.key)
     }
@@ -345,7 +345,7 @@ impl<'i> Items<'i> {
         idents
     }
 
-    /// The items in the list of `key`, to be checked against a table of their own.
+    /// The items in the list of `key`, to be checked against a table of its own.
     pub(crate) fn nested(&self, key: &str, diag: &mut Diagnostics) -> Vec<Item> {
         let lists = self.all(key).filter_map(|(item, _)| match &item.value {
             Value::List(tokens) => Some(tokens.clone()),
@@ -354,7 +354,7 @@ impl<'i> Items<'i> {
         lists.flat_map(|tokens| parse(tokens, diag)).collect()
     }
 
-    /// How `key` is written, for help.
+    /// How to write `key`, for help.
     pub(crate) fn form(&self, key: &str) -> String {
         self.all(key).next().map(|(_, known)| instead(known.form)).unwrap_or_default()
     }
@@ -390,7 +390,7 @@ impl<'i> Items<'i> {
     }
 }
 
-/// What stands inside parentheses and the invisible groups of `macro_rules`.
+/// Removes parentheses and the invisible groups of `macro_rules`.
 pub(crate) fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => bare(expr),
@@ -398,7 +398,7 @@ pub(crate) fn bare(expr: &Expr) -> &Expr {
     }
 }
 
-/// The literal that `expr` is.
+/// Returns the literal in `expr`.
 pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
     match bare(expr) {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
@@ -406,7 +406,7 @@ pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
     }
 }
 
-/// The string literal that `expr` is.
+/// Returns the string literal in `expr`.
 pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     match literal(expr)? {
         Lit::Str(text) => Some(text),
@@ -414,7 +414,7 @@ pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
     }
 }
 
-/// The single name that `expr` is.
+/// Returns the single name in `expr`.
 pub(crate) fn ident(expr: &Expr) -> Option<&Ident> {
     match bare(expr) {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 
-/// What an item is known by: its keyword, and the attribute that makes tools of it.
+/// The identity of an item: its keyword, and the attribute that makes tools of it.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Function,
@@ -36,10 +36,11 @@ impl Anchor {
 /// A line and a column.
 type At = (usize, usize);
 
-/// Where each name was first seen in each file. It only says when to look.
+/// The first location of each name in each file. It is only used to decide when to parse the
+/// file.
 static SEEN: Mutex<BTreeMap<(PathBuf, String), At>> = Mutex::new(BTreeMap::new());
 
-/// The line of the first item of this `name`, where another one stands in the same scope.
+/// Returns the line of the first item of this `name`, if another one is in the same scope.
 pub(crate) fn first(anchor: Anchor, name: &Ident) -> Option<usize> {
     let (file, at) = place(name)?;
     let (keyword, _) = anchor.written();
@@ -52,19 +53,19 @@ pub(crate) fn first(anchor: Anchor, name: &Ident) -> Option<usize> {
     are_in_one_scope(&items, anchor, name).then_some(first.0)
 }
 
-/// Whether a type called `ty` stands in the scope of the item called `name`.
+/// Whether a type called `ty` is in the scope of the item called `name`.
 pub(crate) fn has_type(anchor: Anchor, name: &Ident, ty: &str) -> bool {
     let Some((file, _)) = place(name) else { return false };
-    // Most files do not hold the words, and are not looked at any further.
+    // Most files do not contain the name, and are not parsed.
     let Ok(text) = std::fs::read_to_string(file) else { return false };
     let is_there = TYPES.iter().any(|keyword| text.contains(&format!("{keyword} {ty}")));
     is_there && items(&text).is_some_and(|items| stands_beside(&items, anchor, name, ty))
 }
 
-/// What a type is declared with.
+/// The keywords that declare a type.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "type", "trait"];
 
-/// The file of a name and its place there, which only the compiler knows.
+/// Returns the file and location of a name; only the compiler knows them.
 fn place(name: &Ident) -> Option<(PathBuf, At)> {
     if !proc_macro::is_available() {
         return None;
@@ -93,7 +94,7 @@ fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool
     })
 }
 
-/// The items that `name` may be.
+/// Returns the items that `name` may refer to.
 fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &Ident) -> Vec<&'i Item> {
     let (keyword, attribute) = anchor.written();
     let name = name.unraw().to_string();
@@ -117,12 +118,12 @@ struct Item {
     scope: usize,
     keyword: String,
     name: String,
-    /// The last words of the paths of its attributes.
+    /// The last segments of the paths of its attributes.
     attributes: Vec<String>,
     is_conditional: bool,
 }
 
-/// Collects what has a name in `tokens` and in all braces inside.
+/// Collects the named items in `tokens`, including those inside braces.
 fn collect(tokens: TokenStream, scopes: &mut usize, items: &mut Vec<Item>) {
     let scope = *scopes;
     *scopes += 1;
@@ -161,7 +162,7 @@ fn is_of_an_item(word: &Ident) -> bool {
     word == "fn" || word == "impl" || TYPES.iter().any(|keyword| word == keyword)
 }
 
-/// The last word of the path that an attribute begins with.
+/// The last segment of the path at the start of an attribute.
 fn path(attribute: TokenStream) -> Option<String> {
     let is_path = |token: &TokenTree| match token {
         TokenTree::Ident(_) => true,

@@ -1,8 +1,9 @@
 //! Collects mistakes, so that one compile shows all of them.
 //!
-//! `lower` reports here and goes on; the driver of each attribute asks at its end.
+//! `lower` reports here and continues; the driver of each attribute checks for mistakes at its
+//! end.
 //!
-//! **Invariant:** a mistake has a token to underline and a way out.
+//! **Invariant:** every mistake has a token to underline and a suggestion.
 
 use std::fmt::Display;
 
@@ -17,27 +18,27 @@ pub(crate) struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Reports a mistake at the tokens of `at`, and what to type instead.
+    /// Reports a mistake at the tokens of `at`, with what to type instead.
     pub(crate) fn error(&mut self, at: impl ToTokens, what: impl Display, help: impl Display) {
         self.errors.push(spanned(at, what, help));
     }
 
-    /// Reports what syn said.
+    /// Reports an error of syn.
     pub(crate) fn syntax(&mut self, error: syn::Error) {
         self.errors.push(error);
     }
 
-    /// Notes a mistake that rustc reports itself, at the same token.
+    /// Records a mistake that rustc reports itself, at the same token.
     pub(crate) fn left_to_rustc(&mut self) {
         self.is_left_to_rustc = true;
     }
 
-    /// Whether there is no mistake.
+    /// Whether there are no mistakes.
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty() && !self.is_left_to_rustc
     }
 
-    /// The mistakes as compile errors, in the order of the source.
+    /// Returns the mistakes as compile errors, in the order of the source.
     pub(crate) fn to_tokens(&self) -> TokenStream {
         let mut errors: Vec<_> = self.errors.iter().collect();
         errors.sort_by_key(|error| place(error));
@@ -51,7 +52,7 @@ impl Diagnostics {
     }
 }
 
-/// The line and column of a mistake, which only the compiler knows.
+/// Returns the line and column of a mistake; only the compiler knows them.
 fn place(error: &syn::Error) -> (usize, usize) {
     if !proc_macro::is_available() {
         return (0, 0);
@@ -60,15 +61,15 @@ fn place(error: &syn::Error) -> (usize, usize) {
     (at.line(), at.column())
 }
 
-/// A mistake and the way out, as one message; rustc lines `help` up under `error`.
+/// Formats a mistake and its help as one message; rustc aligns `help` with `error`.
 pub(crate) fn spanned(at: impl ToTokens, what: impl Display, help: impl Display) -> syn::Error {
     syn::Error::new_spanned(at, format_args!("{what}\nhelp: {help}"))
 }
 
-/// How alike two words must be to be taken for each other.
+/// The minimum similarity of two words for a suggestion.
 const ALIKE: f64 = 0.75;
 
-/// The one of `words` that was probably meant by `written`.
+/// Returns the one of `words` that was probably meant by `written`.
 fn did_you_mean<'w>(written: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let written = written.to_lowercase();
     words
@@ -79,7 +80,7 @@ fn did_you_mean<'w>(written: &str, words: impl IntoIterator<Item = &'w str>) -> 
         .map(|(_, word)| word)
 }
 
-/// The help for a word that is none of `words`.
+/// Returns the help for a word that is none of `words`.
 pub(crate) fn expected_one_of<'w>(
     written: &str,
     words: impl IntoIterator<Item = &'w str> + Clone,

@@ -3,7 +3,7 @@
 //! All doc attributes count, even between other attributes. Lines and paragraphs stay as they
 //! were written.
 //!
-//! **Invariant:** no text is made up; without a comment there is none.
+//! **Invariant:** no text is invented; without a comment there is none.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -11,7 +11,7 @@ use syn::{Attribute, Expr, Meta};
 
 use crate::attr;
 
-/// A text that is known now, or an expression that is one when the user's crate compiles.
+/// A text that is known now, or an expression that is evaluated when the user's crate compiles.
 #[derive(Clone)]
 pub(crate) enum Text {
     Literal(String),
@@ -32,7 +32,7 @@ pub(crate) fn is_doc(attribute: &Attribute) -> bool {
     attribute.path().is_ident("doc")
 }
 
-/// The text of all doc comments among `attributes`; `None` when there is nothing to read.
+/// Returns the text of all doc comments among `attributes`; `None` when it is empty.
 pub(crate) fn text(attributes: &[Attribute]) -> Option<Text> {
     let fragments: Vec<&Expr> = attributes.iter().filter_map(fragment).collect();
     let literals: Option<Vec<String>> = fragments.iter().map(|expr| written(expr)).collect();
@@ -67,7 +67,7 @@ fn clean(fragments: &[String]) -> String {
     all.join("\n").trim_matches('\n').trim_end().to_owned()
 }
 
-/// The lines of one comment, without what is there for its looks.
+/// Returns the lines of one comment without decoration.
 fn lines(comment: &str) -> Vec<String> {
     if comment.contains('\n') {
         return block(comment);
@@ -75,7 +75,8 @@ fn lines(comment: &str) -> Vec<String> {
     vec![comment.strip_prefix(' ').unwrap_or(comment).trim_end().to_owned()]
 }
 
-/// The lines of a `/** .. */` comment: a margin of stars and common indentation go.
+/// Returns the lines of a `/** .. */` comment without the margin of stars and the common
+/// indentation.
 fn block(comment: &str) -> Vec<String> {
     let lines: Vec<&str> = comment.lines().map(str::trim_end).collect();
     let starred = lines.iter().skip(1).all(|line| {
@@ -90,7 +91,7 @@ fn block(comment: &str) -> Vec<String> {
         })
         .collect();
     let indent = |line: &&str| line.len() - line.trim_start().len();
-    // The first line follows `/**` and says nothing about the others.
+    // The first line follows `/**` and does not count for the indentation.
     let margin =
         lines.iter().skip(1).filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
     let cut = |(at, line): (usize, &str)| match at {

@@ -1,4 +1,4 @@
-//! Where generated code finds the runtime: `::tool_sdk`, or what `crate = ..` says.
+//! Finds the path of the runtime for generated code: `::tool_sdk`, or the value of `crate = ..`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -18,7 +18,7 @@ impl Default for Runtime {
 }
 
 impl Runtime {
-    /// The path that `crate = ..` names; the default one after a mistake.
+    /// Returns the path in `crate = ..`; the default one after a mistake.
     pub(crate) fn named(expr: Option<&Expr>, diag: &mut Diagnostics) -> Self {
         let Some(expr) = expr else { return Self::default() };
         match attr::bare(expr) {
@@ -34,7 +34,7 @@ impl Runtime {
         }
     }
 
-    /// A single name is a dependency, so that no module of that name gets in its way.
+    /// A single name is a dependency, so that a module of that name cannot shadow it.
     fn at(path: &Path) -> Self {
         match path.get_ident() {
             Some(name) if name != "crate" && name != "self" && name != "super" => {
@@ -44,7 +44,7 @@ impl Runtime {
         }
     }
 
-    /// The module that generated code names.
+    /// Returns the module that generated code uses.
     pub(crate) fn private(&self) -> TokenStream {
         let root = &self.0;
         quote!(#root::__private)

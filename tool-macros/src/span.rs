@@ -1,30 +1,30 @@
-//! Where generated tokens point, and whose they are.
+//! Spans of generated tokens: where they point, and who owns them.
 //!
-//! A token has a place, which errors underline, and an owner, by which lints tell the
-//! user's code from a macro's. Generated tokens at the user's place are quiet under strict
-//! lints without an `allow`, which would itself be an error under `forbid`.
+//! A token has a location, which errors underline, and an owner, by which lints distinguish the
+//! user's code from a macro's. Generated tokens at the user's location pass strict lints without
+//! an `allow`, which would itself be an error under `forbid`.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
-/// The place of the user's `tokens`, owned by this crate.
+/// Returns the location of the user's `tokens`, owned by this crate.
 pub(crate) fn at(tokens: &impl Spanned) -> Span {
     tokens.span().resolved_at(Span::call_site())
 }
 
-/// The user's `ident` as if this crate had written it.
+/// Returns the user's `ident`, owned by this crate.
 pub(crate) fn generated_ident(ident: &Ident) -> Ident {
     let mut ident = ident.clone();
     ident.set_span(at(&ident));
     ident
 }
 
-/// The user's `tokens` as if this crate had written them.
+/// Returns the user's `tokens`, owned by this crate.
 pub(crate) fn generated(tokens: TokenStream) -> TokenStream {
     respan(tokens, &|span| span.resolved_at(Span::call_site()))
 }
 
-/// `tokens` with their owners, moved to another place.
+/// Returns `tokens` with their owners, moved to another location.
 pub(crate) fn moved(tokens: TokenStream, place: Span) -> TokenStream {
     respan(tokens, &|span| span.located_at(place))
 }

@@ -1,21 +1,21 @@
-//! The test of a committed schema as tokens.
+//! Generates the test of a committed schema.
 //!
-//! Test builds watch the file and refuse what `schema_lock` found; where it found nothing,
-//! there is a test in which the runtime compares everything.
+//! Test builds watch the file and fail on the differences that `schema_lock` found. If it found
+//! none, a test is generated in which the runtime compares everything.
 //!
-//! **Invariant:** a build that is no test is the same with a schema and without.
+//! **Invariant:** a build that is not a test is the same with and without a schema.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
 use super::model::{SchemaLock, Tool};
 
-/// The test of the schema of `tool`, where it has one, against what `definition` gives; it
+/// Generates the test of the schema of `tool`, if it has one, against `definition`; the test
 /// exists when `cfgs` hold.
 ///
-/// A function beside the tool can name it, and the test finds that function in the module
-/// around its own. Beside a tool inside a function there is none to find, and the test finds
-/// the one that does nothing; Rust would not run it there.
+/// A module cannot name a function inside another function, so the test looks up a helper
+/// function in the module around its own. For a tool inside a function, it finds the default
+/// helper that does nothing; Rust would not run a test there.
 pub(crate) fn test(tool: &Tool, cfgs: &TokenStream, definition: &TokenStream) -> TokenStream {
     let Some(lock) = &tool.schema_lock else { return TokenStream::new() };
     let private = tool.runtime.private();
@@ -47,7 +47,7 @@ pub(crate) fn test(tool: &Tool, cfgs: &TokenStream, definition: &TokenStream) ->
     }
 }
 
-/// Has cargo build the tests again when the file changes.
+/// Makes cargo rebuild the tests when the file changes.
 fn watched(lock: &SchemaLock) -> TokenStream {
     if !lock.is_there {
         return TokenStream::new();

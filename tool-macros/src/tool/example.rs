@@ -1,4 +1,4 @@
-//! Every rule about examples: a model copies what it sees.
+//! All rules about examples: a model copies what it sees.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag:
         diag.error(literal, format_args!("unknown argument `{argument}` in `example`"), help);
     }
     if !unknown.is_empty() {
-        // What is missing may be there under the wrong name.
+        // A missing argument may be present under a wrong name.
         return;
     }
     for param in shown() {
@@ -70,7 +70,7 @@ fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag:
     }
 }
 
-/// A key that stands twice in one object of `json`, which is well formed.
+/// Returns a duplicate key in one object of `json`, which is well-formed.
 fn repeated(json: &str) -> Option<String> {
     let mut objects: Vec<HashSet<String>> = Vec::new();
     let mut rest = json;
@@ -94,7 +94,7 @@ fn repeated(json: &str) -> Option<String> {
     None
 }
 
-/// How long the JSON string at the start of `text` is.
+/// Returns the length of the JSON string at the start of `text`.
 fn string(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {

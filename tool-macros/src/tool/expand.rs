@@ -1,7 +1,7 @@
-//! Last step: a valid tool as tokens.
+//! Last step: generates the tokens of a valid tool.
 //!
-//! Out come constants and calls into small functions of the runtime; a derive per tool
-//! would make large builds several times slower. Every user type is named once against
+//! The result is constants and calls into small functions of the runtime; a derive per tool would
+//! make large builds several times slower. Every user type is named once against
 //! its bound, at its own tokens, so a wrong one is one error.
 //!
 //! **Invariant:** all paths are absolute or start at `__rt`, all locals start with `__`,
@@ -16,7 +16,7 @@ use super::{committed, spec};
 use crate::runtime::Runtime;
 use crate::span::{self, generated_ident};
 
-/// A function, the type of the same name and all that stands behind it.
+/// Generates a function, the type of the same name and the code behind it.
 pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
     let args = args_struct(tool);
@@ -39,10 +39,11 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     quote!(#function #marker)
 }
 
-/// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
+/// Generates what makes a type a tool: the items behind it, of which one is `__TOOL`.
 ///
-/// They stand in the function that hands the tool out, which names nothing outside. The impl is
-/// of this place alone, so that a second type of the name has no second impl to complain of.
+/// They are inside the function that returns the tool, so they name nothing outside. The impl
+/// belongs to this location alone, so that a second type of the name causes no error about a
+/// second impl.
 pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> TokenStream {
     let private = runtime.private();
     quote! {
@@ -60,8 +61,8 @@ pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> T
     }
 }
 
-/// The type of the same name as the function, which is where it is refused if taken, with
-/// the code that follows it.
+/// Generates the type of the same name as the function, with the code that follows it. If the
+/// name is taken, the error is reported here.
 pub(super) fn marker(
     ident: &Ident,
     vis: &TokenStream,
@@ -80,7 +81,7 @@ pub(super) fn marker(
     }
 }
 
-/// The struct that the user's hooks see the arguments in, where the user has none.
+/// Generates the struct of arguments for the user's hooks, if the user has none.
 pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
     if tool.hooks.is_empty() {
@@ -102,7 +103,7 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
     }
 }
 
-/// The closure that decodes a call; of a method when there is the type it is called on.
+/// Generates the closure that decodes a call; for a method, with the type of its receiver.
 pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let receiver = this.map(|_| quote!(, __this));
     let (taken, staged) = (taken(tool), staged(tool, this));
@@ -114,7 +115,7 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     }
 }
 
-/// The call that is ready: its arguments, and how it runs.
+/// Generates the prepared call: its arguments, and how it runs.
 fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let ident = generated_ident(&tool.ident);
     let function = match this {
@@ -131,7 +132,7 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let converted = quote!(async move { (__OUT.convert)(#called #wait) });
     let wants_context = tool.passed.iter().any(Passed::is_of_the_context);
     let staged = if spec::has_hooks(tool) {
-        // A context is made for those that look at it.
+        // Only functions that use the context get one.
         let context = wants_context.then(|| quote!(let __cx = __approved.context();));
         let start = quote!(move |__args, __approved| { #context #converted });
         quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, #start))
@@ -157,7 +158,7 @@ fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
     tool.is_async && this.is_none() && tool.passed.iter().all(is_owned)
 }
 
-/// Decodes what came in: into the struct that hooks see, or into one local per parameter.
+/// Decodes the arguments: into the struct that hooks see, or into one local per parameter.
 fn taken(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else {
         return quote! {
@@ -182,12 +183,12 @@ fn taken(tool: &Tool) -> TokenStream {
     }
 }
 
-/// The local that holds the parameter of this place.
+/// Returns the local that holds the parameter at this position.
 fn local(at: usize) -> Ident {
     format_ident!("__{at}")
 }
 
-/// The value of a parameter, once all were taken.
+/// Returns the value of a parameter, after all were decoded.
 fn value(at: usize, param: &Param) -> TokenStream {
     let local = local(at);
     let default = match &param.default {
@@ -208,7 +209,7 @@ fn value(at: usize, param: &Param) -> TokenStream {
     }
 }
 
-/// What the function is called with.
+/// Returns the arguments with which the function is called.
 fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     match passed {
         Passed::Param { at, how } => {
@@ -238,7 +239,7 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     }
 }
 
-/// Hands the tool to the linker, and refuses a second one of its name in the crate.
+/// Submits the tool to the linker, and rejects a second one of its name in the crate.
 fn registration(tool: &Tool) -> TokenStream {
     if !tool.registered {
         return TokenStream::new();

@@ -1,4 +1,4 @@
-//! What stands in for a tool that has mistakes: enough that nothing else fails.
+//! Generates a stand-in for a tool with mistakes, so that no other error follows.
 //!
 //! **Invariant:** it compiles, and calling it is impossible because the build fails.
 
@@ -15,7 +15,7 @@ use super::ty::{self, Kind};
 use crate::runtime::Runtime;
 use crate::span::{self, generated, generated_ident};
 
-/// A type of the function's name that is a tool as far as types go.
+/// Generates a type of the function's name that type-checks as a tool.
 pub(super) fn function(
     function: &Function,
     attribute: &TokenStream,
@@ -23,7 +23,7 @@ pub(super) fn function(
 ) -> TokenStream {
     let sig = &function.sig;
     if sig.receiver().is_some() || self_type(sig).is_some() || !function.has_body() {
-        // It stands in an `impl` or a trait, where no type can.
+        // In an `impl` or a trait, no type can be declared.
         return TokenStream::new();
     }
     let ident = generated_ident(&function.sig.ident);
@@ -44,10 +44,10 @@ fn behind(ident: &Ident, runtime: &Runtime) -> TokenStream {
     )
 }
 
-/// What stands in for an item that syn cannot read.
+/// Generates the stand-in for an item that syn cannot parse.
 ///
-/// rustc reads a function before its attributes, so it has told what is wrong and would only
-/// repeat itself.
+/// rustc parses a function before its attributes, so it has reported the error and would only
+/// repeat it.
 pub(super) fn unread(error: &syn::Error, item: TokenStream, runtime: &Runtime) -> TokenStream {
     let Some(head) = Head::of(item.clone()) else {
         let (error, item) = (error.to_compile_error(), without_param_attributes(item));
@@ -81,7 +81,7 @@ fn head(function: &Function) -> (TokenStream, TokenStream) {
     (generated(function.vis.to_token_stream()), lower::cfgs(&function.attrs))
 }
 
-/// The struct of arguments, as far as it can be made, for hooks that take it.
+/// Generates the struct of arguments, as far as possible, for hooks that take it.
 pub(crate) fn args_struct(
     function: &Function,
     attribute: &TokenStream,
@@ -119,7 +119,7 @@ pub(crate) fn args_struct(
     }
 }
 
-/// Whether an attribute could name functions, rightly or not: something other than a literal
+/// Whether an attribute may name functions, rightly or not: something other than a literal
 /// follows a `=`.
 fn may_have_hooks(attribute: &TokenStream) -> bool {
     let mut assigned = false;

@@ -1,7 +1,7 @@
 //! `range`, `length`, `pattern` and `choices` of a parameter, and its default.
 //!
-//! What is written as a literal, and what examples give, is compared here; what is a constant becomes an assertion
-//! for rustc.
+//! Literals, and the values in examples, are compared here; a constant becomes an assertion for
+//! rustc.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -14,7 +14,7 @@ use crate::attr::{self, Items};
 use crate::diag::Diagnostics;
 use crate::span;
 
-/// The constraints that `items` put on a parameter of type `ty`.
+/// Returns the constraints that `items` put on a parameter of type `ty`.
 pub(super) fn limits(
     items: &Items<'_>,
     ty: &Type,
@@ -79,7 +79,7 @@ fn range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<Range> {
     Some(range)
 }
 
-/// What to write for a range in which nothing is.
+/// The help for an empty range.
 fn filled(start: Option<&Expr>, end: Option<&Expr>) -> String {
     match (start.and_then(number), end.and_then(number)) {
         (Some(Number::Int(start)), Some(Number::Int(end))) if start == end => {
@@ -100,7 +100,7 @@ fn is_of_type(bound: &Bound, word: &str, at: &Expr, diag: &mut Diagnostics) -> b
     is_inside
 }
 
-/// The range that `expr` is, with at least one end.
+/// Parses the range in `expr`, with at least one end.
 fn bounds<'e>(
     expr: &'e Expr,
     key: &str,
@@ -123,7 +123,7 @@ fn number_bound(expr: &Expr, is_float: bool, less: i128, diag: &mut Diagnostics)
         (Some(Number::Int(value)), _) => Some(Bound::Int(value.saturating_sub(less))),
         (Some(Number::Float(value)), _) => Some(Bound::Float(value)),
         (None, Expr::Path(path)) => {
-            // What cannot be cast is an error at the constant.
+            // A constant that cannot be cast is an error at the constant.
             let at = span::at(path);
             Some(Bound::Const(match (is_float, less) {
                 (true, _) => quote_spanned!(at=> #path as f64),
@@ -149,7 +149,7 @@ enum Number {
     Float(f64),
 }
 
-/// The number that `expr` is, with its sign.
+/// Parses the number in `expr`, with its sign.
 fn number(expr: &Expr) -> Option<Number> {
     match attr::bare(expr) {
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => Some(match number(expr)? {
@@ -180,7 +180,7 @@ pub(super) fn bound_tokens(bound: &Bound) -> TokenStream {
     }
 }
 
-/// What rustc must check of a range in which constants stand.
+/// Returns the assertions for a range with constants.
 fn is_not_empty(range: &Range, at: &Expr) -> Option<Asserted> {
     let (Some(min), Some(max)) = (&range.min, &range.max) else { return None };
     if !matches!((min, max), (Bound::Const(_), _) | (_, Bound::Const(_))) {
@@ -266,7 +266,7 @@ fn choices(written: &[LitStr], diag: &mut Diagnostics) -> Vec<String> {
     choices
 }
 
-/// The default that `expr` gives to a parameter, checked against its `limits`.
+/// Parses the default of a parameter, and checks it against its `limits`.
 pub(super) fn default(
     expr: &Expr,
     ty: &Type,
@@ -299,7 +299,7 @@ pub(super) fn default(
     DefaultValue::Literal { json, value }
 }
 
-/// `x` of `Some(x)`.
+/// Returns `x` of `Some(x)`.
 fn in_some(expr: &Expr) -> Option<&Expr> {
     match attr::bare(expr) {
         Expr::Call(call) if call.args.len() == 1 && attr::ident(&call.func)? == "Some" => {
@@ -320,7 +320,7 @@ fn converted(expr: &Expr, kind: &Kind<'_>) -> TokenStream {
     }
 }
 
-/// The JSON text of a literal.
+/// Returns the JSON text of a literal.
 fn json(expr: &Expr) -> Option<String> {
     match number(expr) {
         Some(Number::Int(value)) => return Some(value.to_string()),
@@ -338,15 +338,15 @@ fn json(expr: &Expr) -> Option<String> {
     Some(value.to_string())
 }
 
-/// A value that is known now, as far as constraints look at it.
+/// A value that is known now, as far as constraints depend on it.
 enum Plain<'v> {
     Number(Number),
     Text(&'v str),
-    /// A list of so many items.
+    /// A list with this number of items.
     List(usize),
 }
 
-/// Why `value`, which an example gives, is not allowed.
+/// Returns why `value`, from an example, is not allowed.
 pub(super) fn refusal(value: &Value, limits: &ParamLimits) -> Option<&'static str> {
     let plain = match value {
         Value::Number(number) => match number.as_i128() {
@@ -360,7 +360,7 @@ pub(super) fn refusal(value: &Value, limits: &ParamLimits) -> Option<&'static st
     breaks(&plain, limits)
 }
 
-/// Why `value` is not allowed.
+/// Returns why `value` is not allowed.
 fn breaks(value: &Plain<'_>, limits: &ParamLimits) -> Option<&'static str> {
     let length = match value {
         Plain::Number(number) => {
@@ -382,7 +382,7 @@ fn breaks(value: &Plain<'_>, limits: &ParamLimits) -> Option<&'static str> {
     (is_short || is_long).then_some("must have the length that it requires")
 }
 
-/// Why the words of `text` are not allowed.
+/// Returns why the string `text` is not allowed.
 fn misses(text: &str, limits: &ParamLimits) -> Option<&'static str> {
     if let Some(pattern) = &limits.pattern
         && regex::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(text))
@@ -414,7 +414,7 @@ fn is_outside(number: Number, range: &Range) -> bool {
     is_less(&range.min, 1) || is_less(&range.max, -1)
 }
 
-/// What rustc must check when the default or a bound is a constant.
+/// Returns the assertions for a default or a bound that is a constant.
 fn is_in_range(default: &Expr, ty: &Type, limits: &ParamLimits) -> Option<Asserted> {
     let range = limits.range.as_ref()?;
     let ends = || range.min.iter().chain(&range.max);

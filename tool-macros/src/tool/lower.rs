@@ -1,8 +1,8 @@
-//! Second step: the only place that says no, one function per rule.
+//! Second step: the only place that rejects input, with one function per rule.
 //!
-//! Everything is looked at even after a mistake, so that one compile shows all of them.
+//! Checks continue after a mistake, so that one compile shows all of them.
 //!
-//! **Invariant:** nothing follows from another mistake.
+//! **Invariant:** no reported mistake follows from another.
 
 use std::collections::HashMap;
 
@@ -75,11 +75,11 @@ const KEYS: &[Key] = &[
     Key::none("risk", "write `read`, `write` or `execute` alone"),
 ];
 
-/// Where items stand that belong into a list of their own.
+/// Where items were written that belong into a list of their own.
 const APPROVAL: &str = "write it in `approval(..)`, as in `approval(required = my_function)`";
 const DISPLAY: &str = "write it in `display(..)`, as in `display(primary = path)`";
 
-/// Where a function with `#[tool]` stands.
+/// The position of a function with `#[tool]`.
 pub(crate) enum Site<'s> {
     /// Anywhere but in an `impl` block.
     Free,
@@ -87,7 +87,7 @@ pub(crate) enum Site<'s> {
     Method { runtime: &'s Runtime, owner: &'s str, block: Span },
 }
 
-/// The runtime that `items` name, without complaints.
+/// Returns the runtime that `items` name, without reporting mistakes.
 pub(crate) fn runtime(items: &[Item]) -> Runtime {
     let named = items.iter().find(|item| item.key == "crate");
     let expr = named.and_then(|item| match &item.value {
@@ -97,7 +97,7 @@ pub(crate) fn runtime(items: &[Item]) -> Runtime {
     Runtime::named(expr, &mut Diagnostics::default())
 }
 
-/// The tool that `function` is, or `None` when `diag` has the reasons why it is none.
+/// Returns the tool for `function`, or `None` when `diag` has the reasons against it.
 pub(crate) fn tool(
     items: &[Item],
     function: &Function,
@@ -181,7 +181,7 @@ pub(crate) fn tool(
     })
 }
 
-/// The name of the struct that holds the arguments of `function`.
+/// Returns the name of the struct that holds the arguments of `function`.
 pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
     let owner = match site {
         Site::Free => "",
@@ -191,8 +191,8 @@ pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
     Ident::new(&format!("{owner}{camel}Args"), span::at(function))
 }
 
-/// Whether another tool stands before `function` under its name, where rustc would tell of the
-/// function, of the type and of all that takes its name from them.
+/// Whether another tool of the same name precedes `function`. rustc then reports the function,
+/// the type and everything that is named after it.
 pub(super) fn is_repeated(function: &Function, diag: &mut Diagnostics) -> bool {
     let ident = &function.sig.ident;
     let first = beside::first(Anchor::Function, ident);
@@ -203,7 +203,7 @@ pub(super) fn is_repeated(function: &Function, diag: &mut Diagnostics) -> bool {
     first.is_some()
 }
 
-/// Whether the user has a type under the name of the struct that holds the arguments.
+/// Whether the user has a type with the name of the struct of arguments.
 pub(crate) fn has_own_args(function: &Ident, site: &Site<'_>) -> bool {
     let args = args_ident(function, site).to_string();
     match site {
@@ -224,7 +224,7 @@ fn free_name_of_args(function: &Function, site: &Site<'_>, diag: &mut Diagnostic
     }
 }
 
-/// The name of the module in which the committed schema of `function` is tested.
+/// Returns the name of the module in which the committed schema of `function` is tested.
 fn schema_test(function: &Ident, site: &Site<'_>) -> String {
     let owner = match site {
         Site::Free => String::new(),
@@ -233,7 +233,7 @@ fn schema_test(function: &Ident, site: &Site<'_>) -> String {
     format!("schema_of_{owner}{}", function.unraw())
 }
 
-/// The attributes that decide whether an item exists.
+/// Returns the attributes that decide whether an item exists.
 pub(crate) fn cfgs(attributes: &[Attribute]) -> TokenStream {
     let decides = |attribute: &&Attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => {
@@ -302,14 +302,14 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr>
     aliases
 }
 
-/// The text after `key`, which people see in a list.
+/// Returns the text after `key`, which is shown in a list.
 pub(super) fn line(items: &Items<'_>, key: &str, diag: &mut Diagnostics) -> Option<String> {
     let literal = items.string(key, diag)?;
     checked_line(&literal, &format!("`{key}`"), diag);
     Some(literal.value())
 }
 
-/// A text of one line with something to read in it.
+/// Returns a text of one line that is not empty.
 pub(super) fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
     let text = literal.value();
     if text.trim().is_empty() {
@@ -323,7 +323,7 @@ pub(super) fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics)
     }
 }
 
-/// The name that rules call the tool by, which has to be one that a rule can have.
+/// Returns the permission name, which must be valid in a rule.
 fn permission(items: &Items<'_>, diag: &mut Diagnostics) -> Option<String> {
     let literal = items.string("permission", diag)?;
     let name = literal.value();
@@ -347,7 +347,7 @@ fn scopes(items: &Items<'_>, diag: &mut Diagnostics) -> Vec<String> {
     scopes
 }
 
-/// The name and the aliases as identifiers, each where it was written.
+/// Returns the name and the aliases as identifiers, each at its location.
 fn claims(items: &Items<'_>, function: &Function, name: &str, aliases: &[LitStr]) -> Vec<Ident> {
     let written = items.expr("name").map(span::at);
     let at = written.unwrap_or_else(|| span::at(&function.sig.ident));
@@ -383,7 +383,7 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
     })
 }
 
-/// A description that only rustc knows, which it refuses where there is nothing to read.
+/// Checks that a description that only rustc knows is not empty.
 fn computed(text: &TokenStream, at: &impl Spanned) -> Text {
     let message = format!("{NO_DESCRIPTION}\nhelp: {SAY_WHEN}");
     Text::Expr(quote_spanned! {span::at(at)=>
@@ -395,7 +395,7 @@ fn computed(text: &TokenStream, at: &impl Spanned) -> Text {
     })
 }
 
-/// What is said of a description without words.
+/// The error for an empty description.
 const NO_DESCRIPTION: &str = "`description` must not be empty";
 const SAY_WHEN: &str = "tell the model when to use the tool";
 
@@ -441,13 +441,13 @@ fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
     Limits { timeout_ms, max_output, truncate, parallel: None }
 }
 
-/// How a time is written, for help.
+/// The help for times.
 const TIME: &str = "write one number and one unit, as in `500ms`, `10s`, `2m` or `1h`";
 
-/// How a size is written, for help.
+/// The help for sizes.
 const SIZE: &str = "write `4096`, `10 KB` or `64 KiB`";
 
-/// A number that was read from `literal` and must be above zero.
+/// Parses a number in `literal`, which must be above zero.
 fn positive<N: From<u8> + PartialEq>(
     number: Option<N>,
     unread: &str,

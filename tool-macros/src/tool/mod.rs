@@ -1,8 +1,8 @@
-//! `#[tool]` on a function: [`parse`] what was written, [`lower`] it by the rules into a
-//! [`model`], [`expand`] that into tokens; [`inert`] where there are mistakes.
+//! `#[tool]` on a function: [`parse`] the syntax, [`lower`] it by the rules into a [`model`], and
+//! [`expand`] that into tokens; [`inert`] if there are mistakes.
 //!
-//! The other files are parts of two steps: rules by what they are about, and [`spec`] and
-//! [`committed`], which are expanded apart.
+//! The other files are parts of two steps: rules by topic, and [`spec`] and [`committed`], which
+//! are parts of the expansion.
 
 pub(crate) mod committed;
 mod example;
@@ -30,7 +30,7 @@ use self::parse::Function;
 use crate::attr;
 use crate::diag::Diagnostics;
 
-/// Drives the four steps.
+/// Runs the four steps.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut diag = Diagnostics::default();
     let items = attr::parse(attribute.clone(), &mut diag);

@@ -1,6 +1,6 @@
 //! A valid tool as plain data.
 //!
-//! `lower` makes it and `expand` reads it; both know nothing else of each other.
+//! `lower` creates it and `expand` reads it; the two are independent of each other.
 //!
 //! **Invariant:** a value of these types is valid.
 
@@ -14,9 +14,9 @@ use crate::runtime::Runtime;
 pub(crate) struct Tool {
     /// The function.
     pub(crate) ident: Ident,
-    /// Where rustc would write generics of the function: behind this token.
+    /// The token behind which rustc would write generics of the function.
     pub(crate) generics: Span,
-    /// Where generated items are seen, without the user's spans.
+    /// The visibility of generated items, without the user's spans.
     pub(crate) vis: TokenStream,
     /// The conditions under which it exists.
     pub(crate) cfgs: TokenStream,
@@ -25,7 +25,7 @@ pub(crate) struct Tool {
     pub(crate) is_deprecated: bool,
     pub(crate) output: TokenStream,
     pub(crate) input: Input,
-    /// What the function is called with, in order.
+    /// The arguments of the function, in order.
     pub(crate) passed: Vec<Passed>,
     pub(crate) name: String,
     pub(crate) aliases: Vec<String>,
@@ -73,7 +73,7 @@ pub(crate) struct Param {
     pub(crate) is_hidden: bool,
 }
 
-/// What a value must be beyond its type.
+/// Constraints on a value beyond its type.
 #[derive(Default)]
 pub(crate) struct ParamLimits {
     pub(crate) range: Option<Range>,
@@ -182,7 +182,7 @@ pub(crate) struct Summary {
 /// The user's functions, by field of the runtime's `Hooks`.
 pub(crate) type Hooks = Vec<(&'static str, TokenStream)>;
 
-/// What a call may take.
+/// Limits of a call.
 #[derive(Default)]
 pub(crate) struct Limits {
     pub(crate) timeout_ms: Option<u64>,

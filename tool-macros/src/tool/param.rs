@@ -1,7 +1,7 @@
-//! Every rule about the parameters of a tool.
+//! All rules about the parameters of a tool.
 //!
-//! **Invariant:** a parameter that breaks a rule still has its place in the result, so
-//! that what names it elsewhere is not an error too.
+//! **Invariant:** an invalid parameter still has its place in the result, so that uses of its
+//! name are not errors, too.
 
 use std::collections::HashSet;
 
@@ -57,23 +57,23 @@ const KEYS: &[Key] = &[
 const RANGE: &str = "write `range = 1..=100`; either end may be left open";
 const LENGTH: &str = "write `length = 1..=200`; either end may be left open";
 
-/// Where the text about a parameter stands.
+/// The help for the description of a parameter.
 const TEXT: &str = "write it as a `///` comment above the parameter";
 
-/// How many parameters a tool may have.
+/// The maximum number of parameters of a tool.
 const MAX: usize = 128;
 
 /// The parameters of a function by their source.
 pub(super) struct Params {
-    /// What the model sends one by one.
+    /// The parameters that the model sends one by one.
     pub(super) sent: Vec<Param>,
-    /// What the model sends as one struct: the `T` of `Args<T>`.
+    /// The struct that the model sends: the `T` of `Args<T>`.
     pub(super) strukt: Option<Type>,
     /// The arguments of the function in order.
     pub(super) passed: Vec<Passed>,
     /// Names that do not come from the model.
     pub(super) lent: Vec<String>,
-    /// Whether every parameter could be understood.
+    /// Whether every parameter was valid.
     pub(super) is_complete: bool,
 }
 
@@ -108,7 +108,7 @@ impl Params {
             Err((at, what, help)) => {
                 diag.error(at, format_args!("type of parameter {} {what}", shown(param)), help);
                 if ty::is_of_the_call(&param.ty) {
-                    // Nothing else is asked of it: it was never meant to be sent.
+                    // No other checks: it was never meant to be sent.
                     return self.lent.extend(plain_name(&param.pat).map(plain));
                 }
                 Kind::Value
@@ -262,7 +262,7 @@ fn sent(
 
 fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Diagnostics) -> Text {
     docs::text(&param.attrs).unwrap_or_else(|| {
-        // Who wrote it in the wrong place was told where it belongs.
+        // A misplaced item was reported with the right place.
         let is_there = |attribute: &syn::Attribute| attribute.path().is_ident("description");
         let is_misplaced = ["description", "doc", "help"].iter().any(|key| items.mentions(key));
         if !is_misplaced && !param.attrs.iter().any(is_there) {
@@ -276,7 +276,7 @@ fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Dia
     })
 }
 
-/// The parameter's name in JSON.
+/// Returns the parameter's name in JSON.
 fn key(
     ident: &Ident,
     items: &Items<'_>,
@@ -305,7 +305,7 @@ fn aliases(items: &Items<'_>, taken: &mut HashSet<String>, diag: &mut Diagnostic
     literals.iter().map(LitStr::value).collect()
 }
 
-/// Takes a name of an argument, which must be well formed and free.
+/// Registers a name of an argument, which must be well-formed and unused.
 fn claim(
     name: &str,
     at: TokenStream,
@@ -323,7 +323,7 @@ fn claim(
     }
 }
 
-/// The owned type that is decoded.
+/// Returns the owned type that is decoded.
 fn slot(ty: &Type, kind: &Kind<'_>) -> TokenStream {
     match kind {
         Kind::Str => span::moved(quote!(::std::string::String), ty.span()),
@@ -373,7 +373,8 @@ fn refuse_foreign(param: &PatType, diag: &mut Diagnostics) {
     }
 }
 
-/// What rustc would only not find: `#[args(..)]`, or an item of `#[arg]` by itself.
+/// Reports attributes that rustc would only report as unknown: `#[args(..)]`, or an item of
+/// `#[arg]` by itself.
 fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
     for attribute in param.attrs.iter().filter(|attribute| is_misspelt(attribute)) {
         let name = attribute.path().to_token_stream().to_string();
@@ -394,7 +395,7 @@ pub(super) fn is_misspelt(attribute: &syn::Attribute) -> bool {
     is_other || KEYS.iter().any(|key| key.is_written() && path.is_ident(key.name()))
 }
 
-/// The name that a pattern binds, where it is nothing else.
+/// Returns the name that a pattern binds, if it binds only a name.
 pub(super) fn plain_name(pattern: &Pat) -> Option<&Ident> {
     match pattern {
         Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Some(&name.ident),
@@ -402,12 +403,12 @@ pub(super) fn plain_name(pattern: &Pat) -> Option<&Ident> {
     }
 }
 
-/// A name as it is in JSON.
+/// Returns a name as it is in JSON.
 fn plain(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
-/// A parameter in a message.
+/// Formats a parameter for a message.
 fn shown(param: &PatType) -> String {
     match plain_name(&param.pat) {
         Some(name) => format!("`{}`", name.unraw()),

@@ -1,8 +1,8 @@
 //! First step: a function as it was written.
 //!
-//! The body stays raw tokens, so a half-typed body is rustc's to explain.
+//! The body stays raw tokens, so that rustc explains an incomplete body.
 //!
-//! **Invariant:** nothing is refused here that is a function.
+//! **Invariant:** every function is accepted here.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -12,7 +12,7 @@ use syn::{Attribute, FnArg, Ident, Signature, Token, Visibility, token};
 use super::param::is_misspelt;
 use crate::{docs, span};
 
-/// A function, its body unread.
+/// A function with an unparsed body.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
@@ -39,7 +39,7 @@ impl Function {
         }
     }
 
-    /// Reads the rest of a function.
+    /// Parses the rest of a function.
     pub(crate) fn after(
         attrs: Vec<Attribute>,
         vis: Visibility,
@@ -72,7 +72,7 @@ impl Parse for Function {
     }
 }
 
-/// The function as rustc shall see it: without what only this crate understands.
+/// The function for rustc, without the attributes that only this crate understands.
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let (vis, body) = (&self.vis, &self.body);
@@ -100,12 +100,12 @@ pub(crate) fn is_arg(attribute: &Attribute) -> bool {
     attribute.path().is_ident("arg")
 }
 
-/// Whether `attribute` means something on the fields of a struct of arguments only.
+/// Whether `attribute` has a meaning only on the fields of a struct of arguments.
 pub(crate) fn is_of_a_derive(attribute: &Attribute) -> bool {
     attribute.path().is_ident("serde") || attribute.path().is_ident("schemars")
 }
 
-/// The name of a function that syn cannot read, and what stands before it.
+/// Returns the name of a function that syn cannot parse, and the tokens before it.
 pub(crate) struct Head {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
@@ -113,7 +113,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// What `item` is called, where it is a function that stands by itself.
+    /// Returns the name of `item`, if it is a free function.
     pub(super) fn of(item: TokenStream) -> Option<Self> {
         let head = |input: ParseStream<'_>| {
             let attrs = input.call(Attribute::parse_outer)?;
@@ -135,7 +135,7 @@ impl Head {
     }
 }
 
-/// Whether parameters or a result speak of `self` or `Self`; bodies are not looked into.
+/// Whether parameters or a result mention `self` or `Self`; bodies are not examined.
 fn names_self(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(name) => name == "self" || name == "Self",
@@ -146,8 +146,8 @@ fn names_self(tokens: TokenStream) -> bool {
     })
 }
 
-/// Takes `#[arg]` and doc comments out of parentheses in tokens that syn cannot read, so
-/// that rustc complains of the real mistake only.
+/// Removes `#[arg]` and doc comments inside parentheses in tokens that syn cannot parse, so that
+/// rustc reports only the real mistake.
 pub(crate) fn without_param_attributes(tokens: TokenStream) -> TokenStream {
     map_groups(tokens, &|group| match group.delimiter() {
         Delimiter::Parenthesis => without_attributes(group.stream(), &["arg", "doc"]),
@@ -155,7 +155,7 @@ pub(crate) fn without_param_attributes(tokens: TokenStream) -> TokenStream {
     })
 }
 
-/// Takes `#[tool]` out as well where functions cannot be tools, as in a trait.
+/// Removes `#[tool]` as well where functions cannot be tools, as in a trait.
 pub(crate) fn without_tools(tokens: TokenStream) -> TokenStream {
     let is_module = |token: TokenTree| matches!(token, TokenTree::Ident(word) if word == "mod");
     let tokens = without_param_attributes(tokens);
@@ -203,7 +203,7 @@ fn is_named(group: &Group, names: &[&str]) -> bool {
         )
 }
 
-/// Where a head says `Self`, which is only known in an `impl` or a trait.
+/// Returns the `Self` in a head; it is known only in an `impl` or a trait.
 pub(super) fn self_type(sig: &Signature) -> Option<TokenTree> {
     fn find(tokens: TokenStream) -> Option<TokenTree> {
         tokens.into_iter().find_map(|token| match token {
@@ -215,7 +215,7 @@ pub(super) fn self_type(sig: &Signature) -> Option<TokenTree> {
     find(quote!(#sig))
 }
 
-/// Writes `concrete` where `tokens` say `Self`, for code outside the `impl` block.
+/// Replaces `Self` in `tokens` by `concrete`, for code outside the `impl` block.
 pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> TokenStream {
     let mut written = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -225,7 +225,7 @@ pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> Token
                 let is_path =
                     matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == ':');
                 let ty = span::moved(concrete.clone(), name.span());
-                // The brackets belong to the place too, which an error at the path shows.
+                // The brackets are part of the location, which an error at the path underlines.
                 let at = span::at(&name);
                 written.extend(if is_path { quote_spanned!(at=> <#ty>) } else { ty });
             }
@@ -241,7 +241,7 @@ pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> Token
     written
 }
 
-/// A body for a function whose own is not needed.
+/// Returns a body for a function whose own is not needed.
 pub(crate) fn no_body() -> TokenStream {
     let mut tokens = TokenStream::new();
     token::Brace::default().surround(&mut tokens, |_| {});

@@ -1,9 +1,10 @@
 //! `schema = "..."`: a committed schema, compared with the signature in test builds.
 //!
-//! Compared is what syntax shows: names, required, descriptions, defaults, constraints.
-//! The rest is for the test that `expand` writes, in which the runtime sees the types.
+//! Only the facts that syntax shows are compared: names, required, descriptions, defaults,
+//! constraints. The rest is compared by the test that `expand` generates, in which the runtime
+//! sees the types.
 //!
-//! **Invariant:** a difference is an error at the parameter that drifted, and only under
+//! **Invariant:** a difference is an error at the parameter that changed, and only under
 //! `cfg(test)`, so that a build can still refresh the file.
 
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ use crate::diag::Diagnostics;
 use crate::docs::Text;
 use crate::span;
 
-/// What of a tool its schema speaks of.
+/// The parts of a tool that its schema describes.
 pub(super) struct Signature<'t> {
     pub(super) ident: &'t Ident,
     pub(super) description: &'t Text,
     pub(super) params: &'t Params,
 }
 
-/// Refuses a `path` that is none of a file in the package.
+/// Rejects a `path` that does not name a file in the package.
 pub(super) fn checked_path(path: &LitStr, diag: &mut Diagnostics) {
     let file = path.value();
     if file.trim().is_empty() || Path::new(&file).is_absolute() {
@@ -37,8 +38,8 @@ pub(super) fn checked_path(path: &LitStr, diag: &mut Diagnostics) {
 
 /// Compares the file at `path` with the signature.
 ///
-/// With `TOOL_SDK_BLESS=1` in the environment nothing is, so that the test can be built
-/// which writes the file.
+/// With `TOOL_SDK_BLESS=1` in the environment nothing is compared, so that the test that writes
+/// the file can be built.
 pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> SchemaLock {
     let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     let file = path.value();
@@ -58,7 +59,7 @@ pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> Sch
     SchemaLock { path: file, is_there, test, drifts: drifts.to_tokens() }
 }
 
-/// How a schema is brought up to date, in a crate with a program and in one without.
+/// How to update a schema, in a crate with a program and in one without.
 const REFRESH: &str = "run the tests once with `TOOL_SDK_BLESS=1`, and read what changed";
 
 /// Reports how `signature` differs from the schema in `text`.
@@ -127,7 +128,7 @@ fn compare_params(
     }
 }
 
-/// What of `param` is not as its property says.
+/// Returns the facts of `param` that differ from its property.
 fn drifted(param: &Param, property: &Value, is_required: bool) -> Vec<&'static str> {
     let mut drifted = Vec::new();
     if is_required != (param.default.is_none() && !param.is_optional) {
@@ -157,7 +158,7 @@ fn has_other_default(param: &Param, property: &Value) -> bool {
     }
 }
 
-/// Whether two values are the same; numbers by value.
+/// Whether two values are equal; numbers by value.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() < f64::EPSILON,
@@ -165,7 +166,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The constraints that are not what the file says.
+/// Returns the constraints that differ from the file.
 fn other_limits(param: &Param, property: &Value) -> Vec<&'static str> {
     let limits = &param.limits;
     let mut other = Vec::new();

@@ -1,6 +1,6 @@
-//! Every rule about how a call is shown and judged: `display`, `approval`, `parallel`.
+//! All rules about how a call is shown and authorized: `display`, `approval`, `parallel`.
 //!
-//! What these name must be parameters. Flattened ones are looked up here; the fields of an
+//! The names in them must be parameters. Flattened ones are looked up here; the fields of an
 //! `Args<T>` are left to rustc, at the token that names them.
 
 use proc_macro2::{Literal, Span, TokenStream};
@@ -44,12 +44,12 @@ pub(super) struct Names<'p> {
 }
 
 impl<'p> Names<'p> {
-    /// Names among `params`.
+    /// Looks up names among `params`.
     pub(super) fn new(params: &'p Params) -> Self {
         Self { params, fields: Vec::new() }
     }
 
-    /// The name in JSON and the field of the parameter that `item` calls `name`.
+    /// Returns the JSON name and the field of the parameter that `item` calls `name`.
     fn find(
         &mut self,
         name: &Ident,
@@ -64,7 +64,7 @@ impl<'p> Names<'p> {
         self.look_up(&plain, item, name, diag)
     }
 
-    /// Looks up a flattened parameter; complains at `at`.
+    /// Looks up a flattened parameter; reports mistakes at `at`.
     fn look_up(
         &self,
         name: &str,
@@ -107,7 +107,7 @@ impl<'p> Names<'p> {
         diag.error(at, format_args!("unknown parameter `{name}` in `{item}`"), help);
     }
 
-    /// The parameter that `expr`, the value of `item`, names.
+    /// Returns the parameter that `expr`, the value of `item`, names.
     fn find_expr(
         &mut self,
         expr: &Expr,
@@ -187,14 +187,14 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
     functions(&items, known, diag)
 }
 
-/// The functions that `items` give, each with what a closure in its place takes.
+/// Returns the functions in `items`, each with the parameters of a closure in its place.
 fn functions(items: &Items<'_>, keys: &[(&'static str, &[&str])], diag: &mut Diagnostics) -> Hooks {
     let given =
         |(key, takes): &(&'static str, &[&str])| Some((*key, function(items, key, takes, diag)?));
     keys.iter().filter_map(given).collect()
 }
 
-/// The function that `key` gives; a closure in its place takes `takes`.
+/// Returns the function in `key`; a closure in its place has the parameters `takes`.
 pub(super) fn function(
     items: &Items<'_>,
     key: &str,
@@ -223,7 +223,7 @@ pub(super) fn function(
     None
 }
 
-/// What a closure takes, between its bars.
+/// Returns the parameters of a closure, between its bars.
 fn bars(closure: &ExprClosure) -> TokenStream {
     let ExprClosure { inputs_begin, inputs, inputs_end, .. } = closure;
     quote!(#inputs_begin #inputs #inputs_end)
@@ -272,7 +272,7 @@ fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> O
 }
 
 impl Names<'_> {
-    /// The parameter that a summary names; underlined is the whole literal.
+    /// Returns the parameter that a summary names; errors underline the whole literal.
     fn field(
         &self,
         name: &str,
@@ -286,7 +286,7 @@ impl Names<'_> {
     }
 }
 
-/// The field called `name`, which may be a keyword.
+/// Returns the field called `name`, which may be a keyword.
 fn field_ident(name: &str, span: Span) -> Ident {
     let ident = syn::parse_str::<Ident>(name).unwrap_or_else(|_| Ident::new_raw(name, span));
     let mut ident = ident;
@@ -319,7 +319,7 @@ pub(super) fn parallel(
     }
 }
 
-/// What to write for `expr`, which is none of the classes of neighbours.
+/// The help for `expr`, which is not a valid value of `parallel`.
 fn by_help(expr: &Expr, word: Option<&str>, names: &Names<'_>) -> String {
     let is_by = match attr::bare(expr) {
         Expr::Call(call) => attr::ident(&call.func).is_some_and(|name| name == "by"),

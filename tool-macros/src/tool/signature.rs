@@ -1,4 +1,4 @@
-//! Every rule about the head of a function that is none about a single parameter.
+//! All rules about the head of a function that do not concern a single parameter.
 
 use syn::ext::IdentExt;
 use syn::{FnArg, Receiver, ReceiverKind, ReturnType, Safety, Type};
@@ -8,7 +8,7 @@ use super::parse::{Function, is_arg, is_tool, self_type};
 use super::ty;
 use crate::diag::Diagnostics;
 
-/// What a function that a model calls must and must not be.
+/// Checks what a function that a model calls must and must not be.
 pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
     let sig = &function.sig;
     for attribute in function.attrs.iter().filter(|attribute| is_tool(attribute)) {
@@ -52,8 +52,8 @@ pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics
     }
 }
 
-/// A function that names `Self` stands in an `impl` block, where no tool of its own can, and
-/// one without a body in a trait or an `extern` block.
+/// A function that names `Self` is in an `impl` block, where no free tool can be, and one without
+/// a body is in a trait or an `extern` block.
 fn outside(function: &Function, diag: &mut Diagnostics) {
     if !function.has_body() {
         let ident = &function.sig.ident;

@@ -11,7 +11,7 @@ use super::limit::bound_tokens;
 use super::model::{DefaultValue, Input, Parallel, Param, Range, Tool};
 use crate::span::{self, generated_ident};
 
-/// What stands beside the table of a tool: its result's type, checks, hooks and defaults.
+/// Generates the items beside the table of a tool: its result's type, checks, hooks and defaults.
 pub(crate) fn items(tool: &Tool) -> TokenStream {
     let output = &tool.output;
     // Where nothing stands in brackets, rustc suggests no generics.
@@ -173,7 +173,7 @@ fn shown(field: &Ident) -> TokenStream {
     quote_spanned!(field.span()=> (&&&&__rt::SummaryValue(&__a.#field)).render())
 }
 
-/// What the table of a tool says.
+/// Generates the table of a tool.
 pub(crate) fn spec(tool: &Tool) -> TokenStream {
     let (name, description, risk) = (&tool.name, &tool.description, risk(tool));
     let (options, is_async) = (options(tool), tool.is_async);
@@ -254,7 +254,7 @@ impl Fields {
     }
 }
 
-/// What a tool says that it need not say.
+/// Generates the optional fields of a tool.
 fn options(tool: &Tool) -> TokenStream {
     let mut fields = Fields::default();
     let (display, limits) = (&tool.display, &tool.limits);

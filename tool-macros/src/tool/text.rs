@@ -38,7 +38,7 @@ fn split(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim_start()))
 }
 
-/// What a name may be, for messages; kept in step with the runtime's `ToolName`.
+/// The rules for names, for messages; kept in step with the runtime's `ToolName`.
 pub(super) const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 _ -, starting with a letter or _";
 
 /// Whether `name` can be the name of a tool.
@@ -74,7 +74,7 @@ pub(super) enum Piece<'t> {
     Value { name: &'t str, spec: &'t str },
 }
 
-/// Takes a summary apart, or says what is wrong with it.
+/// Parses a summary, or returns what is wrong with it.
 pub(super) fn pieces(summary: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = summary;

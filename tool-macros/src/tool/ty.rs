@@ -1,7 +1,7 @@
-//! What the syntax of a parameter's type says about where its value comes from.
+//! Determines from the syntax of a parameter's type where its value comes from.
 //!
-//! Only forms that the macro must treat differently are told apart; everything else is a
-//! value that the model sends, and rustc says whether it can.
+//! Only forms that the macro must treat differently are distinguished; everything else is a value
+//! that the model sends, and rustc checks whether it can.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -23,10 +23,10 @@ pub(super) enum Kind<'t> {
     Owned,
 }
 
-/// Why a type cannot be a parameter's, where, and what to write instead.
+/// Why a type cannot be a parameter's, the location, and what to write instead.
 pub(super) type Refusal = (TokenStream, &'static str, &'static str);
 
-/// The kind of `ty`.
+/// Returns the kind of `ty`.
 pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
     if let Type::Reference(reference) = bare(ty) {
         return borrowed(reference);
@@ -91,10 +91,10 @@ fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
     }
 }
 
-/// Where `ty` borrows for less than `'static`: its `&` or its `'_`.
+/// Returns the `&` or `'_` of a borrow in `ty` for less than `'static`.
 ///
-/// A named lifetime is left to the rule that a tool is not generic, and what a function
-/// pointer borrows is its own.
+/// A named lifetime is left to the rule that a tool is not generic, and the borrows of a function
+/// pointer are its own.
 pub(crate) fn borrow(ty: &Type) -> Option<TokenStream> {
     let tokens = ty.to_token_stream();
     match find(tokens.clone(), &|token| is_ident(token, "fn")) {
@@ -126,12 +126,12 @@ fn elided(tokens: TokenStream) -> Option<TokenStream> {
     None
 }
 
-/// Where `impl Trait` stands in `ty`.
+/// Returns the `impl Trait` in `ty`.
 pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
     find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
 }
 
-/// Whether `ty` has no size that is known, which rustc says itself where the function takes it.
+/// Whether `ty` has no known size, which rustc reports itself where the function takes it.
 pub(super) fn is_unsized(ty: &Type) -> bool {
     match bare(ty) {
         Type::Slice(_) | Type::TraitObject(_) => true,
@@ -142,12 +142,12 @@ pub(super) fn is_unsized(ty: &Type) -> bool {
     }
 }
 
-/// Where `ty` says that it is a future.
+/// Returns the part of `ty` that makes it a future.
 pub(super) fn future(ty: &Type) -> Option<TokenStream> {
     find(ty.to_token_stream(), &|token| is_ident(token, "Future"))
 }
 
-/// Whether `ty` speaks of what a model does not send, however wrongly.
+/// Whether `ty` names a type that a model does not send, even wrongly.
 pub(super) fn is_of_the_call(ty: &Type) -> bool {
     const WORDS: [&str; 4] = ["Context", "State", "Args", "RawArgs"];
     let is_word = |token: &TokenTree| WORDS.iter().any(|word| is_ident(token, word));
@@ -159,7 +159,7 @@ pub(super) fn is_option(ty: &Type) -> bool {
     matches!(generic(ty), Some((name, Some(_))) if name == "Option")
 }
 
-/// The type's last word, looking into `Option<_>`: `u32` of `Option<u32>`.
+/// Returns the type's last segment, looking into `Option<_>`: `u32` of `Option<u32>`.
 pub(super) fn word(ty: &Type) -> Option<String> {
     match generic(ty)? {
         (name, Some(inner)) if name == "Option" => word(inner),
@@ -172,7 +172,7 @@ pub(super) fn is_int(word: &str) -> bool {
     int_bounds(word).is_some()
 }
 
-/// The least and the greatest value of the primitive integer `word`, as far as `i128` goes.
+/// Returns the least and the greatest value of the primitive integer `word`, within `i128`.
 pub(super) fn int_bounds(word: &str) -> Option<(i128, i128)> {
     Some(match word {
         "u8" => (0, u8::MAX.into()),
@@ -194,12 +194,12 @@ pub(super) fn is_float(word: &str) -> bool {
     matches!(word, "f32" | "f64")
 }
 
-/// Whether `word` is a primitive type by value; no text becomes one by itself.
+/// Whether `word` is a primitive type that cannot be decoded from text.
 pub(super) fn is_primitive(word: &str) -> bool {
     is_int(word) || is_float(word) || matches!(word, "bool" | "char")
 }
 
-/// `ty` without parentheses and the invisible groups of `macro_rules`.
+/// Returns `ty` without parentheses and the invisible groups of `macro_rules`.
 fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),
@@ -208,7 +208,7 @@ fn bare(ty: &Type) -> &Type {
     }
 }
 
-/// The last word of a path and its only generic argument, where it has none but one.
+/// Returns the last segment of a path, and its generic argument if it has exactly one.
 fn generic(ty: &Type) -> Option<(String, Option<&Type>)> {
     let Type::Path(path) = bare(ty) else { return None };
     let last = path.path.segments.last()?;
@@ -233,7 +233,7 @@ fn is_ident(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == word)
 }
 
-/// The first token that `wanted` takes, at any depth.
+/// Returns the first token that `wanted` accepts, at any depth.
 fn find(tokens: TokenStream, wanted: &dyn Fn(&TokenTree) -> bool) -> Option<TokenStream> {
     tokens.into_iter().find_map(|token| match token {
         token if wanted(&token) => Some(token.into()),

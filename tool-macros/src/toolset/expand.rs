@@ -17,7 +17,7 @@ use crate::tool::{committed, expand, inert as inert_tool, spec};
 pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
     let Toolset { ty, cfgs, runtime, tools } = toolset;
     let args = tools.iter().enumerate().map(|(at, tool)| {
-        // Of two methods of one name rustc tells itself.
+        // rustc reports two methods of one name itself.
         let is_second = tool.cfgs.is_empty()
             && tools[..at].iter().any(|it| it.ident == tool.ident && it.cfgs.is_empty());
         let args = expand::args_struct(tool);
@@ -62,7 +62,7 @@ fn test(tool: &Tool, block: &TokenStream) -> TokenStream {
     committed::test(tool, &quote!(#block #cfgs), &table)
 }
 
-/// What makes the type a source of tools.
+/// Generates the conversion of the type to tools.
 fn implementations(
     ty: &TokenStream,
     private: &TokenStream,
@@ -86,7 +86,7 @@ fn implementations(
     }
 }
 
-/// The tools on a shared value.
+/// Generates the tools on a shared value.
 ///
 /// `Send + Sync` is a condition of this impl alone, so that a type that cannot be shared between
 /// threads is reported here, and not again for each call and use.
@@ -102,7 +102,7 @@ fn methods(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
     }
 }
 
-/// A toolset without tools, for a block with mistakes.
+/// Generates a toolset without tools, for a block with mistakes.
 pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
     let told = block.members.iter().filter_map(|member| match member {
         Member::Unread(error) => Some(inert_tool::told(error)),
@@ -134,7 +134,7 @@ fn empty(
 ) -> TokenStream {
     let (parameters, _, condition) = block.generics.split_for_impl();
     let is_plain = block.generics.params.is_empty() && borrow(&block.ty).is_none();
-    // What is not known to be shared has no tools that could be.
+    // A type that may not be shared has no tools.
     let methods = is_plain.then(|| methods(ty, &quote!(__rt::Vec::new())));
     quote! {
         #cfgs

@@ -1,4 +1,4 @@
-//! Second step: every rule about a toolset that is not one about a tool.
+//! Second step: all rules about a toolset that do not concern a single tool.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Toolset {
     pub(crate) tools: Vec<Tool>,
 }
 
-/// The toolset that `block` is, or `None` when `diag` has the reasons why it is none.
+/// Returns the toolset for `block`, or `None` when `diag` has the reasons against it.
 pub(super) fn toolset(items: &[Item], block: &Block, diag: &mut Diagnostics) -> Option<Toolset> {
     let items = attr::checked(items, KEYS, "#[toolset]", diag);
     let runtime = Runtime::named(items.expr("crate"), diag);
@@ -97,12 +97,12 @@ fn once(block: &Block, diag: &mut Diagnostics) {
     }
 }
 
-/// The line of another such block of the type before it, which stands for both.
+/// Returns the line of an earlier such block of the type.
 pub(super) fn first(block: &Block) -> Option<usize> {
     beside::first(Anchor::Block, owner(&block.ty)?)
 }
 
-/// The last word of the type, by which structs of arguments are named.
+/// Returns the last segment of the type, after which structs of arguments are named.
 pub(super) fn owner(ty: &Type) -> Option<&Ident> {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
@@ -129,7 +129,7 @@ fn method(
     lower::tool(&items, &function, site, diag)
 }
 
-/// The head of `function` with the type's name in place of `Self`.
+/// Returns the head of `function` with the type's name in place of `Self`.
 pub(super) fn outside(function: &Function, ty: &TokenStream) -> Function {
     let sig = function.sig.to_token_stream();
     let sig = syn::parse2(without_self(sig, ty)).unwrap_or_else(|_| function.sig.clone());
@@ -160,7 +160,7 @@ fn unique(tool: &Tool, names: &mut HashMap<String, Ident>, diag: &mut Diagnostic
     }
 }
 
-/// `#[arg]` where no tool is.
+/// Reports `#[arg]` on a function that is not a tool.
 fn stray(function: &Function, diag: &mut Diagnostics) {
     for input in &function.sig.inputs {
         let (FnArg::Receiver(syn::Receiver { attrs, .. })

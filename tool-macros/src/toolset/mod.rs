@@ -14,7 +14,7 @@ use crate::attr;
 use crate::diag::Diagnostics;
 use crate::tool::parse::without_tools;
 
-/// Drives the steps; those of a method are [`mod@crate::tool`]'s.
+/// Runs the steps; those of a method are [`mod@crate::tool`]'s.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let block: Block = match syn::parse2(item.clone()) {
         Ok(block) => block,

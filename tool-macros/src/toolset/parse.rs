@@ -1,4 +1,4 @@
-//! First step: an `impl` block as it was written, its bodies unread.
+//! First step: an `impl` block as it was written, with unparsed bodies.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -24,13 +24,13 @@ pub(crate) struct Block {
 
 /// A member of the block.
 pub(crate) enum Member {
-    /// A method with `#[tool]`, and what stands in its parentheses.
+    /// A method with `#[tool]`, and the tokens in its parentheses.
     Tool(Function, TokenStream),
-    /// A function that is the type's own.
+    /// A function of the type itself.
     Function(Function),
     /// A constant, a type, a macro.
     Other(ImplItem),
-    /// A function that syn cannot read, which rustc has complained of.
+    /// A function that syn cannot parse, which rustc has reported.
     Unread(syn::Error),
 }
 
@@ -87,7 +87,7 @@ impl Parse for Member {
     }
 }
 
-/// Goes on behind the body of a function with an `error`.
+/// Continues behind the body of a function with an `error`.
 fn skip(input: ParseStream<'_>, error: syn::Error) -> syn::Result<Member> {
     while !input.is_empty() {
         let is_body = input.peek(token::Brace) || input.peek(Token![;]);
@@ -99,17 +99,17 @@ fn skip(input: ParseStream<'_>, error: syn::Error) -> syn::Result<Member> {
     Ok(Member::Unread(error))
 }
 
-/// What stands in the parentheses of `#[tool(..)]`.
+/// The tokens in the parentheses of `#[tool(..)]`.
 fn arguments(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::Path(_) => TokenStream::new(),
         Meta::List(list) => list.tokens.clone(),
-        // No item begins with `=`, which is refused there.
+        // No item begins with `=`, so it is rejected there.
         Meta::NameValue(MetaNameValue { eq_token, value, .. }) => quote!(#eq_token #value),
     }
 }
 
-/// The block as rustc shall see it.
+/// The block for rustc.
 impl ToTokens for Block {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self { attrs, generics, ty, members, impl_token, .. } = self;

@@ -9,7 +9,8 @@
 //! dispatch lanes                  what `count` knows, one `LANE CASE N` a line
 //! ```
 //!
-//! `.ci/perf` counts instructions with it; `docs/PERFORMANCE.md` says how to read the figures.
+//! `.ci/perf` compares the tables with the budgets of `docs/PERFORMANCE.md`. `count` is for an
+//! instruction counter such as callgrind.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]

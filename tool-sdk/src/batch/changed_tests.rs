@@ -126,7 +126,7 @@ async fn a_yes_does_not_hold_for_what_another_call_made_of_it() {
     assert_eq!(texts(&outcomes), ["", r#"{"new": 1}"#, "failed"]);
     let error = outcomes[2].result.as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    assert!(error.message().contains("changed before its turn came"), "{error}");
+    assert!(error.message().contains("changed while the call waited for its turn"), "{error}");
 }
 
 // Security 2.11: a call that was allowed when the batch arrived, and that by now needs an approval,

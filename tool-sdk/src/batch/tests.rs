@@ -414,7 +414,7 @@ async fn a_question_that_takes_the_place_of_another_is_shown() {
     assert!(tokio::time::timeout(soon, &mut waiting.2).await.is_err());
     prompt(0).mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.0).await.expect("it is its turn");
-    tokio::time::timeout(soon, &mut waiting.1).await.expect("whoever waits for it hears it");
+    tokio::time::timeout(soon, &mut waiting.1).await.expect("the waiting task is notified");
     again.mark_prompt_shown();
     tokio::time::timeout(soon, &mut waiting.2).await.expect("nothing is before it");
 }

@@ -387,8 +387,8 @@ impl Context {
     /// ```
     /// use std::path::Path;
     ///
-    /// let sight = tool_sdk::testing::context().sight("read");
-    /// assert!(sight.shows(".env", Path::new("/work/.env")));
+    /// let filter = tool_sdk::testing::context().visible_files("read");
+    /// assert!(filter.shows(".env", Path::new("/work/.env")));
     /// ```
     #[must_use]
     pub fn visible_files(&self, permission: &str) -> VisibilityFilter {

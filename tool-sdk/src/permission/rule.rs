@@ -12,7 +12,7 @@ use super::Pattern;
 /// Ordered by strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "there is nothing between yes, no and ask")]
+#[expect(clippy::exhaustive_enums, reason = "there are no other actions")]
 pub enum Action {
     /// Run the call.
     Allow,
@@ -145,7 +145,7 @@ impl Rule {
         let named = |permission: &str| match permission.contains(char::is_whitespace) {
             // `deny = ["deny run"]` would match nothing.
             true => {
-                Err(invalid("a permission has no blanks, and what the rule says stands beside it"))
+                Err(invalid("a permission has no blanks, and the action is not part of the rule"))
             }
             false => Ok(()),
         };
@@ -168,7 +168,7 @@ impl Rule {
         }
         // An empty pattern may come from a variable that was not set.
         if pattern.is_empty() {
-            return Err(invalid("its pattern is empty, and `*` stands for everything"));
+            return Err(invalid("its pattern is empty; write `*` for everything"));
         }
         let rule = Self::new(action, permission.trim(), pattern);
         Ok(Self { argument: argument.map(str::to_owned), ..rule })

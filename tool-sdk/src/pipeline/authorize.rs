@@ -94,9 +94,10 @@ impl Invocation<'_> {
         let denied = match now.action {
             Action::Allow => None,
             Action::Ask if self.is_still_approved(&*call.prepared) => None,
-            Action::Ask => Some(
-                now.with_response(Action::Deny, "what it touches changed before its turn came"),
-            ),
+            Action::Ask => Some(now.with_response(
+                Action::Deny,
+                "what it touches changed while the call waited for its turn",
+            )),
             Action::Deny => Some(now),
         };
         if let Some(denied) = denied {
@@ -260,7 +261,7 @@ pub(super) fn evaluate_assuming(
             subjects
                 .iter_mut()
                 .flatten()
-                .for_each(|subject| subject.set_path_aliases(given.aliases()));
+                .for_each(|resource| resource.set_path_aliases(given.aliases()));
         }
         let is_dangerous = prepared.is_dangerous();
         let grants = GrantLookup::new(invocation, prepared, assumptions.grants);
@@ -269,7 +270,7 @@ pub(super) fn evaluate_assuming(
             resources: subjects.as_deref(),
             arguments: &given,
             approval_required: prepared.approval_required(context),
-            is_granted: &|subject| !is_dangerous && grants.covers(subject),
+            is_granted: &|resource| !is_dangerous && grants.covers(resource),
             checks_places: true,
             overrides,
         });
@@ -369,9 +370,9 @@ impl<'a> SessionPolicy<'a> {
     }
 }
 
-/// Returns the grantee of a grant for `subject`.
-pub(super) fn grantee(definition: &Definition, subject: &Resource) -> Grantee {
-    let permission = subject.permission().unwrap_or_else(|| definition.permission());
+/// Returns the grantee of a grant for `resource`.
+pub(super) fn grantee(definition: &Definition, resource: &Resource) -> Grantee {
+    let permission = resource.permission().unwrap_or_else(|| definition.permission());
     let to = Grantee::new(definition.name.clone(), permission);
     match definition.source {
         ToolSource::Native => to,

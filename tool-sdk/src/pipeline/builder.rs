@@ -101,7 +101,7 @@ impl Pipeline {
     /// The pipeline knows where a call writes from the paths that its tool names:
     /// [`WorkspacePath`](crate::WorkspacePath) parameters, and
     /// [`Resource::path`](crate::Resource::path). When a tool that may write names no path, each
-    /// call needs an approval, whatever else allows it. So do commands, unless a sandbox limits
+    /// call needs an approval, even when a rule allows it. So do commands, unless a sandbox limits
     /// them to the same folders; they may then also write to folders for temporary files. A tool
     /// that needs no approval, with `approval(required = ..)`, is trusted.
     #[must_use]

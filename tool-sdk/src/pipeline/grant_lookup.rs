@@ -44,25 +44,26 @@ impl<'a> GrantLookup<'a> {
         }
     }
 
-    /// Whether a grant of the session or of the store covers `subject`.
-    pub(super) fn covers(&self, subject: &Resource) -> bool {
+    /// Whether a grant of the session or of the store covers `resource`.
+    pub(super) fn covers(&self, resource: &Resource) -> bool {
         let mut known = self.by_permission.borrow_mut();
-        let is_its = |known: &PermissionGrants| known.permission.as_deref() == subject.permission();
+        let is_its =
+            |known: &PermissionGrants| known.permission.as_deref() == resource.permission();
         let at = known.iter().position(is_its).unwrap_or_else(|| {
-            known.push(self.grants_for(subject));
+            known.push(self.grants_for(resource));
             known.len() - 1
         });
         let PermissionGrants { index: granted, by_tool, .. } = &known[at];
         // It is unknown what a pattern covers of an opaque resource, unless it covers everything.
-        let is_judged = !subject.is_opaque();
+        let is_judged = !resource.is_opaque();
         let by_tool = || *by_tool.get_or_init(|| covered_by_any(self.prepared, granted));
         // The tool knows better than plain matching what a pattern covers.
-        is_judged.then(by_tool).flatten().unwrap_or_else(|| granted.covers(subject))
+        is_judged.then(by_tool).flatten().unwrap_or_else(|| granted.covers(resource))
     }
 
-    fn grants_for(&self, subject: &Resource) -> PermissionGrants {
+    fn grants_for(&self, resource: &Resource) -> PermissionGrants {
         let invocation = self.invocation;
-        let to = grantee(invocation.definition(), subject);
+        let to = grantee(invocation.definition(), resource);
         let stored = self.stored.get_or_init(|| {
             let stored = invocation.inner.stored_grants(invocation.session);
             if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
@@ -79,7 +80,7 @@ impl<'a> GrantLookup<'a> {
         patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
         let assumed = self.assumed.iter().filter(|grant| grant.to == to);
         patterns.extend(assumed.map(|grant| grant.pattern.clone()));
-        let permission = subject.permission().map(str::to_owned);
+        let permission = resource.permission().map(str::to_owned);
         PermissionGrants { permission, index: GrantIndex::new(patterns), by_tool: OnceCell::new() }
     }
 }

@@ -60,13 +60,13 @@ impl Invocation<'_> {
             if !hook.applies_to(self.definition()) {
                 continue;
             }
-            let opinion = {
+            let decision = {
                 let view = self.hook_view(None);
                 let context = HookContext::new(&view);
                 run_hook(&view, hook, async { hook.hook.before(&context).await }).await?
             };
-            let spoken = match opinion {
-                Ok(opinion) => opinion.into_details(),
+            let details = match decision {
+                Ok(decision) => decision.into_details(),
                 Err(_) if hook.on_error == OnError::Ignore => None,
                 Err(error) => {
                     let reason =
@@ -74,8 +74,8 @@ impl Invocation<'_> {
                     return Err(ToolError::denied(reason).source(error));
                 }
             };
-            if let Some(spoken) = spoken
-                && self.apply_decision(hook, *spoken, call)? == Next::Stop
+            if let Some(details) = details
+                && self.apply_decision(hook, *details, call)? == Next::Stop
             {
                 return Ok(());
             }
@@ -87,22 +87,22 @@ impl Invocation<'_> {
     fn apply_decision(
         &mut self,
         hook: &RegisteredHook,
-        opinion: DecisionDetails,
+        decision: DecisionDetails,
         call: &mut DecodedCall,
     ) -> HookResult<Next> {
-        self.hook_context.extend(opinion.context);
-        let action = match opinion.verdict {
+        self.hook_context.extend(decision.context);
+        let action = match decision.verdict {
             HookVerdict::None => None,
             HookVerdict::Allow => hook.may_allow(self.definition()).then_some(Action::Allow),
             HookVerdict::Ask => Some(Action::Ask),
             HookVerdict::Deny | HookVerdict::Halt => Some(Action::Deny),
         };
-        if opinion.verdict == HookVerdict::Halt {
-            self.metadata.halt_reason = Some(opinion.reason.clone());
+        if decision.verdict == HookVerdict::Halt {
+            self.metadata.halt_reason = Some(decision.reason.clone());
         }
         let name = &hook.name;
         if let Some(action) = action {
-            let reason = match (opinion.sentence, opinion.reason.as_str()) {
+            let reason = match (decision.sentence, decision.reason.as_str()) {
                 (Some(sentence), _) => sentence,
                 (None, "") => format!("the hook `{name}` says so"),
                 (None, reason) => format!("the hook `{name}` says: {reason}"),
@@ -112,10 +112,10 @@ impl Invocation<'_> {
         if action == Some(Action::Deny) {
             return Ok(Next::Stop);
         }
-        if let Some(arguments) = opinion.arguments {
-            let (name, names) = match opinion.rewritten_by {
+        if let Some(arguments) = decision.arguments {
+            let (name, names) = match decision.rewritten_by {
                 None => (Cow::Borrowed(&**name), vec![name.to_string()]),
-                Some(by) => (Cow::Owned(by), opinion.rewriters),
+                Some(by) => (Cow::Owned(by), decision.rewriters),
             };
             self.rewrite_call(arguments, &name, names, call)?;
             if action == Some(Action::Allow) {
@@ -145,7 +145,7 @@ impl Invocation<'_> {
         change: CallRewrite,
         call: &mut DecodedCall,
     ) -> HookResult<()> {
-        let CallRewrite { patch, hook: by, hook_names: changers, policy_override: thinks } = change;
+        let CallRewrite { patch, hook: by, hook_names: changers, policy_override } = change;
         let mut arguments: Map<String, Value> =
             serde_json::from_str(self.arguments()).map_err(|error| {
                 let message = format!("the hook `{by}` changed arguments that are no object");
@@ -156,8 +156,8 @@ impl Invocation<'_> {
         self.reset_loop_guard();
         call.is_rewrite_used = true;
         call.overrides.retain(|decided| decided.source != DecisionSource::Loop);
-        if let Some(opinion) = thinks {
-            call.add_override(opinion);
+        if let Some(policy_override) = policy_override {
+            call.add_override(policy_override);
         }
         self.check_cancelled()?;
         self.consult_hooks(call).await

@@ -202,8 +202,8 @@ impl<'a> Invocation<'a> {
 
     /// Decodes the current arguments; a panic in the decoder fails the call.
     ///
-    /// Arguments that two JSON readers could understand in two ways are refused, whatever the
-    /// tool's own decoder does with them.
+    /// Arguments that two JSON readers could understand in two ways are refused, even
+    /// when the tool's own decoder accepts them.
     pub(super) fn decode_args(&self) -> Result<Box<dyn PreparedCall>, ToolError> {
         let args = self.raw_args();
         let prepared = catch_panic(|| self.tool.prepare(args))?.map_err(ToolError::from)?;

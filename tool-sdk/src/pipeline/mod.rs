@@ -162,7 +162,7 @@ impl Pipeline {
     }
 
     /// Whether the host set an approver.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers call it"))]
     pub(crate) fn has_approver(&self) -> bool {
         self.inner.approver.is_some()
     }
@@ -301,7 +301,8 @@ pub struct CheckOutcome {
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
-    /// The rules that miss something, see [`ToolsetView::unmatched_rules`](crate::ToolsetView::unmatched_rules).
+    /// The rules that match no tool, see
+    /// [`ToolsetView::unmatched_rules`](crate::ToolsetView::unmatched_rules).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmatched_rules: Vec<Rule>,
 }

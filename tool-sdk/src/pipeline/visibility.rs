@@ -71,7 +71,7 @@ pub(super) fn visibility_filter(
                 || inner.session_state(&session).grants.covers(to, &resource)
                 || stored.as_ref().is_some_and(|stored| stored.covers(to, &resource))
         };
-        let told = |action, was_asked: bool, to: &Grantee| match action {
+        let to_visibility = |action, was_asked: bool, to: &Grantee| match action {
             Action::Allow => Visibility::Shown,
             Action::Deny => Visibility::Hidden,
             Action::Ask if was_asked || is_approved(to) => Visibility::Shown,
@@ -79,14 +79,14 @@ pub(super) fn visibility_filter(
         };
         let was_asked = |rule: &Rule| is_named || (rule.pattern.is_any() && !is_unasked);
         let own = match deciding_rule(&rules_by_source.own, &resource) {
-            Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
-            None => asks.then(|| told(Action::Ask, is_named, &to)),
+            Some(rule) => Some(to_visibility(rule.action, was_asked(rule), &to)),
+            None => asks.then(|| to_visibility(Action::Ask, is_named, &to)),
         };
         let others = rules_by_source
             .other_rules(&resource)
-            .map(|rule| told(rule.action, rule.pattern.is_any(), &to));
+            .map(|rule| to_visibility(rule.action, rule.pattern.is_any(), &to));
         let outside = rules_by_source.outside_rule(&session, absolute, &resource);
-        let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
+        let outside = outside.map(|rule| to_visibility(rule.action, was_asked(rule), &to_outside));
         others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)
     })
 }

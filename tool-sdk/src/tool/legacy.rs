@@ -49,7 +49,7 @@ use crate::schema::Schema;
 /// assert!(registry.contains("greet"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[deprecated(note = "write a function with `#[tool]`; implement `Tool` where that is not possible")]
+#[deprecated(note = "write a function with `#[tool]`, or implement `Tool`")]
 pub trait LegacyTool: Send + Sync + 'static {
     /// Returns the name of the tool.
     fn name(&self) -> &str;
@@ -71,7 +71,7 @@ impl DynamicTool {
     /// # Errors
     ///
     /// Fails when its name or its schema is not valid for a tool.
-    #[deprecated(note = "write a function with `#[tool]`; implement `Tool` where that is not possible")]
+    #[deprecated(note = "write a function with `#[tool]`, or implement `Tool`")]
     pub fn legacy(tool: impl LegacyTool) -> Result<Self, ToolError> {
         let name = ToolName::new(tool.name().to_owned())
             .map_err(|error| ToolError::new(ErrorKind::Config, &error).source(error))?;

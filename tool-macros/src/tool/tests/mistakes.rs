@@ -1,4 +1,4 @@
-//! What is said of wrong tools.
+//! The errors of invalid tools.
 
 use super::*;
 

@@ -159,46 +159,50 @@ impl PendingApprovals {
         self.policy_changes.send_modify(|epoch| *epoch += 1);
     }
 
-    /// Opens a request, or joins the open one for the same call. `asked` is called to get the
-    /// answer; it may wrap `approver` in hooks. `answer` applies the response.
+    /// Opens a request, or joins the open one for the same call.
+    ///
+    /// `wrapped_approver` is `approver`, possibly behind hooks, and is asked for the answer;
+    /// `answer` applies the response.
     pub(crate) fn open_request(
         self: &Arc<Self>,
-        ask: ApprovalRequest,
+        request: ApprovalRequest,
         session: &Session,
         approver: &Arc<dyn Approver>,
-        asked: Arc<dyn Approver>,
+        wrapped_approver: Arc<dyn Approver>,
         answer: impl FnOnce(Arc<ApprovalRequest>, Option<ApprovalResponse>) -> ResponseApplication
         + Send
         + 'static,
     ) -> PendingAnswer {
-        let offers_always = ask.offers_always();
+        let offers_always = request.offers_always();
         let mut state = self.lock_state();
         let same = |entry: &&mut PendingEntry| {
             entry.session.is_same_session(session)
                 && Arc::ptr_eq(&entry.approver, approver)
-                && entry.request.fingerprint == ask.fingerprint
-                && (&entry.request.reason, &entry.request.original) == (&ask.reason, &ask.original)
+                && entry.request.fingerprint == request.fingerprint
+                && entry.request.reason == request.reason
+                && entry.request.original == request.original
         };
         if let Some(entry) = state.requests.iter_mut().find(same) {
             entry.waiters += 1;
             return self.add_waiter(entry, true);
         }
-        let verdict = watch::Sender::new(state.is_closed.then_some(ApprovalOutcome::Cancelled));
+        let outcome = watch::Sender::new(state.is_closed.then_some(ApprovalOutcome::Cancelled));
         let mut entry = PendingEntry {
-            request: Arc::new(ask),
+            request: Arc::new(request),
             session: session.clone(),
             approver: Arc::clone(approver),
-            outcome: verdict,
+            outcome,
             waiters: 1,
             approver_task: None,
             offers_always,
         };
         let shown = Arc::clone(&entry.request);
         let driver = async move {
-            let ask = Arc::clone(&shown);
+            let request = Arc::clone(&shown);
             // The future is created and polled inside, so that a panic of either is a denial.
             let answered =
-                AssertUnwindSafe(async move { asked.request_approval(ask).await }).catch_unwind();
+                AssertUnwindSafe(async move { wrapped_approver.request_approval(request).await })
+                    .catch_unwind();
             match answered.await {
                 // The answer comes through `Pipeline::respond`, by the id.
                 Ok(None) => {}

@@ -132,7 +132,10 @@ impl ApprovalRequest {
 
 /// The data of an approval request that is not shown.
 #[derive(Clone, Default)]
-#[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
+#[cfg_attr(
+    not(feature = "hooks"),
+    expect(dead_code, reason = "only external hooks answer requests")
+)]
 pub(crate) struct ApprovalInternals {
     /// The aliases of the tool.
     pub(crate) aliases: Vec<ToolName>,
@@ -238,7 +241,10 @@ impl fmt::Debug for ApprovalInternals {
 }
 
 /// Receives events of hooks that answer an approval request.
-#[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
+#[cfg_attr(
+    not(feature = "hooks"),
+    expect(dead_code, reason = "only external hooks answer requests")
+)]
 pub(crate) trait HookObserver: Send + Sync {
     /// Called before a hook runs.
     fn hook_started(&self, hook: &str);

@@ -221,7 +221,8 @@ impl PolicyInput<'_> {
             );
         }
         if resource.is_opaque() {
-            let reason = resource.reason().unwrap_or("it is not understood well enough to allow it");
+            let reason =
+                resource.reason().unwrap_or("it is not understood well enough to allow it");
             return Decision::new(Action::Ask, DecisionSource::Default, reason.to_owned());
         }
         if resource.is_asked_by_default() {

@@ -21,9 +21,9 @@ pub(super) struct DecisionReasons {
 }
 
 impl DecisionReasons {
-    /// Adds a reason; `subject` is the resource that it is about, when it is to be named.
-    pub(super) fn add(&mut self, reason: Cow<'static, str>, subject: Option<&Resource>) {
-        let name = subject.map(|subject| shorten_name(subject.text()));
+    /// Adds a reason; `resource` is the resource that it is about, when it is to be named.
+    pub(super) fn add(&mut self, reason: Cow<'static, str>, resource: Option<&Resource>) {
+        let name = resource.map(|resource| shorten_name(resource.text()));
         // Some reasons start with the name.
         let name = name.filter(|name| !reason.starts_with(&format!("`{name}`")));
         let has_room = self.entries.len() < MAX_REASONS;

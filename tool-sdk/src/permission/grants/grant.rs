@@ -68,29 +68,29 @@ impl Grant {
         Self { to, pattern: pattern.into() }
     }
 
-    /// Whether the grant lets `to` act on `subject`.
+    /// Whether the grant lets `to` act on `resource`.
     ///
     /// A resource with a permission of its own needs a grant of that permission, and an opaque
     /// resource needs a grant of everything.
     #[must_use]
-    pub fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
-        let permission = subject.permission().unwrap_or(&to.permission);
+    pub fn covers(&self, to: &Grantee, resource: &Resource) -> bool {
+        let permission = resource.permission().unwrap_or(&to.permission);
         let is_meant = self.to.tool == to.tool
             && self.to.permission == permission
             && self.to.definition == to.definition;
-        is_meant && matches_resource(&self.pattern, subject)
+        is_meant && matches_resource(&self.pattern, resource)
     }
 }
 
-/// Whether `pattern`, granted for the permission of `subject`, covers it.
-pub(super) fn matches_resource(pattern: &Pattern, subject: &Resource) -> bool {
-    if subject.is_opaque() {
+/// Whether `pattern`, granted for the permission of `resource`, covers it.
+pub(super) fn matches_resource(pattern: &Pattern, resource: &Resource) -> bool {
+    if resource.is_opaque() {
         return pattern.is_any();
     }
-    match subject.absolute() {
+    match resource.absolute() {
         Some(_) => {
-            subject.spellings().any(|path| pattern.matches(path) || pattern.matches_path(path))
+            resource.spellings().any(|path| pattern.matches(path) || pattern.matches_path(path))
         }
-        None => pattern.matches_literally(subject.text()),
+        None => pattern.matches_literally(resource.text()),
     }
 }

@@ -44,19 +44,22 @@ impl GrantIndex {
         &self.patterns
     }
 
-    /// Whether one of the patterns covers `subject`, a resource of the grantee.
-    pub(crate) fn covers(&self, subject: &Resource) -> bool {
-        if subject.is_opaque() {
+    /// Whether one of the patterns covers `resource`, a resource of the grantee.
+    pub(crate) fn covers(&self, resource: &Resource) -> bool {
+        if resource.is_opaque() {
             return self.covers_everything;
         }
-        let is_plain = match subject.absolute() {
-            Some(_) => subject
+        let is_plain = match resource.absolute() {
+            Some(_) => resource
                 .spellings()
                 .any(|path| self.paths.contains(&*normalize_slashes(path.as_bytes()))),
-            None => self.texts.contains(subject.text().as_bytes()),
+            None => self.texts.contains(resource.text().as_bytes()),
         };
         is_plain
-            || self.wildcard_indices.iter().any(|&at| matches_resource(&self.patterns[at], subject))
+            || self
+                .wildcard_indices
+                .iter()
+                .any(|&at| matches_resource(&self.patterns[at], resource))
     }
 }
 
@@ -109,9 +112,9 @@ mod tests {
             let both = [*one, other].map(Pattern::new);
             let granted = GrantIndex::new(both.to_vec());
             let each = both.map(|pattern| Grant::new(to.clone(), pattern));
-            for subject in &subjects {
-                let expected = each.iter().any(|grant| grant.covers(&to, subject));
-                assert_eq!(granted.covers(subject), expected, "{one}, {other}: {subject:?}");
+            for resource in &subjects {
+                let expected = each.iter().any(|grant| grant.covers(&to, resource));
+                assert_eq!(granted.covers(resource), expected, "{one}, {other}: {resource:?}");
             }
         }
     }

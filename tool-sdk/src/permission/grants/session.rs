@@ -20,9 +20,9 @@ impl SessionGrants {
         }
     }
 
-    /// Whether a grant lets `to` act on `subject`.
-    pub(crate) fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
-        self.lock_grants().iter().any(|grant| grant.covers(to, subject))
+    /// Whether a grant lets `to` act on `resource`.
+    pub(crate) fn covers(&self, to: &Grantee, resource: &Resource) -> bool {
+        self.lock_grants().iter().any(|grant| grant.covers(to, resource))
     }
 
     /// Returns the patterns granted to `to`, for tools that evaluate them themselves.
@@ -82,7 +82,7 @@ mod tests {
         let run = || grantee("run").with_definition("v1");
         let grant = Grant::new(run(), "git push *");
         let any = Grant::new(run(), "*");
-        for (grant, to, subject, covered) in [
+        for (grant, to, resource, covered) in [
             (&grant, run(), Resource::new("git push origin main"), true),
             (&grant, run(), Resource::new("git push"), true),
             (&grant, run(), Resource::new("rm -rf y"), false),
@@ -95,7 +95,7 @@ mod tests {
             (&any, run(), Resource::new("git push x").opaque(), true),
             (&any, run(), Resource::ANY, true),
         ] {
-            assert_eq!(grant.covers(&to, &subject), covered, "{to:?} {subject:?}");
+            assert_eq!(grant.covers(&to, &resource), covered, "{to:?} {resource:?}");
         }
     }
 

@@ -63,10 +63,10 @@ pub struct StoredGrants {
 }
 
 impl StoredGrants {
-    /// Whether a grant lets `to` act on `subject`.
+    /// Whether a grant lets `to` act on `resource`.
     #[must_use]
-    pub fn covers(&self, to: &Grantee, subject: &Resource) -> bool {
-        self.grants.iter().any(|approval| approval.grant.covers(to, subject))
+    pub fn covers(&self, to: &Grantee, resource: &Resource) -> bool {
+        self.grants.iter().any(|approval| approval.grant.covers(to, resource))
     }
 
     /// Returns the patterns granted to `to`, for tools that evaluate them themselves.

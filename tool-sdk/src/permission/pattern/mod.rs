@@ -181,8 +181,7 @@ impl Pattern {
 
     /// Whether the text after any `/` matches.
     fn matches_any_suffix(&self, text: &str) -> bool {
-        let slashes =
-            text.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
+        let slashes = text.bytes().enumerate().filter(|&(_, byte)| normalize_slash(byte) == b'/');
         let mut below = slashes.map(|(at, _)| &text.as_bytes()[at + 1..]);
         below.any(|name| match_glob(&self.parts, name, normalize_slash))
     }

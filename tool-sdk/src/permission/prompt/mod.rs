@@ -60,7 +60,7 @@ pub struct ApprovalPrompt {
 /// How far an approval may reach, when a request [offers](ApprovalRequest::offers_always) more than
 /// this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the answers that there are")]
+#[expect(clippy::exhaustive_enums, reason = "there are no other scopes")]
 pub enum GrantScope {
     /// This call.
     Once,

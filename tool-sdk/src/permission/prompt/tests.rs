@@ -140,7 +140,8 @@ fn a_preview_has_several_forms() {
         ),
         (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
     ] {
-        let request = ApprovalRequest { preview: Some(preview), ..approval_request(json!({}), &[]) };
+        let request =
+            ApprovalRequest { preview: Some(preview), ..approval_request(json!({}), &[]) };
         check_says(&request, expected);
     }
 }

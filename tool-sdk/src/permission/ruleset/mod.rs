@@ -87,8 +87,8 @@ impl Ruleset {
             .is_some_and(everything)
     }
 
-    /// Returns the rule that decides about `resource`: of the locked ones that match, the first that
-    /// denies, or else the first; without a locked one, the last one that matches.
+    /// Returns the rule that decides about `resource`: of the locked ones that match, the first
+    /// that denies, or else the first; without a locked one, the last one that matches.
     ///
     /// `alone` says that the call touches no other resource.
     pub(crate) fn deciding_rule(

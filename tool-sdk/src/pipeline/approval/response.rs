@@ -17,31 +17,35 @@ pub(super) fn response_handler(
 ) -> impl FnOnce(Arc<ApprovalRequest>, Option<ApprovalResponse>) -> ResponseApplication + Send + use<>
 {
     let (inner, session) = (Arc::clone(inner), session.clone());
-    move |ask, reply| {
+    move |request, response| {
         Box::pin(async move {
-            let counted = match reply {
-                Some(reply) if ask.internals.is_rewrite_response(&reply) => {
+            let counted = match response {
+                Some(response) if request.internals.is_rewrite_response(&response) => {
                     return inner
                         .pending_approvals
-                        .finish_request(&ask.id, ApprovalOutcome::Superseded);
+                        .finish_request(&request.id, ApprovalOutcome::Superseded);
                 }
-                Some(reply) => apply_response(&inner, &ask.id, &ask.fingerprint, reply).await,
+                Some(response) => {
+                    apply_response(&inner, &request.id, &request.fingerprint, response).await
+                }
                 // A panic of the approver is a rejection.
                 None => {
                     return inner
                         .pending_approvals
-                        .finish_request(&ask.id, ApprovalOutcome::Cancelled);
+                        .finish_request(&request.id, ApprovalOutcome::Cancelled);
                 }
             };
             match counted {
                 Ok(()) => {}
                 Err(error @ ApprovalResponseError::NotOffered { .. }) => {
-                    let message = format!("an answer does not count: {error}");
-                    inner.warn(&session, &ask.tool, &ask.call, message);
-                    inner.pending_approvals.finish_request(&ask.id, ApprovalOutcome::NotOffered);
+                    let message = format!("an answer was not accepted: {error}");
+                    inner.warn(&session, &request.tool, &request.call, message);
+                    inner
+                        .pending_approvals
+                        .finish_request(&request.id, ApprovalOutcome::NotOffered);
                 }
                 Err(_) => {
-                    inner.pending_approvals.finish_request(&ask.id, ApprovalOutcome::Cancelled)
+                    inner.pending_approvals.finish_request(&request.id, ApprovalOutcome::Cancelled)
                 }
             }
         })
@@ -54,9 +58,9 @@ pub(crate) async fn apply_response(
     inner: &Arc<PipelineInner>,
     id: &ApprovalId,
     shown: &str,
-    reply: ApprovalResponse,
+    response: ApprovalResponse,
 ) -> Result<(), ApprovalResponseError> {
-    let taken = inner.pending_approvals.claim(id, shown, &reply)?;
+    let taken = inner.pending_approvals.claim(id, shown, &response)?;
     let grants = |patterns: &[String]| {
         let to = &taken.request().grantees;
         patterns
@@ -64,13 +68,13 @@ pub(crate) async fn apply_response(
             .flat_map(|pattern| to.iter().map(|to| Grant::new(to.clone(), pattern.clone())))
             .collect::<Vec<_>>()
     };
-    match &reply {
+    match &response {
         ApprovalResponse::Session { .. } | ApprovalResponse::Always { .. }
-            if !reply.has_patterns() =>
+            if !response.has_patterns() =>
         {
             let message = "the approval names no pattern, so it holds for this call only";
-            let ask = taken.request();
-            inner.warn(taken.session(), &ask.tool, &ask.call, message.to_owned());
+            let request = taken.request();
+            inner.warn(taken.session(), &request.tool, &request.call, message.to_owned());
         }
         ApprovalResponse::Session { patterns } => keep_for_session(inner, &taken, grants(patterns)),
         ApprovalResponse::Always { patterns } => {
@@ -79,7 +83,7 @@ pub(crate) async fn apply_response(
         ApprovalResponse::Reject => inner.pending_approvals.reject_session(taken.session()),
         ApprovalResponse::Once | ApprovalResponse::RejectWith { .. } => {}
     }
-    taken.finish(ApprovalOutcome::Response(reply));
+    taken.finish(ApprovalOutcome::Response(response));
     Ok(())
 }
 
@@ -94,14 +98,14 @@ fn keep_for_session(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<
 
 /// Stores grants for always; those that cannot be stored hold for the session.
 async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Vec<Grant>) {
-    let ask = taken.request();
+    let request = taken.request();
     let error = match inner.grant_store.clone() {
         None => "there is no grant store".to_owned(),
         Some(store) => {
             let wanted = grants.clone();
-            let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
+            let mut source = GrantSource::new(&*request.session, request.call.to_string());
             // The user that the host names, or else the approver's name for the responder.
-            if let Some(who) = taken.session().user().or_else(|| ask.responder()) {
+            if let Some(who) = taken.session().user().or_else(|| request.responder()) {
                 source = source.with_responder(who);
             }
             let roots = session_files::roots(taken.session());
@@ -114,6 +118,6 @@ async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Ve
         }
     };
     let message = format!("the approval holds for this session only: {error}");
-    inner.warn(taken.session(), &ask.tool, &ask.call, message);
+    inner.warn(taken.session(), &request.tool, &request.call, message);
     keep_for_session(inner, taken, grants);
 }

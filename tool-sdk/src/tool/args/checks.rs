@@ -37,7 +37,7 @@ pub(super) struct ParameterCheck {
     pub(super) after_decoding: PostDecodeCheck,
 }
 
-/// What is checked after a value was decoded by its type.
+/// The check that is made after a value was decoded by its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PostDecodeCheck {
     /// None: the type enforces the whole schema.

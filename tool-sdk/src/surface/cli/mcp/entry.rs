@@ -1,4 +1,4 @@
-//! Parses `[mcp.parse_servers.TAG_VARIABLE]`, the configuration of an MCP server.
+//! Parses `[mcp.servers.NAME]`, the configuration of an MCP server.
 //!
 //! ```toml
 //! [mcp.servers.time]
