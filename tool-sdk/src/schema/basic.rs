@@ -1,4 +1,4 @@
-//! Tells the schemas that need no closer look: most of those of Rust types.
+//! Detects schemas with only basic keywords, such as those of most Rust types, which need no further checks.
 
 use serde_json::{Map, Value};
 

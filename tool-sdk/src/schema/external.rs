@@ -15,7 +15,7 @@ use super::walk::{self, SubschemaKind};
 /// The largest size of a compiled pattern, in bytes.
 const MAX_COMPILED_PATTERN: usize = 1 << 20;
 
-/// How deep schema and value may lead into each other.
+/// The maximum depth of nested evaluation.
 const MAX_STEPS_DOWN: usize = 512;
 
 /// The most violations that are reported of one value.
@@ -110,7 +110,7 @@ impl SchemaViolation {
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 ViolationKind::Unknown(unexpected.clone())
             }
-            // Too many items that fit are reported as too few are.
+            // Too many matching items are reported like too few.
             ValidationErrorKind::Contains => ViolationKind::Other {
                 keyword: "contains".to_owned(),
                 message: "too few or too many items fit its schema".to_owned(),
@@ -140,7 +140,7 @@ fn leads_through_external_keyword(path: &Location) -> bool {
         if !is_name && is_external {
             return true;
         }
-        // A property may be called like a keyword.
+        // A property may be named like a keyword.
         is_name = !is_name && walk::subschema_kind(keyword) == Some(SubschemaKind::Map);
     }
     false
@@ -158,7 +158,7 @@ fn max_steps(value: &Value) -> usize {
     (1 << 14) + size(value).saturating_mul(64)
 }
 
-/// Counts how often a validator that remembers nothing holds a value against a schema.
+/// Counts the evaluations of subschemas by a validator without a cache.
 struct StepCounter<'s> {
     root: &'s Map<String, Value>,
     left: usize,

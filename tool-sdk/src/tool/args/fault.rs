@@ -463,7 +463,7 @@ impl<'a> ArgPath<'a> {
     }
 
     /// Returns the JSON pointer (RFC 6901).
-    pub(super) fn to_pointer(&self) -> String {
+    pub(super) fn to_pointer(self) -> String {
         let mut pointer = match self.parent {
             Some(parent) => parent.to_pointer(),
             // Enough for most pointers without growing.

@@ -321,9 +321,7 @@ impl<'w> ArgWalk<'w, '_, '_> {
     fn decode_whole_numbers(&mut self, index: usize, start: usize) -> bool {
         let text = &self.text[start..self.position];
         let Some(text) = with_whole_numbers(text) else { return false };
-        let decoded = (self.params[index].ty.decode)(&text, self.slots[index]).is_ok();
-        if decoded {}
-        decoded
+        (self.params[index].ty.decode)(&text, self.slots[index]).is_ok()
     }
 
     /// Decodes a value without the `null`s that mean "absent", if there are any; returns the

@@ -219,7 +219,7 @@ impl Connection {
             listing,
             session,
             client: user,
-            ui: ui,
+            ui,
             content: blocks,
             log_threshold: level,
             in_flight: open,

@@ -36,7 +36,7 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
 /// let previews = ResourcePrefetcher::new(Arc::new(cache), move |server, uri| {
 ///     let servers = servers.clone();
-///     async move { servers.read(&server, &uri).await }
+///     async move { servers.read_resource(&server, &uri).await }
 /// });
 /// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", HookPriority::DEFAULT, previews);
 /// ```

@@ -108,7 +108,7 @@ impl<T> RequestIdGuard<T> {
     }
 
     /// Returns rmcp's id for an id on the wire, if it is one of ours.
-    fn from_wire_id(&self, id: &RequestId) -> Option<i64> {
+    fn client_id(&self, id: &RequestId) -> Option<i64> {
         let number = match id {
             RequestId::Number(number) => *number,
             // Some servers write numbers as strings.
@@ -155,7 +155,7 @@ impl<T> RequestIdGuard<T> {
         let JsonRpcMessage::Response(answer) = message else { return None };
         let ServerResult::InitializeResult(begun) = &answer.result else { return None };
         let is_first = self.initialize_request.is_some()
-            && self.from_wire_id(&answer.id) == self.initialize_request;
+            && self.client_id(&answer.id) == self.initialize_request;
         let version = &begun.protocol_version;
         let fits = version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(version);
         (is_first && !fits).then_some(version.as_str())
@@ -167,7 +167,7 @@ impl<T> RequestIdGuard<T> {
             JsonRpcMessage::Response(answer) => {
                 if let ServerResult::SubscriptionsListenResult(result) = &mut answer.result
                     && let Some(id) = result.meta.subscription_id()
-                    && let Some(number) = self.from_wire_id(&id)
+                    && let Some(number) = self.client_id(&id)
                 {
                     result.meta.set_subscription_id(RequestId::Number(number));
                 }
@@ -195,7 +195,7 @@ impl<T> RequestIdGuard<T> {
     fn rewrite_notification(&self, told: &mut ServerNotification) -> bool {
         let meta = told.get_meta_mut();
         let subscription = meta.subscription_id();
-        if let Some(number) = subscription.as_ref().and_then(|id| self.from_wire_id(id)) {
+        if let Some(number) = subscription.as_ref().and_then(|id| self.client_id(id)) {
             meta.set_subscription_id(RequestId::Number(number));
         }
         match told {
@@ -213,7 +213,7 @@ impl<T> RequestIdGuard<T> {
                 let Some(id) = &mut cancelled.params.request_id else { return false };
                 // A request that the server cancels is not answered.
                 let was_asked = remove_unanswered(&self.unanswered, id);
-                match self.from_wire_id(id) {
+                match self.client_id(id) {
                     Some(number) => *id = RequestId::Number(number),
                     None => return was_asked,
                 }
@@ -224,7 +224,7 @@ impl<T> RequestIdGuard<T> {
     }
 
     fn take_pending(&self, id: &mut RequestId) -> bool {
-        let Some(number) = self.from_wire_id(id) else { return false };
+        let Some(number) = self.client_id(id) else { return false };
         *id = RequestId::Number(number);
         self.lock_pending().remove(&number).is_some()
     }
