@@ -170,7 +170,7 @@ fn every_export_has_the_comment_as_its_description() {
 async fn rules_speak_of_the_permission() {
     let with = |rule: &str| {
         let rule: Rule = rule.parse().expect("it is a rule");
-        Harness::new(tools![strike_page]).with(|pipeline| pipeline.rules([rule]))
+        Harness::new(tools![strike_page]).map_pipeline(|pipeline| pipeline.rules([rule]))
     };
     let error = with("deny edit").error("strike_page", r#"{"page": 1}"#).await;
     assert_eq!(error.kind(), ErrorKind::Denied);
@@ -304,7 +304,7 @@ async fn an_older_tool_is_a_tool_like_any_other() {
     let error = harness.error("strike", r#"{"page": 0}"#).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     let rule: Rule = "deny strike".parse().expect("it is a rule");
-    let harness = Harness::new(tool()).with(|pipeline| pipeline.rules([rule]));
+    let harness = Harness::new(tool()).map_pipeline(|pipeline| pipeline.rules([rule]));
     assert_eq!(harness.error("strike", r#"{"page": 2}"#).await.kind(), ErrorKind::Denied);
     let error = legacy::tool("no name").expect_err("it is no name");
     assert!(error.message().contains("`no name`"), "{}", error.message());

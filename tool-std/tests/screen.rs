@@ -74,7 +74,7 @@ async fn a_terminal_is_started_typed_into_and_ended() {
     let session = Session::new("s")
         .with_service(Workspace::open([folder.path()]).unwrap())
         .with_service(TerminalHandle::from_backend(Shell::default()));
-    let harness = Harness::from_registry(registry()).session(session);
+    let harness = Harness::from_registry(registry()).with_session(session);
     let terminal = async |action: &str| {
         harness.ok("terminal", json!({ "action": action })).await.as_text().to_owned()
     };

@@ -63,13 +63,13 @@ impl Recording {
             let number = *self.fingerprints.entry(fingerprint.to_owned()).or_insert(next);
             map.insert("fingerprint".to_owned(), json!(format!("fingerprint-{number}")));
         }
-        if let Some(id) = map.get("ask").or_else(|| map.get("id")).and_then(Value::as_str) {
-            if id.len() == 32 {
-                let next = self.ids.len() + 1;
-                let number = *self.ids.entry(id.to_owned()).or_insert(next);
-                let key = if map.contains_key("ask") { "ask" } else { "id" };
-                map.insert(key.to_owned(), json!(format!("ask-{number}")));
-            }
+        if let Some(id) = map.get("ask").or_else(|| map.get("id")).and_then(Value::as_str)
+            && id.len() == 32
+        {
+            let next = self.ids.len() + 1;
+            let number = *self.ids.entry(id.to_owned()).or_insert(next);
+            let key = if map.contains_key("ask") { "ask" } else { "id" };
+            map.insert(key.to_owned(), json!(format!("ask-{number}")));
         }
     }
 }

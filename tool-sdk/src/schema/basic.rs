@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{faults, find_contradictions, walk};
+use super::{find_faults, find_contradictions, walk};
 
 /// Whether a schema uses only basic keywords, in ways that some value satisfies.
 pub(super) fn is_basic(root: &Map<String, Value>) -> bool {
-    has_basic_keywords(root) && faults(root).is_empty() && find_contradictions(root).is_empty()
+    has_basic_keywords(root) && find_faults(root).is_empty() && find_contradictions(root).is_empty()
 }
 
 fn has_basic_keywords(schema: &Map<String, Value>) -> bool {

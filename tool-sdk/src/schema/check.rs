@@ -39,14 +39,14 @@ pub(super) fn check_result(schema: Value) -> Result<Map<String, Value>, SchemaEr
 }
 
 fn reject_faults(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
-    match faults(&root).into_iter().next() {
+    match find_faults(&root).into_iter().next() {
         Some(fault) => Err(fault),
         None => Ok(root),
     }
 }
 
 /// Returns all faults of a schema.
-pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
+pub(crate) fn find_faults(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
     let mut ends = BTreeSet::new();
     check_node(root, &mut ReferenceChecker { root, acyclic: &mut ends }, "", 0, &mut found);
@@ -71,7 +71,7 @@ fn check_node(
         return;
     }
     for (keyword, value) in schema {
-        if let Some(expected) = expected(keyword, value) {
+        if let Some(expected) = expected_value(keyword, value) {
             found.push(SchemaError::new(path, format_args!("`{keyword}` must be {expected}")));
         }
     }
@@ -249,7 +249,7 @@ const CHECKED_KEYWORDS: [&str; 38] = [
 ];
 
 /// Returns what the value of `keyword` must be, if it is invalid.
-pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
+pub(crate) fn expected_value(keyword: &str, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match keyword {
         "type" => (is_type(value), "one of the seven type names, or a list of them"),
         "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {

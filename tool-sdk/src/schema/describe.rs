@@ -15,7 +15,7 @@ pub(super) fn format_signature(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     for depth in [2, 1, 0] {
         text =
-            SignatureFormatter { root, depth, open: Vec::new(), budget: MAX_SIGNATURE_LEN }.root();
+            SignatureFormatter { root, depth, open: Vec::new(), budget: MAX_SIGNATURE_LEN }.format_root();
         if text.len() <= MAX_SIGNATURE_LEN {
             return text;
         }
@@ -40,7 +40,7 @@ struct SignatureFormatter<'a> {
 
 impl SignatureFormatter<'_> {
     /// Formats the root, which may be a union.
-    fn root(&mut self) -> String {
+    fn format_root(&mut self) -> String {
         let format_root = self.root;
         let own = self.format_object(format_root, 0);
         let has_own = format_root

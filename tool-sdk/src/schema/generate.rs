@@ -44,7 +44,7 @@ impl SchemaProperty<'_> {
 /// Builds the schema of an object with these properties, in this order, and no others.
 pub(crate) fn object_schema<'a>(properties: impl Iterator<Item = SchemaProperty<'a>>) -> Schema {
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
-    let mut generator = settings().into_generator();
+    let mut generator = generator_settings().into_generator();
     let mut schemas = Map::with_capacity(shown.len());
     for property in &shown {
         let mut schema = match type_schema(property.schema, &mut generator) {
@@ -116,7 +116,7 @@ fn is_narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> 
     own.and_then(Value::as_f64).zip(new.as_f64()).is_some_and(|(own, new)| wins(own, new))
 }
 
-fn settings() -> SchemaSettings {
+fn generator_settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -182,12 +182,12 @@ impl Schema {
 
     /// Generates the schema of the JSON that decodes into the type of `schema`.
     pub(crate) fn from_input_fn(schema: SchemaFn) -> Self {
-        Self::from_generator(schema, settings().into_generator())
+        Self::from_generator(schema, generator_settings().into_generator())
     }
 
     /// Generates the schema of the JSON that the type of `schema` serializes to.
     pub(crate) fn from_output_fn(schema: SchemaFn) -> Self {
-        Self::from_generator(schema, settings().for_serialize().into_generator())
+        Self::from_generator(schema, generator_settings().for_serialize().into_generator())
     }
 
     fn from_generator(schema: SchemaFn, mut generator: SchemaGenerator) -> Self {

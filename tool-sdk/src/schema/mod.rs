@@ -33,8 +33,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 #[cfg(feature = "mcp")]
-pub(crate) use self::check::{expected, is_followed_draft};
-pub(crate) use self::check::{faults, find_misspelt};
+pub(crate) use self::check::{expected_value, is_followed_draft};
+pub(crate) use self::check::{find_faults, find_misspelt};
 pub(crate) use self::contradictions::find_contradictions;
 pub(crate) use self::describe::{describe_map, describe_type, is_type_limit};
 #[cfg(feature = "mcp")]

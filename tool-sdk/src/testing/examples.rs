@@ -68,7 +68,7 @@ impl ExampleRunner {
             }
         };
         let session = self.session.clone().unwrap_or_else(|| place.lend_to(Session::new("test")));
-        let harness = Harness::from_registry(registry.clone()).session(session);
+        let harness = Harness::from_registry(registry.clone()).with_session(session);
         let mut failures = Vec::new();
         for (name, example) in chosen {
             let outcome = runtime.block_on(harness.call(&name, example.as_str()));

@@ -38,7 +38,7 @@ pub fn context() -> Context {
 
 /// A pipeline with a session, for tests of tools.
 ///
-/// No approval is requested: the mode is [`Mode::Bypass`], unless [`with`](Harness::with) sets
+/// No approval is requested: the mode is [`Mode::Bypass`], unless [`with`](Harness::map_pipeline) sets
 /// another one.
 #[derive(Clone, Debug)]
 pub struct Harness {
@@ -70,7 +70,7 @@ impl Harness {
 
     /// Changes the pipeline, for example its mode, its rules, or its approver.
     #[must_use]
-    pub fn with(mut self, change: impl FnOnce(Pipeline) -> Pipeline) -> Self {
+    pub fn map_pipeline(mut self, change: impl FnOnce(Pipeline) -> Pipeline) -> Self {
         self.pipeline = change(self.pipeline);
         self
     }
@@ -84,7 +84,7 @@ impl Harness {
 
     /// Calls tools in `session`.
     #[must_use]
-    pub fn session(mut self, session: Session) -> Self {
+    pub fn with_session(mut self, session: Session) -> Self {
         self.session = session;
         self
     }

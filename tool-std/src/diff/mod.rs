@@ -83,7 +83,7 @@ impl FileDiff {
         let diff = match counted {
             Some([removed, added]) => UnifiedDiff { unified: String::new(), added, removed },
             None => match DiffSegment::from_changes(texts[0], texts[1], changes) {
-                Some(stretches) => diff(&stretches, detail.max_lines()),
+                Some(stretches) => diff_segments(&stretches, detail.max_lines()),
                 None => diff_texts(old, new, detail.max_lines()),
             },
         };
@@ -164,7 +164,7 @@ impl DiffDetail {
 ///
 /// A byte order mark is not part of the first line.
 pub(crate) fn diff_texts(old: &str, new: &str, max_lines: usize) -> UnifiedDiff {
-    diff(&DiffSegment::from_texts(split_bom(old).1, split_bom(new).1), max_lines)
+    diff_segments(&DiffSegment::from_texts(split_bom(old).1, split_bom(new).1), max_lines)
 }
 
 /// Whether both pairs of an old and a new text have the same removed and added lines, at any
@@ -181,7 +181,7 @@ pub(crate) fn is_same_change(one: [&str; 2], other: [&str; 2]) -> bool {
     changed(one) == changed(other)
 }
 
-fn diff(stretches: &[DiffSegment<'_>], max_lines: usize) -> UnifiedDiff {
+fn diff_segments(stretches: &[DiffSegment<'_>], max_lines: usize) -> UnifiedDiff {
     let (mut added, mut removed) = (0, 0);
     for stretch in stretches {
         if let DiffSegment::Changed { lines, .. } = stretch {

@@ -74,9 +74,9 @@ pub(super) enum DiffSegment<'t> {
 impl<'t> DiffSegment<'t> {
     /// Compares two texts.
     pub(super) fn from_texts(old: &'t str, new: &'t str) -> Vec<Self> {
-        let mut stretches = SegmentBuilder { text: old, list: Vec::new(), same: 0..0 };
+        let mut stretches = SegmentBuilder { text: old, list: Vec::new(), equal: 0..0 };
         let part = DifferingPart::find(old, new);
-        stretches.same(part.start);
+        stretches.extend_equal(part.start);
         stretches.compare_texts(part.old, part.new);
         stretches.finish()
     }
@@ -88,7 +88,7 @@ impl<'t> DiffSegment<'t> {
         changes: &[LineChange],
     ) -> Option<Vec<Self>> {
         let list = Vec::with_capacity(2 * changes.len() + 1);
-        let mut stretches = SegmentBuilder { text: old, list, same: 0..0 };
+        let mut stretches = SegmentBuilder { text: old, list, equal: 0..0 };
         let (mut old_at, mut new_at) = (0, 0);
         let (old_end, new_end) = (old.len()..old.len(), new.len()..new.len());
         let end = LineChange { old: old_end, new: new_end, lines: [0, 0] };
@@ -97,7 +97,7 @@ impl<'t> DiffSegment<'t> {
             if same != new.get(new_at..change.new.start)? {
                 return None;
             }
-            stretches.same(same.len());
+            stretches.extend_equal(same.len());
             let (gone, come) = (old.get(change.old.clone())?, new.get(change.new.clone())?);
             match change.is_all_different(gone, come) {
                 true => stretches.push_changed(gone, come, change.lines),
@@ -123,20 +123,20 @@ struct SegmentBuilder<'t> {
     text: &'t str,
     list: Vec<DiffSegment<'t>>,
     /// The equal text after the last segment.
-    same: Range<usize>,
+    equal: Range<usize>,
 }
 
 impl<'t> SegmentBuilder<'t> {
-    fn same(&mut self, len: usize) {
-        self.same.end += len;
+    fn extend_equal(&mut self, len: usize) {
+        self.equal.end += len;
     }
 
     fn push_changed(&mut self, old: &'t str, new: &'t str, lines: [usize; 2]) {
-        if !self.same.is_empty() {
-            self.list.push(DiffSegment::Equal(&self.text[self.same.clone()]));
+        if !self.equal.is_empty() {
+            self.list.push(DiffSegment::Equal(&self.text[self.equal.clone()]));
         }
-        let next = self.same.end + old.len();
-        self.same = next..next;
+        let next = self.equal.end + old.len();
+        self.equal = next..next;
         self.list.push(DiffSegment::Changed { old, new, lines });
     }
 
@@ -157,17 +157,17 @@ impl<'t> SegmentBuilder<'t> {
         let (old_lines, new_lines) = (whole(old), whole(new));
         for op in TextDiff::configure().diff_slices(&old_lines, &new_lines).ops() {
             let (gone, come);
-            (gone, old) = old.split_at(len(&old_lines[op.old_range()]));
-            (come, new) = new.split_at(len(&new_lines[op.new_range()]));
+            (gone, old) = old.split_at(total_len(&old_lines[op.old_range()]));
+            (come, new) = new.split_at(total_len(&new_lines[op.new_range()]));
             match op.tag() {
-                DiffTag::Equal => self.same(gone.len()),
+                DiffTag::Equal => self.extend_equal(gone.len()),
                 _ => self.push_changed(gone, come, [op.old_range().len(), op.new_range().len()]),
             }
         }
     }
 
     fn finish(mut self) -> Vec<DiffSegment<'t>> {
-        let rest = &self.text[self.same.start..];
+        let rest = &self.text[self.equal.start..];
         if !rest.is_empty() {
             self.list.push(DiffSegment::Equal(rest));
         }
@@ -175,7 +175,7 @@ impl<'t> SegmentBuilder<'t> {
     }
 }
 
-fn len(lines: &[&str]) -> usize {
+fn total_len(lines: &[&str]) -> usize {
     lines.iter().map(|line| line.len()).sum()
 }
 

@@ -150,7 +150,7 @@ fn apply_edits(
     let text = target.text()?;
     let edited = replace_quoted(text, edits, stopped).map_err(|error| edit_error(target, error))?;
     // An unreadable file only reveals success through an actual change.
-    if !target.is_told() && edited.text == text {
+    if !target.is_visible() && edited.text == text {
         return Err(hidden_mismatch_error());
     }
     Ok(edited)
@@ -162,12 +162,12 @@ fn edit_error(target: &EditTarget, error: EditError) -> ToolError {
         EditFault::EmptyQuote | EditFault::Identical => {
             ToolError::invalid_args(format_args!("`{path}`: {error}"))
         }
-        EditFault::Cancelled if target.is_told() => {
+        EditFault::Cancelled if target.is_visible() => {
             ToolError::aborted(format_args!("`{path}`: {error}"))
         }
         fault @ EditFault::Cancelled => ToolError::aborted(format_args!("`{path}`: {fault}")),
         // The details of the error depend on the content of the file.
-        _ if !target.is_told() => return hidden_mismatch_error(),
+        _ if !target.is_visible() => return hidden_mismatch_error(),
         EditFault::TooExpensive
         | EditFault::TooLong
         | EditFault::NotFound(_)

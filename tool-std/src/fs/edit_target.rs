@@ -46,14 +46,14 @@ pub(super) fn is_too_long(text: &str) -> bool {
 pub(super) struct EditTarget {
     place: ResolvedPath,
     snapshot: Snapshot,
-    is_told: bool,
+    is_visible: bool,
 }
 
 /// A path that a call names: resolved, and whether its content may be revealed.
 pub(super) struct RequestedFile<'p> {
     pub(super) path: &'p WorkspacePath,
     pub(super) place: ResolvedPath,
-    pub(super) is_told: bool,
+    pub(super) is_visible: bool,
 }
 
 impl<'p> RequestedFile<'p> {
@@ -64,8 +64,8 @@ impl<'p> RequestedFile<'p> {
         workspace: &Workspace,
         sight: &VisibilityFilter,
     ) -> Self {
-        let is_told = is_content_visible(path, &place, workspace, sight);
-        Self { path, place, is_told }
+        let is_visible = is_content_visible(path, &place, workspace, sight);
+        Self { path, place, is_visible }
     }
 
     /// Resolves the path for a call that has not run yet.
@@ -78,7 +78,7 @@ impl<'p> RequestedFile<'p> {
     /// Whether the content may be revealed without approval: the file is in the workspace and no
     /// rule hides it.
     fn is_freely_visible(&self) -> bool {
-        self.is_told && !self.place.is_outside()
+        self.is_visible && !self.place.is_outside()
     }
 
     /// Reads the file; a missing file is not an error.
@@ -154,15 +154,15 @@ impl<'p> RequestedFile<'p> {
     }
 
     fn to_target(&self, before: Snapshot) -> EditTarget {
-        EditTarget { place: self.place.clone(), snapshot: before, is_told: self.is_told }
+        EditTarget { place: self.place.clone(), snapshot: before, is_visible: self.is_visible }
     }
 }
 
 impl EditTarget {
     /// Whether the content may be revealed; if not, a mismatch is reported as
     /// [`hidden_mismatch_error`].
-    pub(super) fn is_told(&self) -> bool {
-        self.is_told
+    pub(super) fn is_visible(&self) -> bool {
+        self.is_visible
     }
 
     /// Returns the path for users and models.
@@ -194,7 +194,7 @@ impl EditTarget {
             )));
         };
         std::str::from_utf8(content).map_err(|error| {
-            if !self.is_told {
+            if !self.is_visible {
                 return hidden_mismatch_error();
             }
             let message =
@@ -206,7 +206,7 @@ impl EditTarget {
     /// Describes the change of encoding, when the old content was not UTF-8 text and may be
     /// revealed.
     pub(super) fn encoding_note(&self) -> Option<&'static str> {
-        match self.bytes().filter(|_| self.is_told)? {
+        match self.bytes().filter(|_| self.is_visible)? {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 Some("was UTF-16 text with a byte order mark, and is UTF-8 without one now")
             }
@@ -238,7 +238,7 @@ impl EditTarget {
 
     /// Returns the diff to the new text; `None` removes the file.
     pub(super) fn diff(&self, new: Option<&str>, detail: DiffDetail) -> FileDiff {
-        if !self.is_told && self.exists() {
+        if !self.is_visible && self.exists() {
             return FileDiff::hidden(&self.spelling());
         }
         let old = self.snapshot.content().map(|content| match self.text() {
@@ -256,7 +256,7 @@ impl EditTarget {
         changes: &[LineChange],
         detail: DiffDetail,
     ) -> FileDiff {
-        match self.is_told {
+        match self.is_visible {
             true => FileDiff::from_changes(&self.spelling(), old, new, changes, detail),
             false => FileDiff::hidden(&self.spelling()),
         }

@@ -294,13 +294,13 @@ impl ResolvedSection<'_> {
             let old = from.text()?;
             match apply_chunks(old, chunks, path, effort) {
                 // An unreadable file only reveals success through an actual change.
-                Ok(new) if !from.is_told() && new.text == old => Err(hidden_mismatch_error()),
+                Ok(new) if !from.is_visible() && new.text == old => Err(hidden_mismatch_error()),
                 Ok(new) if !is_too_long(&new.text) => {
                     // The diff is made while the text is known to be UTF-8.
                     let diff = from.diff_from_changes(old, &new.text, &new.changes, detail);
                     Ok((new, diff))
                 }
-                Ok(_) if !from.is_told() => Err(hidden_mismatch_error()),
+                Ok(_) if !from.is_visible() => Err(hidden_mismatch_error()),
                 Ok(_) => Err(ToolError::failed(format_args!(
                     "`{}` would have more than 64 MiB or two million lines",
                     from.display_path()
@@ -327,7 +327,7 @@ impl ResolvedSection<'_> {
                 false => self.missing_file_error(from),
             });
         }
-        if self.to.is_some() && !from.is_told() {
+        if self.to.is_some() && !from.is_visible() {
             // Its content could become readable under the new name.
             let message =
                 format_args!("`{}` may not be read, so it keeps its name", from.display_path());
@@ -349,7 +349,7 @@ impl ResolvedSection<'_> {
 
     /// Whether the result depends on the content of a file that may not be read.
     fn quotes_hidden_content(&self) -> bool {
-        !self.from.is_told && matches!(parse_hunk(self.source), Ok(PatchHunk::Update { .. }))
+        !self.from.is_visible && matches!(parse_hunk(self.source), Ok(PatchHunk::Update { .. }))
     }
 }
 
@@ -428,7 +428,7 @@ pub(super) fn with_verification_error<T>(result: Result<T, ToolError>) -> Result
 
 /// Returns the error for a chunk that does not match, with the most similar lines as a hint.
 fn mismatch_error(target: &EditTarget, error: ApplyError) -> ToolError {
-    if !target.is_told() {
+    if !target.is_visible() {
         return hidden_mismatch_error();
     }
     let quoted = match &error {

@@ -238,14 +238,14 @@ fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Resourc
     };
     let mut subjects = vec![own];
     if plan.command.is_some() {
-        subjects.extend(commands(&argv, !plan.env.is_empty(), cx));
+        subjects.extend(command_resources(&argv, !plan.env.is_empty(), cx));
     }
     subjects
 }
 
 /// The resources of the command line, as the tools that run commands report them.
 #[cfg(all(unix, feature = "exec"))]
-fn commands(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Resource> {
+fn command_resources(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Resource> {
     crate::exec::argv_resources(argv, has_variables, cx)
 }
 

@@ -110,12 +110,12 @@ fn strip_line<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
 mod tests {
     use super::*;
     use crate::patch::PatchHunk;
-    use crate::patch::parser::hunk;
+    use crate::patch::parser::parse_hunk;
 
     #[track_caller]
     fn check(old: &str, body: &str, expected: Option<&str>) {
         let source = format!("*** Update File: f\n{body}");
-        let Ok(PatchHunk::Update { chunks, .. }) = hunk(&source) else { panic!("{body}") };
+        let Ok(PatchHunk::Update { chunks, .. }) = parse_hunk(&source) else { panic!("{body}") };
         assert_eq!(apply_exact(old, &chunks).map(|new| new.text).as_deref(), expected);
     }
 

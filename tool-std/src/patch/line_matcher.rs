@@ -140,7 +140,7 @@ impl<'t, 'e> LineMatcher<'t, 'e> {
                 _ => {
                     let wanted: Vec<_> =
                         wanted.iter().map(|line| pass.comparison_key(line)).collect();
-                    self.first_match(from..=last, self.keys(pass), &wanted)
+                    self.first_match(from..=last, self.pass_keys(pass), &wanted)
                 }
             };
             Some((found?, pass))
@@ -159,7 +159,7 @@ impl<'t, 'e> LineMatcher<'t, 'e> {
         Some(found).filter(|_| !self.budget.is_exhausted())
     }
 
-    fn keys(&self, pass: MatchPass) -> &[Cow<'t, str>] {
+    fn pass_keys(&self, pass: MatchPass) -> &[Cow<'t, str>] {
         self.pass_keys[pass as usize]
             .get_or_init(|| self.lines.iter().map(|line| pass.comparison_key(line.text)).collect())
     }

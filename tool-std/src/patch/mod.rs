@@ -105,7 +105,7 @@ pub(crate) enum VerifyError {
 
 /// Parses the [source](PatchSection::source) of a section.
 pub(crate) fn parse_hunk(source: &str) -> Result<PatchHunk<'_>, ParseError> {
-    parser::hunk(source)
+    parser::parse_hunk(source)
 }
 
 /// Parses a patch, also one that is wrapped in a shell command.

@@ -73,7 +73,7 @@ pub(super) fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
     let mut sections = Vec::new();
     while let Some(line) = parser.peek() {
         let start = parser.start;
-        let hunk = parser.hunk(line.trim())?;
+        let hunk = parser.parse_hunk(line.trim())?;
         let source = &body[start..parser.previous_end];
         let (path, moves_to) = (hunk.path(), hunk.move_to());
         let goes = moves_to.is_some() || matches!(hunk, PatchHunk::Delete { .. });
@@ -83,9 +83,9 @@ pub(super) fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
 }
 
 /// Parses a section with its content.
-pub(super) fn hunk(source: &str) -> Result<PatchHunk<'_>, ParseError> {
+pub(super) fn parse_hunk(source: &str) -> Result<PatchHunk<'_>, ParseError> {
     let mut parser = PatchParser::new(source, true);
-    parser.hunk(parser.peek().unwrap_or_default().trim())
+    parser.parse_hunk(parser.peek().unwrap_or_default().trim())
 }
 
 /// A cursor over the lines of a text.
@@ -142,7 +142,7 @@ impl<'p> PatchParser<'p> {
         self.take_if(|line| line.trim().strip_prefix(ENVIRONMENT).map(str::trim))
     }
 
-    fn hunk(&mut self, header: &'p str) -> Result<PatchHunk<'p>, ParseError> {
+    fn parse_hunk(&mut self, header: &'p str) -> Result<PatchHunk<'p>, ParseError> {
         let at = self.at;
         self.advance();
         if let Some(path) = header.strip_prefix(ADD) {

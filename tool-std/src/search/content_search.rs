@@ -18,7 +18,7 @@ use tool_sdk::{FolderEntry, ResolvedPath, ToolError, Visibility};
 
 use super::path_glob::PathGlob;
 use super::report::{FileMatches, MatchLine, OutputMode, SearchResults, SkippedCounts};
-use super::walk::{FileVisitor, WalkResult, walk};
+use super::walk::{FileVisitor, WalkResult, walk_tree};
 use crate::read_task::ReadTask;
 use crate::text::MAX_BYTES;
 use crate::text::excerpt::excerpt_around;
@@ -74,7 +74,7 @@ impl<'a> ContentSearch<'a> {
 
     /// Runs until all files are searched, or until the limit is exceeded and the early-stop
     /// thresholds are reached.
-    pub(super) fn run(self) -> Result<SearchResults, ToolError> {
+    pub(super) fn run_search(self) -> Result<SearchResults, ToolError> {
         let WalkResult {
             visitors,
             unreadable: mut unread,
@@ -107,7 +107,7 @@ impl<'a> ContentSearch<'a> {
         let start = &self.look.place;
         let there = start.metadata().map_err(|error| self.look.with_suggestions(error))?;
         if there.kind.is_dir() {
-            return walk(start, &|| self.is_finished(), || SearchWorker::for_search(self));
+            return walk_tree(start, &|| self.is_finished(), || SearchWorker::for_search(self));
         }
         let (path, file) = (start.display(), start.open_file()?);
         if !self.look.is_content_visible() {
@@ -117,7 +117,7 @@ impl<'a> ContentSearch<'a> {
         }
         let mut worker = SearchWorker { is_named: true, ..SearchWorker::for_search(self) };
         let metadata = file.metadata();
-        let searched = metadata.and_then(|facts| worker.search(&file, &facts, start));
+        let searched = metadata.and_then(|facts| worker.search_file(&file, &facts, start));
         searched.map_err(|error| self.search_error(&path, error))?;
         if worker.is_binary {
             return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
@@ -202,7 +202,7 @@ impl FileVisitor for SearchWorker<'_> {
             _ => return,
         }
         let searched =
-            entry.open_file().and_then(|(file, facts)| self.search(&file, &facts, &place));
+            entry.open_file().and_then(|(file, facts)| self.search_file(&file, &facts, &place));
         match searched {
             Ok(()) => {}
             Err(error) if search.query.multiline && is_too_large(&error) => self.too_large += 1,
@@ -230,7 +230,7 @@ impl<'a> SearchWorker<'a> {
     }
 
     /// Searches an open file.
-    fn search(&mut self, file: &File, facts: &Metadata, place: &ResolvedPath) -> io::Result<()> {
+    fn search_file(&mut self, file: &File, facts: &Metadata, place: &ResolvedPath) -> io::Result<()> {
         let (filled, is_whole) = self.fill_buffer(file, facts.len())?;
         let Self { search, matcher, searcher, buffer, is_named, .. } = self;
         let text = &buffer[..filled];

@@ -12,8 +12,8 @@ use tool_sdk::{
 };
 
 use super::path_glob::PathGlob;
-use super::report::{self, count, truncated_ignore_files_note, withheld};
-use super::walk::{FileVisitor, WalkResult, walk};
+use super::report::{self, count_noun, truncated_ignore_files_note, withheld_note};
+use super::walk::{FileVisitor, WalkResult, walk_tree};
 use crate::cancel;
 use crate::read_task::{self, ReadTask};
 use crate::text::MAX_BYTES;
@@ -96,7 +96,7 @@ impl GlobSearch<'_> {
     fn find_files(&self) -> Result<GlobMatches, ToolError> {
         let look = &self.look;
         let worker = || GlobWorker { search: self, found: GlobMatches::default() };
-        let walked = walk(&look.place, &|| look.stop.is_stopped(), worker);
+        let walked = walk_tree(&look.place, &|| look.stop.is_stopped(), worker);
         let WalkResult {
             visitors,
             unreadable: unread,
@@ -198,16 +198,16 @@ fn format_matches(pattern: &str, start: &ResolvedPath, found: GlobMatches) -> Ou
         };
         text.push_str(&format!(
             "({showing} {number} of {}. Narrow the pattern or {or}.)\n",
-            count(matching, "file", "files")
+            count_noun(matching, "file", "files")
         ));
     }
     if unread > 0 {
-        let folders = count(unread, "folder", "folders");
+        let folders = count_noun(unread, "folder", "folders");
         text.push_str(&format!("({folders} could not be read.)\n"));
     }
     text.push_str(&report::other_devices_note(elsewhere));
     text.push_str(&truncated_ignore_files_note(shortened));
-    text.push_str(&withheld(kept_back));
+    text.push_str(&withheld_note(kept_back));
     text.pop();
     Output::text(text).metadata("shown", number).metadata("truncated", number < matching).display(
         json!({

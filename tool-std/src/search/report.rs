@@ -102,7 +102,7 @@ pub(super) fn format_results(pattern: &str, results: &SearchResults) -> Output {
     report.text.push_str(&other_devices_note(left.other_devices));
     report.text.push_str(&partially_searched_note(left.partially_searched));
     report.text.push_str(&truncated_ignore_files_note(left.truncated_ignore_files));
-    report.text.push_str(&withheld(left.withheld));
+    report.text.push_str(&withheld_note(left.withheld));
     report.text.pop();
 
     let truncated = report.is_truncated || report.is_full || report.shown < total;
@@ -155,11 +155,11 @@ impl ReportWriter {
         if self.is_truncated {
             return;
         }
-        let files = count(files, "file", "files");
+        let files = count_noun(files, "file", "files");
         let _ = match self.mode {
             OutputMode::Files => writeln!(self.text, "Found {files}."),
             OutputMode::Content | OutputMode::Count => {
-                let matches = count(matches, "match", "matches");
+                let matches = count_noun(matches, "match", "matches");
                 writeln!(self.text, "Found {matches} in {files}.")
             }
         };
@@ -259,22 +259,22 @@ impl ReportWriter {
             (true, true) => writeln!(
                 self.text,
                 "(Output capped at 50 KiB: showing {}; there are more. Narrow the pattern or the path.)",
-                count(shown, one, many)
+                count_noun(shown, one, many)
             ),
             (true, false) => writeln!(
                 self.text,
                 "(Output capped at 50 KiB: showing {shown} of {}. Narrow the pattern or the path.)",
-                count(all, one, many)
+                count_noun(all, one, many)
             ),
             (false, true) => writeln!(
                 self.text,
                 "(Stopped at {}; there are more. Narrow the pattern or raise `limit`.)",
-                count(shown, one, many)
+                count_noun(shown, one, many)
             ),
             (false, false) if shown < all => writeln!(
                 self.text,
                 "(Showing {shown} of {}. Narrow the pattern or raise `limit`.)",
-                count(all, one, many)
+                count_noun(all, one, many)
             ),
             (false, false) => Ok(()),
         };
@@ -286,7 +286,7 @@ fn unreadable_note(number: u64) -> String {
     if number == 0 {
         return String::new();
     }
-    format!("({} could not be read.)\n", count(number, "file or folder", "files or folders"))
+    format!("({} could not be read.)\n", count_noun(number, "file or folder", "files or folders"))
 }
 
 /// The note about files that are too large for a multiline search.
@@ -294,7 +294,7 @@ fn too_large_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
-    let files = count(files, "file over 4 MiB is", "files over 4 MiB are");
+    let files = count_noun(files, "file over 4 MiB is", "files over 4 MiB are");
     format!("({files} too large for `multiline`, and left out; search without it.)\n")
 }
 
@@ -304,7 +304,7 @@ pub(super) fn other_devices_note(folders: u64) -> String {
         return String::new();
     }
     let (folders, it) =
-        (count(folders, "folder", "folders"), if folders == 1 { "it" } else { "one" });
+        (count_noun(folders, "folder", "folders"), if folders == 1 { "it" } else { "one" });
     format!("({folders} on another device left out; name {it} as `path` to search there.)\n")
 }
 
@@ -313,7 +313,7 @@ fn partially_searched_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
-    let (files, them) = (count(files, "file", "files"), if files == 1 { "it" } else { "one" });
+    let (files, them) = (count_noun(files, "file", "files"), if files == 1 { "it" } else { "one" });
     format!(
         "({files} with NUL bytes left out, or searched up to the first; name {them} as `path` to \
          search all as text.)\n"
@@ -325,21 +325,21 @@ pub(super) fn truncated_ignore_files_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
-    let files = count(files, "ignore file has", "ignore files have");
+    let files = count_noun(files, "ignore file has", "ignore files have");
     format!("({files} more rules than are used: what the last ones exclude was searched.)\n")
 }
 
 /// The note about files that the read rules hide unless the call names them. It does not depend on
 /// the content of a file.
-pub(super) fn withheld(files: u64) -> String {
+pub(super) fn withheld_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
-    let (files, them) = (count(files, "file", "files"), if files == 1 { "it" } else { "one" });
+    let (files, them) = (count_noun(files, "file", "files"), if files == 1 { "it" } else { "one" });
     format!("({files} left out by the rules; name {them} as `path` to ask for it.)\n")
 }
 
 /// Formats a number with its noun, such as `1 file` and `3 files`.
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+pub(super) fn count_noun(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

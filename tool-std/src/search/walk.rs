@@ -45,14 +45,14 @@ pub(super) struct WalkResult<V> {
 /// Walks until all files are visited or `is_over` returns `true`.
 ///
 /// Fails when `start` is not a readable folder.
-pub(super) fn walk<V: FileVisitor>(
+pub(super) fn walk_tree<V: FileVisitor>(
     start: &ResolvedPath,
     is_over: &(dyn Fn() -> bool + Sync),
     visitor: impl Fn() -> V,
 ) -> Result<WalkResult<V>, ToolError> {
     let folder = start.open_folder()?;
     let cut = AtomicU64::new(0);
-    let (above, ignored) = above(start, &cut);
+    let (above, ignored) = ignore_rules_above(start, &cut);
     let (queue, unread, elsewhere) = Default::default();
     let walk = TreeWalk {
         start: &above,
@@ -92,7 +92,7 @@ pub(super) fn walk<V: FileVisitor>(
 
 /// Returns the path of `start` below the topmost known folder, and the ignore rules of the folders
 /// above it.
-fn above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRules>>) {
+fn ignore_rules_above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRules>>) {
     let mut places: Vec<ResolvedPath> =
         std::iter::successors(start.parent(), ResolvedPath::parent).collect();
     places.reverse();
@@ -102,7 +102,7 @@ fn above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRu
             path.push(name);
         }
         let text = |name: &str| {
-            place.join(name).open_file().map_or_else(|_| String::new(), |file| text(&file))
+            place.join(name).open_file().map_or_else(|_| String::new(), |file| read_ignore_file(&file))
         };
         let texts = PerIgnoreFile {
             ignore: text(".ignore"),
@@ -120,7 +120,7 @@ fn above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRu
 }
 
 /// Reads an ignore file, up to one byte more than the limit.
-fn text(file: impl Read) -> String {
+fn read_ignore_file(file: impl Read) -> String {
     let mut bytes = Vec::new();
     match file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -188,7 +188,7 @@ impl TreeWalk<'_> {
         entries: Vec<FolderEntry>,
         visitor: &mut impl FileVisitor,
     ) {
-        let ignored = own(&folder, above, &entries, &self.truncated_ignore_files);
+        let ignored = ignore_rules_of(&folder, above, &entries, &self.truncated_ignore_files);
         let mut path = PathBuf::new();
         let mut folders = Vec::new();
         let mut files = Vec::new();
@@ -198,7 +198,7 @@ impl TreeWalk<'_> {
                 continue;
             }
             let excluded = ignored.as_ref().is_some_and(|ignored| {
-                set(&mut path, &folder, entry.name());
+                set_path(&mut path, &folder, entry.name());
                 ignored.is_excluded(&path, kind.is_dir())
             });
             if !excluded && kind.is_dir() {
@@ -223,7 +223,7 @@ impl TreeWalk<'_> {
             if (self.is_over)() {
                 return self.queue.close();
             }
-            set(&mut path, folder, entry.name());
+            set_path(&mut path, folder, entry.name());
             visitor.visit_file(&path, entry);
         }
     }
@@ -231,7 +231,7 @@ impl TreeWalk<'_> {
 
 /// Sets `path` to `folder/name`. Writing the whole path is faster than finding and removing its
 /// last component.
-fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
+fn set_path(path: &mut PathBuf, folder: &Path, name: &OsStr) {
     let path = path.as_mut_os_string();
     path.clear();
     path.push(folder);
@@ -242,7 +242,7 @@ fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
 }
 
 /// Adds the ignore files of a folder to the rules of its parent.
-fn own(
+fn ignore_rules_of(
     path: &Path,
     above: Option<Arc<IgnoreRules>>,
     entries: &[FolderEntry],
@@ -251,7 +251,7 @@ fn own(
     let find = |name: &str| entries.iter().find(|entry| entry.name() == name);
     let read = |name: &str| {
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
-        entry.open_file().ok().map(|(file, _)| text(file))
+        entry.open_file().ok().map(|(file, _)| read_ignore_file(file))
     };
     let git = find(".git").filter(|entry| entry.kind().is_dir());
     let is_repository =
@@ -263,21 +263,21 @@ fn own(
     let texts = PerIgnoreFile {
         ignore: ignore.unwrap_or_default(),
         gitignore: gitignore.unwrap_or_default(),
-        exclude: git.and_then(exclude).unwrap_or_default(),
+        exclude: git.and_then(read_git_exclude).unwrap_or_default(),
     };
     let level = IgnoreRules::new(above, path, &texts, is_repository);
     cut.fetch_add(level.truncated_count(), Ordering::Relaxed);
     Some(Arc::new(level))
 }
 
-/// Reads `.git/info/exclude`.
-fn exclude(git: &FolderEntry) -> Option<String> {
+/// Reads `.git/info/read_git_exclude`.
+fn read_git_exclude(git: &FolderEntry) -> Option<String> {
     let within = |folder: OpenFolder, name: &str| {
         folder.entries().ok()?.into_iter().find(|entry| entry.name() == name)
     };
     let info = within(git.open_folder().ok()?, "info")?.open_folder().ok()?;
     let (file, _) = within(info, "exclude")?.open_file().ok()?;
-    Some(text(file))
+    Some(read_ignore_file(file))
 }
 
 /// The queue of open jobs. The newest job is taken first, so that few folders are open at once.
@@ -295,16 +295,16 @@ struct State {
 }
 
 impl JobQueue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_empty(&self) -> bool {
-        self.state().jobs.is_empty()
+        self.lock_state().jobs.is_empty()
     }
 
     fn push_jobs(&self, jobs: impl IntoIterator<Item = WalkJob>) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let before = state.jobs.len();
         if !state.ended {
             state.jobs.extend(jobs);
@@ -316,7 +316,7 @@ impl JobQueue {
 
     /// Takes a job, and waits for one while other threads may still add some.
     fn wait_for_job(&self) -> Option<WalkJob> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         loop {
             if let Some(job) = state.jobs.pop() {
                 state.busy += 1;
@@ -331,7 +331,7 @@ impl JobQueue {
 
     /// Drops all jobs and accepts no more.
     fn close(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.ended = true;
         state.jobs.clear();
     }
@@ -342,7 +342,7 @@ struct BusyGuard<'a>(&'a JobQueue);
 
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.lock_state();
         state.busy -= 1;
         if state.busy == 0 && state.jobs.is_empty() {
             self.0.changed.notify_all();

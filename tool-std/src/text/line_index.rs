@@ -92,7 +92,7 @@ pub(crate) struct FileIdentity {
 impl FileIdentity {
     /// Returns the identity of a file that is large and old enough to be indexed.
     #[cfg(unix)]
-    pub(crate) fn of(facts: &Metadata) -> Option<Self> {
+    pub(crate) fn from_metadata(facts: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
 
         let age = facts.modified().ok()?.elapsed().ok()?;

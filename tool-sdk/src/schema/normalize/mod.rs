@@ -176,7 +176,7 @@ fn add_number_bounds(map: &mut Map<String, Value>) {
     let Some(Value::String(format)) = walk::get_keyword(map, "format") else { return };
     if is_type(map, "number") && format == "float" {
         let most = Value::from(f64::from(f32::MAX));
-        return bound(map, Some(Value::from(f64::from(f32::MIN))), Some(most));
+        return add_bounds(map, Some(Value::from(f64::from(f32::MIN))), Some(most));
     }
     if !is_type(map, "integer") {
         return;
@@ -193,11 +193,11 @@ fn add_number_bounds(map: &mut Map<String, Value>) {
         "uint128" => (Some(0.into()), None),
         _ => return,
     };
-    bound(map, least, most);
+    add_bounds(map, least, most);
 }
 
 /// Adds the bounds of a type, unless there are bounds already.
-fn bound(map: &mut Map<String, Value>, least: Option<Value>, most: Option<Value>) {
+fn add_bounds(map: &mut Map<String, Value>, least: Option<Value>, most: Option<Value>) {
     for (keyword, exclusive, bound) in
         [("minimum", "exclusiveMinimum", least), ("maximum", "exclusiveMaximum", most)]
     {

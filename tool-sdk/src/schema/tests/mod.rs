@@ -21,7 +21,7 @@ fn check<T: JsonSchema>(expected: Value) {
     );
     let again = normalize::normalize_root(schema.to_value(), Map::new());
     assert_eq!(Schema::new(&again), schema, "the normal form stays as it is");
-    assert!(faults(schema.as_map()).is_empty());
+    assert!(find_faults(schema.as_map()).is_empty());
 }
 
 /// Checks the schema of `T` as the only property, called `x`.
@@ -233,7 +233,7 @@ fn one_generator_serves_all_properties() {
     let schema =
         object_schema([property::<Tree>("a", true), property::<Vec<Tree>>("b", true)].into_iter());
     assert_eq!(schema.as_map()["$defs"].as_object().unwrap().len(), 1);
-    assert!(faults(schema.as_map()).is_empty());
+    assert!(find_faults(schema.as_map()).is_empty());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::rewrite::RewriteLoss;
 use super::{Dialect, anthropic, common_subset, gemini, openai};
-use crate::schema::{FORMATS, faults, walk};
+use crate::schema::{FORMATS, find_faults, walk};
 use crate::tool::Definition;
 
 /// The maximum number of tools in a request to OpenAI.
@@ -76,8 +76,8 @@ pub fn lint(definition: &Definition, dialect: Dialect) -> Vec<LintFinding> {
         );
     }
     let parameters = definition.parameters.as_map();
-    let mut broken = faults(parameters);
-    broken.extend(definition.output.iter().flat_map(|output| faults(output.as_map())));
+    let mut broken = find_faults(parameters);
+    broken.extend(definition.output.iter().flat_map(|output| find_faults(output.as_map())));
     for fault in &broken {
         report.add_problem(fault.path(), fault.problem(), "correct the schema");
     }

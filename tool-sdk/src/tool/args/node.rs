@@ -13,7 +13,7 @@ use super::json::JsonValue;
 #[cfg(feature = "external-schemas")]
 use crate::schema::ExternalValidator;
 use crate::schema::{
-    describe_map, faults, find_external_keyword, is_secret, walk, with_local_refs,
+    describe_map, find_faults, find_external_keyword, is_secret, walk, with_local_refs,
 };
 
 /// A compiled schema.
@@ -385,7 +385,7 @@ pub(super) fn read_count(map: &Map<String, Value>, key: &str) -> Option<u64> {
 /// no type, and the published schema must be enforced.
 pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
     let root = with_local_refs(root);
-    if let Some(fault) = faults(&root).first() {
+    if let Some(fault) = find_faults(&root).first() {
         let place = if fault.path().is_empty() { "root" } else { fault.path() };
         return Some(format!("{place} cannot be checked: {}", fault.problem()));
     }

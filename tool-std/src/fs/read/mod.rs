@@ -121,7 +121,7 @@ fn read_requested_page(look: &ReadTask<'_>, wanted: &PageRequest) -> Result<Outp
     }
     let facts = file.metadata().map_err(|error| failed(PageError::Read(error)))?;
     let index = place.root_cache::<LineIndexCache>();
-    let identity = FileIdentity::of(&facts).filter(|_| offset > 1);
+    let identity = FileIdentity::from_metadata(&facts).filter(|_| offset > 1);
     let mut marks = identity.map(|file| index.get(file)).unwrap_or_default();
     if let Some(mark) = marks.checkpoint_before(offset) {
         let mut source = file;

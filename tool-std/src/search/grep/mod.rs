@@ -97,7 +97,7 @@ pub async fn grep_files(
             context: context.into(),
         };
         let stop = look.stop;
-        let results = ContentSearch::new(query, look).run()?;
+        let results = ContentSearch::new(query, look).run_search()?;
         cancel::check_cancelled(stop)?;
         Ok(format_results(&pattern, &results))
     })

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema_patterns::{NEGATING_KEYWORDS, without_negations};
 use crate::schema::walk::{self, SubschemaKind};
-use crate::schema::{expected, is_followed_draft, redirect_refs};
+use crate::schema::{expected_value, is_followed_draft, redirect_refs};
 
 /// Returns the schema without malformed keywords, and their JSON pointers; `None` where it has
 /// none.
@@ -116,7 +116,7 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
         ("items", _) => value.is_object() || value.is_boolean() || value.is_array(),
         (_, Some(SubschemaKind::One)) => value.is_object() || value.is_boolean(),
         (_, Some(SubschemaKind::Map)) => value.is_object(),
-        _ => expected(keyword, value).is_none(),
+        _ => expected_value(keyword, value).is_none(),
     }
 }
 
