@@ -12,7 +12,7 @@ use tool_sdk::{
 };
 
 /// Open a page.
-#[tool(execute, open_world, approval(subjects = opened))]
+#[tool(execute, open_world, approval(resources = opened))]
 fn open_page(
     /// Its address.
     url: String,

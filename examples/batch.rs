@@ -30,7 +30,7 @@ async fn look_up(
 }
 
 /// Write a file, one call after the other for each path.
-#[tool(write, parallel = by(path), approval(subjects = written))]
+#[tool(write, parallel = by(path), approval(resources = written))]
 async fn write_down(
     /// Which one.
     path: String,

@@ -13,7 +13,7 @@ use tool_sdk::{
 };
 
 /// Remove something.
-#[tool(write, register = false, approval(subjects = removed))]
+#[tool(write, register = false, approval(resources = removed))]
 fn remove(
     /// What to remove.
     path: String,

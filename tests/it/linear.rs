@@ -109,7 +109,7 @@ fn what_arguments_cost_grows_with_their_length() {
 }
 
 /// Touch many files.
-#[tool(write, register = false, approval(subjects = touched))]
+#[tool(write, register = false, approval(resources = touched))]
 fn touch(
     /// Which ones.
     paths: Vec<String>,

@@ -239,7 +239,7 @@ async fn a_person_thinks_on_nobodys_time() {
 }
 
 /// Change many things at once.
-#[tool(write, register = false, approval(subjects = all_of))]
+#[tool(write, register = false, approval(resources = all_of))]
 fn change(
     /// Which ones.
     what: Vec<String>,

@@ -74,7 +74,7 @@ impl AuditSink for Recording {
 }
 
 /// Overwrite something.
-#[tool(write, register = false, approval(subjects = overwritten))]
+#[tool(write, register = false, approval(resources = overwritten))]
 fn overwrite(
     /// What to overwrite.
     path: String,
@@ -262,7 +262,7 @@ async fn a_check_asks_a_tool_once_what_the_call_touches() {
     }
 
     /// Count.
-    #[tool(write, register = false, approval(subjects = counted))]
+    #[tool(write, register = false, approval(resources = counted))]
     fn counting() {}
 
     let registry = Registry::builder().add(tools![counting]).build().unwrap();

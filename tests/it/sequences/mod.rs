@@ -309,7 +309,7 @@ fn written_note(args: &WriteNoteArgs, _: &Context) -> Vec<Resource> {
 #[tool(
     write,
     register = false,
-    approval(subjects = written_note),
+    approval(resources = written_note),
     display(name = "Write", primary = name, summary = "Writing {name}")
 )]
 fn write_note(

@@ -58,7 +58,7 @@ const KEYS: &[Key] = &[
     Key::value("crate", "crate = my_tool_sdk"),
     Key::none("doc", "write it as a `///` comment above the function"),
     Key::none("required", APPROVAL),
-    Key::none("subjects", APPROVAL),
+    Key::none("resources", APPROVAL),
     Key::none("suggest", APPROVAL),
     Key::none("covers", APPROVAL),
     Key::none("dangerous", APPROVAL),

@@ -30,7 +30,7 @@ const DISPLAY: &[Key] = &[
 /// The items of `approval(..)`.
 const APPROVAL: &[Key] = &[
     Key::value("required", "required = my_function"),
-    Key::value("subjects", "subjects = my_function"),
+    Key::value("resources", "resources = my_function"),
     Key::value("suggest", "suggest = my_function"),
     Key::value("covers", "covers = my_function"),
     Key::value("dangerous", "dangerous = my_function"),
@@ -178,7 +178,7 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
     let items = attr::checked(&written, APPROVAL, "approval", diag);
     let known: &[(_, &[_])] = &[
         ("required", &["args", "cx"]),
-        ("subjects", &["args", "cx"]),
+        ("resources", &["args", "cx"]),
         ("suggest", &["args"]),
         ("covers", &["args", "pattern"]),
         ("dangerous", &["args"]),

@@ -116,7 +116,7 @@ fn args_type(tool: &Tool) -> TokenStream {
 
 /// The hooks that are the user's functions, by field of the runtime's `Hooks`.
 const HOOKS: &[&str] =
-    &["required", "subjects", "suggest", "covers", "dangerous", "facts", "preview", "result"];
+    &["required", "resources", "suggest", "covers", "dangerous", "facts", "preview", "result"];
 
 /// The hooks of `tool`, where it has some.
 fn hooks(tool: &Tool) -> TokenStream {

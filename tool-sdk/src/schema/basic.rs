@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{find_faults, find_contradictions, walk};
+use super::{find_contradictions, find_faults, walk};
 
 /// Whether a schema uses only basic keywords, in ways that some value satisfies.
 pub(super) fn is_basic(root: &Map<String, Value>) -> bool {

@@ -14,8 +14,8 @@ const MAX_ENUM_VALUES: usize = 24;
 pub(super) fn format_signature(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     for depth in [2, 1, 0] {
-        text =
-            SignatureFormatter { root, depth, open: Vec::new(), budget: MAX_SIGNATURE_LEN }.format_root();
+        text = SignatureFormatter { root, depth, open: Vec::new(), budget: MAX_SIGNATURE_LEN }
+            .format_root();
         if text.len() <= MAX_SIGNATURE_LEN {
             return text;
         }

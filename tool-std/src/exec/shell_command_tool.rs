@@ -16,7 +16,7 @@ use super::{oneshot, patch_command, sandbox};
     category = "shell",
     permission = "exec_command",
     display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = approval_preview),
-    approval(subjects = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
+    approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "620s",
     truncate = middle,
     example = r#"{"command": "git status"}"#

@@ -19,7 +19,7 @@ use crate::shell::strip_login_option;
     category = "shell",
     permission = "exec_command",
     display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = approval_preview),
-    approval(subjects = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
+    approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "620s",
     truncate = middle,
     example = r#"{"command": ["git", "status"]}"#

@@ -62,7 +62,7 @@ const YIELD_EMPTY_MS: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     category = "shell",
     permission = "exec_command",
     display(name = "Type", primary = chars, show(session_id, chars), summary = "Typing into session {session_id}", preview = approval_preview),
-    approval(subjects = call_resources, suggest = suggest_rules, dangerous = is_dangerous),
+    approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
     truncate = middle

@@ -43,7 +43,7 @@ pub struct TextEdit {
     write,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = approval_resources),
+    approval(resources = approval_resources),
     display(
         name = "Edit",
         primary = path,

@@ -22,7 +22,7 @@ use crate::text::MAX_BYTES;
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| args.path.read_resources(cx)),
+    approval(resources = |args, cx| args.path.read_resources(cx)),
     display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
     aliases("ls"),
     truncate = none,

@@ -76,7 +76,7 @@ struct PatchTarget {
     destructive,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = approval_resources),
+    approval(resources = approval_resources),
     display(name = "Patch", summary = "Applying a patch", preview = approval_preview),
     aliases("applypatch"),
     example = r#"{"input": "*** Begin Patch\n*** Add File: a.txt\n+One line.\n*** End Patch"}"#

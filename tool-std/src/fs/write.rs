@@ -23,7 +23,7 @@ use crate::diff::DiffDetail;
     idempotent,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = approval_resources),
+    approval(resources = approval_resources),
     display(
         name = "Write",
         primary = path,

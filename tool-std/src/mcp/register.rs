@@ -29,7 +29,7 @@ use super::sandbox_request::{self, SandboxRequest};
         summary = "Adding the server {name}",
         preview = approval_preview
     ),
-    approval(required = requires_approval, subjects = approval_resources, dangerous = is_dangerous),
+    approval(required = requires_approval, resources = approval_resources, dangerous = is_dangerous),
     parallel = exclusive,
     timeout = "90s",
     example = r#"{"name": "time", "command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}"#
@@ -251,7 +251,7 @@ fn command_resources(argv: &[String], has_variables: bool, cx: &Context) -> Vec<
 
 /// Without those tools command lines are not analysed, so the whole command line is opaque.
 #[cfg(not(all(unix, feature = "exec")))]
-fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Resource> {
+fn command_resources(argv: &[String], _: bool, _: &Context) -> Vec<Resource> {
     vec![Resource::new(argv.join(" ")).opaque().with_permission("exec_command")]
 }
 

@@ -12,7 +12,7 @@ use super::{ScreenLocation, TerminalHandle};
     register = false,
     category = "shell",
     display(name = "Terminal", primary = action, summary = "Terminal: {action}"),
-    approval(subjects = approval_resources),
+    approval(resources = approval_resources),
     timeout = "60s",
     example = r#"{"action": "status"}"#
 )]

@@ -230,7 +230,12 @@ impl<'a> SearchWorker<'a> {
     }
 
     /// Searches an open file.
-    fn search_file(&mut self, file: &File, facts: &Metadata, place: &ResolvedPath) -> io::Result<()> {
+    fn search_file(
+        &mut self,
+        file: &File,
+        facts: &Metadata,
+        place: &ResolvedPath,
+    ) -> io::Result<()> {
         let (filled, is_whole) = self.fill_buffer(file, facts.len())?;
         let Self { search, matcher, searcher, buffer, is_named, .. } = self;
         let text = &buffer[..filled];

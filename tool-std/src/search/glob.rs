@@ -26,7 +26,7 @@ use crate::text::MAX_BYTES;
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, cx| args.path.read_resources(cx)),
+    approval(resources = |args, cx| args.path.read_resources(cx)),
     display(
         name = "Glob",
         primary = pattern,

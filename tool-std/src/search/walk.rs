@@ -92,7 +92,10 @@ pub(super) fn walk_tree<V: FileVisitor>(
 
 /// Returns the path of `start` below the topmost known folder, and the ignore rules of the folders
 /// above it.
-fn ignore_rules_above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option<Arc<IgnoreRules>>) {
+fn ignore_rules_above(
+    start: &ResolvedPath,
+    cut: &AtomicU64,
+) -> (PathBuf, Option<Arc<IgnoreRules>>) {
     let mut places: Vec<ResolvedPath> =
         std::iter::successors(start.parent(), ResolvedPath::parent).collect();
     places.reverse();
@@ -102,7 +105,10 @@ fn ignore_rules_above(start: &ResolvedPath, cut: &AtomicU64) -> (PathBuf, Option
             path.push(name);
         }
         let text = |name: &str| {
-            place.join(name).open_file().map_or_else(|_| String::new(), |file| read_ignore_file(&file))
+            place
+                .join(name)
+                .open_file()
+                .map_or_else(|_| String::new(), |file| read_ignore_file(&file))
         };
         let texts = PerIgnoreFile {
             ignore: text(".ignore"),

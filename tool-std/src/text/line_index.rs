@@ -107,7 +107,7 @@ impl FileIdentity {
 
     /// Other systems have no metadata that identifies a file.
     #[cfg(not(unix))]
-    pub(crate) fn of(_: &Metadata) -> Option<Self> {
+    pub(crate) fn from_metadata(_: &Metadata) -> Option<Self> {
         None
     }
 }

@@ -7,7 +7,7 @@ fn subjects(_: &Other, _: &Context) -> Vec<Resource> {
 }
 
 /// Write a file.
-#[tool(write, approval(subjects = subjects))]
+#[tool(write, approval(resources = subjects))]
 fn write_file(
     /// The path.
     path: String,

@@ -25,7 +25,7 @@ fn refine(session: &Session) -> Refinement {
     permission = "edit",
     approval(
         required = |_, _| true,
-        subjects = |args, _| vec![args.path.as_str().into()],
+        resources = |args, _| vec![args.path.as_str().into()],
         suggest = |args| vec![args.path.clone()],
         covers = |args, pattern| args.path == pattern,
         dangerous = |args| args.limit > 5,

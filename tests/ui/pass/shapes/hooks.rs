@@ -36,7 +36,7 @@ fn length(output: &Output) -> Value {
     write,
     approval(
         required = rules::required,
-        subjects = rules::subjects,
+        resources = rules::subjects,
         dangerous = HooksByPathArgs::is_dangerous,
         covers = never::<HooksByPathArgs>,
     ),
@@ -54,7 +54,7 @@ async fn hooks_by_path(
     write,
     approval(
         required = |args, cx: &Context| args.path.len() > cx.tool().as_str().len(),
-        subjects = |args: &HooksByClosureArgs, _| vec![args.path.as_str().into()],
+        resources = |args: &HooksByClosureArgs, _| vec![args.path.as_str().into()],
         suggest = |args| { let path = &args.path; vec![format!("{path}/*")] },
     ),
     display(preview = |_, _| Ok(None), summary = "Writing")

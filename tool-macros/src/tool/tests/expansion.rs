@@ -234,7 +234,7 @@ fn all_items() {
             description = TEXT,
             example = r#"{"path": "a"}"#,
             permission = "edit",
-            approval(required = |a, _| a.path.len() > 3, subjects = subjects),
+            approval(required = |a, _| a.path.len() > 3, resources = subjects),
             display(name = "Do", show(path, r#type), result = shown),
             timeout = "2m",
             max_output = "64 KiB",
@@ -306,7 +306,7 @@ fn all_items() {
                 {|a,
                 _|a.path.len()>3}
             ),
-            subjects:__rt::Some({subjects}),
+            resources:__rt::Some({subjects}),
             result:__rt::Some({shown}),
             key:__rt::Some(
                 |__a|{use

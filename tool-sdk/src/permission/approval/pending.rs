@@ -44,8 +44,8 @@ impl ApprovalOutcome {
         match self {
             Self::Response(reply) => reply.as_str(),
             Self::Refused(_) => "refused",
-            Self::Superseded => "changed",
-            Self::RejectedWithBatch => "rejected_beside",
+            Self::Superseded => "superseded",
+            Self::RejectedWithBatch => "rejected_with_batch",
             Self::NotOffered => "not_offered",
             Self::Expired => "expired",
             Self::Cancelled => "aborted",

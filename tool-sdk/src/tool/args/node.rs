@@ -13,7 +13,7 @@ use super::json::JsonValue;
 #[cfg(feature = "external-schemas")]
 use crate::schema::ExternalValidator;
 use crate::schema::{
-    describe_map, find_faults, find_external_keyword, is_secret, walk, with_local_refs,
+    describe_map, find_external_keyword, find_faults, is_secret, walk, with_local_refs,
 };
 
 /// A compiled schema.

@@ -25,7 +25,7 @@ type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 #[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
 pub struct ToolCallbacks<A> {
     pub required: Option<fn(&A, &Context) -> bool>,
-    pub subjects: Option<fn(&A, &Context) -> Vec<Resource>>,
+    pub resources: Option<fn(&A, &Context) -> Vec<Resource>>,
     pub suggest: Option<fn(&A) -> Vec<String>>,
     pub covers: Option<fn(&A, &str) -> bool>,
     pub dangerous: Option<fn(&A) -> bool>,
@@ -40,7 +40,7 @@ impl<A> ToolCallbacks<A> {
     /// No callbacks; a table overrides the ones that it needs.
     pub const NONE: Self = Self {
         required: None,
-        subjects: None,
+        resources: None,
         suggest: None,
         covers: None,
         dangerous: None,
@@ -106,8 +106,8 @@ where
     }
 
     fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
-        match self.hooks.subjects {
-            Some(subjects) => Some(subjects(self.args()?, cx)),
+        match self.hooks.resources {
+            Some(resources) => Some(resources(self.args()?, cx)),
             None => self.taken.resources(cx),
         }
     }

@@ -30,7 +30,7 @@ const INLINE_READ_LIMIT: usize = 320 * 1024;
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| args.path.read_resources(cx)),
+    approval(resources = |args, cx| args.path.read_resources(cx)),
     display(name = "Read", primary = path, show(path, offset, limit), summary = "Reading {path}"),
     aliases("read"),
     truncate = none,

@@ -39,7 +39,7 @@ const MAX_PATTERN: usize = 4096;
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, cx| args.path.read_resources(cx)),
+    approval(resources = |args, cx| args.path.read_resources(cx)),
     display(
         name = "Grep",
         primary = pattern,
