@@ -279,7 +279,7 @@ async fn tools_come_from_a_file_and_go_into_one() {
         ),
         (
             r#""parameters": {"type": "object"}, "risk": {"class": "read", "destructive": true}"#,
-            "#/0/risk: tool `a`: what only reads is not destructive",
+            "#/0/risk: tool `a`: a read-only tool cannot be destructive",
         ),
     ] {
         let text = format!(r#"[{{"name": "a", "description": "A.", {rest}}}]"#);

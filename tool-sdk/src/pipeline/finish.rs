@@ -31,7 +31,8 @@ impl Invocation<'_> {
         let pending = self.emit(|| EventKind::Pending {
             arguments: MaskedArguments::new(self.arguments(), &self.definition().display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
-            notes: prepared.notes().into(),
+            // A panic fails the call when it runs; here it only leaves out the notes.
+            notes: catch_unwind(AssertUnwindSafe(|| prepared.notes().into())).unwrap_or_default(),
         });
         self.pending_event = Some(pending);
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::start::ChildProcess;
+use super::spawn::ChildProcess;
 
 /// A child's process group, identified by the pid of its leader. Clones share the group.
 ///

@@ -8,23 +8,23 @@
 //! **Invariant:** nothing here decides whether a command may run; callers have been authorized.
 
 #[cfg(unix)]
-mod begun;
+mod background;
 mod capture;
 mod env;
 mod group;
-#[cfg(target_os = "linux")]
-mod guardian;
 #[cfg(unix)]
 mod harden;
-#[cfg(unix)]
-mod kept;
 mod limits;
-mod mark;
+#[cfg(unix)]
+mod partial_sequence;
 #[cfg(feature = "mcp")]
 mod piped;
 mod program;
+#[cfg(target_os = "linux")]
+mod reaper;
 pub mod sandbox;
-mod start;
+mod spawn;
+mod tag;
 mod tree;
 
 use std::ffi::OsString;
@@ -40,25 +40,25 @@ use thiserror::Error;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
+#[cfg(unix)]
+pub use self::background::{
+    AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, ProcessOutput,
+    ProcessSlot, PtyInputError,
+};
 pub use self::capture::CapturedOutput;
 use self::capture::OutputCapture;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
 pub use self::harden::harden_process;
-#[cfg(unix)]
-pub use self::kept::{
-    AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, ProcessOutput,
-    ProcessSlot, PtyInputError,
-};
 pub use self::limits::ResourceLimits;
 #[cfg(all(unix, feature = "cli"))]
 pub(crate) use self::limits::raise_open_files_limit;
-use self::mark::ProcessTag;
 #[cfg(feature = "mcp")]
 pub(crate) use self::piped::PipedChild;
 use self::program::{ActiveSandbox, CommandSpec};
 use self::sandbox::{SandboxPolicy, SandboxStatus};
-use self::start::{HostStdio, InputWriter, StdioMode};
+use self::spawn::{HostStdio, InputWriter, StdioMode};
+use self::tag::ProcessTag;
 use self::tree::ProcessTree;
 
 /// How long to read output after the child has exited. A descendant may hold the pipes open
@@ -229,7 +229,7 @@ pub enum RunError {
 /// process, so call this in `main`; [`cli::App::main`](crate::cli::App::main) does.
 pub fn restore_sigchld() {
     #[cfg(target_os = "linux")]
-    start::linux::restore_sigchld();
+    spawn::linux::restore_sigchld();
 }
 
 /// Denies other processes of the user access to the memory and environment of this process.
@@ -249,7 +249,7 @@ pub(crate) fn deny_memory_access() {
 #[cfg(feature = "cli")]
 pub(crate) fn receives_sigchld() -> bool {
     #[cfg(target_os = "linux")]
-    return start::linux::receives_sigchld();
+    return spawn::linux::receives_sigchld();
     #[cfg(not(target_os = "linux"))]
     true
 }
@@ -290,7 +290,7 @@ pub async fn run(run: Command) -> Result<CommandOutput, RunError> {
     let (exit, held) = {
         let talk = async {
             tokio::join!(
-                write_stdin(input, &run.stdin),
+                write_input(input, &run.stdin),
                 stdout.read_to_end(Some(output)),
                 stderr.read_to_end(complaints)
             )
@@ -353,7 +353,7 @@ async fn wait_for_exit(
 }
 
 /// Writes `bytes` and closes the pipe. A write error means that the child stopped reading.
-async fn write_stdin(stdin: Option<InputWriter>, bytes: &[u8]) {
+async fn write_input(stdin: Option<InputWriter>, bytes: &[u8]) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(bytes).await;
     }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{CapturedOutput, OutputCapture, read_chunks};
-use super::mark::ProcessTag;
 use super::program::ActiveSandbox;
 use super::sandbox::SandboxStatus;
-use super::start::{HostStdio, InputWriter, OutputReader, StdioMode};
+use super::spawn::{HostStdio, InputWriter, OutputReader, StdioMode};
+use super::tag::ProcessTag;
 use super::tree::ProcessTree;
 use super::{Command, RunError};
 

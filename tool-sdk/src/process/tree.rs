@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::group::ProcessGroup;
-use super::mark::ProcessTag;
 use super::program::CommandSpec;
-use super::start::{ChildProcess, HostStdio, SpawnedChild, StdioMode, spawn_child};
+use super::spawn::{ChildProcess, HostStdio, SpawnedChild, StdioMode, spawn_child};
+use super::tag::ProcessTag;
 
 /// How long to wait for a killed child. One that hangs in the kernel is reaped in the
 /// background.

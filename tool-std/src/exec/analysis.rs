@@ -124,12 +124,12 @@ impl<'a> CommandAnalysis<'a> {
                 Resource::new(self.text.to_line()).with_unknown_effect().with_refusal(&error),
             ];
         }
-        let understood = self.analysis_in(base);
+        let analysis = self.analysis_in(base);
         let is_own = |program: &str| base.is_workspace_program(program);
-        let commands = self.command_resources(&understood, &is_own).into_iter();
+        let commands = self.command_resources(&analysis, &is_own).into_iter();
         let mut subjects: Vec<Resource> = commands.map(|it| base.restrict_command(it)).collect();
         subjects.extend(self.whole_line_resource());
-        subjects.extend(base.file_resources(&understood));
+        subjects.extend(base.file_resources(&analysis));
         subjects
     }
 
@@ -139,25 +139,25 @@ impl<'a> CommandAnalysis<'a> {
     fn analysis_in(&self, base: &BaseFolder<'_>) -> Arc<ScriptAnalysis> {
         let is_git =
             |it: &SimpleCommand| it.is_safe && it.argv.first().is_some_and(|it| is_git(it));
-        let mut understood = Arc::clone(&self.analysis);
-        if understood.commands.iter().any(is_git) && base.is_in_nested_repository() {
-            let commands = &mut Arc::make_mut(&mut understood).commands;
+        let mut analysis = Arc::clone(&self.analysis);
+        if analysis.commands.iter().any(is_git) && base.is_in_nested_repository() {
+            let commands = &mut Arc::make_mut(&mut analysis).commands;
             commands.iter_mut().filter(|it| is_git(it)).for_each(|it| it.is_safe = false);
         }
-        understood
+        analysis
     }
 
     fn command_resources(
         &self,
-        of: &ScriptAnalysis,
+        analysis: &ScriptAnalysis,
         is_own: &dyn Fn(&str) -> bool,
     ) -> Vec<Resource> {
-        let (opaque, commands) = (of.opaque, &of.commands);
+        let (opaque, commands) = (analysis.opaque, &analysis.commands);
         let mut subjects = Vec::with_capacity(2 * commands.len());
         subjects.extend(commands.iter().map(|command| command_resource(command, opaque, is_own)));
         // Read-only commands need approval if the settings do not trust them.
         let is_more = commands.len() > 1 || commands.iter().any(|command| command.is_safe);
-        if is_more && shell::can_offer_grant(of) {
+        if is_more && shell::can_offer_grant(analysis) {
             let offering = |(subject, command): (Resource, _)| {
                 subject.with_suggestions(shell::rule_patterns(command))
             };
@@ -193,9 +193,9 @@ impl<'a> CommandAnalysis<'a> {
     /// Returns the whole line as a resource, for deny rules that spell it out.
     fn whole_line_resource(&self) -> Option<Resource> {
         let text = self.source_text();
-        let is_told =
+        let is_listed =
             self.analysis.commands.first().is_some_and(|command| command.text == text.trim());
-        (!is_told).then(|| Resource::new(text.trim()).deny_rules_only())
+        (!is_listed).then(|| Resource::new(text.trim()).deny_rules_only())
     }
 
     /// Returns the patterns for "always allow".
@@ -254,7 +254,7 @@ fn cached_analysis(text: &CommandText<'_>) -> Arc<ScriptAnalysis> {
         return text.analyze().into();
     }
     LAST.with_borrow_mut(|last| match last {
-        Some((known, understood)) if text.is_same(known) => Arc::clone(understood),
+        Some((known, analysis)) if text.is_same(known) => Arc::clone(analysis),
         _ => Arc::clone(&last.insert((text.to_static(), text.analyze().into())).1),
     })
 }
@@ -279,10 +279,10 @@ fn unquoted_resource(command: &SimpleCommand) -> Option<Resource> {
 
 /// Returns a command with unknown last words as its known words, for deny rules.
 fn open_end_resource(command: &SimpleCommand) -> Resource {
-    let begun = Resource::new(command.text.clone()).deny_rules_only();
+    let resource = Resource::new(command.text.clone()).deny_rules_only();
     match command.bare_text() {
-        Some(bare) => begun.with_forbidden_spelling(bare),
-        None => begun,
+        Some(bare) => resource.with_forbidden_spelling(bare),
+        None => resource,
     }
 }
 
@@ -370,11 +370,11 @@ mod tests {
     use super::*;
 
     fn commands(script: &str, is_own: &dyn Fn(&str) -> bool) -> Vec<Resource> {
-        let judged = CommandAnalysis::from_script(script);
-        judged.command_resources(&judged.analysis, is_own)
+        let analysis = CommandAnalysis::from_script(script);
+        analysis.command_resources(&analysis.analysis, is_own)
     }
 
-    fn told(script: &str) -> Vec<String> {
+    fn resource_texts(script: &str) -> Vec<String> {
         let tell = |subject: &Resource| {
             let opaque = if subject.is_opaque() { " ?" } else { "" };
             format!("{}{opaque}", subject.text())
@@ -392,9 +392,9 @@ mod tests {
             ("ls 2>/dev/null", &["ls"]),
             ("", &[" ?"]),
         ] {
-            assert_eq!(told(script), expected, "{script}");
+            assert_eq!(resource_texts(script), expected, "{script}");
         }
-        assert!(!told("> out").is_empty());
+        assert!(!resource_texts("> out").is_empty());
     }
 
     // SH4

@@ -68,8 +68,8 @@ impl ApprovalBinding<'_> {
         if self.analysis.check_complete().is_err() {
             return facts;
         }
-        let understood = self.analysis.script_analysis();
-        let are_given = script_operands::has_input_reader(understood);
+        let analysis = self.analysis.script_analysis();
+        let reads_input = script_operands::has_input_reader(analysis);
         let (mut programs, mut named) = (HashSet::new(), BTreeSet::new());
         let mut known = LocatedPrograms::default();
         let commands = self.placed_commands();
@@ -88,8 +88,8 @@ impl ApprovalBinding<'_> {
                 programs.insert(file.clone());
                 facts.push(program_fact(file));
             }
-            let given = script_operands::input_words(argv).filter(|_| are_given);
-            let read = understood.reads.iter().filter(|_| are_given);
+            let given = script_operands::input_words(argv).filter(|_| reads_input);
+            let read = analysis.reads.iter().filter(|_| reads_input);
             let read = read.map(|word| Cow::Borrowed(word.as_str()));
             for word in script_operands::script_words(argv).chain(given).chain(read) {
                 named.extend(folders.iter().map(|folder| folder.join(&*word)));
@@ -102,7 +102,7 @@ impl ApprovalBinding<'_> {
         let mut scripts = ScriptHasher::new(cx);
         facts.extend(scripts.script_facts(&named));
         let mut is_cut = known.is_incomplete || !are_all_named;
-        if script_operands::may_run_files(understood) {
+        if script_operands::may_run_files(analysis) {
             let mut mentioned = self.mentioned_files(folder, &commands, cx);
             is_cut |= mentioned.is_incomplete;
             mentioned.files.retain(|file, _| !named.contains_key(file));
@@ -128,13 +128,13 @@ impl ApprovalBinding<'_> {
         }
         let workspace = cx.state::<Workspace>();
         let is_ours = |folder: &str| workspace.as_ref().is_ok_and(|it| it.resolve(folder).is_ok());
-        let understood = self.analysis.script_analysis();
+        let analysis = self.analysis.script_analysis();
         let text = MentionQuery {
             text: &self.analysis.source_text(),
             words: commands.iter().flat_map(|it| it.argv).map(String::as_str).collect(),
             folders: &folders,
-            adds_extensions: script_operands::adds_extensions(understood),
-            runs_found_files: script_operands::runs_found_files(understood),
+            adds_extensions: script_operands::adds_extensions(analysis),
+            runs_found_files: script_operands::runs_found_files(analysis),
             is_relevant: &|folder| folder.to_str().is_some_and(is_ours),
         };
         text.find_mentions()

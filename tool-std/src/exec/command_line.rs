@@ -69,8 +69,8 @@ impl<'a> CommandLine<'a> {
             (!self.env.is_empty()).then_some(OpaqueReason::Assignment)
         };
         let other = self.shell.filter(|shell| !is_bash(shell));
-        let judged = CommandAnalysis::from_script(self.script).with_terminal(self.tty);
-        judged.with_variables(self.env).with_reason(why).with_reader(other)
+        let analysis = CommandAnalysis::from_script(self.script).with_terminal(self.tty);
+        analysis.with_variables(self.env).with_reason(why).with_reader(other)
     }
 
     /// Returns the resources of the command line when it is run in `base_folder`.
@@ -83,20 +83,20 @@ impl<'a> CommandLine<'a> {
 
     /// Analyses the command line; it is opaque if `bash` resolves to a program of the workspace.
     fn analyze_in(&self, base: &BaseFolder<'_>) -> CommandAnalysis<'a> {
-        let judged = self.analyze();
+        let analysis = self.analyze();
         let is_started_by_name = self.shell.is_none_or(|shell| shell == BASH);
         match is_started_by_name
-            && self.direct_argv(&judged).is_none()
+            && self.direct_argv(&analysis).is_none()
             && base.is_workspace_program(BASH)
         {
-            true => judged.with_reason(Some(OpaqueReason::OtherShell)).without_safe_commands(),
-            false => judged,
+            true => analysis.with_reason(Some(OpaqueReason::OtherShell)).without_safe_commands(),
+            false => analysis,
         }
     }
 
     /// Returns the argument vector if the command is run without a shell.
-    fn direct_argv<'j>(&self, judged: &'j CommandAnalysis<'_>) -> Option<&'j [String]> {
-        judged.script_analysis().direct_argv().filter(|_| !self.login && self.shell.is_none())
+    fn direct_argv<'j>(&self, analysis: &'j CommandAnalysis<'_>) -> Option<&'j [String]> {
+        analysis.script_analysis().direct_argv().filter(|_| !self.login && self.shell.is_none())
     }
 
     /// Returns the error with which it would fail to start in `working_folder`.
@@ -122,10 +122,10 @@ impl<'a> CommandLine<'a> {
     /// Builds the command to start.
     pub(super) fn build_spawn(&self) -> Result<BackgroundCommand, ToolError> {
         patch_command::reject_patch(self.script)?;
-        let judged = self.analyze();
-        judged.check_complete()?;
+        let analysis = self.analyze();
+        analysis.check_complete()?;
         let env = child_environment(self.env)?;
-        let spawn = match self.direct_argv(&judged) {
+        let spawn = match self.direct_argv(&analysis) {
             Some([program, args @ ..]) => BackgroundCommand::new(program, args),
             _ => self.shell_spawn(&env),
         };
@@ -197,13 +197,13 @@ pub(super) fn child_environment(asked: &[String]) -> Result<ChildEnv, ToolError>
 #[cfg(feature = "mcp")]
 pub(crate) fn argv_resources(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Resource> {
     let why = if is_login_shell(argv) { Some(OpaqueReason::LoginShell) } else { None };
-    let judged = CommandAnalysis::from_argv(argv)
+    let analysis = CommandAnalysis::from_argv(argv)
         .with_reason(why.or(has_variables.then_some(OpaqueReason::Assignment)));
     let named = |subject: Resource| match subject.permission() {
         None => subject.with_permission(PERMISSION),
         Some(_) => subject,
     };
-    judged.call_resources(&BaseFolder::new(cx, None)).into_iter().map(named).collect()
+    analysis.call_resources(&BaseFolder::new(cx, None)).into_iter().map(named).collect()
 }
 
 /// Returns the base directory for the relative paths of a command that is run in `workdir`.

@@ -76,21 +76,22 @@ pub async fn exec_command(
     let processes = BackgroundProcesses::of_session(cx.session());
     let started = Instant::now();
     let process = processes.spawn(&spawn).map_err(start_error)?;
-    let mut unheard = UnreportedSession { processes: &processes, id: Some(process.id()) };
+    let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };
     let within = Duration::from_millis(
         u64::from(yield_time_ms).clamp(*YIELD_RANGE_MS.start(), *YIELD_RANGE_MS.end()),
     );
-    let (look, came) = wait_for_output(&process, within, wait_for.as_deref(), cx).await;
+    let (snapshot, is_text_found) =
+        wait_for_output(&process, within, wait_for.as_deref(), cx).await;
     let confinement = SandboxReport::from_process(&process, cx).await;
-    if look.exit.is_none() {
-        unheard.id = None;
+    if snapshot.exit.is_none() {
+        unreported.id = None;
     }
     let chunk = SessionOutput {
         title: process.title(),
         session: process.id(),
         wall: started.elapsed(),
-        look: &look,
-        is_text_found: came,
+        snapshot: &snapshot,
+        is_text_found,
         sandbox: confinement,
         max_tokens: max_output_tokens as usize,
     };

@@ -30,12 +30,12 @@ pub async fn kill_session(
     let process = processes.remove(session_id).ok_or_else(|| unknown_session(session_id))?;
     let started = Instant::now();
     process.kill().await;
-    let look = process.read_output(Duration::ZERO, |_| {}).await;
+    let snapshot = process.read_output(Duration::ZERO, |_| {}).await;
     let chunk = SessionOutput {
         title: process.title(),
         session: session_id,
         wall: started.elapsed(),
-        look: &look,
+        snapshot: &snapshot,
         is_text_found: None,
         sandbox: SandboxReport::from_process(&process, cx).await,
         max_tokens: usize::MAX,

@@ -37,8 +37,8 @@ pub(super) async fn run_to_end(
     if timed_out.is_some() {
         process.kill().await;
     }
-    let look = process.read_output(Duration::ZERO, |_| {}).await;
-    let confinement = SandboxReport::from_process(&process, cx).await;
-    let output = oneshot_output(process.title(), started.elapsed(), &look, timed_out, &confinement);
+    let snapshot = process.read_output(Duration::ZERO, |_| {}).await;
+    let sandbox = SandboxReport::from_process(&process, cx).await;
+    let output = oneshot_output(process.title(), started.elapsed(), &snapshot, timed_out, &sandbox);
     Ok(with_record(output, record))
 }

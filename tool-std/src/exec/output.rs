@@ -31,7 +31,7 @@ pub(super) struct SessionOutput<'a> {
     pub(super) title: &'a str,
     pub(super) session: u32,
     pub(super) wall: Duration,
-    pub(super) look: &'a ProcessOutput,
+    pub(super) snapshot: &'a ProcessOutput,
     /// Whether the awaited text was found, if there was one.
     pub(super) is_text_found: Option<bool>,
     pub(super) sandbox: SandboxReport,
@@ -40,24 +40,23 @@ pub(super) struct SessionOutput<'a> {
 
 impl SessionOutput<'_> {
     pub(super) fn to_output(&self) -> Output {
-        let text = strip_ansi(&self.look.output.to_text());
+        let text = strip_ansi(&self.snapshot.output.to_text());
         let mut report = format!("Chunk ID: {}\n", chunk_id());
         let _ = writeln!(report, "Wall time: {} seconds", format_seconds(self.wall));
-        let _ = match self.look.exit {
+        let _ = match self.snapshot.exit {
             Some(exit) => writeln!(report, "Process exited with {}", describe_exit(exit)),
             None => writeln!(report, "Process running with session ID {}", self.session),
         };
-        if let Some(came) = self.is_text_found {
-            let has = if came { "has" } else { "has not" };
+        if let Some(is_found) = self.is_text_found {
+            let has = if is_found { "has" } else { "has not" };
             let _ = writeln!(report, "Awaited text {has} been found");
         }
-        let _ = writeln!(report, "Original token count: {}", token_count(&self.look.output));
+        let _ = writeln!(report, "Original token count: {}", token_count(&self.snapshot.output));
         write_output_header(&mut report, &self.sandbox);
-        let session = self.look.exit.is_none().then_some(self.session);
-        let exit = self.look.exit.and_then(exit_code);
-        let Self { title, look, wall, sandbox: confinement, .. } = self;
-        let ran =
-            CommandResult { title, look, exit, wall: *wall, sandbox: confinement, empty_text: "" };
+        let session = self.snapshot.exit.is_none().then_some(self.session);
+        let exit = self.snapshot.exit.and_then(exit_code);
+        let Self { title, snapshot, wall, sandbox, .. } = self;
+        let ran = CommandResult { title, snapshot, exit, wall: *wall, sandbox, empty_text: "" };
         ran.to_output(report, &text)
             .metadata("session_id", session)
             .limit(Budget::tokens(self.max_tokens).max_bytes())
@@ -68,13 +67,13 @@ impl SessionOutput<'_> {
 pub(super) fn oneshot_output(
     title: &str,
     wall: Duration,
-    look: &ProcessOutput,
+    snapshot: &ProcessOutput,
     timed_out: Option<u64>,
-    confinement: &SandboxReport,
+    sandbox: &SandboxReport,
 ) -> Output {
-    let text = strip_ansi(&look.output.to_text());
+    let text = strip_ansi(&snapshot.output.to_text());
     let mut report = String::new();
-    let exit = match (timed_out, look.exit) {
+    let exit = match (timed_out, snapshot.exit) {
         (Some(limit), _) => {
             let _ = writeln!(report, "command timed out after {limit} milliseconds");
             let _ = writeln!(report, "Exit code: {TIMED_OUT}");
@@ -89,19 +88,19 @@ pub(super) fn oneshot_output(
     };
     let _ = writeln!(report, "Wall time: {} seconds", format_seconds(wall));
     // The output will be truncated unless the host sets other limits.
-    if !look.output.is_whole() || !Budget::default().admits(&text) {
-        let lines = look.output.omitted_lines as usize + text.lines().count();
-        let lines = lines - look.output.omission_note().matches('\n').count();
+    if !snapshot.output.is_whole() || !Budget::default().admits(&text) {
+        let lines = snapshot.output.omitted_lines as usize + text.lines().count();
+        let lines = lines - snapshot.output.omission_note().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
-    write_output_header(&mut report, confinement);
-    CommandResult { title, look, exit, wall, sandbox: confinement, empty_text: "(no output)" }
+    write_output_header(&mut report, sandbox);
+    CommandResult { title, snapshot, exit, wall, sandbox, empty_text: "(no output)" }
         .to_output(report, &text)
 }
 
 /// Ends the header. The sandbox line is a part of the header, which the command cannot write to.
-fn write_output_header(report: &mut String, confinement: &SandboxReport) {
-    if let Some(line) = confinement.summary_line() {
+fn write_output_header(report: &mut String, sandbox: &SandboxReport) {
+    if let Some(line) = sandbox.summary_line() {
         let _ = writeln!(report, "{line}");
     }
     report.push_str("Output:\n");
@@ -110,13 +109,13 @@ fn write_output_header(report: &mut String, confinement: &SandboxReport) {
 /// Writes the notes below the output.
 fn write_remarks(
     report: &mut String,
-    confinement: &SandboxReport,
-    look: &ProcessOutput,
+    sandbox: &SandboxReport,
+    snapshot: &ProcessOutput,
     output: &str,
 ) {
-    let held = look.output_left_open.then(|| OUTPUT_HELD.to_owned());
+    let held_note = snapshot.output_left_open.then(|| OUTPUT_HELD.to_owned());
     let remarks =
-        [held, confinement.denial_hint(look.exit, output), confinement.new_files_warning()];
+        [held_note, sandbox.denial_hint(snapshot.exit, output), sandbox.new_files_warning()];
     for remark in remarks.into_iter().flatten() {
         // The output ends with a line of its own.
         let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });
@@ -126,7 +125,7 @@ fn write_remarks(
 /// The data of a command besides its output.
 struct CommandResult<'a> {
     title: &'a str,
-    look: &'a ProcessOutput,
+    snapshot: &'a ProcessOutput,
     exit: Option<i32>,
     wall: Duration,
     sandbox: &'a SandboxReport,
@@ -137,13 +136,13 @@ struct CommandResult<'a> {
 impl CommandResult<'_> {
     /// Builds the result that begins with `report`; `text` is the plain output.
     fn to_output(&self, mut report: String, text: &str) -> Output {
-        let captured = &self.look.output;
+        let captured = &self.snapshot.output;
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let heading = report.len();
         report.push_str(text);
         let whole = report.len();
         report.push_str(if text.is_empty() { self.empty_text } else { "" });
-        write_remarks(&mut report, self.sandbox, self.look, text);
+        write_remarks(&mut report, self.sandbox, self.snapshot, text);
         let footing = report.len() - whole;
         let display = json!({
             "type": "shell",
@@ -153,7 +152,7 @@ impl CommandResult<'_> {
             // Both streams share one pipe, which keeps their order.
             "stderr": "",
             "duration_ms": u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX),
-            "is_background": self.look.exit.is_none(),
+            "is_background": self.snapshot.exit.is_none(),
             "sandbox": self.sandbox.to_json(),
         });
         Output::text(report)
@@ -231,21 +230,21 @@ pub(super) type OutputCallback = Box<dyn FnMut(&str) + Send>;
 /// Streams output to the subscribers of the call, and passes all of it to `hears`.
 pub(super) fn stream_output(
     cx: &Context,
-    mut hears: Option<OutputCallback>,
+    mut callback: Option<OutputCallback>,
 ) -> impl FnMut(&[u8]) + Send + 'static {
     let cx = cx.clone();
-    let mut left = MAX_STREAMED_BYTES;
+    let mut bytes_left = MAX_STREAMED_BYTES;
     move |bytes| {
-        let shown = left > 0;
-        left = left.saturating_sub(bytes.len());
-        if !shown && hears.is_none() {
+        let is_streamed = bytes_left > 0;
+        bytes_left = bytes_left.saturating_sub(bytes.len());
+        if !is_streamed && callback.is_none() {
             return;
         }
         let text = strip_ansi(&String::from_utf8_lossy(bytes));
-        if let Some(hears) = &mut hears {
-            hears(&text);
+        if let Some(callback) = &mut callback {
+            callback(&text);
         }
-        if shown && !text.is_empty() {
+        if is_streamed && !text.is_empty() {
             cx.emit_output(text);
         }
     }

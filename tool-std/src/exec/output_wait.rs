@@ -20,21 +20,21 @@ pub(super) async fn wait_for_output(
     let Some(text) = text else {
         return (process.read_output(within, stream_output(cx, None)).await, None);
     };
-    let came = CancellationToken::new();
+    let found = CancellationToken::new();
     let mut awaited = TextMatcher::new(text);
-    let hears = {
-        let came = came.clone();
+    let callback = {
+        let found = found.clone();
         move |part: &str| {
-            if !came.is_cancelled() && awaited.is_found_with(part) {
-                came.cancel();
+            if !found.is_cancelled() && awaited.is_found_with(part) {
+                found.cancel();
             }
         }
     };
     // The state is polled below in any case.
-    let ended = process.wait_for_exit(stream_output(cx, Some(Box::new(hears))));
-    let _ = timeout(within, came.run_until_cancelled(ended)).await;
-    let look = process.read_output(Duration::ZERO, |_| {}).await;
-    (look, Some(came.is_cancelled()))
+    let ended = process.wait_for_exit(stream_output(cx, Some(Box::new(callback))));
+    let _ = timeout(within, found.run_until_cancelled(ended)).await;
+    let snapshot = process.read_output(Duration::ZERO, |_| {}).await;
+    (snapshot, Some(found.is_cancelled()))
 }
 
 /// Searches for a text in output that arrives in chunks.

@@ -13,14 +13,14 @@ const SHELL_PREFIXES: &[&str] =
     &["bash -lc ", "bash -c ", "sh -lc ", "sh -c ", "zsh -lc ", "zsh -c "];
 
 /// Returns the resources of a command line. A patch has none, because it is rejected; for any
-/// other command `judged` is called.
+/// other command `otherwise` is called.
 pub(super) fn patch_resources(
     command: &str,
-    judged: impl FnOnce() -> Vec<Resource>,
+    otherwise: impl FnOnce() -> Vec<Resource>,
 ) -> Vec<Resource> {
     match is_patch_command(command) {
         true => vec![Resource::new(command).with_class(RiskClass::Read)],
-        false => judged(),
+        false => otherwise(),
     }
 }
 

@@ -47,8 +47,8 @@ pub(super) fn approval_preview(
         .hint("name fewer files, or the folder that they are in; a rule may allow the command as it is"));
     }
     let policy = sandbox_policy(cx);
-    let held = (!policy.is_off()).then(|| policy.status());
-    let words = describe_status(&policy, held.as_ref()).unwrap_or_else(|| "off".to_owned());
+    let enforced = (!policy.is_off()).then(|| policy.status());
+    let words = describe_status(&policy, enforced.as_ref()).unwrap_or_else(|| "off".to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
     preview["sandbox"] = words.into();
     Ok(Some(preview))
@@ -62,12 +62,12 @@ pub(super) fn typing_preview(process: &BackgroundProcess, cx: &Context) -> Value
 
 /// Describes the sandbox status; `None` if no sandbox was requested.
 fn describe_status(policy: &SandboxPolicy, status: Option<&SandboxStatus>) -> Option<String> {
-    let held = match status {
+    let enforced = match status {
         Some(status) => status.to_string(),
         None if policy.mode() == SandboxMode::Off => return None,
         None => "nothing is confined".to_owned(),
     };
-    Some(format!("{}, {}: {held}", policy.mode(), policy.level()))
+    Some(format!("{}, {}: {enforced}", policy.mode(), policy.level()))
 }
 
 /// The sandbox status of a command that was started.

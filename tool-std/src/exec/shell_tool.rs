@@ -56,11 +56,11 @@ pub async fn shell(
 }
 
 fn call_resources(args: &ShellArgs, cx: &Context) -> Vec<Resource> {
-    let judged = || {
+    let resources = || {
         CommandAnalysis::from_argv(&args.command)
             .call_resources(&base_folder(cx, args.workdir.as_str()))
     };
-    patch_command::patch_resources(&args.command.join(" "), judged)
+    patch_command::patch_resources(&args.command.join(" "), resources)
 }
 
 fn approval_facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {
@@ -70,11 +70,11 @@ fn approval_facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)>
 fn with_binding<T>(
     args: &ShellArgs,
     cx: &Context,
-    look: impl FnOnce(ApprovalBinding<'_>) -> T,
+    inspect: impl FnOnce(ApprovalBinding<'_>) -> T,
 ) -> Option<T> {
-    let (judged, env) = (CommandAnalysis::from_argv(&args.command), child_environment(&[]).ok()?);
+    let (analysis, env) = (CommandAnalysis::from_argv(&args.command), child_environment(&[]).ok()?);
     let folder = working_folder(cx, args.workdir.as_str()).ok();
-    Some(look(ApprovalBinding { analysis: &judged, shell: None, folder, env }))
+    Some(inspect(ApprovalBinding { analysis: &analysis, shell: None, folder, env }))
 }
 
 fn approval_preview(args: &ShellArgs, cx: &Context) -> Result<Option<Value>, ToolError> {

@@ -96,16 +96,17 @@ pub async fn write_stdin(
     let range = if chars.is_empty() { YIELD_EMPTY_MS } else { YIELD_AFTER_TYPING_MS };
     let within =
         Duration::from_millis(u64::from(yield_time_ms).clamp(*range.start(), *range.end()));
-    let (look, came) = wait_for_output(&process, within, wait_for.as_deref(), cx).await;
-    if look.exit.is_some() {
+    let (snapshot, is_text_found) =
+        wait_for_output(&process, within, wait_for.as_deref(), cx).await;
+    if snapshot.exit.is_some() {
         processes.remove(session_id);
     }
     let chunk = SessionOutput {
         title: process.title(),
         session: session_id,
         wall: started.elapsed(),
-        look: &look,
-        is_text_found: came,
+        snapshot: &snapshot,
+        is_text_found,
         sandbox: SandboxReport::from_process(&process, cx).await,
         max_tokens: max_output_tokens as usize,
     };
@@ -154,8 +155,9 @@ async fn type_in(process: &BackgroundProcess, chars: &str, cx: &Context) -> Resu
 async fn may_be_split(process: &BackgroundProcess, chars: &str) -> bool {
     let text = normalize_line_ends(chars);
     let is_read = || {
-        let judged = CommandAnalysis::from_script(&*text);
-        named_programs(judged.script_analysis()).any(|(name, _)| READING_BUILTINS.contains(&&*name))
+        let analysis = CommandAnalysis::from_script(&*text);
+        named_programs(analysis.script_analysis())
+            .any(|(name, _)| READING_BUILTINS.contains(&&*name))
     };
     if is_read()
         || incomplete_input::may_leave_open(&text)
@@ -258,36 +260,36 @@ fn analyze_input(text: String) -> CommandAnalysis<'static> {
     let recalls = text.contains(['!', '\t']) || text.lines().any(|line| line.starts_with('^'));
     let is_ended = text.ends_with('\n');
     let is_mixed = incomplete_input::may_consume_later_lines(&text);
-    let judged = CommandAnalysis::from_script(text);
+    let analysis = CommandAnalysis::from_script(text);
     let why = if !is_ended {
         Some(OpaqueReason::Unclosed)
     } else if recalls {
         Some(OpaqueReason::Expansion)
-    } else if changes_later_input(judged.script_analysis()) {
+    } else if changes_later_input(analysis.script_analysis()) {
         Some(OpaqueReason::Redefines)
     } else {
         is_mixed.then_some(OpaqueReason::MixedInput)
     };
-    judged.with_reason(why)
+    analysis.with_reason(why)
 }
 
 /// Whether the script changes the meaning of text that is typed later.
-fn changes_later_input(understood: &ScriptAnalysis) -> bool {
+fn changes_later_input(analysis: &ScriptAnalysis) -> bool {
     let renames = |(name, words): (Cow<'_, str>, &[String])| {
         REBINDING_BUILTINS.contains(&&*name) && !words.is_empty()
     };
-    named_programs(understood).any(renames) || sets_keys(understood)
+    named_programs(analysis).any(renames) || sets_keys(analysis)
 }
 
 /// Whether the script sets keys of the terminal.
-fn sets_keys(understood: &ScriptAnalysis) -> bool {
-    named_programs(understood)
+fn sets_keys(analysis: &ScriptAnalysis) -> bool {
+    named_programs(analysis)
         .any(|(name, words)| name == "stty" && words.iter().any(|word| is_key_setting(word)))
 }
 
 /// Returns the program names of the script with their arguments.
-fn named_programs(understood: &ScriptAnalysis) -> impl Iterator<Item = (Cow<'_, str>, &[String])> {
-    understood.commands.iter().filter_map(|command| {
+fn named_programs(analysis: &ScriptAnalysis) -> impl Iterator<Item = (Cow<'_, str>, &[String])> {
+    analysis.commands.iter().filter_map(|command| {
         let (program, words) = command.argv.split_first()?;
         Some((bare_name(program), words))
     })
@@ -377,9 +379,9 @@ fn approval_preview(args: &WriteStdinArgs, cx: &Context) -> Result<Option<Value>
 }
 
 fn suggest_rules(args: &WriteStdinArgs) -> Vec<String> {
-    analyze_args(args).map(|judged| judged.suggest_rules()).unwrap_or_default()
+    analyze_args(args).map(|analysis| analysis.suggest_rules()).unwrap_or_default()
 }
 
 fn is_dangerous(args: &WriteStdinArgs) -> bool {
-    analyze_args(args).is_some_and(|judged| judged.script_analysis().is_dangerous())
+    analyze_args(args).is_some_and(|analysis| analysis.script_analysis().is_dangerous())
 }

@@ -87,16 +87,16 @@ fn is_action_known(words: &[ShellWord], open_end: bool) -> bool {
 pub(super) fn may_rename_files(
     words: &[ShellWord],
     open_end: bool,
-    simple: &SimpleCommand,
+    command: &SimpleCommand,
     layer: &WrapperLayer,
 ) -> bool {
     let head = &words[0];
     let only_contains = !layer.is_guess
         && (!layer.command_ranges.is_empty() || !layer.scripts.is_empty())
-        && simple.approval_reason.is_none_or(|why| {
+        && command.approval_reason.is_none_or(|why| {
             matches!(why, OpaqueReason::Assignment | OpaqueReason::RiskyArgument)
         });
-    if simple.is_safe || only_contains || is_assignment(&head.value) {
+    if command.is_safe || only_contains || is_assignment(&head.value) {
         return false;
     }
     let is_named =

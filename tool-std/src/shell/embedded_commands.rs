@@ -180,8 +180,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// arbitrary text.
 pub(super) fn may_run_texts(name: &str, action: Option<&&str>) -> bool {
     let is_elsewhere = |(names, then): &(&[&str], &[&str])| {
-        let is_told = action.is_none_or(|action| then.is_empty() || then.contains(action));
-        names.contains(&name) && is_told
+        let is_subcommand = action.is_none_or(|action| then.is_empty() || then.contains(action));
+        names.contains(&name) && is_subcommand
     };
     let reads_code = find_interpreter(name).is_some();
     reads_code && (action.is_none() || CODE_AFTER_OPERANDS.contains(&name))
@@ -292,8 +292,8 @@ fn reads_code_argument(name: &str, rest: &[ShellWord]) -> bool {
 
 fn runs_remotely(name: &str, rest: &[ShellWord]) -> bool {
     REMOTE_RUNNERS.iter().any(|(names, then)| {
-        let is_told = |word: &ShellWord| then.contains(&&*word.value);
-        names.contains(&name) && (then.is_empty() || rest.iter().any(is_told))
+        let is_subcommand = |word: &ShellWord| then.contains(&&*word.value);
+        names.contains(&name) && (then.is_empty() || rest.iter().any(is_subcommand))
     })
 }
 

@@ -75,11 +75,11 @@ impl ExecutionOrder {
         is_led: bool,
     ) -> Vec<(RedirectedFile, Option<OpaqueReason>)> {
         let files = std::mem::take(&mut self.files);
-        let judged = |(file, place)| {
+        let checked = |(file, place)| {
             let why = self.find_doubt(&file, place, is_led);
             (file, why)
         };
-        files.into_iter().map(judged).collect()
+        files.into_iter().map(checked).collect()
     }
 
     fn find_doubt(

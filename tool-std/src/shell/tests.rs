@@ -4,9 +4,9 @@ use super::*;
 
 #[track_caller]
 fn check(script: &str, texts: &[&str]) {
-    let understood = analyze_script(script);
-    let found: Vec<_> = understood.commands.iter().map(|command| &*command.text).collect();
-    assert_eq!((found.as_slice(), understood.opaque), (texts, None), "{script}");
+    let analysis = analyze_script(script);
+    let found: Vec<_> = analysis.commands.iter().map(|command| &*command.text).collect();
+    assert_eq!((found.as_slice(), analysis.opaque), (texts, None), "{script}");
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn remote_commands_are_found() {
         "python3 -c 'run([\"rm\", \"-rf\", \"x\"])'",
         "GIT_PAGER='rm -rf x' git log",
     ] {
-        let understood = analyze_script(script);
-        let mut hidden = understood.commands.iter().filter(|simple| simple.is_embedded);
-        assert!(hidden.any(|simple| simple.text == "rm -rf x"), "{script}: {understood:?}");
-        assert!(understood.is_dangerous(), "{script}");
+        let analysis = analyze_script(script);
+        let mut hidden = analysis.commands.iter().filter(|command| command.is_embedded);
+        assert!(hidden.any(|command| command.text == "rm -rf x"), "{script}: {analysis:?}");
+        assert!(analysis.is_dangerous(), "{script}");
     }
 }
 
@@ -212,8 +212,8 @@ fn work_is_linear() {
 #[test]
 fn truncates_oversized_scripts() {
     for script in ["ls;".repeat(50_000), "sudo ".repeat(20_000), "a".repeat(200_000)] {
-        let understood = analyze_script(&script);
-        assert!(understood.is_truncated() && understood.opaque.is_some() && !understood.is_safe());
+        let analysis = analyze_script(&script);
+        assert!(analysis.is_truncated() && analysis.opaque.is_some() && !analysis.is_safe());
     }
     assert!(analyze_argv(&["echo".to_owned(), "a".repeat(200_000)]).is_truncated());
     for script in ["ls -l src;".repeat(500), format!("python3 -c '{}'", "x = f(y)\n".repeat(1_500))]

@@ -119,15 +119,16 @@ fn is_stubbed(program: &str) -> bool {
 }
 
 /// The argument lists that bash should run, where the stubs can show them.
-fn expected(understood: &ScriptAnalysis) -> Option<Vec<Vec<String>>> {
-    let heads = understood.commands.iter().map(|simple| simple.argv[0].as_str());
-    let is_shown = heads.clone().all(is_stubbed) && understood.commands.iter().all(is_certain);
-    is_shown.then(|| understood.commands.iter().map(|simple| simple.argv.clone()).collect())
+fn expected(analysis: &ScriptAnalysis) -> Option<Vec<Vec<String>>> {
+    let heads = analysis.commands.iter().map(|command| command.argv[0].as_str());
+    let is_shown = heads.clone().all(is_stubbed) && analysis.commands.iter().all(is_certain);
+    is_shown.then(|| analysis.commands.iter().map(|command| command.argv.clone()).collect())
 }
 
 /// Whether it is its own words that run, and not what it contains.
-fn is_certain(simple: &SimpleCommand) -> bool {
-    !simple.is_nested && simple.approval_reason.is_none_or(|why| why == OpaqueReason::RiskyArgument)
+fn is_certain(command: &SimpleCommand) -> bool {
+    !command.is_nested
+        && command.approval_reason.is_none_or(|why| why == OpaqueReason::RiskyArgument)
 }
 
 /// A bash that tells what it would run.
@@ -164,16 +165,16 @@ impl Oracle {
 
     /// Whether `script` is plain, so that bash was asked, and agreed. It has no slashes.
     pub(crate) fn agrees_about_plain(&self, script: &str) -> bool {
-        let understood = analyze_script(script);
-        let is_stub = |simple: &SimpleCommand| {
-            let program = &*simple.argv[0];
+        let analysis = analyze_script(script);
+        let is_stub = |command: &SimpleCommand| {
+            let program = &*command.argv[0];
             !matches!(program, "printf" | "return" | "enable" | "time") && !program.contains('[')
         };
-        let own = understood.commands.iter().filter(|simple| !simple.is_nested);
+        let own = analysis.commands.iter().filter(|command| !command.is_nested);
         // What a home folder is called is another matter.
-        let is_shown = understood.is_plain && own.clone().all(is_stub) && !script.contains('~');
+        let is_shown = analysis.is_plain && own.clone().all(is_stub) && !script.contains('~');
         if is_shown {
-            self.check(NO_BUILTINS, script, own.map(|simple| simple.argv.clone()).collect());
+            self.check(NO_BUILTINS, script, own.map(|command| command.argv.clone()).collect());
         }
         is_shown
     }
@@ -190,8 +191,8 @@ fn compare(pieces: &str, fits: impl Fn(&str, &ScriptAnalysis) -> bool) {
             break;
         }
         let script = strategy.new_tree(&mut runner).expect("a script").current();
-        let understood = analyze_script(&script);
-        let Some(expected) = expected(&understood).filter(|_| fits(&script, &understood)) else {
+        let analysis = analyze_script(&script);
+        let Some(expected) = expected(&analysis).filter(|_| fits(&script, &analysis)) else {
             continue;
         };
         asked += 1;
@@ -204,25 +205,25 @@ fn compare(pieces: &str, fits: impl Fn(&str, &ScriptAnalysis) -> bool) {
 // (d), SH1
 #[test]
 fn plain_scripts_match_bash() {
-    compare("plain", |_, understood| understood.is_plain);
+    compare("plain", |_, analysis| analysis.is_plain);
 }
 
 // The same for the second layer, as far as its words are known before they run.
 #[test]
 fn parsed_scripts_match_bash() {
-    compare("understood", |script, understood| {
-        !understood.is_plain
-            && understood.opaque.is_none()
-            && understood.reads.is_empty()
+    compare("understood", |script, analysis| {
+        !analysis.is_plain
+            && analysis.opaque.is_none()
+            && analysis.reads.is_empty()
             && !script.contains(['$', '~'])
     });
 }
 
 /// Whether it may be what bash runs: all of its words are, where they are known.
-fn may_be(simple: &SimpleCommand, argv: &[String]) -> bool {
-    let is_open = simple.text.contains(['$', '~']) || simple.text.contains("<(");
-    let is_anything = simple.approval_reason == Some(OpaqueReason::UnknownProgram);
-    is_anything || if is_open { simple.argv[0] == argv[0] } else { simple.argv == argv }
+fn may_be(command: &SimpleCommand, argv: &[String]) -> bool {
+    let is_open = command.text.contains(['$', '~']) || command.text.contains("<(");
+    let is_anything = command.approval_reason == Some(OpaqueReason::UnknownProgram);
+    is_anything || if is_open { command.argv[0] == argv[0] } else { command.argv == argv }
 }
 
 // SH10: where a script is understood, bash runs nothing that was not judged.
@@ -237,15 +238,15 @@ fn bash_runs_only_listed_commands() {
             break;
         }
         let script = strategy.new_tree(&mut runner).expect("a script").current();
-        let understood = analyze_script(&script);
-        if understood.is_plain || understood.opaque.is_some() || !understood.reads.is_empty() {
+        let analysis = analyze_script(&script);
+        if analysis.is_plain || analysis.opaque.is_some() || !analysis.reads.is_empty() {
             continue;
         }
         asked += 1;
         for status in ["0", "1"] {
             for argv in run(&oracle.bash, oracle.folder.path(), "", &script, status) {
-                let is_judged = understood.commands.iter().any(|simple| may_be(simple, &argv));
-                assert!(is_judged, "{script:?} runs {argv:?}: {:?}", understood.commands);
+                let is_judged = analysis.commands.iter().any(|command| may_be(command, &argv));
+                assert!(is_judged, "{script:?} runs {argv:?}: {:?}", analysis.commands);
             }
         }
     }

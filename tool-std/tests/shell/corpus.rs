@@ -43,24 +43,24 @@ const CARELESS: &[&str] = &[
     "xargs *",
 ];
 
-fn is_hidden(simple: &SimpleCommand, hidden: &str) -> bool {
+fn is_hidden(command: &SimpleCommand, hidden: &str) -> bool {
     // What is put in by `find` or `xargs` comes after it.
     let begins = |text: &str| text == hidden || text.starts_with(&format!("{hidden} "));
-    begins(&simple.text) || simple.bare_text().is_some_and(|bare| begins(&bare))
+    begins(&command.text) || command.bare_text().is_some_and(|bare| begins(&bare))
 }
 
 fn check(script: &str, hidden: &str) -> Result<(), String> {
-    let understood = analyze_script(script);
+    let analysis = analyze_script(script);
     if Rules::new(CARELESS, &[]).script(script) == Verdict::Allow {
-        return Err(format!("{script:?} passes: {:?}", texts(&understood)));
+        return Err(format!("{script:?} passes: {:?}", texts(&analysis)));
     }
-    if understood.is_safe() || understood.opaque.is_none() && understood.commands.is_empty() {
+    if analysis.is_safe() || analysis.opaque.is_none() && analysis.commands.is_empty() {
         return Err(format!("{script:?} counts as safe"));
     }
-    if hidden.is_empty() || understood.commands.iter().any(|simple| is_hidden(simple, hidden)) {
+    if hidden.is_empty() || analysis.commands.iter().any(|command| is_hidden(command, hidden)) {
         return Ok(());
     }
-    Err(format!("{script:?} hides {hidden:?}: {:?}", texts(&understood)))
+    Err(format!("{script:?} hides {hidden:?}: {:?}", texts(&analysis)))
 }
 
 // SH1 to SH6, SH10

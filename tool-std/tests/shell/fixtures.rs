@@ -22,7 +22,7 @@ fn text(value: &Value) -> &str {
 }
 
 fn argv(commands: &[SimpleCommand]) -> Vec<&[String]> {
-    commands.iter().map(|simple| &*simple.argv).collect()
+    commands.iter().map(|command| &*command.argv).collect()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn plain_scripts_are_split_as_codex_splits_them() {
                 // A heredoc leaves the command before it, but is not plain.
                 assert!(!script.is_plain, "{words:?}");
                 // What may be a command in its text is for rules that forbid only.
-                let own = script.commands.iter().filter(|simple| !simple.is_embedded);
+                let own = script.commands.iter().filter(|command| !command.is_embedded);
                 let is_one = script.opaque.is_none()
                     && script.writes.is_empty()
                     && own.count() == 1
@@ -76,7 +76,7 @@ fn programs_are_found_where_gemini_finds_them() {
             assert!(command.is_empty() || GIVEN_UP.contains(&command));
             continue;
         }
-        let heads: Vec<_> = script.commands.iter().map(|simple| &simple.argv[0]).collect();
+        let heads: Vec<_> = script.commands.iter().map(|command| &command.argv[0]).collect();
         let missing: Vec<_> = roots.iter().filter(|root| !heads.contains(root)).collect();
         assert!(missing.is_empty(), "{command}: {heads:?}");
         if script.opaque.is_none() {
@@ -118,7 +118,7 @@ fn wrappers_are_taken_off_as_gemini_takes_them_off() {
         let inner = other.map_or(inner, |other| other.2);
         let expected = analyze_script(inner).commands.remove(0).text;
         let script = analyze_script(command);
-        assert!(script.commands.iter().any(|simple| simple.text == expected), "{command}");
+        assert!(script.commands.iter().any(|command| command.text == expected), "{command}");
     }
     for case in array(&cases["normalize_command"]) {
         let (command, name) = (text(&case["command"]), text(&case["name"]));

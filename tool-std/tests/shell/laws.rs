@@ -88,15 +88,15 @@ proptest! {
     #[test]
     fn spelling_does_not_change_plain_commands(commands in commands()) {
         let text = script(&commands);
-        let understood = analyze_script(&text);
-        prop_assert!(understood.is_plain, "{text:?}: {:?}", understood.opaque);
-        prop_assert_eq!(understood.commands.len(), commands.len());
-        for (simple, (argv, _, _)) in understood.commands.iter().zip(&commands) {
-            prop_assert_eq!(&simple.argv, argv);
+        let analysis = analyze_script(&text);
+        prop_assert!(analysis.is_plain, "{text:?}: {:?}", analysis.opaque);
+        prop_assert_eq!(analysis.commands.len(), commands.len());
+        for (command, (argv, _, _)) in analysis.commands.iter().zip(&commands) {
+            prop_assert_eq!(&command.argv, argv);
             let alone = analyze_argv(argv);
-            prop_assert_eq!(simple, &alone.commands[0]);
+            prop_assert_eq!(command, &alone.commands[0]);
             // The text that rules see says the same once more.
-            prop_assert_eq!(&analyze_script(&simple.text).commands[0], simple);
+            prop_assert_eq!(&analyze_script(&command.text).commands[0], command);
         }
     }
 
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(text in any::<String>()) {
-        let understood = analyze_script(&text);
-        prop_assert!(understood.opaque.is_some() || !understood.commands.is_empty());
+        let analysis = analyze_script(&text);
+        prop_assert!(analysis.opaque.is_some() || !analysis.commands.is_empty());
     }
 }

@@ -116,18 +116,17 @@ fn mutant(scripts: &[String], numbers: &mut Numbers) -> String {
 
 /// Checks the properties that hold for every text.
 fn check(script: &str) {
-    let understood = analyze_script(script);
-    assert!(understood.opaque.is_some() || !understood.commands.is_empty(), "{script:?}");
-    let plain =
-        understood.commands.iter().filter(|simple| understood.is_plain && !simple.is_nested);
-    for simple in plain {
+    let analysis = analyze_script(script);
+    assert!(analysis.opaque.is_some() || !analysis.commands.is_empty(), "{script:?}");
+    let plain = analysis.commands.iter().filter(|command| analysis.is_plain && !command.is_nested);
+    for command in plain {
         // What rules see says the same once more.
-        assert_eq!(analyze_script(&simple.text).commands[0].text, simple.text, "{script:?}");
+        assert_eq!(analyze_script(&command.text).commands[0].text, command.text, "{script:?}");
     }
     // SH10: no text before it hides a command.
     let more = format!("{script}a\nevil now\n");
     let found =
-        analyze_script(&more).commands.iter().any(|simple| simple.text.starts_with("evil now"));
+        analyze_script(&more).commands.iter().any(|command| command.text.starts_with("evil now"));
     assert!(found, "{more:?}");
 }
 

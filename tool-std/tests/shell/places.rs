@@ -104,9 +104,9 @@ fn paths_known_inside_are_inside() {
         let (inside, outside) = (root.path().join("in"), root.path().join("out"));
         let script = strategy.new_tree(&mut runner).expect("a script").current();
         let script = script.replace('@', &inside.display().to_string());
-        let understood = analyze_script(&script);
-        let is_known = understood.opaque.is_none() && !understood.has_unstable_paths();
-        if !is_known || understood.writes.is_empty() || understood.commands.len() < 2 {
+        let analysis = analyze_script(&script);
+        let is_known = analysis.opaque.is_none() && !analysis.has_unstable_paths();
+        if !is_known || analysis.writes.is_empty() || analysis.commands.len() < 2 {
             continue;
         }
         fs::create_dir(&inside).expect("a folder");

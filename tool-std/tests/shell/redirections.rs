@@ -7,8 +7,8 @@ use tool_std::shell::analyze_script;
 #[test]
 fn redirections_are_known_or_asked_about() {
     let certain = |script: &str| {
-        let understood = analyze_script(script);
-        understood.opaque.is_none() && !understood.has_unstable_paths()
+        let analysis = analyze_script(script);
+        analysis.opaque.is_none() && !analysis.has_unstable_paths()
     };
     for script in [
         "make && echo ok > log",

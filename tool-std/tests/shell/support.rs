@@ -72,5 +72,5 @@ macro_rules! fixture {
 }
 
 pub(crate) fn texts(script: &ScriptAnalysis) -> Vec<&str> {
-    script.commands.iter().map(|simple| &*simple.text).collect()
+    script.commands.iter().map(|command| &*command.text).collect()
 }

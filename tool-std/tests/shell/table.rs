@@ -20,14 +20,14 @@ pub(crate) fn check(cases: &[Case]) {
     let mut failed = Vec::new();
     for &(script, allow, expected, forbidden) in cases {
         let allow: Vec<&str> = allow.split(" + ").collect();
-        let understood = analyze_script(script);
+        let analysis = analyze_script(script);
         let found = Rules::new(&allow, &[]).script(script);
         let denied = Rules::new(&allow, &["rm *"]).script(script);
         if (found, denied) != (expected, forbidden) {
-            let texts = texts(&understood);
+            let texts = texts(&analysis);
             failed.push(format!(
                 "{script:?}: {found:?}, {denied:?}: {texts:?} {:?}",
-                understood.opaque
+                analysis.opaque
             ));
         }
     }

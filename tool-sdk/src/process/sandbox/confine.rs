@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::order::{HELPER_ARG, ProtectedPaths};
+use super::helper_protocol::{HELPER_ARG, ProtectedPaths};
 use super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
 use super::{HelperRequest, SandboxPolicy, system};
 

@@ -21,7 +21,7 @@
 //! than Linux have no sandbox, and [`SandboxMode::Required`] refuses to run anything there.
 
 mod confine;
-mod order;
+mod helper_protocol;
 mod policy;
 mod status;
 
@@ -33,11 +33,11 @@ mod none;
 pub(super) use self::confine::{
     ConfinedCommand, PlaceholderDirs, ProtectedBaseline, confine_command,
 };
+use self::helper_protocol::HelperRequest;
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 use self::linux as system;
 #[cfg(not(all(feature = "sandbox", target_os = "linux")))]
 use self::none as system;
-use self::order::HelperRequest;
 pub use self::policy::{InvalidSandboxName, SandboxLevel, SandboxMode, SandboxPolicy};
 pub use self::status::{
     EnforcementLevel, SandboxStatus, SandboxSupport, SelfTestAttempt, SelfTestReport,

@@ -15,11 +15,11 @@ use std::time::Duration;
 use clap::{ArgMatches, Command};
 
 use super::exit::{BrokenPipeWriter, CommandError};
-use super::guard::ResolvedSettings;
 use super::mcp::{ConfiguredServers, ServerScope};
+use super::settings::ResolvedSettings;
 use super::{
-    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, place, schema, serve,
-    show, style,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, paths, schema, serve, show,
+    style,
 };
 use crate::context::Session;
 use crate::process::{self, sandbox};
@@ -138,7 +138,7 @@ impl App {
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
-        let args = rewrite_help_command(args.collect(), &grammar::program_command(&program));
+        let args = rewrite_help_command(args.collect(), &args::program_command(&program));
         let json = args.iter().any(|word| word == "--json");
         let mut stdout = BrokenPipeWriter::new(io.stdout);
         let mut io = Io {
@@ -165,7 +165,7 @@ impl App {
     }
 
     fn build_command(&self, program: &str) -> Command {
-        let command = grammar::program_command(program);
+        let command = args::program_command(program);
         match self.version {
             Some(version) => command.version(version),
             None => command,
@@ -209,7 +209,7 @@ impl App {
         need: ServerScope<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
-        let own = self.build_toolset(&place::load_checked_settings(&[top, sub], io)?)?;
+        let own = self.build_toolset(&paths::load_checked_settings(&[top, sub], io)?)?;
         Ok(ConfiguredServers::load(&[top, sub], io)?.merge_tools(own, need, io))
     }
 
@@ -284,14 +284,14 @@ mod tests {
 
     use super::*;
     use crate::context::{Context, FromContext as _, State, ToolSettings};
-    use crate::surface::cli::toy;
+    use crate::surface::cli::test_support;
     use crate::tool::DynamicTool;
     use crate::toolset::VariantGroup;
 
     /// A tool that returns a session extension and a setting.
     fn session_state_registry() -> Registry {
         let tool = DynamicTool::new(
-            toy::make_definition("tell", json!({})),
+            test_support::make_definition("tell", json!({})),
             |_: Value, cx: Context| async move {
                 let word = State::<String>::from_context(&cx)?;
                 let safe = ToolSettings::from_session(cx.session()).safe_commands;
@@ -311,11 +311,11 @@ mod tests {
 
     #[test]
     fn prints_the_version_if_there_is_one() {
-        let setting = toy::TestCli::default();
+        let setting = test_support::TestCli::default();
         let args = ["--version"];
-        let ran = setting.run_app(&App::new(toy::test_registry()).version("1.2.3"), &args);
+        let ran = setting.run_app(&App::new(test_support::test_registry()).version("1.2.3"), &args);
         assert_eq!((ran.code, ran.out.as_str()), (0, "toy 1.2.3\n"));
-        let ran = setting.run_app(&App::new(toy::test_registry()), &args);
+        let ran = setting.run_app(&App::new(test_support::test_registry()), &args);
         assert_eq!(ran.code, 2, "{}", ran.out);
     }
 
@@ -333,17 +333,17 @@ mod tests {
 
     #[test]
     fn a_missing_session_extension_is_reported_by_its_type() {
-        let ran = toy::TestCli::default()
+        let ran = test_support::TestCli::default()
             .run_app(&App::new(session_state_registry()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-        assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
+        assert!(ran.err.contains("cause: no `alloc::string::String` was added"), "{}", ran.err);
     }
 
     // A tool that `list --scope` shows is not reported as unknown.
     #[test]
     fn explains_why_a_tool_is_not_available() {
         let tool = |name: &'static str, change: fn(&mut crate::tool::Definition)| {
-            let mut definition = toy::make_definition(name, json!({}));
+            let mut definition = test_support::make_definition(name, json!({}));
             change(&mut definition);
             DynamicTool::new(definition, |_: Value, _: Context| async { "" })
         };
@@ -357,8 +357,8 @@ mod tests {
             ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`"),
         ] {
             for verb in ["call", "check"] {
-                let ran =
-                    toy::TestCli::default().run_app(&App::new(registry.clone()), &[verb, name]);
+                let ran = test_support::TestCli::default()
+                    .run_app(&App::new(registry.clone()), &[verb, name]);
                 assert_eq!(ran.code, 2);
                 assert!(
                     ran.err.contains(&format!("there is no tool `{name}` for this")),
@@ -374,9 +374,9 @@ mod tests {
     #[test]
     fn only_the_selected_variant_can_be_called() {
         let voices = VariantGroup::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
-        let app =
-            App::new(toy::test_registry()).with_toolset(move |it| it.with_variants(voices.clone()));
-        let setting = toy::TestCli::default();
+        let app = App::new(test_support::test_registry())
+            .with_toolset(move |it| it.with_variants(voices.clone()));
+        let setting = test_support::TestCli::default();
         let low = setting.write_file("low.toml", "[variants]\nvoice = \"low\"\n");
         for (args, code) in [
             (&["check", "echo", "--text", "x"][..], 0),

@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{CommandError, Result};
-use super::{Io, exit, grammar, mcp, place, style};
+use super::{Io, args, exit, mcp, paths, style};
 use crate::error::ToolError;
 use crate::permission::{GrantStore, Grantee, StoredGrant};
 use crate::private_file::PrivateFileError;
@@ -15,8 +15,8 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
         return Err(CommandError::usage("`list` or `revoke ID` is missing"));
     };
     let levels = [top, matches, behind];
-    place::load_checked_settings(&levels, io)?;
-    let store = place::open_approvals(&levels, io).ok_or_else(|| {
+    paths::load_checked_settings(&levels, io)?;
+    let store = paths::open_approvals(&levels, io).ok_or_else(|| {
         CommandError::config("there is no state folder to store approvals in")
             .hint("`--state-dir` or HOME sets it")
     })?;
@@ -25,7 +25,7 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
         _ => list_approvals(
             &store,
             mcp::void_grant_check(&levels, io),
-            behind.get_flag(grammar::JSON),
+            behind.get_flag(args::JSON),
             io,
         ),
     }
@@ -77,7 +77,7 @@ fn approval_json(approval: &StoredGrant, is_void: impl Fn(&Grantee) -> bool) -> 
 }
 
 fn revoke_approval(store: &GrantStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
-    let id = matches.get_one::<String>(grammar::ID).map_or("", String::as_str);
+    let id = matches.get_one::<String>(args::ID).map_or("", String::as_str);
     if store.revoke(id).map_err(store_error)? {
         io.print_stderr(format_args!("revoked {id}"));
         return Ok(0);
@@ -99,7 +99,7 @@ mod tests {
     use crate::name::ToolName;
     #[cfg(feature = "mcp")]
     use crate::permission::{Grant, GrantSource, GrantStore, Grantee};
-    use crate::surface::cli::toy::TestCli;
+    use crate::surface::cli::test_support::TestCli;
 
     // F76: a stored approval is listed, and holds until it is revoked.
     #[test]

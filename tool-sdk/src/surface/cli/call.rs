@@ -4,12 +4,12 @@ use std::io;
 
 use clap::ArgMatches;
 
+use super::args::{self, ToolVerb};
+use super::call_environment::CallEnvironment;
 use super::exit::CommandError;
-use super::grammar::{self, ToolVerb};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::request::CallRequest;
-use super::stage::CallEnvironment;
-use super::{App, Io, drive, exit, outcome, show, style};
+use super::{App, Io, exit, outcome, run_loop, show, style};
 use crate::call::{Call, CallId, Outcome};
 use crate::content::{AttachmentData, Output};
 use crate::error::ErrorKind;
@@ -57,9 +57,7 @@ fn call_tool(
     let parsed = match request.parse(program, &known, io) {
         Ok(parsed) => parsed,
         Err(failure) => {
-            if request.has_switch(grammar::EVENTS)
-                && known.view().definition(request.name).is_none()
-            {
+            if request.has_switch(args::EVENTS) && known.view().definition(request.name).is_none() {
                 emit_unknown_tool(app, request, id, io)?;
             }
             return Err(failure);
@@ -68,13 +66,13 @@ fn call_tool(
     let mut stage = CallEnvironment::build(app, &parsed.option_levels(), io)?;
     foreign.connect_into(&mut stage, need, io);
     show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
-    let watch = stage.event_printer(parsed.has_switch(grammar::EVENTS), io);
+    let watch = stage.event_printer(parsed.has_switch(args::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
     let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    let outcome = drive::run_calls(work, after.finish(), &stop, watch, io.stderr)?;
+    let outcome = run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr)?;
     Ok((parsed.tool, outcome))
 }
 
@@ -94,7 +92,7 @@ fn emit_unknown_tool(
     let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    drive::run_calls(work, after.finish(), &stop, watch, io.stderr).map(drop)
+    run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr).map(drop)
 }
 
 fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
@@ -150,7 +148,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::surface::cli::toy::{CliOutput, TestCli, run};
+    use crate::surface::cli::test_support::{CliOutput, TestCli, run};
 
     #[track_caller]
     fn check(args: &[&str], code: u8, out: &str, err: &str) {
@@ -254,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_tool_removed_from_the_toolset_is_unknown() {
-        let app = App::new(crate::surface::cli::toy::test_registry())
+        let app = App::new(crate::surface::cli::test_support::test_registry())
             .with_toolset(|tools| tools.without(["echo"]));
         for verb in ["call", "check", "show"] {
             let ran = TestCli::default().run_app(&app, &[verb, "echo", "--json"]);

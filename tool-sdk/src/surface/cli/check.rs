@@ -8,13 +8,13 @@ use std::io;
 use clap::ArgMatches;
 use serde::Serialize;
 
+use super::args::{self, ToolVerb};
+use super::call_environment::CallEnvironment;
+use super::event_printer::EventPrinter;
 use super::exit::CommandError;
-use super::grammar::{self, ToolVerb};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::request::CallRequest;
-use super::stage::CallEnvironment;
-use super::watch::EventPrinter;
-use super::{App, Io, drive, exit, show, style};
+use super::{App, Io, exit, run_loop, show, style};
 use crate::call::Call;
 use crate::pipeline::CheckOutcome;
 
@@ -36,13 +36,13 @@ pub(super) fn run(
     show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
     let watch = EventPrinter::warnings_only(stage.pipeline.subscribe());
-    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;
+    let checked = run_loop::block_on(stage.pipeline.check(&stage.session, call))?;
     // Prints warnings of the pipeline, for example about a corrupt approval store.
     watch.finish(io.stderr);
     let checked =
         checked.map_err(|error| CommandError::new(exit::exit_code(error.kind()), error))?;
     // JSON unless the output is a terminal.
-    if parsed.has_switch(grammar::JSON) || !io.stdout_is_terminal {
+    if parsed.has_switch(args::JSON) || !io.stdout_is_terminal {
         let document = CheckReport { permissions: resource_permissions(&checked), checked };
         let document = serde_json::to_string(&document).map_err(io::Error::from)?;
         writeln!(io.stdout, "{document}")?;
@@ -90,7 +90,7 @@ fn print_decision(checked: &CheckOutcome, io: &mut Io<'_>) -> io::Result<()> {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::surface::cli::toy::{TestCli, run};
+    use crate::surface::cli::test_support::{TestCli, run};
 
     #[track_caller]
     fn check_decision(args: &[&str], decision: &str, by: &str) -> Value {

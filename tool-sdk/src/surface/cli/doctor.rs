@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{self, CommandError, Result};
-use super::{Io, grammar, place, style};
+use super::{Io, args, paths, style};
 use crate::process;
 use crate::process::sandbox::{
     self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
@@ -20,17 +20,17 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershe
 /// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let levels = [top, matches];
-    let policy = place::load_checked_settings(&levels, io)?.sandbox;
+    let policy = paths::load_checked_settings(&levels, io)?.sandbox;
     let report = DoctorReport {
         support: sandbox::probe(),
         shells: find_shells(io),
-        state: place::state_dir(&levels, io).map(StateDir::inspect),
+        state: paths::state_dir(&levels, io).map(StateDir::inspect),
         missing: unmet_requirements(&policy),
         self_test: run_self_test(matches)?,
         openat2: has_openat2(),
         policy,
     };
-    if matches.get_flag(grammar::JSON) {
+    if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", report.to_json())?;
     } else {
         for line in report.to_lines() {
@@ -179,7 +179,7 @@ fn unmet_requirements(policy: &SandboxPolicy) -> Vec<String> {
 }
 
 fn run_self_test(matches: &ArgMatches) -> Result<Option<SelfTestReport>> {
-    if !matches.get_flag(grammar::SELF_TEST) {
+    if !matches.get_flag(args::SELF_TEST) {
         return Ok(None);
     }
     let tested = sandbox::self_test().map_err(|error| {
@@ -313,7 +313,7 @@ fn has_openat2() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy::{TestCli, run};
+    use crate::surface::cli::test_support::{TestCli, run};
 
     fn run_doctor(setting: &TestCli, args: &[&str]) -> (u8, Value) {
         let ran = setting.run(&[&["doctor", "--json"], args].concat());

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::grammar::UNBREAKABLE;
+use super::args::UNBREAKABLE;
 use super::{Io, style};
 use crate::error::{ErrorKind, ToolError};
 

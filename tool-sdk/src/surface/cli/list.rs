@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use super::{Io, audience, exit, grammar, style};
+use super::{Io, args, exit, filters, style};
 use crate::tool::Definition;
 use crate::toolset::{Toolset, ToolsetView};
 
@@ -16,8 +16,8 @@ pub(super) fn run(
 ) -> exit::Result {
     let tools = tools.into();
     let nothing_linked = tools.is_empty();
-    let category = matches.get_one::<String>(grammar::CATEGORY);
-    let view = audience::filter_toolset(tools, matches, io).view();
+    let category = matches.get_one::<String>(args::CATEGORY);
+    let view = filters::filter_toolset(tools, matches, io).view();
     let listed: Vec<&Definition> = view
         .definitions()
         .filter(|tool| category.is_none_or(|wanted| tool.is_in_category(wanted)))
@@ -28,7 +28,7 @@ pub(super) fn run(
     {
         warn_unknown_category(wanted, &view, io);
     }
-    if matches.get_flag(grammar::JSON) {
+    if matches.get_flag(args::JSON) {
         let entries: Vec<Value> = listed.into_iter().map(tool_json).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
     } else if nothing_linked {
@@ -87,7 +87,7 @@ mod tests {
     use serde_json::Value;
 
     use crate::registry::Registry;
-    use crate::surface::cli::toy::{self, run};
+    use crate::surface::cli::test_support::{self, run};
 
     #[test]
     fn the_table_is_aligned_and_short() {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn explains_how_to_link_tools() {
-        let ran = toy::run_registry(Registry::default(), &["list"]);
+        let ran = test_support::run_registry(Registry::default(), &["list"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, ""));
         assert!(ran.err.contains("tool_sdk::link!"), "{}", ran.err);
     }

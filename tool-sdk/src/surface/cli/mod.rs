@@ -42,19 +42,19 @@
 
 mod app;
 mod approvals;
-mod audience;
+mod args;
 mod batch;
 mod call;
+mod call_environment;
 mod check;
 mod config;
 mod doctor;
-mod drive;
 #[cfg(feature = "mcp")]
 mod endpoint;
+mod event_printer;
 mod exit;
+mod filters;
 mod flag;
-mod grammar;
-mod guard;
 mod input;
 mod list;
 #[cfg(feature = "mcp")]
@@ -63,27 +63,27 @@ mod mcp;
 #[path = "mcp_nothing.rs"]
 mod mcp;
 mod outcome;
-mod place;
+mod paths;
 #[cfg(feature = "mcp")]
 mod principals;
 mod request;
+mod run_loop;
 mod schema;
 #[cfg(feature = "mcp")]
 mod serve;
 #[cfg(not(feature = "mcp"))]
 #[path = "serve_nothing.rs"]
 mod serve;
+mod settings;
 mod show;
 mod signals;
-mod stage;
 mod style;
 mod terminal;
 #[cfg(test)]
-mod toy;
+mod test_support;
+mod tool_args;
 #[cfg(unix)]
 mod tty;
-mod watch;
-mod words;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -244,7 +244,7 @@ fn console(_: bool) -> Option<Arc<dyn Console>> {
 mod tests {
     use std::io;
 
-    use super::toy::{CliOutput, run};
+    use super::test_support::{CliOutput, run};
     use super::*;
 
     #[track_caller]
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn help_fits_into_the_terminal() {
         for (columns, width) in [(None, 80), (Some(60), 60), (Some(200), 100)] {
-            let setting = toy::TestCli { columns, ..toy::TestCli::default() };
+            let setting = test_support::TestCli { columns, ..test_support::TestCli::default() };
             for args in [
                 &["--help"][..],
                 &["schema", "--help"],
@@ -394,7 +394,8 @@ mod tests {
         let mut err = Vec::new();
         let (mut stdin, mut out) = (io::empty(), Closed);
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
-        let code = super::run(toy::test_registry(), ["toy", "list"].map(Into::into), &mut io);
+        let code =
+            super::run(test_support::test_registry(), ["toy", "list"].map(Into::into), &mut io);
         assert_eq!((code, err.as_slice()), (0, &b""[..]));
     }
 }

@@ -7,9 +7,9 @@ use std::ffi::OsString;
 
 use clap::ArgMatches;
 
+use super::args::{self, ToolVerb};
 use super::exit::{CommandError, Result, USAGE};
-use super::grammar::{self, ToolVerb};
-use super::words::ToolArgs;
+use super::tool_args::ToolArgs;
 use super::{Io, flag, show};
 use crate::call::RawArgs;
 use crate::tool::{Definition, Fault, InvalidArgs};
@@ -57,13 +57,13 @@ impl<'m> CallRequest<'m> {
     /// Parses the program options after the name while the tool is unknown, because `--config` may
     /// say where it is found.
     pub(super) fn options_after_name(&self) -> Option<ArgMatches> {
-        let command = grammar::tool_options_command(self.verb);
+        let command = args::tool_options_command(self.verb);
         ToolArgs::parse(&self.args_after_name, &[], &command).options(command).ok().flatten()
     }
 
     /// Whether `--json` is given, even if the other words are invalid.
     pub(super) fn wants_json(&self) -> bool {
-        self.has_switch(grammar::JSON)
+        self.has_switch(args::JSON)
     }
 
     /// Whether a switch is given, even if the other words are invalid.
@@ -86,7 +86,7 @@ impl<'m> CallRequest<'m> {
         let view = toolset.view();
         let definition = show::find_tool_or_explain(program, &view, toolset, self.name)?;
         let flags = flag::tool_flags(&definition);
-        let command = grammar::tool_command(program, self.verb, &definition, &flags);
+        let command = args::tool_command(program, self.verb, &definition, &flags);
         let command = command.term_width(io.help_width());
         let mut words = ToolArgs::parse(&self.args_after_name, &flags, &command);
         if definition.parameters.allows_unknown_properties() {

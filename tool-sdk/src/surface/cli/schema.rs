@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{CommandError, FAILED};
-use super::{Io, audience, exit, grammar, show, style};
+use super::{Io, args, exit, filters, show, style};
 use crate::error::ToolError;
 use crate::surface::provider::{self, Dialect, LintFinding};
 use crate::surface::schema_files::{SchemaFileChange, SchemaFileState, compare_schema_files};
@@ -23,13 +23,12 @@ pub(super) fn run(
 ) -> exit::Result {
     let dialect = parse_dialect(matches)?;
     let names = show::requested_names(matches);
-    let tools =
-        select_tools(program, &audience::filter_toolset(tools.into(), matches, io), &names)?;
+    let tools = select_tools(program, &filters::filter_toolset(tools.into(), matches, io), &names)?;
     let files = compare_files(matches, &tools, dialect, names.is_empty(), io)?;
-    let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
+    let findings = matches.get_flag(args::LINT).then(|| provider::lint_all(&tools, dialect));
     if files.is_none() && findings.is_none() {
         writeln!(io.stdout, "{:#}", provider::encode_tools(&tools, dialect))?;
-    } else if matches.get_flag(grammar::JSON) {
+    } else if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", report_json(files.as_ref(), findings.as_deref()))?;
     } else {
         print_report(program, dialect, files.as_ref(), findings.as_deref(), io)?;
@@ -40,7 +39,7 @@ pub(super) fn run(
 }
 
 fn parse_dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
-    let name = matches.get_one::<String>(grammar::FORMAT).map_or("", String::as_str);
+    let name = matches.get_one::<String>(args::FORMAT).map_or("", String::as_str);
     name.parse().map_err(|_| CommandError::usage(format_args!("there is no format `{name}`")))
 }
 
@@ -78,7 +77,7 @@ fn compare_files(
     io: &Io<'_>,
 ) -> exit::Result<Option<SchemaFiles>> {
     let folder = |option: &str| matches.get_one::<PathBuf>(option);
-    let (folder, written) = match (folder(grammar::WRITE), folder(grammar::CHECK)) {
+    let (folder, written) = match (folder(args::WRITE), folder(args::CHECK)) {
         (Some(folder), _) => (folder, true),
         (None, Some(folder)) => (folder, false),
         (None, None) => return Ok(None),
@@ -155,10 +154,10 @@ fn print_changes(files: &SchemaFiles, io: &mut Io<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy::{self, CliOutput};
+    use crate::surface::cli::test_support::{self, CliOutput};
 
     fn run(args: &[&str]) -> CliOutput {
-        toy::run(&[&["schema"], args].concat())
+        test_support::run(&[&["schema"], args].concat())
     }
 
     #[test]

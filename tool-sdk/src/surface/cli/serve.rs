@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::endpoint::ListenAddress;
 use super::exit::{CommandError, FAILED, Result};
-use super::guard::PromptMode;
 use super::mcp::ConfiguredServers;
 use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
-use super::stage::{CallEnvironment, UnmatchedPatterns};
-use super::{App, Io, config, drive, grammar, place, signals, style};
+use super::settings::PromptMode;
+use super::{App, Io, args, config, paths, run_loop, signals, style};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
 use crate::private_file::location::{PrivateFolder, append_to};
@@ -52,7 +52,7 @@ pub(super) fn build_command() -> Option<Command> {
             .about("Serve the tools to other programs")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommand(grammar::with_globals(mcp)),
+            .subcommand(args::with_globals(mcp)),
     )
 }
 
@@ -95,17 +95,17 @@ pub(super) fn run(
             if !own.register_servers {
                 remove_registration_tools(tools);
             }
-            let roots = place::workspace_roots(&[top, matches], io);
+            let roots = paths::workspace_roots(&[top, matches], io);
             let serving = async {
                 let place = (endpoint, roots.as_slice());
                 let serving = start_http(server, place, (token, http, &own), io).await?;
                 serve_and_connect(serving, &foreign, &spoken, io).await
             };
-            drive::block_on(serve_until_interrupted(serving, &pipeline))?
+            run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
         }
         None => {
             let serving = serve_and_connect(server.serve_stdio(), &foreign, &spoken, io);
-            drive::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
+            run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
         }
     };
     served.map(|()| 0).map_err(|error| {
@@ -218,8 +218,8 @@ fn choose_token(
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
 fn token_folder(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PrivateFolder> {
-    let mut place = PrivateFolder::new(place::state_dir(levels, io)?.join("mcp"));
-    place.add_writable_roots(&place::workspace_roots(levels, io));
+    let mut place = PrivateFolder::new(paths::state_dir(levels, io)?.join("mcp"));
+    place.add_writable_roots(&paths::workspace_roots(levels, io));
     Some(place)
 }
 
@@ -257,7 +257,7 @@ async fn serve_until_interrupted(
 
 #[cfg(test)]
 mod tests {
-    use crate::surface::cli::toy::{TestCli, run};
+    use crate::surface::cli::test_support::{TestCli, run};
 
     #[test]
     fn rejects_invalid_usage() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::exit::{CommandError, USAGE};
 use super::style::{TextStyle, sanitize_text};
-use super::{Io, audience, exit, flag, grammar};
+use super::{Io, args, exit, filters, flag};
 use crate::error::ToolError;
 use crate::tool::{Definition, Parallel, Truncate};
 use crate::toolset::{Toolset, ToolsetView, printable_name};
@@ -23,9 +23,9 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let view = audience::filter_toolset(tools.into(), matches, io).view();
+    let view = filters::filter_toolset(tools.into(), matches, io).view();
     let definitions = find_tools(program, &view, &requested_names(matches))?;
-    if matches.get_flag(grammar::JSON) {
+    if matches.get_flag(args::JSON) {
         let json = match &*definitions {
             [one] => serde_json::to_string_pretty(one),
             several => serde_json::to_string_pretty(several),
@@ -43,7 +43,7 @@ pub(super) fn run(
 /// Returns the tool names of the command line, each once.
 pub(super) fn requested_names(matches: &ArgMatches) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for name in matches.get_many::<String>(grammar::NAME).into_iter().flatten() {
+    for name in matches.get_many::<String>(args::NAME).into_iter().flatten() {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -265,7 +265,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::surface::cli::toy::run;
+    use crate::surface::cli::test_support::run;
 
     #[test]
     fn a_page_has_every_section() {
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_arguments_is_listed() {
-        let mut definition = crate::surface::cli::toy::make_definition("t", json!({}));
+        let mut definition = crate::surface::cli::test_support::make_definition("t", json!({}));
         definition.parameters = crate::schema::Schema::from_value(json!({
             "type": "object",
             "oneOf": [

@@ -91,8 +91,8 @@ impl<'a> BaseFolder<'a> {
     }
 
     /// Sets the directories to which the sandbox limits writes.
-    pub(crate) fn with_writable_roots(self, held: Option<Vec<PathBuf>>) -> Self {
-        Self { writable_roots: held, ..self }
+    pub(crate) fn with_writable_roots(self, writable_roots: Option<Vec<PathBuf>>) -> Self {
+        Self { writable_roots, ..self }
     }
 
     /// Restricts the resource of a command to this base directory.
@@ -136,12 +136,13 @@ impl<'a> BaseFolder<'a> {
     }
 
     /// Returns a resource for each file and permission.
-    pub(crate) fn file_resources(&self, of: &ScriptAnalysis) -> Vec<Resource> {
+    pub(crate) fn file_resources(&self, analysis: &ScriptAnalysis) -> Vec<Resource> {
         let is_certain = |path: &str| {
-            !of.has_unstable_paths() && (of.opaque.is_none() || Path::new(path).is_absolute())
+            !analysis.has_unstable_paths()
+                && (analysis.opaque.is_none() || Path::new(path).is_absolute())
         };
-        let folders = self.run_folders(of, self.known_folder()).unwrap_or_default();
-        let about = |path: &String, access| match self.resolve_redirect(path, of, &folders) {
+        let folders = self.run_folders(analysis, self.known_folder()).unwrap_or_default();
+        let about = |path: &String, access| match self.resolve_redirect(path, analysis, &folders) {
             Some(path) => self.path_resources(&path, is_certain(&path), access),
             None => unknown_file(path, access),
         };
@@ -151,50 +152,50 @@ impl<'a> BaseFolder<'a> {
             let some = some.iter().flat_map(|path| about(path, access));
             some.chain(rest.into_iter().flatten()).collect::<Vec<_>>()
         };
-        let writes = redirected(&of.writes, FileAccess::Write).into_iter();
-        let reads = redirected(&of.reads, FileAccess::Read);
-        let left = Cell::new(MAX_READ_OPERANDS);
-        let is_settled = !of.has_unstable_paths() && !of.may_rename_files;
-        let is_certain = of.opaque.is_none() && is_settled;
+        let writes = redirected(&analysis.writes, FileAccess::Write).into_iter();
+        let reads = redirected(&analysis.reads, FileAccess::Read);
+        let budget = Cell::new(MAX_READ_OPERANDS);
+        let is_settled = !analysis.has_unstable_paths() && !analysis.may_rename_files;
+        let is_certain = analysis.opaque.is_none() && is_settled;
         // An opaque script is allowed only by a rule for everything.
-        let is_named = !of.commands.iter().any(|command| command.hides_commands);
-        let may_come = of.opaque.is_none() && is_named && !is_settled;
+        let is_named = !analysis.commands.iter().any(|command| command.hides_commands);
+        let files_may_appear = analysis.opaque.is_none() && is_named && !is_settled;
         // Equal commands have equal resources.
         let mut seen = HashSet::new();
-        let safe = of.commands.iter().filter(|command| command.is_read_only);
+        let safe = analysis.commands.iter().filter(|command| command.is_read_only);
         let commands =
             safe.filter(|command| seen.insert((&command.text, command.may_run_elsewhere)));
-        let are_usual = !of.commands.iter().any(read_only_files::changes_globbing);
+        let has_default_globbing = !analysis.commands.iter().any(read_only_files::changes_globbing);
         let looked_at = commands.flat_map(|command| {
             let folders = if command.may_run_elsewhere { &[][..] } else { &folders };
             let from = ReadOnlyFiles {
                 base: self,
                 folders,
                 is_certain,
-                files_may_appear: may_come,
-                has_default_globbing: are_usual,
-                budget: &left,
+                files_may_appear,
+                has_default_globbing,
+                budget: &budget,
             };
             from.read_resources(command)
         });
         let pushed =
-            self.push_resources(of).into_iter().map(|subject| self.restrict_command(subject));
+            self.push_resources(analysis).into_iter().map(|subject| self.restrict_command(subject));
         let workspace = self.cx.state::<Workspace>().ok();
         let roots: Vec<&Path> = workspace.iter().flat_map(|it| it.roots()).collect();
-        let read = possible_reads::read_resources(of, &folders, &roots);
-        let written = possible_writes::write_resources(self, of, &folders);
+        let read = possible_reads::read_resources(analysis, &folders, &roots);
+        let written = possible_writes::write_resources(self, analysis, &folders);
         let all = writes.chain(reads).chain(looked_at).chain(written).chain(pushed).chain(read);
         all.chain(self.refusal.clone()).collect()
     }
 
     /// Returns resources for the commands that push into a local repository.
-    fn push_resources(&self, of: &ScriptAnalysis) -> Vec<Resource> {
-        if !of.commands.iter().any(push_targets::is_push) {
+    fn push_resources(&self, analysis: &ScriptAnalysis) -> Vec<Resource> {
+        if !analysis.commands.iter().any(push_targets::is_push) {
             return Vec::new();
         }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return Vec::new() };
-        let folders = self.run_folders(of, self.known_folder()).unwrap_or_default();
-        push_targets::push_resources(of, &folders, &workspace)
+        let folders = self.run_folders(analysis, self.known_folder()).unwrap_or_default();
+        push_targets::push_resources(analysis, &folders, &workspace)
     }
 
     /// Whether a bare program name resolves to a file in the workspace, where anything that can
@@ -215,10 +216,13 @@ impl<'a> BaseFolder<'a> {
     fn resolve_redirect<'p>(
         &self,
         path: &'p str,
-        of: &ScriptAnalysis,
+        analysis: &ScriptAnalysis,
         folders: &[PathBuf],
     ) -> Option<Cow<'p, str>> {
-        if !of.redirects_follow_changes || of.opaque.is_some() || path.starts_with(['/', '~']) {
+        if !analysis.redirects_follow_changes
+            || analysis.opaque.is_some()
+            || path.starts_with(['/', '~'])
+        {
             return Some(Cow::Borrowed(path));
         }
         let [folder] = folders else { return None };
@@ -227,16 +231,16 @@ impl<'a> BaseFolder<'a> {
 
     /// Returns the directories in which the commands may run, starting at `start`, if they are
     /// known.
-    fn run_folders(&self, of: &ScriptAnalysis, start: Option<&Path>) -> Option<Vec<PathBuf>> {
+    fn run_folders(&self, analysis: &ScriptAnalysis, start: Option<&Path>) -> Option<Vec<PathBuf>> {
         let enter = |at: EnteredFolder, to: &Option<String>| at.enter_folder(to.as_deref()?);
-        let (first, later) = of.folder_changes.split_at_checked(of.leading_changes)?;
+        let (first, later) = analysis.folder_changes.split_at_checked(analysis.leading_changes)?;
         let start = EnteredFolder { folder: start?.to_owned(), is_physical: true };
-        let led = first.iter().try_fold(start, enter)?;
-        let folder = led.folder.clone();
+        let start_folder = first.iter().try_fold(start, enter)?;
+        let folder = start_folder.folder.clone();
         match later {
             [] => Some(vec![folder]),
             // Each command may run before or after the change.
-            [to] => Some(vec![folder, enter(led, to)?.folder]),
+            [to] => Some(vec![folder, enter(start_folder, to)?.folder]),
             _ => None,
         }
     }

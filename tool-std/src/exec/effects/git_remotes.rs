@@ -157,12 +157,12 @@ mod tests {
             [url \"./c\"] insteadOf = https://a\n\
             [branch \"main\"]\n\tremote = ../d\n\
             [submodule \"s\"]\n\turl = ./s\n";
-        let told = parse_config(text).unwrap();
-        assert_eq!(told.addresses, ["./bare", "./x y;\"z", "./c", "../d"]);
+        let settings = parse_config(text).unwrap();
+        assert_eq!(settings.addresses, ["./bare", "./x y;\"z", "./c", "../d"]);
         assert!(parse_config("[remote \"h\"]\nurl = a\\\nb\n").is_none());
         let odd =
             "\u{feff}[core] [remote \"a]b\"] url = ./e\n[includeIf \"gitdir:\\\"]\"]PATH=\"f\"\n";
-        let told = parse_config(odd).unwrap();
-        assert_eq!((told.addresses, told.includes), (vec!["./e".into()], vec!["f".into()]));
+        let settings = parse_config(odd).unwrap();
+        assert_eq!((settings.addresses, settings.includes), (vec!["./e".into()], vec!["f".into()]));
     }
 }

@@ -126,7 +126,7 @@ fn git_command_shows_lines(command: &str, words: &[&str]) -> bool {
     let ends = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let options = || words[..ends].iter().copied().filter(|word| word.starts_with('-'));
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
-    let are_told = operands().next().is_some() && operands().all(is_file_of_revision);
+    let names_all_files = operands().next().is_some() && operands().all(is_file_of_revision);
     let are_quiet = options().all(|it| is_summary(it) || is_neutral(it));
     let is_summed = || are_quiet && options().any(is_summary);
     let is_first = |names: &[&str]| operands().next().is_some_and(|it| names.contains(&it));
@@ -142,8 +142,8 @@ fn git_command_shows_lines(command: &str, words: &[&str]) -> bool {
         "log" | "whatchanged" | "diff-tree" | "diff-index" | "diff-files" => !are_quiet,
         "reflog" => !are_quiet && !is_first(&["delete", "drop", "exists", "expire"]),
         "diff" | "range-diff" => !is_summed(),
-        "show" => !(are_told || is_summed()),
-        "cat-file" => !(are_told || options().any(|it| matches!(it, "-e" | "-s" | "-t"))),
+        "show" => !(names_all_files || is_summed()),
+        "cat-file" => !(names_all_files || options().any(|it| matches!(it, "-e" | "-s" | "-t"))),
         // The file may be from an earlier revision.
         "annotate" | "blame" => operands().count() > 1,
         // With two operands it prints only names of files.

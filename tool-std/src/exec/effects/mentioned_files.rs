@@ -203,10 +203,10 @@ struct MentionSearch {
 impl MentionSearch {
     /// Spends `work` from the budget. Returns whether it was sufficient.
     fn spend_budget(&mut self, work: usize) -> bool {
-        let left = self.budget.checked_sub(work);
-        self.budget = left.unwrap_or(0);
-        self.is_incomplete |= left.is_none();
-        left.is_some()
+        let remaining = self.budget.checked_sub(work);
+        self.budget = remaining.unwrap_or(0);
+        self.is_incomplete |= remaining.is_none();
+        remaining.is_some()
     }
 
     /// Lists at most `most` names of a directory; `None` if the budget is exhausted.
@@ -452,7 +452,7 @@ mod tests {
         for name in ["s.sh", "n.js", "my x", "sub/t.py", "sub/__main__.py", "a.log", "other"] {
             fs::write(root.join(name), "").unwrap();
         }
-        let told = |found: FileMap| {
+        let names_of = |found: FileMap| {
             let name = |file: &PathBuf| file.strip_prefix(&root).unwrap().display().to_string();
             let names: Vec<String> = found.keys().filter(|file| file.is_file()).map(name).collect();
             names.join(" ")
@@ -460,7 +460,7 @@ mod tests {
         let found = |script: &str, words: &[&str]| {
             let mentioned = text(script, words, &folders).find_mentions();
             assert!(!mentioned.is_incomplete);
-            told(mentioned.files)
+            names_of(mentioned.files)
         };
         for (script, expected) in [
             ("x s.sh", "s.sh"),
@@ -494,15 +494,15 @@ mod tests {
         let names: String = (0..100).map(|name| format!("a{name} ")).collect();
         for script in [format!("x {names} s.sh"), "x s.sh".to_owned()] {
             let plain = MentionQuery { adds_extensions: false, ..text(&script, &[], &folders) };
-            assert_eq!(told(plain.find_mentions().files), "s.sh", "{script}");
+            assert_eq!(names_of(plain.find_mentions().files), "s.sh", "{script}");
         }
         assert_eq!(found("x 'my x'", &["x", "my x"]), "my x");
         let all = MentionQuery { runs_found_files: true, ..text("y", &[], &folders) };
         let expected = "a.log my x n.js other s.sh sub/__main__.py sub/t.py";
-        assert_eq!(told(all.find_mentions().files), expected);
+        assert_eq!(names_of(all.find_mentions().files), expected);
         let none =
             MentionQuery { is_relevant: &|_| false, ..text("y -C sub x t.py", &[], &folders) };
-        assert_eq!(told(none.find_mentions().files), "sub/__main__.py");
+        assert_eq!(names_of(none.find_mentions().files), "sub/__main__.py");
     }
 
     // What is left out is not taken for nothing.

@@ -37,23 +37,23 @@ const READ_NONE: &[&str] = &[
 /// Returns the files that may be read, for deny rules, when the commands run in one of `folders`,
 /// which is empty if they are unknown.
 pub(super) fn read_resources(
-    of: &ScriptAnalysis,
+    analysis: &ScriptAnalysis,
     folders: &[PathBuf],
     roots: &[&Path],
 ) -> Vec<Resource> {
     let mut subjects = Vec::new();
     let mut names = ReadNames::default();
-    of.possible_reads.iter().for_each(|path| names.add_word(path, true));
-    for (text, by_shell) in &of.code_inputs {
+    analysis.possible_reads.iter().for_each(|path| names.add_word(path, true));
+    for (text, by_shell) in &analysis.code_inputs {
         names.add_word(text, false);
         if *by_shell && text.contains(is_expansion_char) {
             names.unknown = Some(text);
         }
     }
     // Words of the fallback scan may expand to more.
-    let is_found = of.opaque.is_some();
-    let at_home = home_folders_entered(of);
-    for command in of.commands.iter().filter(|it| !it.is_embedded) {
+    let is_found = analysis.opaque.is_some();
+    let at_home = home_folders_entered(analysis);
+    for command in analysis.commands.iter().filter(|it| !it.is_embedded) {
         if !command.is_safe {
             let mut own = ReadNames::default();
             own.add_command(command, is_found);
@@ -79,8 +79,8 @@ pub(super) fn read_resources(
     names.add_resources(folders, roots, &mut subjects);
     if !at_home.is_empty() {
         let mut names = ReadNames::default();
-        of.reads.iter().for_each(|path| names.add_word(path, is_found));
-        let commands = of.commands.iter().filter(|it| !it.is_embedded);
+        analysis.reads.iter().for_each(|path| names.add_word(path, is_found));
+        let commands = analysis.commands.iter().filter(|it| !it.is_embedded);
         commands.for_each(|command| names.add_command(command, is_found));
         // Unknown names were added before.
         names.unknown = None;
@@ -91,9 +91,9 @@ pub(super) fn read_resources(
 
 /// Returns the directories below home that `cd` may enter, where relative names resolve
 /// differently.
-fn home_folders_entered(of: &ScriptAnalysis) -> Vec<PathBuf> {
+fn home_folders_entered(analysis: &ScriptAnalysis) -> Vec<PathBuf> {
     let mut entered: Vec<PathBuf> = Vec::new();
-    for command in &of.commands {
+    for command in &analysis.commands {
         let to = match command.argv.as_slice() {
             [cd] if cd == "cd" => "~",
             [cd, .., to] if matches!(&**cd, "cd" | "pushd") => to,
@@ -146,12 +146,12 @@ fn deny_only(subject: Resource) -> Resource {
 fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Resource {
     // The text is relative to the root, however it is spelled.
     let below = roots.iter().find_map(|root| place.strip_prefix(root).ok());
-    let asked = below.unwrap_or(Path::new(name)).to_string_lossy().into_owned();
+    let text = below.unwrap_or(Path::new(name)).to_string_lossy().into_owned();
     // A program may read everything below a directory.
     let spellings =
-        if place.is_dir() { vec![asked.clone(), place.display().to_string()] } else { vec![] };
+        if place.is_dir() { vec![text.clone(), place.display().to_string()] } else { vec![] };
     let beginnings = spellings.into_iter().map(|it| format!("{}/", it.trim_end_matches('/')));
-    deny_only(Resource::path(as_file_name(&asked), place)).with_known_prefixes(beginnings)
+    deny_only(Resource::path(as_file_name(&text), place)).with_known_prefixes(beginnings)
 }
 
 /// Resolves a name that begins with the home directory.

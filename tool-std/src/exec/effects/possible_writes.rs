@@ -22,23 +22,24 @@ const MAX_FILES: usize = 128;
 /// `folders`.
 pub(super) fn write_resources(
     base: &BaseFolder<'_>,
-    of: &ScriptAnalysis,
+    analysis: &ScriptAnalysis,
     folders: &[PathBuf],
 ) -> Vec<Resource> {
-    let commands = || of.commands.iter().filter(|it| !it.is_safe && !it.is_embedded);
+    let commands = || analysis.commands.iter().filter(|it| !it.is_safe && !it.is_embedded);
     // A single command that moves files resolves its own paths before.
-    let is_certain = of.opaque.is_none() && (!of.may_rename_files || commands().nth(1).is_none());
+    let is_certain =
+        analysis.opaque.is_none() && (!analysis.may_rename_files || commands().nth(1).is_none());
     let mut subjects = Vec::new();
-    let mut left = MAX_FILES;
+    let mut budget = MAX_FILES;
     for command in commands() {
         let folders = if command.may_run_elsewhere { &[][..] } else { folders };
         for file in write_operands::write_operands(command) {
             let PlacedFile { text, access, places, has_more } = place_file(file, folders);
-            if left < places.len().max(1) {
+            if budget < places.len().max(1) {
                 subjects.push(unnamed_write(&command.text));
                 return subjects;
             }
-            left = left.saturating_sub(places.len().max(1));
+            budget = budget.saturating_sub(places.len().max(1));
             if !is_certain || has_more || places.is_empty() {
                 subjects.push(unnamed_write(text));
             }

@@ -29,15 +29,15 @@ const VALUED: &[&str] =
 /// Returns resources for the commands that push into a local repository when they run in one of
 /// `folders`, which is empty if they are unknown.
 pub(super) fn push_resources(
-    of: &ScriptAnalysis,
+    analysis: &ScriptAnalysis,
     folders: &[PathBuf],
     workspace: &Workspace,
 ) -> Vec<Resource> {
     let pushes: Vec<&SimpleCommand> =
-        of.commands.iter().filter(|command| is_push(command)).collect();
+        analysis.commands.iter().filter(|command| is_push(command)).collect();
     let tops = folders.iter().filter_map(|folder| git_remotes::work_tree_top(folder));
     let bases: Vec<PathBuf> = folders.iter().cloned().chain(tops).collect();
-    let is_one = |word: &str| {
+    let names_repository = |word: &str| {
         bases.iter().any(|base| is_repository(&base.join(word)))
             || Path::new(word).is_absolute() && is_repository(Path::new(word))
     };
@@ -49,14 +49,14 @@ pub(super) fn push_resources(
         git_remotes::remote_addresses(base, workspace)
             .is_none_or(|it| it.iter().any(|it| is_own(base.join(local_path(it)))))
     };
-    let names_one = of.commands.iter().any(|command| sets_remote(command, &is_one))
+    let names_one = analysis.commands.iter().any(|command| sets_remote(command, &names_repository))
         || bases.iter().any(is_named);
     let into_folder = |command: &&&SimpleCommand| {
         names_one
             || command.may_run_elsewhere
             || folders.is_empty()
             || repository_words(command)
-                .is_none_or(|words| words.iter().any(|it| is_one(local_path(it))))
+                .is_none_or(|words| words.iter().any(|it| names_repository(local_path(it))))
     };
     let why = "it may push into a local repository, whose hooks run";
     let asks =
@@ -109,7 +109,7 @@ fn takes_value(option: &str) -> bool {
 }
 
 /// Whether a command may map a remote name to a local path for later commands.
-fn sets_remote(command: &SimpleCommand, is_one: &dyn Fn(&str) -> bool) -> bool {
+fn sets_remote(command: &SimpleCommand, names_repository: &dyn Fn(&str) -> bool) -> bool {
     let Some((program, rest)) = command.argv.split_first() else { return false };
     let sets = |word: &String| matches!(word.as_str(), "clone" | "fetch" | "pull" | "remote");
     if command.is_embedded || bare_name(program) != "git" || !rest.iter().any(sets) {
@@ -117,9 +117,9 @@ fn sets_remote(command: &SimpleCommand, is_one: &dyn Fn(&str) -> bool) -> bool {
     }
     let words = rest.iter().zip(command.word_certainty.iter().skip(1));
     rest.len() > MAX_WORDS
-        || words
-            .into_iter()
-            .any(|(word, known)| *known != WordCertainty::Literal || is_one(local_path(word)))
+        || words.into_iter().any(|(word, known)| {
+            *known != WordCertainty::Literal || names_repository(local_path(word))
+        })
 }
 
 /// Removes the scheme of a `file://` URL.
@@ -205,8 +205,8 @@ mod tests {
             ("harmless", "git push origin", false),
             ("told", "git stash push", false),
         ] {
-            let understood = analyze_script(script);
-            let subjects = push_resources(&understood, &[place.join(folder)], &workspace);
+            let analysis = analyze_script(script);
+            let subjects = push_resources(&analysis, &[place.join(folder)], &workspace);
             assert_eq!(!subjects.is_empty(), expected, "{folder}: {script}");
         }
         let elsewhere = push_resources(&analyze_script("git push origin"), &[], &workspace);

@@ -52,9 +52,9 @@ impl ReadOnlyFiles<'_> {
 
     /// Takes `files` from the budget. Returns whether it was sufficient.
     fn take_budget(&self, files: usize) -> bool {
-        let left = self.budget.get().checked_sub(files);
-        self.budget.set(left.unwrap_or_default());
-        left.is_some()
+        let remaining = self.budget.get().checked_sub(files);
+        self.budget.set(remaining.unwrap_or_default());
+        remaining.is_some()
     }
 
     fn operand_resources(&self, given: ReadOperand<'_>) -> Vec<Resource> {
@@ -98,8 +98,8 @@ impl ReadOnlyFiles<'_> {
 
     /// Returns the resources of the entered directories, without the base directory.
     fn entered_folders(&self) -> Vec<Resource> {
-        let asked = self.base.folder.as_ref();
-        let entered = self.folders.iter().filter(|folder| Some(*folder) != asked);
+        let base_folder = self.base.folder.as_ref();
+        let entered = self.folders.iter().filter(|folder| Some(*folder) != base_folder);
         entered.flat_map(|folder| self.file_resources(folder)).collect()
     }
 
@@ -114,9 +114,9 @@ impl ReadOnlyFiles<'_> {
         let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
         let is_meant =
             |file: &PathBuf| self.files_may_appear || leaves_folder(path) || is_there(file);
-        let own = self.base.folder.as_ref().map(|folder| folder.join(path));
+        let base_path = self.base.folder.as_ref().map(|folder| folder.join(path));
         let files = self.folders.iter().map(|folder| folder.join(path)).filter(is_meant);
-        let about = |file: PathBuf| match own.as_ref() == Some(&file) {
+        let about = |file: PathBuf| match base_path.as_ref() == Some(&file) {
             true => self.base.path_resources(path, self.is_certain, FileAccess::Read),
             false => self.file_resources(&file),
         };
@@ -135,8 +135,9 @@ impl ReadOnlyFiles<'_> {
     fn tracked_resources(&self, path: &str) -> Vec<Resource> {
         let is_top = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
         let tops = self.folders.iter().filter_map(|folder| folder.ancestors().find(is_top));
-        let own = self.folders.iter().map(PathBuf::as_path);
-        let files: BTreeSet<PathBuf> = tops.chain(own).map(|folder| folder.join(path)).collect();
+        let base_path = self.folders.iter().map(PathBuf::as_path);
+        let files: BTreeSet<PathBuf> =
+            tops.chain(base_path).map(|folder| folder.join(path)).collect();
         files.iter().flat_map(|file| self.file_resources(file)).collect()
     }
 

@@ -150,14 +150,14 @@ fn follows_links(name: &str, rest: &[String]) -> bool {
         return false;
     };
     let is_cut_short = |word: &str| word.len() > 2 && longs.iter().any(|it| it.starts_with(word));
-    let is_told = |word: &String| match word.strip_prefix('-') {
+    let is_follow_option = |word: &String| match word.strip_prefix('-') {
         Some(cluster) if !cluster.starts_with('-') && name != "find" => {
             cluster.contains(|c| letters.contains(c))
         }
         Some(_) => is_cut_short(word) || word.strip_prefix('-') == Some(letters),
         None => false,
     };
-    rest.iter().any(is_told)
+    rest.iter().any(is_follow_option)
 }
 
 /// Adds the entries of compared directories, whose links are followed.
@@ -276,8 +276,8 @@ mod tests {
             ("wc --files0-from=a", &[MaybePath("a"), Unknown("--files0-from=a")]),
             ("ls", &[CurrentFolder]),
         ] {
-            let understood = analyze_script(script);
-            let mut found = read_operands(&understood.commands[0]);
+            let analysis = analyze_script(script);
+            let mut found = read_operands(&analysis.commands[0]);
             // What lies below is no word.
             found.retain(|it| {
                 !matches!(it, ReadOperand::Subtree(_) | ReadOperand::UnnamedContent(_))

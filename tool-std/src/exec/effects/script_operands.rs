@@ -26,8 +26,8 @@ const FILE_OPTION_INTERPRETERS: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed"
 const MAX_WORDS: usize = 1024;
 
 /// Returns the commands whose scripts are inspected.
-pub(crate) fn visible_commands(of: &ScriptAnalysis) -> impl Iterator<Item = &SimpleCommand> {
-    of.commands.iter().filter(|command| !command.is_embedded)
+pub(crate) fn visible_commands(analysis: &ScriptAnalysis) -> impl Iterator<Item = &SimpleCommand> {
+    analysis.commands.iter().filter(|command| !command.is_embedded)
 }
 
 /// Returns the directory that a command enters, if it does.
@@ -62,26 +62,26 @@ fn words_behind<'a>(option: &'a str, words: &'a [String]) -> impl Iterator<Item 
 }
 
 /// Whether a program of the line executes its standard input.
-pub(crate) fn has_input_reader(of: &ScriptAnalysis) -> bool {
-    visible_commands(of).any(|command| reads_input(&command.argv))
+pub(crate) fn has_input_reader(analysis: &ScriptAnalysis) -> bool {
+    visible_commands(analysis).any(|command| reads_input(&command.argv))
 }
 
 /// Whether a program of the line may run a file that the line mentions.
-pub(crate) fn may_run_files(of: &ScriptAnalysis) -> bool {
+pub(crate) fn may_run_files(analysis: &ScriptAnalysis) -> bool {
     let handles = |head: &String| NON_INTERPRETERS.contains(&head.as_str());
     let is_known = |it: &SimpleCommand| it.is_safe || it.argv.first().is_some_and(handles);
-    !visible_commands(of).all(is_known) || of.commands.is_empty()
+    !visible_commands(analysis).all(is_known) || analysis.commands.is_empty()
 }
 
 /// Whether a program of the line may add a file extension to a name.
-pub(crate) fn adds_extensions(of: &ScriptAnalysis) -> bool {
-    visible_commands(of)
+pub(crate) fn adds_extensions(analysis: &ScriptAnalysis) -> bool {
+    visible_commands(analysis)
         .any(|it| it.argv.first().is_some_and(|head| is_program_in(head, INTERPRETERS)))
 }
 
 /// Whether a program of the line runs files that another one finds: `find -exec sh {} +`.
-pub(crate) fn runs_found_files(of: &ScriptAnalysis) -> bool {
-    visible_commands(of).any(|command| {
+pub(crate) fn runs_found_files(analysis: &ScriptAnalysis) -> bool {
+    visible_commands(analysis).any(|command| {
         let Some(head) = command.argv.first() else { return false };
         // Bash expansions contain these characters; other unknown words come from another
         // program.
@@ -109,8 +109,11 @@ fn reads_input(argv: &[String]) -> bool {
 }
 
 /// Whether there are too many script words to look up each.
-pub(crate) fn has_too_many_words(of: &ScriptAnalysis) -> bool {
-    visible_commands(of).flat_map(|command| script_words(&command.argv)).nth(MAX_WORDS).is_some()
+pub(crate) fn has_too_many_words(analysis: &ScriptAnalysis) -> bool {
+    visible_commands(analysis)
+        .flat_map(|command| script_words(&command.argv))
+        .nth(MAX_WORDS)
+        .is_some()
 }
 
 fn is_program_in(program: &str, names: &[&str]) -> bool {
@@ -139,8 +142,8 @@ mod tests {
             ("sed -fa --file=b c", &["a", "b"]),
             ("python3 -m a.b c", &["a.b", "c", "a/b.py", "a/b/__main__.py"]),
         ] {
-            let understood = analyze_script(script);
-            assert_eq!(script_words(&understood.commands[0].argv).collect::<Vec<_>>(), expected);
+            let analysis = analyze_script(script);
+            assert_eq!(script_words(&analysis.commands[0].argv).collect::<Vec<_>>(), expected);
         }
         let with = |count: usize| analyze_script(&format!("perl -e x{}", " a".repeat(count)));
         assert!(!has_too_many_words(&with(MAX_WORDS - 1)));

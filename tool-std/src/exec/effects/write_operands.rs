@@ -186,11 +186,12 @@ impl WriterProgram {
         operands: &[(&'a str, WordCertainty)],
         outputs: Vec<(&'a str, WordCertainty)>,
     ) -> Vec<WriteOperand<'a>> {
-        let all = |of: &[(&'a str, WordCertainty)]| {
-            of.iter().filter_map(|(word, known)| file_operand(word, *known)).collect::<Vec<_>>()
+        let all = |words: &[(&'a str, WordCertainty)]| {
+            words.iter().filter_map(|(word, known)| file_operand(word, *known)).collect::<Vec<_>>()
         };
-        let as_other = |of: &[(&'a str, WordCertainty)], other: fn(&'a str) -> WriteOperand<'a>| {
-            let files = all(of).into_iter().map(|file| match file {
+        let as_other = |words: &[(&'a str, WordCertainty)],
+                        other: fn(&'a str) -> WriteOperand<'a>| {
+            let files = all(words).into_iter().map(|file| match file {
                 WriteOperand::Path(path) => other(path),
                 file => file,
             });

@@ -78,14 +78,14 @@ const READS_NOTHING: &str = "\
     pwd readlink realpath rmdir seq set sleep stat test touch true type umask uname unset which whoami";
 
 fn may_read_input(text: &str) -> bool {
-    let understood = analyze_script(text);
+    let analysis = analyze_script(text);
     let reads_nothing = |name: &str| READS_NOTHING.split(' ').any(|it| it == name);
     // A line with only a comment does nothing.
     let is_nothing =
         text.lines().all(|line| matches!(line.trim_start().chars().next(), None | Some('#')));
     !is_nothing
-        && (understood.opaque.is_some()
-            || understood
+        && (analysis.opaque.is_some()
+            || analysis
                 .commands
                 .iter()
                 .any(|it| !it.argv.first().is_some_and(|it| reads_nothing(it))))

@@ -129,11 +129,11 @@ fn stands_open(script: &str) -> bool {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&read.stderr);
-        if OPEN.iter().any(|what| told.contains(what)) {
+        let stderr = String::from_utf8_lossy(&read.stderr);
+        if OPEN.iter().any(|what| stderr.contains(what)) {
             return true;
         }
-        let Some((_, place)) = told.split_once("line ") else { return false };
+        let Some((_, place)) = stderr.split_once("line ") else { return false };
         let number: usize = place.split(':').next().unwrap().parse().unwrap();
         let lines = script.split_inclusive('\n');
         script = &script[lines.take(number.max(1)).map(str::len).sum()..];
@@ -204,18 +204,18 @@ fn bash_agrees_that_it_has_ended() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % most
     };
-    let mut held = 0;
+    let mut checked = 0;
     for _ in 0..100 * all {
         let mut text: String = (0..2 + next(9)).map(|_| PARTS[next(PARTS.len())]).collect();
         text.push('\n');
         let begins = ["'", "\"", "`", "(", "{", "<<", "if", "for", "while", "[["];
         if find_open_start(&text) == text.len() && begins.iter().any(|part| text.contains(part)) {
             assert!(!stands_open(&text), "{text:?}");
-            held += 1;
+            checked += 1;
         }
-        if held == all {
+        if checked == all {
             return;
         }
     }
-    panic!("only {held} have ended");
+    panic!("only {checked} have ended");
 }

@@ -321,26 +321,26 @@ impl ScriptAnalyzer {
             0..=LAST_DEPTH => unwrap_layer(shown),
             _ => WrapperLayer::default(),
         };
-        let simple = classify::classify_command(shown, text, job.has_open_end, &layer);
+        let command = classify::classify_command(shown, text, job.has_open_end, &layer);
         let elsewhere = !job.position.keeps_folder;
         // The files come from another command, not from its own words.
-        let safe = simple.is_safe && !job.uses_found_files;
-        let simple = SimpleCommand {
+        let safe = command.is_safe && !job.uses_found_files;
+        let command = SimpleCommand {
             is_nested: job.is_nested,
             may_run_elsewhere: elsewhere,
             is_safe: safe,
             is_read_only: safe,
-            ..simple
+            ..command
         };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.order.record_folder_change(job.position);
             self.analysis.folder_changes.push(leading_cd::cd_target(shown));
         }
-        if !job.is_guess && classify::may_rename_files(words, job.has_open_end, &simple, &layer) {
+        if !job.is_guess && classify::may_rename_files(words, job.has_open_end, &command, &layer) {
             self.order.record_rename(job.position);
         }
-        let asks = simple.approval_reason;
-        self.analysis.commands.push(simple);
+        let asks = command.approval_reason;
+        self.analysis.commands.push(command);
         self.queue_nested(job, layer);
         self.program_reads_code |= embedded_commands::reads_code(shown);
         if matches!(&*words[0].value, "echo" | "printf") {
@@ -420,8 +420,8 @@ impl ScriptAnalyzer {
     /// After `cd`, git is not read-only: the settings of another repository may run programs.
     fn apply_folder_changes(&mut self) {
         if self.order.has_folder_changes() {
-            for simple in &mut self.analysis.commands {
-                simple.is_safe &= bare_name(&simple.argv[0]) != "git";
+            for command in &mut self.analysis.commands {
+                command.is_safe &= bare_name(&command.argv[0]) != "git";
             }
         }
     }

@@ -187,7 +187,7 @@ mod tests {
             (seed >> 33) as usize % most
         };
         let all = if std::env::var_os("TOOL_SDK_PROOF").is_some() { 20_000 } else { 200 };
-        let mut held = 0;
+        let mut checked = 0;
         for _ in 0..1_000 * all {
             let program: String = (0..3 + next(8)).map(|_| PARTS[next(PARTS.len())]).collect();
             if !(program.contains("ran") && is_harmless(&program)) {
@@ -206,12 +206,12 @@ mod tests {
             }
             let files = std::fs::read_dir(folder.path()).unwrap().count();
             assert_eq!(files, 1, "{program:?}");
-            held += 1;
-            if held == all {
+            checked += 1;
+            if checked == all {
                 return;
             }
         }
-        panic!("only {held} were harmless");
+        panic!("only {checked} were harmless");
     }
 
     #[test]

@@ -86,11 +86,11 @@ fn profile_objects(words: &[ShellWord], profile: &OptionProfile) -> bool {
                 word.value.contains('=') || !word.is_literal() && !word.value.starts_with('-')
             }),
             "npm" => {
-                let is_one =
+                let is_match =
                     |word: &ShellWord| NPM_DANGEROUS.iter().any(|name| may_equal(word, name));
                 option_arguments(words, profile)
                     .iter()
-                    .any(|word| is_one(word) || is_npm_long_option(&word.value))
+                    .any(|word| is_match(word) || is_npm_long_option(&word.value))
             }
             // Pagers and editors run a command after `!`.
             "less" | "vim" => {
@@ -289,12 +289,12 @@ fn awk_programs(words: &[ShellWord]) -> impl Iterator<Item = &ShellWord> {
     let parted = words[1..].iter().take(parted).take_while(is_known).count();
     let words = &words[1 + parted..];
     // The word after an option may be its value.
-    let is_one = |at: usize| {
+    let is_match = |at: usize| {
         let before = if at > 0 { &*words[at - 1].value } else { "" };
         let is_value = before.starts_with('-') && !(before.starts_with("-v") && before.len() > 2);
         words[at].is_literal() && !words[at].value.starts_with('-') && !is_value
     };
-    let first = (0..words.len()).find(|&at| is_one(at)).unwrap_or(words.len());
+    let first = (0..words.len()).find(|&at| is_match(at)).unwrap_or(words.len());
     let may_be =
         move |(at, word): &(usize, &ShellWord)| *at <= first || word.is_unknown || !word.is_glob;
     words.iter().enumerate().filter(may_be).map(|(_, word)| word)
@@ -467,11 +467,11 @@ fn is_disk(path: &str) -> bool {
 
 /// Like [`is_destructive`], for a command text with single spaces.
 pub(super) fn is_destructive_text(text: &str) -> bool {
-    let is_one = |name: &str| {
+    let is_match = |name: &str| {
         list_contains("cp dd find init install mv rm systemctl tee", name) || is_destroyer(name)
     };
     let is_possible =
-        text.split(' ').next().is_some_and(|program| is_one(&canonical_name(program)));
+        text.split(' ').next().is_some_and(|program| is_match(&canonical_name(program)));
     is_possible
         && is_destructive(&text.split(' ').map(ShellWord::from_literal).collect::<Vec<_>>(), false)
 }

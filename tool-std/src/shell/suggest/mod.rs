@@ -38,21 +38,21 @@ pub fn suggest_patterns(script: &ScriptAnalysis, is_allowed: &dyn Fn(&str) -> bo
     let mut open: Vec<&SimpleCommand> = script
         .commands
         .iter()
-        .filter(|simple| !simple.is_safe && !is_allowed(&simple.text))
+        .filter(|command| !command.is_safe && !is_allowed(&command.text))
         .collect();
     open.dedup_by(|one, other| one.text == other.text);
     match open.as_slice() {
-        [simple] => rule_patterns(simple),
+        [command] => rule_patterns(command),
         _ => Vec::new(),
     }
 }
 
 /// Whether "always allow" may be offered for commands of the script.
 pub(crate) fn can_offer_grant(script: &ScriptAnalysis) -> bool {
-    let asks = |simple: &SimpleCommand| {
-        simple.approval_reason.is_some_and(|why| why != OpaqueReason::ProgramPath)
+    let asks = |command: &SimpleCommand| {
+        command.approval_reason.is_some_and(|why| why != OpaqueReason::ProgramPath)
     };
-    let is_clear = |simple: &SimpleCommand| !simple.is_embedded && !asks(simple);
+    let is_clear = |command: &SimpleCommand| !command.is_embedded && !asks(command);
     script.opaque.is_none()
         && script.is_plain
         && !script.is_dangerous()
@@ -60,8 +60,8 @@ pub(crate) fn can_offer_grant(script: &ScriptAnalysis) -> bool {
 }
 
 /// Returns the patterns of rules that would allow one command, from specific to general.
-pub(crate) fn rule_patterns(simple: &SimpleCommand) -> Vec<String> {
-    let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
+pub(crate) fn rule_patterns(command: &SimpleCommand) -> Vec<String> {
+    let argv: Vec<&str> = command.argv.iter().map(String::as_str).collect();
     let Some((&program, rest)) = argv.split_first() else { return Vec::new() };
     let (name, known) = (bare_name(program), canonical_name(program));
     let is_whole_program = is_banned(&[&*name]) || is_banned(&[&*known]);
@@ -72,8 +72,8 @@ pub(crate) fn rule_patterns(simple: &SimpleCommand) -> Vec<String> {
     // `/usr/bin/git` is `git`, and leading flags do not change the action.
     let readings = [&*name, &*known].map(|name| [&[name], &rest[flags..]].concat());
     let mut patterns = Vec::new();
-    if is_exact(&simple.text) && !is_banned(&argv) && !readings.iter().any(|it| is_banned(it)) {
-        patterns.push(simple.text.clone());
+    if is_exact(&command.text) && !is_banned(&argv) && !readings.iter().any(|it| is_banned(it)) {
+        patterns.push(command.text.clone());
     }
     let arity = readings.iter().map(|it| action_arity(it)).max().unwrap_or(1);
     // `cargo +nightly` chooses a toolchain, not a subcommand.
@@ -85,7 +85,7 @@ pub(crate) fn rule_patterns(simple: &SimpleCommand) -> Vec<String> {
     let names_one = |prefix: &[&str]| !is_banned(prefix) && !is_code(prefix);
     let names_command = arity <= MAX_WORDS
         // An alias may change its meaning.
-        && !simple.may_be_alias
+        && !command.may_be_alias
         // Without a subcommand, the pattern would allow any.
         && readings[0].len() >= arity
         && is_written_plainly(&program)

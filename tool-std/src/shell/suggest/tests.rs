@@ -78,9 +78,9 @@ fn a_path_hides_no_action() {
         ] {
             let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
             let argv = [vec![format!("{folder}{}", argv[0])], argv[1..].to_vec()].concat();
-            let simple = &analyze_argv(&argv).commands[0];
+            let command = &analyze_argv(&argv).commands[0];
             let wide: Vec<String> =
-                rule_patterns(simple).into_iter().filter(|it| it.ends_with('*')).collect();
+                rule_patterns(command).into_iter().filter(|it| it.ends_with('*')).collect();
             // A program that begins with `~` is not spelled plainly.
             let is_offered = !offered.is_empty() && !folder.starts_with('~');
             let expected = is_offered.then(|| format!("{folder}{offered}"));
@@ -124,11 +124,8 @@ fn interpreters_are_offered_only_exactly() {
 #[test]
 fn a_program_alone_is_offered_only_as_it_is() {
     for script in ["cargo run", "docker", "git stash", "make", "npm", "yarn"] {
-        let understood = analyze_script(script);
-        assert!(
-            suggest_patterns(&understood, &|_| false).iter().all(|it| it == script),
-            "{script}"
-        );
+        let analysis = analyze_script(script);
+        assert!(suggest_patterns(&analysis, &|_| false).iter().all(|it| it == script), "{script}");
     }
     check("make test", &["make test", "make test *"]);
     check("rake x", &["rake x"]);

@@ -381,8 +381,8 @@ fn xargs_placeholder(options: &[ShellWord]) -> Option<ArgPlaceholder> {
 
 fn is_uncertain_runner(name: &str, words: &[ShellWord]) -> bool {
     UNCERTAIN_RUNNERS.iter().any(|(names, then)| {
-        let is_told = |word: &ShellWord| then.contains(&&*word.value);
-        names.contains(&name) && (then.is_empty() || words[1..].iter().any(is_told))
+        let is_subcommand = |word: &ShellWord| then.contains(&&*word.value);
+        names.contains(&name) && (then.is_empty() || words[1..].iter().any(is_subcommand))
     }) || is_bisect_run(name, words)
 }
 

@@ -7,15 +7,15 @@
 //! **Invariant:** a restriction that could not be enforced is in the status, and with less than
 //! the required status nothing is started.
 
-mod calls;
-mod files;
+mod confinement_steps;
 mod init;
+mod landlock_rules;
 mod mounts;
 mod namespaces;
+mod placeholder_dirs;
 mod protected;
+mod seccomp;
 mod self_test;
-mod stand_in;
-mod steps;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -31,13 +31,13 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 
+use self::confinement_steps::ConfinementSteps;
 use self::init::InitProcess;
 use self::namespaces::NamespaceReport;
+pub(super) use self::placeholder_dirs::PlaceholderDir;
 pub(super) use self::protected::find_protected;
 pub(super) use self::self_test::run_self_test;
-pub(super) use self::stand_in::PlaceholderDir;
-use self::steps::ConfinementSteps;
-use super::order::HELPER_ARG;
+use super::helper_protocol::HELPER_ARG;
 use super::status::SandboxSupport;
 use super::{HelperRequest, SandboxPolicy};
 
@@ -176,8 +176,8 @@ fn confine_self(order: &HelperRequest, namespaces: NamespaceReport) -> SandboxSu
         mounts,
         processes: namespaces.processes,
         capabilities: drop_capabilities(),
-        landlock: files::restrict_writes(order, terminals),
-        seccomp: calls::install_filters(order),
+        landlock: landlock_rules::restrict_writes(order, terminals),
+        seccomp: seccomp::install_filters(order),
     };
     steps.to_support(order)
 }

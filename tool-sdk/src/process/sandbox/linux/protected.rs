@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 
-use crate::process::sandbox::order::ProtectedPaths;
+use crate::process::sandbox::helper_protocol::ProtectedPaths;
 use crate::workspace::is_protected;
 
 /// How many folders are read, and how many names.

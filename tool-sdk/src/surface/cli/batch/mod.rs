@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::stage::CallEnvironment;
-use super::{App, Io, drive, exit, grammar, input, outcome, show};
+use super::{App, Io, args, exit, input, outcome, run_loop, show};
 use crate::batch::Batch;
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
@@ -43,10 +43,10 @@ pub(super) fn run(
         .map(|line| BatchEntry::parse(line, program, &view))
         .collect();
 
-    let results = run_entries(entries, stage, matches.get_flag(grammar::EVENTS), io)?;
+    let results = run_entries(entries, stage, matches.get_flag(args::EVENTS), io)?;
     let code = worst_exit_code(&results);
     let documents: Vec<Value> = results.into_iter().map(|(document, _)| document).collect();
-    if matches.get_flag(grammar::JSON) {
+    if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{}", Value::from(documents))?;
     } else {
         for document in documents {
@@ -65,7 +65,7 @@ fn worst_exit_code(results: &[(Value, u8)]) -> u8 {
 }
 
 fn read_input(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
-    match matches.get_one::<OsString>(grammar::FILE).filter(|file| *file != "-") {
+    match matches.get_one::<OsString>(args::FILE).filter(|file| *file != "-") {
         None => input::read_bytes(&mut *io.stdin, "standard input", MAX_BYTES),
         Some(file) => {
             let name = file.display();
@@ -89,7 +89,8 @@ fn run_entries(
     let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
     let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
-    let mut outcomes = drive::run_calls(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
+    let mut outcomes =
+        run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
 
     let results = entries.into_iter().map(|entry| {
         let (document, code) = match entry.call_or_error {

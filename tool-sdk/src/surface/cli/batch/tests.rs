@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::MAX_LINE;
-use crate::surface::cli::toy::{CliOutput, TestCli};
+use crate::surface::cli::test_support::{CliOutput, TestCli};
 
 fn run(lines: impl AsRef<[u8]>, args: &[&str]) -> CliOutput {
     let setting = TestCli { stdin: lines.as_ref().to_vec(), ..TestCli::default() };

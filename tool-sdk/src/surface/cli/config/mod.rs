@@ -17,8 +17,8 @@
 //! **Invariant:** everything that cannot be parsed is an error with its line, and all errors are
 //! reported. A rule that got lost could allow a call.
 
-mod part;
-mod read;
+mod parse;
+mod toml_reader;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,10 +28,10 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 #[cfg(all(test, feature = "mcp"))]
-pub(super) use self::part::ConfigErrors;
-pub(super) use self::part::TomlValue;
+pub(super) use self::toml_reader::ConfigErrors;
+pub(super) use self::toml_reader::TomlValue;
 use super::exit::{CommandError, Result};
-use super::{Io, grammar, input, mcp, serve};
+use super::{Io, args, input, mcp, serve};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Mode, Rule};
 use crate::process::sandbox;
@@ -99,7 +99,7 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<ConfigFile> {
         Ok(mut file) => {
             let name = path.display().to_string();
             let text = input::read_text(&mut file, &format!("`{name}`"), MAX_BYTES)?;
-            read::parse_config(&text, &name)
+            parse::parse_config(&text, &name)
                 .map_err(|mistakes| CommandError::config(mistakes.format_errors(&name)))
         }
     }
@@ -130,7 +130,7 @@ fn named_path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     levels
         .iter()
         .rev()
-        .find_map(|matches| matches.get_one::<PathBuf>(grammar::CONFIG).cloned())
+        .find_map(|matches| matches.get_one::<PathBuf>(args::CONFIG).cloned())
         .or_else(|| io.env_var("TOOL_SDK_CONFIG").map(PathBuf::from))
         .map(|path| io.resolve_path(path))
 }

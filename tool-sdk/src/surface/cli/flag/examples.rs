@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::kind::ValueKind;
+use super::value_kind::ValueKind;
 use super::{ParamFlag, tool_flags};
 use crate::surface::cli::style;
 use crate::tool::Definition;
@@ -76,11 +76,11 @@ impl ParamFlag<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy;
+    use crate::surface::cli::test_support;
 
     #[track_caller]
     fn check_example(example: &str, expected: &str) {
-        let mut definition = toy::kinds_tool();
+        let mut definition = test_support::kinds_tool();
         definition.examples = vec![example.to_owned().into()];
         assert_eq!(example_commands("toy", &definition), [format!("toy call kinds{expected}")]);
     }

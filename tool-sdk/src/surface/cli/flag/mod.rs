@@ -3,19 +3,19 @@
 //! A flag is derived from a schema property and converts its text to JSON. `value_kind` has the
 //! types of values, `constraints` describes them for help, and `examples` renders commands.
 
+mod constraints;
 mod examples;
-mod facts;
-mod kind;
+mod value_kind;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction};
 use serde_json::Value;
 
+pub(super) use self::constraints::describe_constraints;
+use self::constraints::short_choices;
 pub(super) use self::examples::example_commands;
-pub(super) use self::facts::describe_constraints;
-use self::facts::short_choices;
-use self::kind::ValueKind;
-use super::{grammar, style};
+use self::value_kind::ValueKind;
+use super::{args, style};
 use crate::schema::{Schema, walk};
 use crate::tool::Definition;
 
@@ -57,7 +57,7 @@ pub(super) fn tool_flags(definition: &Definition) -> Vec<ParamFlag<'_>> {
         let taken = |wanted: &str| {
             flags.iter().any(|flag| flag.long == wanted || flag.alias.as_deref() == Some(wanted))
         };
-        let is_own = |wanted: &str| !taken(wanted) && !grammar::RESERVED.contains(&wanted);
+        let is_own = |wanted: &str| !taken(wanted) && !args::RESERVED.contains(&wanted);
         let (long, alias) = match (taken(&long), is_own(name)) {
             (false, _) => (long, alias),
             (true, true) => (name.to_owned(), None),
@@ -108,12 +108,12 @@ fn long_name(schema: &Schema, name: &str) -> String {
     } else {
         dashed
     };
-    if grammar::RESERVED.contains(&long.as_str()) { format!("arg-{long}") } else { long }
+    if args::RESERVED.contains(&long.as_str()) { format!("arg-{long}") } else { long }
 }
 
 /// Adds the prefix `arg-` to `name` if `long` has it because of a reserved name.
 fn add_reserved_prefix(name: String, long: &str) -> String {
-    let reserved = long.strip_prefix("arg-").is_some_and(|rest| grammar::RESERVED.contains(&rest));
+    let reserved = long.strip_prefix("arg-").is_some_and(|rest| args::RESERVED.contains(&rest));
     if reserved { format!("arg-{name}") } else { name }
 }
 
@@ -226,15 +226,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::surface::cli::toy;
+    use crate::surface::cli::test_support;
 
     #[track_caller]
     fn check_flags(parameters: Value, expected: &[&str]) {
-        let definition = toy::make_definition("t", parameters);
+        let definition = test_support::make_definition("t", parameters);
         let flags = tool_flags(&definition);
         let longs: Vec<&str> = flags.iter().map(|flag| flag.long.as_str()).collect();
         assert_eq!(longs, expected);
-        grammar::tool_command("toy", grammar::ToolVerb::Call, &definition, &flags).debug_assert();
+        args::tool_command("toy", args::ToolVerb::Call, &definition, &flags).debug_assert();
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn each_form_of_the_arguments_has_its_flags() {
         let form = |kind: &str, field: &str, of: &str| json!({"type": "object", "properties": {"kind": {"const": kind}, field: {"type": of}}});
-        let mut definition = toy::make_definition("t", json!({}));
+        let mut definition = test_support::make_definition("t", json!({}));
         definition.parameters = Schema::from_value(json!({
             "type": "object",
             "oneOf": [form("A", "x", "integer"), form("B", "x", "string"), {"$ref": "#/$defs/C"}],

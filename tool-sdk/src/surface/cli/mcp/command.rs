@@ -14,8 +14,8 @@ use crate::error::ToolError;
 use crate::permission::spell_hidden;
 use crate::registry::Registry;
 use crate::surface::cli::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
-use crate::surface::cli::guard::{PromptMode, ResolvedSettings};
-use crate::surface::cli::{App, Io, config, grammar, place, style};
+use crate::surface::cli::settings::{PromptMode, ResolvedSettings};
+use crate::surface::cli::{App, Io, args, config, paths, style};
 use crate::surface::mcp::ServerStatus;
 use crate::surface::mcp::client::name_prefix;
 use crate::tool::Definition;
@@ -29,9 +29,9 @@ const NETWORK: &str = "sandbox-network";
 
 /// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
 pub(crate) fn build_command(program: &str) -> Option<Command> {
-    let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
+    let name = || Arg::new(args::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
-        let json = Arg::new(grammar::JSON).long(grammar::JSON).action(ArgAction::SetTrue);
+        let json = Arg::new(args::JSON).long(args::JSON).action(ArgAction::SetTrue);
         json.help("Print JSON")
     };
     let words = Arg::new(COMMAND).value_name("COMMAND").num_args(1..).last(true);
@@ -69,16 +69,16 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             .about("Use the tools of servers of the Model Context Protocol")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommands([list, inspect, remove].map(grammar::with_globals))
-            .subcommand(describe_sandbox_args(grammar::with_globals(add))),
+            .subcommands([list, inspect, remove].map(args::with_globals))
+            .subcommand(describe_sandbox_args(args::with_globals(add))),
     )
 }
 
 /// Changes the help of the sandbox options: here they apply to the server process.
 fn describe_sandbox_args(add: Command) -> Command {
     let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
-    add.mut_arg(grammar::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
-        .mut_arg(grammar::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
+    add.mut_arg(args::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
+        .mut_arg(args::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
 }
 
 pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
@@ -86,7 +86,7 @@ pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>
         return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
     let levels = [top, matches];
-    place::load_checked_settings(&levels, io)?;
+    paths::load_checked_settings(&levels, io)?;
     match command {
         "add" => add_server(app, &levels, io),
         "remove" => remove_server(&levels, io),
@@ -96,19 +96,19 @@ pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>
 }
 
 fn server_name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
-    levels[1].get_one::<String>(grammar::NAME).map_or("", String::as_str)
+    levels[1].get_one::<String>(args::NAME).map_or("", String::as_str)
 }
 
 fn list_servers(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let foreign = ConfiguredServers::load(levels, io)?;
     foreign.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
     let statuses = foreign.manager().statuses();
-    if levels[1].get_flag(grammar::JSON) {
+    if levels[1].get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!(statuses))?;
     } else if statuses.is_empty() {
         io.print_stderr("no servers are configured");
     }
-    for status in statuses.iter().filter(|_| !levels[1].get_flag(grammar::JSON)) {
+    for status in statuses.iter().filter(|_| !levels[1].get_flag(args::JSON)) {
         let state = match (&status.last_error, status.connected) {
             _ if !status.enabled => "switched off".to_owned(),
             (_, true) => format!("{} tools", status.tools.len()),
@@ -184,7 +184,7 @@ fn connect_and_list(
 fn inspect_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let foreign = ConfiguredServers::load(levels, io)?;
     let (status, tools) = connect_and_list(app, &foreign, server_name(levels), io)?;
-    if levels[1].get_flag(grammar::JSON) {
+    if levels[1].get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
         let page = render_page(&status, &tools, &foreign.manager().pin_texts(&status.name));
@@ -278,8 +278,8 @@ fn entry_from_args(server: &str, levels: &[&ArgMatches; 2]) -> Result<ServerEntr
     described.bearer_env = one(BEARER);
     // Sandbox options before the command are about commands, and no error for a URL.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
-    described.sandbox = last_option(confining, grammar::SANDBOX);
-    described.sandbox_level = last_option(confining, grammar::SANDBOX_LEVEL);
+    described.sandbox = last_option(confining, args::SANDBOX);
+    described.sandbox_level = last_option(confining, args::SANDBOX_LEVEL);
     described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
     described.validate_as(server).map_err(CommandError::usage)
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::splice;
+use super::text_edit;
 use crate::error::ToolError;
 use crate::private_file::{self, FileLock, LOCK_TIMEOUT};
 use crate::surface::cli::exit::{CommandError, FAILED, Result, with_cause};
@@ -85,7 +85,7 @@ impl ConfigDocument {
         }
         // Prefer to append the table, which leaves the rest of the text unchanged.
         let block = format!("[{}.{server}]\n{table}", SERVERS.join("."));
-        let appended = splice::append_block(&self.text, &block);
+        let appended = text_edit::append_block(&self.text, &block);
         if parses_to(&appended, &expected) {
             return self.write_text(&appended);
         }
@@ -126,7 +126,7 @@ impl ConfigDocument {
 
     /// Writes the edited document, if it parses to exactly the expected data.
     fn write_checked(&self, expected: &toml::Table) -> Result<()> {
-        let text = splice::preserve_lines(&self.text, &self.edited.to_string());
+        let text = text_edit::preserve_lines(&self.text, &self.edited.to_string());
         if !parses_to(&text, expected) {
             return Err(CommandError::config(format_args!(
                 "cannot edit `{}` without changing other entries; edit it by hand",

@@ -8,8 +8,8 @@ use clap::ArgMatches;
 use super::entry::{ServerEntries, ServerEntry};
 use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use crate::surface::cli::exit::Result;
-use crate::surface::cli::guard::ResolvedSettings;
-use crate::surface::cli::{Io, config, place};
+use crate::surface::cli::settings::ResolvedSettings;
+use crate::surface::cli::{Io, config, paths};
 
 /// The folders for servers.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl ServerFolders {
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Result<Self> {
-        let roots = place::workspace_roots(levels, io);
+        let roots = paths::workspace_roots(levels, io);
         if !servers.iter().any(ServerEntry::is_sandboxed) {
             return Ok(Self { roots, ..Self::default() });
         }
@@ -38,7 +38,7 @@ impl ServerFolders {
         let own = config::config_path(levels, io).into_iter().chain(hooks.into_iter().flatten());
         // A missing file cannot be protected while a process runs.
         let own = own.filter(|path| path.exists());
-        let kept = place::state_dir(levels, io).into_iter().chain(guard.audit);
+        let kept = paths::state_dir(levels, io).into_iter().chain(guard.audit);
         let protected = own.chain(kept).collect();
         let writable = match &guard.writable {
             Some(folders) => intersect_folders(&resolve_links(&roots), &resolve_links(folders)),
@@ -54,7 +54,7 @@ impl ServerFolders {
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Self {
-        let roots = || Self { roots: place::workspace_roots(levels, io), ..Self::default() };
+        let roots = || Self { roots: paths::workspace_roots(levels, io), ..Self::default() };
         Self::resolve(servers, levels, io).unwrap_or_else(|_| roots())
     }
 

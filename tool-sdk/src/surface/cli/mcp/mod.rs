@@ -11,10 +11,10 @@ mod command;
 mod entry;
 mod file;
 mod folders;
-mod splice;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+mod text_edit;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use tokio::runtime::{Handle, Runtime};
 pub(super) use self::command::{build_command, run};
 pub(super) use self::entry::{ServerEntries, parse_servers};
 use self::folders::ServerFolders;
+use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
 use super::request::CallRequest;
-use super::stage::{CallEnvironment, UnmatchedPatterns};
-use super::{Io, config, place, style};
+use super::{Io, config, paths, style};
 use crate::error::ToolError;
 use crate::permission::{Grantee, Rule};
 use crate::surface::mcp::client::{PERMISSIONS, name_prefix, parse_server};
@@ -279,9 +279,9 @@ async fn drain_tasks(runtime: &Handle) {
 
 /// Opens the pinned definitions of the servers' tools.
 fn open_pins(levels: &[&ArgMatches], io: &Io<'_>) -> ToolPins {
-    let roots = place::workspace_roots(levels, io);
+    let roots = paths::workspace_roots(levels, io);
     let kept = |dir: PathBuf| ToolPins::in_folder(dir.join("mcp")).not_inside(&roots);
-    place::state_dir(levels, io).map_or_else(ToolPins::in_memory, kept)
+    paths::state_dir(levels, io).map_or_else(ToolPins::in_memory, kept)
 }
 
 /// Returns a predicate for grants that are void because the tool's definition has changed.

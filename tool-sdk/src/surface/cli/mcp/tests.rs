@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::surface::cli::toy::{CliOutput, TestCli};
+use crate::surface::cli::test_support::{CliOutput, TestCli};
 use crate::surface::mcp::client::tests::http_stub::{HttpStub, StubReply};
 
 /// A server with one tool as a shell script; `cases` handle its calls.

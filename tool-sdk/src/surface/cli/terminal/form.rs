@@ -169,7 +169,7 @@ fn parse_value(line: &str, field: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy::ScriptedConsole;
+    use crate::surface::cli::test_support::ScriptedConsole;
 
     fn filled(lines: &[&str]) -> (Value, String) {
         let person = ScriptedConsole::with_lines(lines);

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
-use crate::surface::cli::toy::{self, CliOutput, TestCli};
+use crate::surface::cli::test_support::{self, CliOutput, TestCli};
 
 fn answer(lines: &[&str], args: &[&str]) -> (CliOutput, String) {
     let mut setting = TestCli::default();
@@ -158,8 +158,8 @@ fn aborting_a_call_cancels_its_prompt() {
     let stop = CancellationToken::new();
     let floor = TerminalLock::default();
     let console = Arc::new(AbortingConsole { stop: stop.clone() });
-    let pipeline =
-        Pipeline::new(toy::test_registry()).approver(TerminalApprover::new(console, floor.clone()));
+    let pipeline = Pipeline::new(test_support::test_registry())
+        .approver(TerminalApprover::new(console, floor.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let session = Session::new("s").with_cancel(stop);

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** an attempt counts only if the mechanism that must block it is available.
 
-mod tries;
+mod attempts;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -24,12 +24,12 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde::{Deserialize, Serialize};
 
-use self::tries::{
+use self::attempts::{
     I386_ARG, attach_ptrace, attach_shared_memory, call_i386, call_x32, have_capability,
     read_parent_limits, run_pipeline, see_other_processes, spawn_i386_call, start_daemon,
     start_thread, truncate_file, try_clone3, try_syscall, write_temporary,
 };
-use super::steps::{SIGNALS_ABI, TRUNCATE_ABI};
+use super::confinement_steps::{SIGNALS_ABI, TRUNCATE_ABI};
 use super::{OWN_PROGRAM, temporary_folders};
 use crate::process::sandbox::confine::{self, ConfinedCommand};
 use crate::process::sandbox::status::{

@@ -11,9 +11,9 @@
 //! process that reused the pid is never hit.
 
 #[cfg(target_os = "linux")]
-mod linux;
+mod procfs;
 #[cfg(target_os = "linux")]
-mod row;
+mod rlimit;
 
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
@@ -26,11 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::process::Rlimit;
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{
+pub(super) use self::procfs::{
     TAG_RLIMIT, group_ignores_sigint, is_only_member, program_of_pid, programs_of_session,
 };
 #[cfg(target_os = "linux")]
-pub(super) use self::row::RlimitTag;
+pub(super) use self::rlimit::RlimitTag;
 
 /// The environment variable that holds the tag.
 pub(super) const TAG_VARIABLE: &str = "TOOL_SDK_PROCESS";
@@ -71,7 +71,7 @@ impl ProcessTag {
         let outer = inherited_tag().and_then(|outer| outer.into_string().ok());
         let host = outer.filter(|outer| is_valid_tag(outer)).map(|outer| format!("{outer}.{own}"));
         #[cfg(target_os = "linux")]
-        let row = linux::own_rlimit_tag().and_then(|outer| outer.derive_host(random));
+        let row = procfs::own_rlimit_tag().and_then(|outer| outer.derive_host(random));
         Ok(HOST.get_or_init(|| Self {
             text: host.unwrap_or(own),
             #[cfg(target_os = "linux")]
@@ -132,7 +132,7 @@ impl ProcessTag {
 
     #[cfg(target_os = "linux")]
     fn signal_members(&mut self, ending: MemberSignal) -> usize {
-        linux::signal_tagged(self, ending)
+        procfs::signal_tagged(self, ending)
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -143,13 +143,15 @@ impl ProcessTag {
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn programs_of_session(_session: i32) -> Option<Vec<super::kept::AttachedProgram>> {
+pub(super) fn programs_of_session(
+    _session: i32,
+) -> Option<Vec<super::background::AttachedProgram>> {
     None
 }
 
 /// Not supported on this system.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn program_of_pid(_pid: i32) -> Option<super::kept::AttachedProgram> {
+pub(super) fn program_of_pid(_pid: i32) -> Option<super::background::AttachedProgram> {
     None
 }
 

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::*;
-use crate::surface::cli::{grammar, toy};
+use crate::surface::cli::{args, test_support};
 
 /// Parses words; returns the JSON text and the faults, one a line.
 fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(String, String)> {
-    let definition = toy::kinds_tool();
+    let definition = test_support::kinds_tool();
     let flags = flag::tool_flags(&definition);
-    let command = grammar::tool_command("toy", grammar::ToolVerb::Call, &definition, &flags);
+    let command = args::tool_command("toy", args::ToolVerb::Call, &definition, &flags);
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let (mut stdin, mut out, mut err) = (stdin, Vec::new(), Vec::new());
     let mut io = Io::new(&mut stdin, &mut out, &mut err);
@@ -167,7 +167,7 @@ fn a_bare_word_is_reported_as_its_likely_mistake() {
     check_faults(&["two words"], &["neither JSON nor a flag; write `--text 'two words'`"]);
     check_faults(&["{}", "words"], &["unexpected word `words`"]);
     check_faults(&["--nope", "x", "@none"], &["unknown argument `nope`", "cannot open `none`"]);
-    let ran = toy::run(&["call", "echo", "hello"]);
+    let ran = test_support::run(&["call", "echo", "hello"]);
     assert_eq!(ran.code, 2);
     assert_eq!(ran.err.lines().filter(|line| line.starts_with("- ")).count(), 1, "{}", ran.err);
 }

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::folders::{ProtectedWorkspace, SessionWorkspace};
 pub(super) use self::spoken::UnmatchedPatterns;
+use super::event_printer::EventPrinter;
 use super::exit::{CommandError, Result};
-use super::guard::{PromptMode, ResolvedSettings};
+use super::settings::{PromptMode, ResolvedSettings};
 use super::terminal::TerminalLock;
-use super::watch::EventPrinter;
-use super::{App, Io, place, style};
+use super::{App, Io, paths, style};
 use crate::audit::AuditLog;
 use crate::context::{ClientKind, Session};
 use crate::hook::HookPriority;
@@ -63,14 +63,14 @@ impl CallEnvironment {
             }
             pipeline = pipeline.writable_roots(writable);
         }
-        let workspace = place::open_workspace(levels, io)?
+        let workspace = paths::open_workspace(levels, io)?
             .durability(guard.durability)
             .same_file_system(guard.one_device);
         let mut folders = ProtectedWorkspace::new(workspace, guard.sandbox, levels, io);
         if let Some(outputs) = folders.output_dir() {
             pipeline = pipeline.output_dir(outputs);
         }
-        if let Some(store) = place::open_approvals(levels, io) {
+        if let Some(store) = paths::open_approvals(levels, io) {
             let writable = guard.writable.as_deref().unwrap_or_default();
             pipeline = pipeline.grant_store(store.with_writable_roots(writable));
         }
@@ -81,7 +81,7 @@ impl CallEnvironment {
         let floor = TerminalLock::default();
         let approver = asked::build_approver(guard.prompt_mode, &floor, io);
         // Relative paths in arguments start at the first root, so hooks run there.
-        let folder = place::workspace_roots(levels, io).into_iter().next();
+        let folder = paths::workspace_roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
         let hooks = asked::build_hooks(guard.hooks, folder, io);
         for file in hooks.iter().flat_map(|hooks| hooks.command_files()) {
@@ -96,7 +96,7 @@ impl CallEnvironment {
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.into_parts();
-        let session = place::new_session(levels, io)
+        let session = paths::new_session(levels, io)
             .with_client(ClientKind::Cli)
             .with_service(guard.session_settings);
         let session = asked::with_terminal_forms(session, guard.prompt_mode, &floor, io);

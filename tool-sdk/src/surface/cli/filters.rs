@@ -2,7 +2,7 @@
 
 use clap::ArgMatches;
 
-use super::{Io, grammar, style};
+use super::{Io, args, style};
 use crate::context::{ClientKind, Session};
 use crate::toolset::Toolset;
 
@@ -10,10 +10,10 @@ use crate::toolset::Toolset;
 pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
     let option = |name: &str| matches.get_one::<String>(name).cloned();
     let mut session = Session::new("cli").with_client(ClientKind::Cli);
-    if let Some(model) = option(grammar::MODEL) {
+    if let Some(model) = option(args::MODEL) {
         session = session.with_model(model);
     }
-    if let Some(agent) = option(grammar::AGENT) {
+    if let Some(agent) = option(args::AGENT) {
         if !tools.has_agent(&agent) {
             let agent = style::sanitize_text(&agent);
             io.print_stderr(format_args!(
@@ -23,7 +23,7 @@ pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'
         session = session.with_agent(agent);
     }
     let tools = tools.for_session(&session);
-    match option(grammar::SCOPE) {
+    match option(args::SCOPE) {
         Some(scope) => tools.with_scope(scope),
         None => tools,
     }
@@ -37,7 +37,7 @@ mod tests {
     use crate::context::Context;
     use crate::permission::{Action, Rule};
     use crate::registry::Registry;
-    use crate::surface::cli::{Io, exit, grammar, list, schema, show, toy};
+    use crate::surface::cli::{Io, args, exit, list, schema, show, test_support};
     use crate::tool::{Definition, DynamicTool};
     use crate::toolset::{AgentProfile, ModelProfile, Toolset};
 
@@ -48,7 +48,7 @@ mod tests {
     /// Four tools, one of them in a scope, with an agent and two model profiles.
     fn sample_toolset() -> Toolset {
         let [mut vault, ball, kite, drum] = ["vault", "ball", "kite", "drum"]
-            .map(|name| toy::make_definition(name, json!({"colour": {"type": "string"}})));
+            .map(|name| test_support::make_definition(name, json!({"colour": {"type": "string"}})));
         vault.scopes = vec!["keeper".into()];
         let registry = Registry::builder()
             .add(tool(vault))
@@ -69,7 +69,7 @@ mod tests {
         let mut out = Vec::new();
         let (mut stdin, mut err) = (std::io::empty(), Vec::new());
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
-        let matches = grammar::program_command("toy").try_get_matches_from(args).unwrap();
+        let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
         let (command, matches): (&str, &ArgMatches) = matches.subcommand().unwrap();
         let result = match command {
             "list" => list::run(tools, matches, &mut io),

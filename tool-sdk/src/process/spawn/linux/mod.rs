@@ -3,9 +3,9 @@
 //! **Invariant:** a child is reaped only through its pidfd, so the pid is not reused while the
 //! handle exists.
 
-mod ends;
-mod enter;
-mod limit;
+mod clone_exec;
+mod rlimit;
+mod sigchld;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -21,15 +21,15 @@ use rustix::process::{Rlimit, WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-pub(crate) use self::ends::{receives_sigchld, restore_sigchld};
-use self::enter::{ExecPlan, clone_and_exec};
-pub(crate) use self::limit::rlimit_of_pid;
-use super::wires::{ChildStdio, open_stdio};
+use self::clone_exec::{ExecPlan, clone_and_exec};
+pub(crate) use self::rlimit::rlimit_of_pid;
+pub(crate) use self::sigchld::{receives_sigchld, restore_sigchld};
+use super::stdio::{ChildStdio, open_stdio};
 use super::{SpawnedChild, StdioMode};
 use crate::process::env::split_path_dirs;
-use crate::process::guardian::{self, RegisteredChild};
-use crate::process::mark::{self, ProcessTag};
 use crate::process::program::CommandSpec;
+use crate::process::reaper::{self, RegisteredChild};
+use crate::process::tag::{self, ProcessTag};
 
 /// The search path for a child without `MCP_PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
@@ -119,8 +119,8 @@ fn build_environ(
     vars: &BTreeMap<OsString, OsString>,
     mark: Option<&OsStr>,
 ) -> io::Result<Vec<CString>> {
-    let marked = mark.map(|mark| format_variable(mark::TAG_VARIABLE.as_ref(), mark));
-    let others = vars.iter().filter(|(name, _)| mark.is_none() || *name != mark::TAG_VARIABLE);
+    let marked = mark.map(|mark| format_variable(tag::TAG_VARIABLE.as_ref(), mark));
+    let others = vars.iter().filter(|(name, _)| mark.is_none() || *name != tag::TAG_VARIABLE);
     let mut texts = Vec::with_capacity(vars.len() + 1);
     for text in others.map(|(name, value)| format_variable(name, value)).chain(marked) {
         texts.push(text?);
@@ -168,7 +168,7 @@ fn check_executable(file: &Path) -> io::Result<()> {
 impl ChildProcess {
     fn new(handle: PidFd) -> io::Result<Self> {
         let number = handle.pid;
-        let told = guardian::register_child(number);
+        let told = reaper::register_child(number);
         // SAFETY: the handle owns its descriptor, which stays open and unchanged until dropped.
         #[expect(unsafe_code, reason = "the registered descriptor must not change")]
         let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };

@@ -20,8 +20,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::PidFd;
 use crate::process::ResourceLimits;
-use crate::process::mark::TAG_RLIMIT;
-use crate::process::start::wires::ChildStdio;
+use crate::process::spawn::stdio::ChildStdio;
+use crate::process::tag::TAG_RLIMIT;
 
 /// The size of the child's stack: enough for a few system calls.
 const STACK_BYTES: usize = 32 << 10;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::surface::cli::toy::{CliOutput, TestCli, run};
+use crate::surface::cli::test_support::{CliOutput, TestCli, run};
 
 /// Returns the decision for a call of the tool `kinds`, which may write.
 fn decision(setting: &TestCli, options: &[&str]) -> Value {

@@ -11,18 +11,18 @@ mod elsewhere;
 #[cfg(target_os = "linux")]
 pub(super) mod linux;
 #[cfg(unix)]
-mod terminal;
+mod pty;
+#[cfg(unix)]
+pub(super) mod stdio;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod unix;
-#[cfg(unix)]
-pub(super) mod wires;
 
 use std::io;
 
 #[cfg(unix)]
-pub(super) use self::terminal::{INTERRUPT_CHAR, PtyMaster};
+pub(super) use self::pty::{INTERRUPT_CHAR, PtyMaster};
 #[cfg(target_os = "linux")]
-pub(super) use self::terminal::{pgid_of_pid, sid_of_pid};
+pub(super) use self::pty::{pgid_of_pid, sid_of_pid};
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child as ChildProcess;
 
@@ -34,8 +34,8 @@ use self::linux::spawn_with_stdio;
 pub(super) use self::linux::{ChildProcess, rlimit_of_pid};
 #[cfg(all(unix, not(target_os = "linux")))]
 use self::unix::spawn_with_stdio;
-use super::mark::ProcessTag;
 use super::program::CommandSpec;
+use super::tag::ProcessTag;
 
 /// The read end of a child's output.
 pub(super) type OutputReader = Box<dyn tokio::io::AsyncRead + Send + Unpin>;
@@ -94,6 +94,6 @@ pub(super) fn spawn_child(
     wiring: StdioMode,
 ) -> io::Result<SpawnedChild> {
     #[cfg(target_os = "linux")]
-    super::guardian::ensure_running()?;
+    super::reaper::ensure_running()?;
     spawn_with_stdio(spec, tag, wiring)
 }

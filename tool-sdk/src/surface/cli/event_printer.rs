@@ -221,7 +221,7 @@ fn format_elapsed(elapsed_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::surface::cli::toy::TestCli;
+    use crate::surface::cli::test_support::TestCli;
 
     /// Returns the terminal output of a command.
     fn screen_of(args: &[&str]) -> String {

@@ -7,9 +7,9 @@
 //! descendants, also those of processes that have exited. Only a process that evades tracking on
 //! purpose, outside of a sandbox, survives.
 
-mod live;
-mod spawn;
-mod typed;
+mod command;
+mod process;
+mod pty_input;
 
 use std::collections::HashMap;
 use std::io;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::live::{AttachedProgram, BackgroundProcess, ProcessOutput, PtyInputError};
-pub use self::spawn::BackgroundCommand;
+pub use self::command::BackgroundCommand;
+pub use self::process::{AttachedProgram, BackgroundProcess, ProcessOutput, PtyInputError};
 use super::RunError;
-use super::mark::ProcessTag;
 use super::sandbox::{PlaceholderDirs, SandboxPolicy};
+use super::tag::ProcessTag;
 use crate::context::Session;
 
 /// How many processes are kept, including exited ones.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::process::program::CommandSpec;
 use crate::process::sandbox::SandboxPolicy;
-use crate::process::start::StdioMode;
+use crate::process::spawn::StdioMode;
 use crate::process::{ChildEnv, ResourceLimits, RunError};
 
 /// A command to start as a background process: program, arguments, terminal and limits.

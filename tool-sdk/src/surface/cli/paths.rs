@@ -6,8 +6,8 @@ use clap::ArgMatches;
 use sha2::{Digest as _, Sha256};
 
 use super::exit::{CommandError, Result, with_cause};
-use super::guard::ResolvedSettings;
-use super::{Io, grammar};
+use super::settings::ResolvedSettings;
+use super::{Io, args};
 use crate::context::Session;
 use crate::permission::GrantStore;
 use crate::workspace::Workspace;
@@ -48,7 +48,7 @@ pub(super) fn load_checked_settings(
 pub(super) fn workspace_roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
-        .filter_map(|matches| matches.get_many::<PathBuf>(grammar::ROOT))
+        .filter_map(|matches| matches.get_many::<PathBuf>(args::ROOT))
         .flatten()
         .map(|root| io.resolve_path(root))
         .collect();
@@ -87,7 +87,7 @@ pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> 
     levels
         .iter()
         .rev()
-        .find_map(|matches| matches.get_one::<PathBuf>(grammar::STATE_DIR).cloned())
+        .find_map(|matches| matches.get_one::<PathBuf>(args::STATE_DIR).cloned())
         .or_else(|| io.env_var("TOOL_SDK_STATE_DIR").map(PathBuf::from))
         .map(|dir| io.resolve_path(dir))
         .or_else(|| default_state_dir(io))
@@ -104,7 +104,7 @@ fn default_state_dir(io: &Io<'_>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy;
+    use crate::surface::cli::test_support;
 
     struct ResolvedPaths {
         roots: Vec<PathBuf>,
@@ -122,7 +122,7 @@ mod tests {
             current_dir: "/here".into(),
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
-        let matches = grammar::program_command("toy").try_get_matches_from(args).unwrap();
+        let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
         let levels = [&matches, matches.subcommand().unwrap().1];
         let session = new_session(&levels, &io).id().to_string();
         ResolvedPaths {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn reports_every_root_that_cannot_be_opened() {
-        let setting = toy::TestCli::default();
+        let setting = test_support::TestCli::default();
         let file = setting.write_file("file", "");
         let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
@@ -188,7 +188,7 @@ mod tests {
         let mut io = Io::new(&mut stdin, &mut out, &mut err);
         io.current_dir = PathBuf::new();
         let words = ["toy", "list"].map(Into::into);
-        assert_eq!(crate::surface::cli::run(toy::test_registry(), words, &mut io), 2);
+        assert_eq!(crate::surface::cli::run(test_support::test_registry(), words, &mut io), 2);
         let err = String::from_utf8(err).unwrap();
         assert!(err.starts_with("error: the current folder no longer exists\nhint: "), "{err}");
     }

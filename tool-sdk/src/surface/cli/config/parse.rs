@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::part::{ConfigErrors, TomlTable, TomlValue};
+use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig, check_path};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule, RuleConfig, RuleScope};

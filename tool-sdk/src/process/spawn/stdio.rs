@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 use tokio::net::unix::pipe;
 
-use super::{HostStdio, InputWriter, OutputReader, StdioMode, terminal};
+use super::{HostStdio, InputWriter, OutputReader, StdioMode, pty};
 
 /// The child's ends of its stdio.
 pub(crate) struct ChildStdio {
@@ -66,7 +66,7 @@ fn open_output_pipe() -> io::Result<(OutputReader, OwnedFd)> {
 }
 
 fn open_pty_stdio() -> io::Result<(ChildStdio, HostStdio)> {
-    let (terminal, end) = terminal::open_pty()?;
+    let (terminal, end) = pty::open_pty()?;
     let ends = ChildStdio { stdout: end.try_clone()?, stderr: None, stdin: end, is_terminal: true };
     let streams = HostStdio {
         stdin: Some(Box::new(terminal.clone())),

@@ -373,12 +373,12 @@ fn folder_arg(name: &'static str, help: &'static str) -> Arg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::toy;
+    use crate::surface::cli::test_support;
 
     #[test]
     fn the_clap_definition_is_consistent() {
         program_command("toy").debug_assert();
-        for tool_definition in toy::tool_definitions() {
+        for tool_definition in test_support::tool_definitions() {
             let flags = flag::tool_flags(&tool_definition);
             for verb in [ToolVerb::Call, ToolVerb::Check] {
                 tool_command("toy", verb, &tool_definition, &flags).debug_assert();

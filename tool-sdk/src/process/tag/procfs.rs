@@ -15,8 +15,8 @@ use rustix::process::{
 };
 
 use super::{MemberSignal, ProcessTag, RlimitTag, TAG_VARIABLE};
-use crate::process::kept::AttachedProgram;
-use crate::process::start::{pgid_of_pid, rlimit_of_pid, sid_of_pid};
+use crate::process::background::AttachedProgram;
+use crate::process::spawn::{pgid_of_pid, rlimit_of_pid, sid_of_pid};
 
 /// The rlimit that holds the tag.
 pub(crate) const TAG_RLIMIT: Resource = Resource::Locks;

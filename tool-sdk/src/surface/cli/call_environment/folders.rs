@@ -9,7 +9,7 @@ use clap::ArgMatches;
 
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
-use crate::surface::cli::{Io, config, place};
+use crate::surface::cli::{Io, config, paths};
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
 use crate::workspace::Workspace;
 
@@ -33,7 +33,7 @@ impl ProtectedWorkspace {
         if let Some(path) = config::config_path(levels, io) {
             folders = folders.protect_if_present(&path);
         }
-        if let Some(dir) = place::state_dir(levels, io) {
+        if let Some(dir) = paths::state_dir(levels, io) {
             let outputs = dir.join("outputs");
             sweep_if_due(&outputs);
             folders.output_dir = Some(outputs);

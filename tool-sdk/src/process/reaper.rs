@@ -25,10 +25,10 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::WaitIdOptions;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::mark::{self, ProcessTag, RlimitTag};
 use super::program::CommandSpec;
-use super::start::linux::{PidFd, spawn_untracked};
-use super::start::wires::ChildStdio;
+use super::spawn::linux::{PidFd, spawn_untracked};
+use super::spawn::stdio::ChildStdio;
+use super::tag::{self, ProcessTag, RlimitTag};
 
 /// Kills process trees by pid. Each process is stopped before its children are listed, so that it
 /// cannot start more.
@@ -185,12 +185,12 @@ impl OrphanReaper {
             is_terminal: false,
         };
         let mark = ProcessTag::of_host_process()?;
-        let variable = format!("{}={}", mark::TAG_VARIABLE, mark.as_str());
+        let variable = format!("{}={}", tag::TAG_VARIABLE, mark.as_str());
         let limit = mark.rlimit_tag().map(RlimitTag::grep_pattern).unwrap_or_default();
         let mut spec =
             CommandSpec::new("/bin/sh", ["-c", REAPER_SCRIPT, "reaper", &variable, &limit]);
         spec.current_dir = Some("/".into());
-        let process = spawn_untracked(&spec, mark::inherited_tag().as_deref(), None, &ends)?;
+        let process = spawn_untracked(&spec, tag::inherited_tag().as_deref(), None, &ends)?;
         Ok(Self { process, _alive_pipe: alive, records: told })
     }
 }

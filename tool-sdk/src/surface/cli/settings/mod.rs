@@ -16,7 +16,7 @@ use clap::ArgMatches;
 
 use super::config::{self, ConfigFile, HooksConfig};
 use super::exit::{CommandError, Result};
-use super::{Io, grammar};
+use super::{Io, args};
 use crate::context::ToolSettings;
 use crate::permission::{Action, Mode, Rule, RuleScope};
 use crate::process::sandbox::{SandboxLevel, SandboxPolicy};
@@ -66,14 +66,14 @@ impl ResolvedSettings {
     /// Resolves the settings. `levels` are the parsed options from left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let config = config::load(levels, io)?;
-        let mode = option_or_env(levels, grammar::MODE, "TOOL_SDK_MODE", io)?;
+        let mode = option_or_env(levels, args::MODE, "TOOL_SDK_MODE", io)?;
         let mode = mode.or(config.mode).unwrap_or_default();
         let sandbox = sandbox_policy(&config, mode, levels, io)?;
         let mut rules = config.rules;
         rules.extend(collect_rules(env_rules(io)?.into_iter().chain(option_rules(levels)))?);
         let answers = resolve_prompt_mode(levels, io)?;
         let mut settings = ToolSettings::default();
-        let safe = opposite_switches(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
+        let safe = opposite_switches(levels, args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
         let safe = safe.or(env_switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         settings.safe_commands = safe.unwrap_or(settings.safe_commands);
         let budget = Budget::from_env(io.env).map_err(CommandError::config)?;
@@ -243,8 +243,8 @@ fn sandbox_policy(
     levels: &[&ArgMatches],
     io: &Io<'_>,
 ) -> Result<SandboxPolicy> {
-    let how = option_or_env(levels, grammar::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
-    let level = option_or_env(levels, grammar::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
+    let how = option_or_env(levels, args::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
+    let level = option_or_env(levels, args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
     let network = env_switch(io, "TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
     // Modes that forbid writing make the sandbox read-only.
@@ -253,7 +253,7 @@ fn sandbox_policy(
 }
 
 fn resolve_prompt_mode(levels: &[&ArgMatches], io: &Io<'_>) -> Result<PromptMode> {
-    let said = match opposite_switches(levels, grammar::YES, grammar::NO_INPUT)? {
+    let said = match opposite_switches(levels, args::YES, args::NO_INPUT)? {
         Some(yes) => (yes, !yes),
         None => (
             env_switch(io, "TOOL_SDK_YES")?.unwrap_or(false),

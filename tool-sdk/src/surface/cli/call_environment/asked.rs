@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::context::Session;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
-use crate::surface::cli::guard::PromptMode;
+use crate::surface::cli::settings::PromptMode;
 use crate::surface::cli::terminal::{TerminalApprover, TerminalForms, TerminalLock};
 use crate::surface::cli::{Io, config, style};
 

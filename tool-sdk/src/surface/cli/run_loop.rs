@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use super::event_printer::EventPrinter;
 use super::exit::{self, CommandError, FAILED, Result};
 use super::signals;
-use super::watch::EventPrinter;
 use crate::error::ToolError;
 
 /// How long an aborted call may take to end.

@@ -25,17 +25,17 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::BackgroundCommand;
-use super::typed::{FindPendingStart, PtyInput, find_line_start};
+use super::pty_input::{FindPendingStart, PtyInput, find_line_start};
 use crate::call::CallId;
-use crate::process::begun::PartialSequence;
 use crate::process::capture::{OutputCapture, read_chunks};
 use crate::process::group::ProcessGroup;
-use crate::process::mark::{self, ProcessTag};
+use crate::process::partial_sequence::PartialSequence;
 use crate::process::program::ActiveSandbox;
 use crate::process::sandbox::{PlaceholderDirs, SandboxStatus};
-use crate::process::start::{
+use crate::process::spawn::{
     HeldFd, HostStdio, INTERRUPT_CHAR, InputWriter, OutputReader, PtyMaster,
 };
+use crate::process::tag::{self, ProcessTag};
 use crate::process::tree::ProcessTree;
 use crate::process::{
     CapturedOutput, DRAIN_TIMEOUT, ExitOutcome, RunError, find_new_protected_files,
@@ -218,10 +218,10 @@ impl BackgroundProcess {
     pub fn foreground_program(&self) -> Option<AttachedProgram> {
         let group = self.terminal.as_ref()?.foreground_group()?;
         // Any member of the foreground group may read, not only its leader.
-        if !mark::is_only_member(group) {
+        if !tag::is_only_member(group) {
             return None;
         }
-        mark::program_of_pid(group)
+        tag::program_of_pid(group)
     }
 
     /// Returns the working directory of the same program.
@@ -304,7 +304,7 @@ impl BackgroundProcess {
     /// does not list them.
     #[must_use]
     pub fn attached_programs(&self) -> Option<Vec<AttachedProgram>> {
-        mark::programs_of_session(self.terminal.as_ref()?.session_id()?)
+        tag::programs_of_session(self.terminal.as_ref()?.session_id()?)
     }
 
     /// Returns the pending input, which starts where the callback `open_from` says, and stores it
@@ -511,7 +511,7 @@ impl Drop for ListenerGuard<'_> {
 /// send `SIGINT`, or the foreground group ignores `SIGINT`.
 fn keeps_line_on_interrupt(terminal: &PtyMaster) -> bool {
     terminal.interrupt_key().is_none_or(|key| {
-        key != INTERRUPT_CHAR || terminal.foreground_group().is_none_or(mark::group_ignores_sigint)
+        key != INTERRUPT_CHAR || terminal.foreground_group().is_none_or(tag::group_ignores_sigint)
     })
 }
 

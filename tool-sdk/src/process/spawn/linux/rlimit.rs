@@ -4,7 +4,7 @@ use std::ptr;
 
 use rustix::process::{Resource, Rlimit};
 
-use super::enter::last_error;
+use super::clone_exec::last_error;
 
 /// Returns the rlimit of the process `pid`.
 pub(crate) fn rlimit_of_pid(pid: i32, resource: Resource) -> rustix::io::Result<Rlimit> {
