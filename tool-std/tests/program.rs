@@ -512,7 +512,7 @@ mod ended {
 }
 
 /// Returns the decision about `cmd`, with or without a `program` of the workspace first in the
-/// `MCP_PATH`.
+/// `PATH`.
 #[cfg(unix)]
 fn decided_beside(program: &str, cmd: &str, is_first: bool) -> String {
     use std::os::unix::fs::PermissionsExt as _;

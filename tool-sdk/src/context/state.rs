@@ -1,4 +1,4 @@
-//! Services that the host provides to tools, found by their type.
+//! Dependency injection: services that the host provides to tools, found by their type.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt;

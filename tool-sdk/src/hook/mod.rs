@@ -1,4 +1,6 @@
-//! Code that a host runs before and after every call.
+//! Hooks: the middleware of tool calls, which a host runs before and after every call.
+//!
+//! A rate limit or a cost limit is a before-hook that denies; a log is an observer.
 //!
 //! Before-hooks run in the order of their priority, each on the arguments that the previous one
 //! left. They may rewrite arguments, which are then parsed and authorized again. Their decisions

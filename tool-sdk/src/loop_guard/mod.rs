@@ -1,4 +1,4 @@
-//! Finds calls that repeat and get nowhere.
+//! Loop detection: finds calls that repeat and get nowhere.
 //!
 //! The pipeline calls [`LoopGuard::record_call`] before every call, after the before-hooks and
 //! before the decision. It records the result of the call in the [`CallHistory`] of the session. A

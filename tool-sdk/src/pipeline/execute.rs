@@ -1,4 +1,4 @@
-//! Runs the tool until it ends, its time limit is reached or the call is cancelled.
+//! Runs the tool until it ends, its timeout expires or the call is cancelled.
 //!
 //! **Invariant:** a panic of the tool is one failed call.
 

@@ -81,7 +81,7 @@ const GIT_IDENTITY_PREFIXES: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 /// The environment of a child process.
 ///
 /// It starts from an allow-list, so that no secret of the host reaches the child. Relative
-/// entries of `MCP_PATH` are removed, so that the working directory does not decide which program
+/// entries of `PATH` are removed, so that the working directory does not decide which program
 /// runs.
 ///
 /// # Examples
@@ -115,7 +115,7 @@ impl ChildEnv {
         Self::from_parent(allowed_names().filter_map(|name| Some((name, env::var_os(name)?))))
     }
 
-    /// Returns `MCP_PATH` of this process and no other variable.
+    /// Returns `PATH` of this process and no other variable.
     #[must_use]
     pub fn path_only() -> Self {
         Self::from_parent(env::var_os("PATH").map(|path| ("PATH", path)))
@@ -188,7 +188,7 @@ impl ChildEnv {
         split_path_dirs(path).map(|folder| folder.join(program)).find(|file| is_executable(file))
     }
 
-    /// Returns the directories of `MCP_PATH`, in search order.
+    /// Returns the directories of `PATH`, in search order.
     #[cfg(unix)]
     pub fn path_dirs(&self) -> impl Iterator<Item = &Path> {
         self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| split_path_dirs(path))
@@ -247,14 +247,14 @@ fn remove_relative_dirs(path: OsString) -> OsString {
     env::join_paths(absolute).unwrap_or_default()
 }
 
-/// Splits a `MCP_PATH` without copying its entries.
+/// Splits a `PATH` without copying its entries.
 #[cfg(unix)]
 pub(super) fn split_path_dirs(path: &OsStr) -> impl Iterator<Item = &Path> {
     use std::os::unix::ffi::OsStrExt as _;
     path.as_bytes().split(|&byte| byte == b':').map(|folder| Path::new(OsStr::from_bytes(folder)))
 }
 
-/// Splits a `MCP_PATH`, whose entries may be quoted on Windows.
+/// Splits a `PATH`, whose entries may be quoted on Windows.
 #[cfg(not(unix))]
 fn split_path_dirs(path: &OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path)

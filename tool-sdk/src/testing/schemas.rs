@@ -9,7 +9,7 @@ use crate::tool::Definition;
 
 /// Compares the schemas of this package's linked tools with the files in `folder`.
 ///
-/// `folder` is relative to the package. Each tool has a file `TAG_VARIABLE.json`: what
+/// `folder` is relative to the package. Each tool has a file `NAME.json`: what
 /// `schema --format mcp --write` writes. With `TOOL_SDK_BLESS=1` in the environment the
 /// files are written instead.
 ///

@@ -33,7 +33,7 @@ pub(super) fn reject_patch(command: &str) -> Result<(), ToolError> {
     }
 }
 
-/// Whether a command line is a patch or runs a patch program, possibly after `cd FOLDER_FLAGS &&`.
+/// Whether a command line is a patch or runs a patch program, possibly after `cd FOLDER &&`.
 fn is_patch_command(command: &str) -> bool {
     let command = command.trim_start();
     let script = SHELL_PREFIXES.iter().find_map(|shell| command.strip_prefix(shell));
@@ -46,7 +46,7 @@ fn is_patch_command(command: &str) -> bool {
     script.starts_with("*** Begin Patch") || PROGRAMS.iter().any(begins)
 }
 
-/// Removes a leading `cd FOLDER_FLAGS &&`.
+/// Removes a leading `cd FOLDER &&`.
 fn strip_leading_cd(script: &str) -> Option<&str> {
     let (folder, rest) = script.strip_prefix("cd ")?.split_once("&&")?;
     (!folder.contains(['\n', ';', '|'])).then(|| rest.trim_start())

@@ -190,7 +190,7 @@ enum ProgramLookup {
 }
 
 impl ProgramLookup {
-    /// Looks the program up in the `MCP_PATH` of child processes; no requested variable can change it.
+    /// Looks the program up in the `PATH` of child processes; no requested variable can change it.
     fn find(command: &str) -> Self {
         let env = ChildEnv::from_host();
         if !cfg!(unix) || env.find_program("sh").is_none() {

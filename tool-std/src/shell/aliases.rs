@@ -65,7 +65,7 @@ pub(super) fn may_be_alias(words: &[ShellWord]) -> bool {
     }
 }
 
-/// Returns the external program (`git-TAG_VARIABLE`) that git prefers to an alias, if it is installed.
+/// Returns the external program (`git-NAME`) that git prefers to an alias, if it is installed.
 #[cfg(all(feature = "exec", unix))]
 pub(crate) fn external_git_program(argv: &[String]) -> Option<String> {
     let (head, rest) = argv.split_first()?;

@@ -26,7 +26,7 @@ use tool_sdk::{Call, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::fs::{apply_patch, edit_file, list_dir, read_file, write_file};
 use tool_std::search::{glob_files, grep_files};
 
-/// The number of calls of each operation, unless [`KILL_ROUNDS`] is set.
+/// The number of calls of each operation, unless [`ROUNDS`] is set.
 const FEW: usize = 1_000;
 
 /// Returns the number of calls of each operation.

@@ -248,7 +248,7 @@ impl App {
     }
 }
 
-/// Rewrites `help call TAG_VARIABLE` to `call TAG_VARIABLE --help`, because the parameters of a tool are not part
+/// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
 /// of the program's own clap command. Program options may come before and after it.
 fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let mut at = 0;

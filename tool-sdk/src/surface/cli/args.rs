@@ -1,6 +1,6 @@
 //! The clap definition of every command and option.
 //!
-//! `call_command` and `check_command` are parsed in two steps, because their flags depend on the tool: first up to
+//! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
 //! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
 //! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
 //! options before the command are not lost when there are more after it.
@@ -47,7 +47,7 @@ pub(super) const YES: &str = "yes";
 /// Replaces a blank where help must not be wrapped, as in an example command.
 pub(super) const UNBREAKABLE: &str = "\u{a0}";
 
-/// Names of program options. A tool parameter of such a name gets the flag `--arg-TAG_VARIABLE`.
+/// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
     "allow",
     "ask",
@@ -67,7 +67,7 @@ pub(super) const RESERVED: &[&str] = &[
     "yes",
 ];
 
-/// Builds the command of the program; `call_command` and `check_command` end at the name of the tool.
+/// Builds the command of the program; `call` and `check` end at the name of the tool.
 pub(super) fn program_command(program: &str) -> Command {
     with_globals(
         Command::new(program.to_owned())
@@ -91,7 +91,7 @@ pub(super) fn program_command(program: &str) -> Command {
     )
 }
 
-/// Builds `call_command TAG_VARIABLE …` or `check_command TAG_VARIABLE …` with the parameters of the tool as flags.
+/// Builds `call NAME …` or `check NAME …` with the parameters of the tool as flags.
 pub(super) fn tool_command(
     program: &str,
     verb: ToolVerb,

@@ -14,7 +14,7 @@ use crate::process::sandbox::{
     self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
 };
 
-/// The shells that are searched in `MCP_PATH`.
+/// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
 
 /// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
@@ -217,7 +217,7 @@ fn self_test_summary(tested: &SelfTestReport) -> String {
     format!("sandbox tests: {} run, {count} skipped{why}", tested.attempted_count())
 }
 
-/// Finds the shells in `MCP_PATH`.
+/// Finds the shells in `PATH`.
 fn find_shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
     let path = io.env_var("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

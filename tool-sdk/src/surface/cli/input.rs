@@ -13,7 +13,7 @@ use super::exit::{CommandError, Result};
 /// error message.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads the arguments of a call from `JSON_TYPE`, `-` or `@FILE_FLAGS`.
+/// Reads the arguments of a call from `JSON`, `-` or `@FILE`.
 pub(super) fn read_arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     if given == "-" {
         return read_text(&mut *io.stdin, "standard input", MAX_BYTES);
@@ -28,7 +28,7 @@ pub(super) fn read_arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Returns the `FILE_FLAGS` of `@FILE_FLAGS`, which need not be UTF-8.
+/// Returns the `FILE_FLAGS` of `@FILE`, which need not be UTF-8.
 #[cfg(unix)]
 fn at_file_path(given: &OsStr) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;

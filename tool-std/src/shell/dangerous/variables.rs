@@ -47,7 +47,7 @@ fn wait_names_variable(words: &[ShellWord]) -> bool {
 }
 
 /// `printf -v` sets a variable, and `%n` stores the number of written bytes in the variable of
-/// the argument, such as `MCP_PATH`.
+/// the argument, such as `PATH`.
 fn printf_names_variable(words: &[ShellWord]) -> bool {
     let arguments = match words {
         [end, rest @ ..] if end.value == "--" => rest,

@@ -1,4 +1,4 @@
-//! Starts a program with `clone_process(CLONE_VM | CLONE_VFORK)` and `execve`.
+//! Starts a program with `clone(CLONE_VM | CLONE_VFORK)` and `execve`.
 //!
 //! The child shares the memory of the host until `execve`, while the calling thread is suspended.
 //! Nothing is copied, so the cost does not depend on the memory of the host. The child therefore

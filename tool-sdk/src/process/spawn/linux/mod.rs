@@ -31,7 +31,7 @@ use crate::process::program::CommandSpec;
 use crate::process::reaper::{self, RegisteredChild};
 use crate::process::tag::{self, ProcessTag};
 
-/// The search path for a child without `MCP_PATH`.
+/// The search path for a child without `PATH`.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
 /// The interpreter of a script without `#!`.

@@ -69,7 +69,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
     }
 }
 
-/// Reads rules of both forms (lists by action, `[[read_rules]]`) in file order.
+/// Reads rules of both forms (lists by action, `[[rules]]`) in file order.
 fn read_rules(keys: &mut TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for action in [Action::Allow, Action::Ask, Action::Deny] {
@@ -89,7 +89,7 @@ fn read_rules(keys: &mut TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<
     rules.into_iter().map(placed).collect()
 }
 
-/// Reads `[agents.TAG_VARIABLE]`, the profile of one agent.
+/// Reads `[agents.NAME]`, the profile of one agent.
 fn read_agent((name, part): (String, TomlValue<'_, '_>)) -> Option<AgentProfile> {
     part.insert_name("name", &name)?.read_value()
 }
@@ -99,7 +99,7 @@ fn read_variant((group, part): (String, TomlValue<'_, '_>)) -> Option<(String, S
     Some((group, part.read_value()?))
 }
 
-/// Reads `[read_hooks]`, in the format that Claude Code uses.
+/// Reads `[hooks]`, in the format that Claude Code uses.
 ///
 /// A mistake that disables a deciding hook is an error; any other one is a warning.
 fn read_hooks(part: TomlValue<'_, '_>) -> Option<HooksConfig> {

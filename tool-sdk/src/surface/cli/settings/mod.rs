@@ -1,4 +1,5 @@
-//! Resolves the settings from the command line, the environment and the configuration file.
+//! Merges the settings: the command line overrides the environment, which overrides the
+//! configuration file.
 //!
 //! | | options | environment | file |
 //! |---|---|---|---|
@@ -213,7 +214,7 @@ fn parse_env<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Op
         .map_err(|(error, variable)| CommandError::config(format_args!("{variable}: {error}")))
 }
 
-/// Returns the variants that the environment selects, as `GROUP_KEYS=TAG_VARIABLE`.
+/// Returns the variants that the environment selects, as `GROUP=NAME`.
 fn env_variants(io: &Io<'_>) -> Result<Option<BTreeMap<String, String>>> {
     const VARIABLE: &str = "TOOL_SDK_VARIANTS";
     let pair = |item: String| {

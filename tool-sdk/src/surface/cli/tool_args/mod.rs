@@ -22,7 +22,7 @@ pub(super) struct ToolArgs<'w> {
     given: Vec<Vec<String>>,
     /// The words of each program option: its name, and its value.
     options: Vec<Vec<&'w OsString>>,
-    /// JSON, `-` or `@FILE_FLAGS`.
+    /// JSON, `-` or `@FILE`.
     json: Option<&'w OsString>,
     faults: Vec<Fault>,
 }
@@ -262,7 +262,7 @@ fn shown(word: &OsStr) -> String {
     start.escape_debug().to_string()
 }
 
-/// Whether a word is neither JSON, nor `-`, nor `@FILE_FLAGS`.
+/// Whether a word is neither JSON, nor `-`, nor `@FILE`.
 fn is_bare_word(word: &OsStr) -> bool {
     let text = word.to_str().unwrap_or_default().trim_start();
     let begins = |c: char| c.is_ascii_digit() || "{[\"-@".contains(c);

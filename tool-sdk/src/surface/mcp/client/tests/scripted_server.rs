@@ -15,7 +15,7 @@ pub(super) enum ServerAct {
     Answer(Value),
     /// Returns an error.
     Refuse(i64, &'static str),
-    /// Sends a message; `ID` stands for the id of the request, `BYTES_PER_TOKEN` for its progress token.
+    /// Sends a message; `ID` stands for the id of the request, `TOKEN` for its progress token.
     Say(Value),
     /// Writes these bytes.
     Write(Vec<u8>),
