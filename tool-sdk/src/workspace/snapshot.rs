@@ -132,7 +132,7 @@ impl ResolvedPath {
 
     /// Reads a symbolic link at a [canonical](Self::canonicalize) path, in order to remove it. The
     /// content of the snapshot is the target. A canonical path is a link only if the link is
-    /// dangling, or if [removing](crate::WorkspacePath::removed) it was authorized.
+    /// dangling, or if its removal was authorized.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use super::config::HookEntry;
 use super::event::HookEvent;
 use super::payload::{HookPayload, PayloadResource};
 use super::protocol::HookOutput;
-use super::{ExternalHooks, compose, map_patch};
+use super::{ExternalHooks, combine, map_patch};
 use crate::context::Session;
 use crate::hook::{HookRun, HookVerdict};
 use crate::name::ToolName;
@@ -81,12 +81,12 @@ async fn ask_hooks(hooks: &ExternalHooks, ask: &ApprovalRequest) -> Option<Appro
             // An allow only counts if the matcher uses the tool's own name.
             let is_own = entry.matcher.matched_name(own()).is_some();
             let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
-            (entry, compose::apply_entry_policy(entry, answer))
+            (entry, combine::apply_entry_policy(entry, answer))
         })
         .collect();
     let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
-    let patch = compose::merged_patch(&said);
-    let opinion = compose::combine_outputs(said, &ask.arguments).into_details()?;
+    let patch = combine::merged_patch(&said);
+    let opinion = combine::combine_outputs(said, &ask.arguments).into_details()?;
     let reply = match opinion.verdict {
         // The arguments of a request are fixed. A change replaces the call by a new one, which is
         // authorized in its place; if that is not possible, the change is ignored.

@@ -7,12 +7,12 @@
 //! **Invariant:** a command that fails, times out or cannot be started decides nothing; unless its
 //! entry has `on_error = "ignore"`, the call that it should have decided about is denied.
 
-mod after;
+mod after_call;
 mod approver;
-mod compose;
+mod combine;
+mod command_files;
 mod config;
 mod event;
-mod files;
 mod matcher;
 mod payload;
 mod protocol;
@@ -161,14 +161,14 @@ impl ExternalHooks {
     ///     "PreToolUse": [{ "hooks": [{ "type": "command", "command": "./guard.sh" }] }]
     /// }"#);
     /// let hooks = hooks.in_folder("/project");
-    /// assert!(hooks.files()[0].ends_with("guard.sh"));
+    /// assert!(hooks.command_files()[0].ends_with("guard.sh"));
     /// ```
     #[must_use]
     pub fn command_files(&self) -> Vec<PathBuf> {
         let folder = self.working_dir();
         self.entries
             .iter()
-            .flat_map(|entry| files::command_files(&entry.command, &folder))
+            .flat_map(|entry| command_files::command_files(&entry.command, &folder))
             .collect()
     }
 
@@ -275,7 +275,7 @@ impl ExternalHooks {
                 };
             watch(HookRun {
                 hook: entry.name(),
-                outcome: outcome(entry, &answer, payload.tool_input),
+                outcome: describe_outcome(entry, &answer, payload.tool_input),
                 elapsed_ms: to_millis(started.elapsed()),
             });
             (entry, answer)
@@ -329,9 +329,9 @@ impl Hook for ExternalHooks {
             // A name that the tool does not have allows nothing.
             let is_own = entry.matcher.matched_name(call.definition().names()).is_some();
             let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
-            (entry, compose::apply_entry_policy(entry, answer))
+            (entry, combine::apply_entry_policy(entry, answer))
         });
-        Ok(compose::combine_outputs(said.collect(), &arguments))
+        Ok(combine::combine_outputs(said.collect(), &arguments))
     }
 
     fn wrap_approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
@@ -353,7 +353,7 @@ impl Hook for ExternalHooks {
             return Ok(());
         }
         let (response, error) = match &*result {
-            Ok(output) => (response(output), None),
+            Ok(output) => (tool_response(output), None),
             Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
         };
         let input = call.external_arg_names().to_external(&call.arguments_value());
@@ -366,7 +366,7 @@ impl Hook for ExternalHooks {
         let watch = |run| call.emit_finished(|| run);
         let answers = self.run_entries(entries, &payload, &watch).await;
         let answers = truncate_contexts(answers, call);
-        after::apply_outputs(answers, call, result);
+        after_call::apply_outputs(answers, call, result);
         Ok(())
     }
 
@@ -420,12 +420,12 @@ fn truncate_contexts<'e>(
 }
 
 /// Returns the tool response for a command: the structured value, or the text.
-fn response(output: &Output) -> Value {
+fn tool_response(output: &Output) -> Value {
     output.to_structured().unwrap_or_else(|| Value::String(output.as_text().to_owned()))
 }
 
 /// Describes the outcome of a run, for events.
-fn outcome(
+fn describe_outcome(
     entry: &HookEntry,
     answer: &Result<HookOutput, HookFailure>,
     shown: Option<&Value>,

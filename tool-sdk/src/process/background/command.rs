@@ -107,7 +107,7 @@ impl BackgroundCommand {
     }
 
     /// Sets a token whose cancellation terminates it, for example
-    /// [`Context::shutdown_token`](crate::Context::closed).
+    /// [`Context::shutdown_token`](crate::Context::shutdown_token).
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
         self.cancel_token = token;
         self

@@ -1,7 +1,7 @@
 //! Background processes of a session, addressed by id.
 //!
 //! The shell tools of the standard library start, read, write and kill them between calls. At
-//! most [`MAX_PROCESSES`] are kept; the least recently used one is evicted.
+//! most `MAX_PROCESSES` are kept; the least recently used one is evicted.
 //!
 //! **Invariant:** dropping the last handle kills every process that was started here, with all
 //! descendants, also those of processes that have exited. Only a process that evades tracking on
@@ -106,10 +106,10 @@ impl BackgroundProcesses {
         }
     }
 
-    /// Waits in FIFO order for one of [`MAX_CONCURRENT`] slots.
+    /// Waits in FIFO order for one of `MAX_CONCURRENT` slots.
     ///
     /// For processes that end with their call; those that keep running are limited by
-    /// [`MAX_PROCESSES`].
+    /// `MAX_PROCESSES`.
     pub async fn acquire_slot(&self) -> ProcessSlot {
         // Cannot fail: the semaphore is never closed.
         ProcessSlot { _permit: Arc::clone(&self.0.slots).acquire_owned().await.ok() }

@@ -41,7 +41,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// struct Shelf(Vec<String>);
 ///
 /// fn main() -> ExitCode {
-///     App::linked().lending(|session| session.with_service(Shelf(vec!["dictionary".to_owned()]))).main()
+///     App::linked().with_session(|session| session.with_service(Shelf(vec!["dictionary".to_owned()]))).main()
 /// }
 /// ```
 pub struct App {
@@ -214,13 +214,13 @@ impl App {
     }
 
     /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
-    pub(super) fn build_toolset(&self, guard: &ResolvedSettings) -> exit::Result<Toolset> {
-        let tools = guard.agents.iter().cloned().fold(self.base_toolset(), Toolset::with_agent);
+    pub(super) fn build_toolset(&self, settings: &ResolvedSettings) -> exit::Result<Toolset> {
+        let tools = settings.agents.iter().cloned().fold(self.base_toolset(), Toolset::with_agent);
         let tools = tools
-            .with_mode(guard.mode)
-            .with_rules(guard.rules.clone())
-            .with_experimental_named(guard.experimental.iter().cloned());
-        guard.variants.iter().try_fold(tools, |tools, (group, variant)| {
+            .with_mode(settings.mode)
+            .with_rules(settings.rules.clone())
+            .with_experimental_named(settings.experimental.iter().cloned());
+        settings.variants.iter().try_fold(tools, |tools, (group, variant)| {
             tools.choose_variant(group, variant).map_err(CommandError::config)
         })
     }

@@ -6,10 +6,10 @@ use clap::ArgMatches;
 
 use super::args::{self, ToolVerb};
 use super::call_environment::CallEnvironment;
+use super::call_request::CallRequest;
 use super::exit::CommandError;
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::request::CallRequest;
-use super::{App, Io, exit, outcome, run_loop, show, style};
+use super::{App, Io, exit, json_output, run_loop, show, style};
 use crate::call::{Call, CallId, Outcome};
 use crate::content::{AttachmentData, Output};
 use crate::error::ErrorKind;
@@ -27,7 +27,7 @@ pub(super) fn run(
     let id = CallId::generate();
     match (call_tool(app, program, &request, &id, io), request.wants_json()) {
         (Ok((tool, outcome)), true) => {
-            let (document, code) = outcome::outcome_document(&tool, &outcome);
+            let (document, code) = json_output::outcome_document(&tool, &outcome);
             writeln!(io.stdout, "{document}")?;
             Ok(code)
         }
@@ -35,7 +35,7 @@ pub(super) fn run(
         (Err(failure), true) => {
             // A call that was never made is reported like one that failed; help stays text.
             let (code, error) = failure.into_tool_error()?;
-            writeln!(io.stdout, "{}", outcome::failure_document(request.name, &id, &error))?;
+            writeln!(io.stdout, "{}", json_output::failure_document(request.name, &id, &error))?;
             Ok(code)
         }
         (Err(failure), false) => Err(failure),
@@ -51,9 +51,9 @@ fn call_tool(
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
     let own = app.toolset_containing(request.name);
-    let (foreign, need) =
+    let (servers, need) =
         (ConfiguredServers::for_call(&own, request, io)?, ServerScope::Tool(request.name));
-    let known = foreign.merge_tools(own, need, io);
+    let known = servers.merge_tools(own, need, io);
     let parsed = match request.parse(program, &known, io) {
         Ok(parsed) => parsed,
         Err(failure) => {
@@ -63,16 +63,16 @@ fn call_tool(
             return Err(failure);
         }
     };
-    let mut stage = CallEnvironment::build(app, &parsed.option_levels(), io)?;
-    foreign.connect_into(&mut stage, need, io);
-    show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
-    let watch = stage.event_printer(parsed.has_switch(args::EVENTS), io);
+    let mut environment = CallEnvironment::build(app, &parsed.option_levels(), io)?;
+    servers.connect_into(&mut environment, need, io);
+    show::find_tool_or_explain(program, &environment.toolset_view(), &known, request.name)?;
+    let printer = environment.event_printer(parsed.has_switch(args::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    let outcome = run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr)?;
+    let outcome = run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?;
     Ok((parsed.tool, outcome))
 }
 
@@ -85,14 +85,14 @@ fn emit_unknown_tool(
 ) -> exit::Result<()> {
     let behind = request.options_after_name();
     let levels: Vec<_> = request.options_before_name().into_iter().chain(&behind).collect();
-    let stage = CallEnvironment::build(app, &levels, io)?;
-    let watch = stage.event_printer(true, io);
+    let environment = CallEnvironment::build(app, &levels, io)?;
+    let printer = environment.event_printer(true, io);
     let mut call = Call::new(request.name.to_owned(), "{}");
     call.id = Some(id.clone());
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
     let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr).map(drop)
+    run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr).map(drop)
 }
 
 fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {

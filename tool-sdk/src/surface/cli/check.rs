@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::args::{self, ToolVerb};
 use super::call_environment::CallEnvironment;
+use super::call_request::CallRequest;
 use super::event_printer::EventPrinter;
 use super::exit::CommandError;
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::request::CallRequest;
 use super::{App, Io, exit, run_loop, show, style};
 use crate::call::Call;
 use crate::pipeline::CheckOutcome;
@@ -27,18 +27,18 @@ pub(super) fn run(
 ) -> exit::Result {
     let request = CallRequest::from_matches(program, ToolVerb::Check, top, matches)?;
     let own = app.toolset_containing(request.name);
-    let (foreign, need) =
+    let (servers, need) =
         (ConfiguredServers::for_call(&own, &request, io)?, ServerScope::Tool(request.name));
-    let known = foreign.merge_tools(own, need, io);
+    let known = servers.merge_tools(own, need, io);
     let parsed = request.parse(program, &known, io)?;
-    let mut stage = CallEnvironment::build(app, &parsed.option_levels(), io)?;
-    foreign.connect_into(&mut stage, need, io);
-    show::find_tool_or_explain(program, &stage.toolset_view(), &known, request.name)?;
+    let mut environment = CallEnvironment::build(app, &parsed.option_levels(), io)?;
+    servers.connect_into(&mut environment, need, io);
+    show::find_tool_or_explain(program, &environment.toolset_view(), &known, request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
-    let watch = EventPrinter::warnings_only(stage.pipeline.subscribe());
-    let checked = run_loop::block_on(stage.pipeline.check(&stage.session, call))?;
+    let printer = EventPrinter::warnings_only(environment.pipeline.subscribe());
+    let checked = run_loop::block_on(environment.pipeline.check(&environment.session, call))?;
     // Prints warnings of the pipeline, for example about a corrupt approval store.
-    watch.finish(io.stderr);
+    printer.finish(io.stderr);
     let checked =
         checked.map_err(|error| CommandError::new(exit::exit_code(error.kind()), error))?;
     // JSON unless the output is a terminal.

@@ -283,7 +283,7 @@ fn permission_bits(facts: &std::fs::Metadata) -> Option<u32> {
 
 /// Only Unix has permission bits.
 #[cfg(not(unix))]
-fn mode(_: &std::fs::Metadata) -> Option<u32> {
+fn permission_bits(_: &std::fs::Metadata) -> Option<u32> {
     None
 }
 

@@ -43,16 +43,16 @@ impl EventPrinter {
     /// Shows a progress line on a terminal.
     pub(super) fn progress_line(
         events: Subscription,
-        floor: TerminalLock,
+        lock: TerminalLock,
         columns: Option<u16>,
     ) -> Self {
-        Self { events, format: EventFormat::Progress(ProgressLine::new(floor, columns)) }
+        Self { events, format: EventFormat::Progress(ProgressLine::new(lock, columns)) }
     }
 
     /// Prints the remaining events.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
         while let Some(event) = self.events.try_recv() {
-            self.format.print_events(&event, stderr);
+            self.format.print_event(&event, stderr);
         }
         if let EventFormat::Progress(live) = self.format {
             live.finish(stderr);
@@ -61,8 +61,8 @@ impl EventPrinter {
 }
 
 impl EventFormat {
-    /// That nobody reads it is no reason to end a call.
-    pub(super) fn print_events(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
+    /// Prints an event. Write errors are ignored, so that they do not end a call.
+    pub(super) fn print_event(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
         match self {
             Self::Progress(live) => live.handle_event(event, stderr),
             Self::Json => {

@@ -37,7 +37,7 @@ fn at_file_path(given: &OsStr) -> Option<&OsStr> {
 
 /// Outside Unix the name must be UTF-8.
 #[cfg(not(unix))]
-fn file(given: &OsStr) -> Option<&OsStr> {
+fn at_file_path(given: &OsStr) -> Option<&OsStr> {
     given.to_str()?.strip_prefix('@').map(OsStr::new)
 }
 

@@ -46,33 +46,33 @@ mod args;
 mod batch;
 mod call;
 mod call_environment;
+mod call_request;
 mod check;
-mod config;
+mod config_file;
 mod doctor;
-#[cfg(feature = "mcp")]
-mod endpoint;
 mod event_printer;
 mod exit;
 mod filters;
 mod flag;
 mod input;
+mod json_output;
 mod list;
+#[cfg(feature = "mcp")]
+mod listen_address;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(not(feature = "mcp"))]
-#[path = "mcp_nothing.rs"]
+#[path = "mcp_disabled.rs"]
 mod mcp;
-mod outcome;
 mod paths;
 #[cfg(feature = "mcp")]
 mod principals;
-mod request;
 mod run_loop;
 mod schema;
 #[cfg(feature = "mcp")]
 mod serve;
 #[cfg(not(feature = "mcp"))]
-#[path = "serve_nothing.rs"]
+#[path = "serve_disabled.rs"]
 mod serve;
 mod settings;
 mod show;
@@ -224,7 +224,7 @@ fn terminal_columns() -> Option<u16> {
 
 /// The terminal width is only known on Unix.
 #[cfg(not(unix))]
-fn columns() -> Option<u16> {
+fn terminal_columns() -> Option<u16> {
     None
 }
 
@@ -236,7 +236,7 @@ fn process_console(is_dumb: bool) -> Option<Arc<dyn Console>> {
 
 /// Outside Unix typed-ahead input cannot be discarded, so the user is never prompted.
 #[cfg(not(unix))]
-fn console(_: bool) -> Option<Arc<dyn Console>> {
+fn process_console(_: bool) -> Option<Arc<dyn Console>> {
     None
 }
 

@@ -23,10 +23,10 @@ pub(super) fn run_calls<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
     stop: &CancellationToken,
-    watch: EventPrinter,
+    printer: EventPrinter,
     stderr: &mut dyn Write,
 ) -> Result<T> {
-    let ended = block_on(run_with_events(work, after, stop, watch, stderr))?;
+    let ended = block_on(run_with_events(work, after, stop, printer, stderr))?;
     ended.ok_or_else(|| {
         let error = ToolError::aborted("the call was aborted and did not end in time")
             .hint("its changes may be incomplete; check them before you call it again");
@@ -66,7 +66,7 @@ async fn run_with_events<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     after: impl Future<Output = ()>,
     stop: &CancellationToken,
-    mut watch: EventPrinter,
+    mut printer: EventPrinter,
     stderr: &mut dyn Write,
 ) -> Option<T> {
     let mut interrupt = pin!(wait_for_interrupt(Duration::MAX));
@@ -81,11 +81,11 @@ async fn run_with_events<T: Send + 'static>(
                 stop.cancel();
                 interrupt.set(wait_for_interrupt(ABORT_TIMEOUT));
             }
-            Some(event) = watch.events.recv() => watch.format.print_events(&event, stderr),
+            Some(event) = printer.events.recv() => printer.format.print_event(&event, stderr),
             ended = &mut running => break ended,
         }
     };
-    watch.finish(stderr);
+    printer.finish(stderr);
     tokio::select! {
         biased;
         () = interrupt => {}

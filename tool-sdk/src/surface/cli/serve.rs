@@ -11,13 +11,13 @@ use std::time::Duration;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
-use super::endpoint::ListenAddress;
 use super::exit::{CommandError, FAILED, Result};
+use super::listen_address::ListenAddress;
 use super::mcp::ConfiguredServers;
 use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
 use super::settings::PromptMode;
-use super::{App, Io, args, config, paths, run_loop, signals, style};
+use super::{App, Io, args, config_file, paths, run_loop, signals, style};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
 use crate::private_file::location::{PrivateFolder, append_to};
@@ -69,24 +69,24 @@ pub(super) fn run(
     };
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
-    let foreign = ConfiguredServers::load(&[top, matches], io)?;
-    let mut stage = CallEnvironment::build(app, &[top, matches], io)?;
-    foreign.attach_to(&mut stage);
-    let spoken = stage.unmatched_patterns();
+    let servers = ConfiguredServers::load(&[top, matches], io)?;
+    let mut environment = CallEnvironment::build(app, &[top, matches], io)?;
+    servers.attach_to(&mut environment);
+    let patterns = environment.unmatched_patterns();
     let CallEnvironment {
         pipeline,
         session,
         prompt_mode: answers,
         session_workspace: readable,
         ..
-    } = stage;
+    } = environment;
     let server = Server::new(pipeline.clone(), session)
         .with_name(program, env!("CARGO_PKG_VERSION"))
         .with_client_approvals(answers != PromptMode::NoInput)
         .with_session_setup(move |session| readable.attach_to(session));
     let served = match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
-            let own = config::load(&[top, matches], io)?.serve;
+            let own = config_file::load(&[top, matches], io)?.serve;
             let token =
                 choose_token(endpoint, own.is_empty(), token_folder(&[top, matches], io), io)?;
             let (http, tools) = (HttpOptions::new(token.as_token().clone()), pipeline.toolset());
@@ -99,12 +99,12 @@ pub(super) fn run(
             let serving = async {
                 let place = (endpoint, roots.as_slice());
                 let serving = start_http(server, place, (token, http, &own), io).await?;
-                serve_and_connect(serving, &foreign, &spoken, io).await
+                serve_and_connect(serving, &servers, &patterns, io).await
             };
             run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
         }
         None => {
-            let serving = serve_and_connect(server.serve_stdio(), &foreign, &spoken, io);
+            let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
         }
     };
@@ -117,11 +117,11 @@ pub(super) fn run(
 /// available from the beginning; later ones are announced to clients by `list_changed`.
 async fn serve_and_connect(
     serving: impl Future<Output = io::Result<()>>,
-    foreign: &ConfiguredServers,
-    spoken: &UnmatchedPatterns,
+    servers: &ConfiguredServers,
+    patterns: &UnmatchedPatterns,
     io: &mut Io<'_>,
 ) -> io::Result<()> {
-    let (mut serving, mut coming) = (pin!(serving), pin!(foreign.connect_in_background()));
+    let (mut serving, mut coming) = (pin!(serving), pin!(servers.connect_in_background()));
     let failed = match tokio::time::timeout(CONNECT_HEAD_START, &mut coming).await {
         Ok(failed) => failed,
         Err(_) => tokio::select! {
@@ -129,7 +129,7 @@ async fn serve_and_connect(
             failed = coming => failed,
         },
     };
-    foreign.report_failures(failed, spoken, io);
+    servers.report_failures(failed, patterns, io);
     serving.await
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn wait_for_shutdown() -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(super) async fn end() -> io::Result<()> {
+pub(super) async fn wait_for_shutdown() -> io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 

@@ -122,7 +122,7 @@ fn answers_are_read_as_recorded() {
         }
         let mut entry = entry(event, json!({ "command": "x" }));
         entry.may_allow = true;
-        let said = compose::apply_entry_policy(&entry, answer);
+        let said = combine::apply_entry_policy(&entry, answer);
         let found = RecordedResult {
             verdict: said.verdict,
             words: said.reason,
@@ -215,7 +215,7 @@ fn exit_two_blocks_also_beside_json() {
         assert_eq!((said.verdict, said.reason.as_deref()), (HookVerdict::Deny, Some("no")));
     }
     let silent = meaning(HookEvent::PreToolUse, 2, "", "");
-    let said = compose::apply_entry_policy(
+    let said = combine::apply_entry_policy(
         &entry(HookEvent::PreToolUse, json!({ "command": "x" })),
         silent,
     );
@@ -277,9 +277,9 @@ fn a_failure_only_tightens() {
             let said = HookOutput { verdict, ..HookOutput::default() };
             let failure = HookFailure { message: "broke".to_owned(), detail: String::new() };
             let both =
-                vec![(entry, said), (entry, compose::apply_entry_policy(entry, Err(failure)))];
+                vec![(entry, said), (entry, combine::apply_entry_policy(entry, Err(failure)))];
             let spoken =
-                compose::combine_outputs(both, &json!({})).into_details().unwrap_or_default();
+                combine::combine_outputs(both, &json!({})).into_details().unwrap_or_default();
             assert!(spoken.verdict >= verdict);
         }
     }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::{App, Io, args, exit, input, outcome, run_loop, show};
+use super::{App, Io, args, exit, input, json_output, run_loop, show};
 use crate::batch::Batch;
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
@@ -33,17 +33,17 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
-    let foreign = ConfiguredServers::load(&[top, matches], io)?;
-    let mut stage = CallEnvironment::build(app, &[top, matches], io)?;
-    foreign.connect_into(&mut stage, ServerScope::All, io);
-    let view = stage.toolset_view();
+    let servers = ConfiguredServers::load(&[top, matches], io)?;
+    let mut environment = CallEnvironment::build(app, &[top, matches], io)?;
+    servers.connect_into(&mut environment, ServerScope::All, io);
+    let view = environment.toolset_view();
     let entries: Vec<BatchEntry> = read_input(matches, io)?
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
         .map(|line| BatchEntry::parse(line, program, &view))
         .collect();
 
-    let results = run_entries(entries, stage, matches.get_flag(args::EVENTS), io)?;
+    let results = run_entries(entries, environment, matches.get_flag(args::EVENTS), io)?;
     let code = worst_exit_code(&results);
     let documents: Vec<Value> = results.into_iter().map(|(document, _)| document).collect();
     if matches.get_flag(args::JSON) {
@@ -80,25 +80,25 @@ fn read_input(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
 /// Runs the valid calls, and returns a result document and an exit code for every entry.
 fn run_entries(
     entries: Vec<BatchEntry>,
-    stage: CallEnvironment,
+    environment: CallEnvironment,
     events: bool,
     io: &mut Io<'_>,
 ) -> Result<Vec<(Value, u8)>> {
     let calls: Vec<Call<'static>> = entries.iter().filter_map(BatchEntry::to_call).collect();
-    let watch = stage.event_printer(events, io);
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = stage;
+    let printer = environment.event_printer(events, io);
+    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
     let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
     let mut outcomes =
-        run_loop::run_calls(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
+        run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?.into_iter();
 
     let results = entries.into_iter().map(|entry| {
         let (document, code) = match entry.call_or_error {
             Ok(BatchCall { tool, .. }) => match outcomes.next() {
-                Some(outcome) => outcome::outcome_document(&tool, &outcome),
+                Some(outcome) => json_output::outcome_document(&tool, &outcome),
                 None => {
                     let error = ToolError::internal("the call has no outcome");
-                    (outcome::failure_document(&tool, &entry.call, &error), exit::FAILED)
+                    (json_output::failure_document(&tool, &entry.call, &error), exit::FAILED)
                 }
             },
             Err(RejectedLine { tool, code, error, is_unknown }) => {
@@ -106,7 +106,7 @@ fn run_entries(
                     // The call only exists to emit its events; the error here has better hints.
                     drop(outcomes.next());
                 }
-                (outcome::failure_document(&tool, &entry.call, &error), code)
+                (json_output::failure_document(&tool, &entry.call, &error), code)
             }
         };
         (prepend_id(entry.id, document), code)

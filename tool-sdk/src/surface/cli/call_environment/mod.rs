@@ -2,9 +2,9 @@
 //!
 //! It is built from the [`ResolvedSettings`] and the resolved [`paths`].
 
-mod asked;
-mod folders;
-mod spoken;
+mod approver;
+mod protected_workspace;
+mod unmatched_patterns;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use tokio_util::sync::CancellationToken;
 
-use self::folders::{ProtectedWorkspace, SessionWorkspace};
-pub(super) use self::spoken::UnmatchedPatterns;
+use self::protected_workspace::{ProtectedWorkspace, SessionWorkspace};
+pub(super) use self::unmatched_patterns::UnmatchedPatterns;
 use super::event_printer::EventPrinter;
 use super::exit::{CommandError, Result};
 use super::settings::{PromptMode, ResolvedSettings};
@@ -50,13 +50,13 @@ pub(super) struct CallEnvironment {
 impl CallEnvironment {
     /// Builds the environment. `levels` are the parsed options from left to right.
     pub(super) fn build(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
-        let guard = ResolvedSettings::load(levels, io)?;
-        let mut pipeline = Pipeline::new(app.build_toolset(&guard)?)
-            .budget(guard.budget)
+        let settings = ResolvedSettings::load(levels, io)?;
+        let mut pipeline = Pipeline::new(app.build_toolset(&settings)?)
+            .budget(settings.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
-        let patterns = guard.tool_patterns();
-        if let Some(writable) = &guard.writable {
+        let patterns = settings.tool_patterns();
+        if let Some(writable) = &settings.writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {
                 let warning = format!("warning: `{}` (writable) does not exist", folder.display());
                 io.print_stderr(style::sanitize_text(&warning));
@@ -64,26 +64,26 @@ impl CallEnvironment {
             pipeline = pipeline.writable_roots(writable);
         }
         let workspace = paths::open_workspace(levels, io)?
-            .durability(guard.durability)
-            .same_file_system(guard.one_device);
-        let mut folders = ProtectedWorkspace::new(workspace, guard.sandbox, levels, io);
+            .durability(settings.durability)
+            .same_file_system(settings.one_device);
+        let mut folders = ProtectedWorkspace::new(workspace, settings.sandbox, levels, io);
         if let Some(outputs) = folders.output_dir() {
             pipeline = pipeline.output_dir(outputs);
         }
         if let Some(store) = paths::open_approvals(levels, io) {
-            let writable = guard.writable.as_deref().unwrap_or_default();
+            let writable = settings.writable.as_deref().unwrap_or_default();
             pipeline = pipeline.grant_store(store.with_writable_roots(writable));
         }
-        if let Some(path) = &guard.audit {
+        if let Some(path) = &settings.audit {
             pipeline = pipeline.audit(open_audit_log(path)?);
             folders = folders.protect(path);
         }
-        let floor = TerminalLock::default();
-        let approver = asked::build_approver(guard.prompt_mode, &floor, io);
+        let lock = TerminalLock::default();
+        let approver = approver::build_approver(settings.prompt_mode, &lock, io);
         // Relative paths in arguments start at the first root, so hooks run there.
         let folder = paths::workspace_roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
-        let hooks = asked::build_hooks(guard.hooks, folder, io);
+        let hooks = approver::build_hooks(settings.hooks, folder, io);
         for file in hooks.iter().flat_map(|hooks| hooks.command_files()) {
             folders = folders.protect_if_present(&file);
         }
@@ -98,17 +98,17 @@ impl CallEnvironment {
         let (readable, sandbox) = folders.into_parts();
         let session = paths::new_session(levels, io)
             .with_client(ClientKind::Cli)
-            .with_service(guard.session_settings);
-        let session = asked::with_terminal_forms(session, guard.prompt_mode, &floor, io);
+            .with_service(settings.session_settings);
+        let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
         let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,
             session,
             cancel_token: stop,
-            prompt_mode: guard.prompt_mode,
+            prompt_mode: settings.prompt_mode,
             session_workspace: readable,
-            terminal_lock: floor,
+            terminal_lock: lock,
             hooks,
             patterns,
         })

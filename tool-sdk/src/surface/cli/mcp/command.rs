@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
-use super::entry::ServerEntry;
-use super::file::{ConfigDocument, duplicate_server};
+use super::config_edit::{ConfigDocument, duplicate_server};
+use super::server_entry::ServerEntry;
 use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::error::ToolError;
 use crate::permission::spell_hidden;
 use crate::registry::Registry;
 use crate::surface::cli::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::surface::cli::settings::{PromptMode, ResolvedSettings};
-use crate::surface::cli::{App, Io, args, config, paths, style};
+use crate::surface::cli::{App, Io, args, config_file, paths, style};
 use crate::surface::mcp::ServerStatus;
 use crate::surface::mcp::client::name_prefix;
 use crate::tool::Definition;
@@ -100,9 +100,9 @@ fn server_name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
 }
 
 fn list_servers(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let foreign = ConfiguredServers::load(levels, io)?;
-    foreign.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
-    let statuses = foreign.manager().statuses();
+    let servers = ConfiguredServers::load(levels, io)?;
+    servers.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
+    let statuses = servers.manager().statuses();
     if levels[1].get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!(statuses))?;
     } else if statuses.is_empty() {
@@ -151,17 +151,17 @@ fn sandbox_text(sandbox: &Value) -> Option<String> {
 /// their tools.
 fn connect_and_list(
     app: &App,
-    foreign: &ConfiguredServers,
+    servers: &ConfiguredServers,
     server: &str,
     io: &mut Io<'_>,
 ) -> Result<(ServerStatus, Vec<Definition>)> {
     let start = name_prefix(server);
     let tools =
-        foreign.merge_tools(app.base_toolset(), ServerScope::Tool(&format!("{start}*")), io);
-    if foreign.manager().status(server).is_some_and(|status| status.connected) {
-        foreign.connect_others(io);
+        servers.merge_tools(app.base_toolset(), ServerScope::Tool(&format!("{start}*")), io);
+    if servers.manager().status(server).is_some_and(|status| status.connected) {
+        servers.connect_others(io);
     }
-    let status = foreign.manager().status(server).ok_or_else(|| {
+    let status = servers.manager().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         CommandError::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
     })?;
@@ -182,12 +182,12 @@ fn connect_and_list(
 }
 
 fn inspect_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let foreign = ConfiguredServers::load(levels, io)?;
-    let (status, tools) = connect_and_list(app, &foreign, server_name(levels), io)?;
+    let servers = ConfiguredServers::load(levels, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server_name(levels), io)?;
     if levels[1].get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
-        let page = render_page(&status, &tools, &foreign.manager().pin_texts(&status.name));
+        let page = render_page(&status, &tools, &servers.manager().pin_texts(&status.name));
         io.stdout.write_all(page.as_bytes())?;
     }
     Ok(0)
@@ -212,22 +212,22 @@ fn render_page(
 
 fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = server_name(levels);
-    let path = config::config_path(levels, io).ok_or_else(|| {
+    let path = config_file::config_path(levels, io).ok_or_else(|| {
         CommandError::config("no configuration file is known; set `--config` or HOME")
     })?;
     // Checks that the file can be edited before the server is started.
     ConfigDocument::read(&path)?;
     let entry = entry_from_args(server, levels)?;
-    let others = config::load(levels, io)?.servers;
+    let others = config_file::load(levels, io)?.servers;
     if others.iter().any(|other| other.name == server) {
         return Err(duplicate_server(server));
     }
     let table = entry.to_toml();
     // Loads it with the others, so that name conflicts are found now.
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
-    let foreign = ConfiguredServers::from_entries(&all, levels, io)?;
-    let (status, tools) = connect_and_list(app, &foreign, server, io)?;
-    let shown = foreign.manager().pin_texts(server);
+    let servers = ConfiguredServers::from_entries(&all, levels, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server, io)?;
+    let shown = servers.manager().pin_texts(server);
     io.print_stderr(render_page(&status, &tools, &shown));
     if !confirm_add(levels, server, io)? {
         let words = format_args!("`{server}` was not added");
@@ -235,7 +235,7 @@ fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             .hint("`--yes` adds it without asking"));
     }
     // The server may have changed its tools since they were shown.
-    if !foreign.manager().trust_reviewed(server, &shown).map_err(CommandError::config)? {
+    if !servers.manager().trust_reviewed(server, &shown).map_err(CommandError::config)? {
         let words = format_args!("the tools of `{server}` changed after they were shown");
         return Err(CommandError::new(FAILED, ToolError::conflict(words))
             .hint("add it again to review them"));
@@ -292,7 +292,7 @@ fn last_option<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: 
 
 fn remove_server(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = server_name(levels);
-    let path = config::config_path(levels, io).ok_or_else(|| {
+    let path = config_file::config_path(levels, io).ok_or_else(|| {
         CommandError::config("no configuration file is known; set `--config` or HOME")
     })?;
     if !ConfigDocument::lock_for_edit(&path)?.remove_server(server)? {

@@ -8,9 +8,9 @@
 //! sessions and server processes.
 
 mod command;
-mod entry;
-mod file;
-mod folders;
+mod config_edit;
+mod server_entry;
+mod server_folders;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -24,12 +24,12 @@ use clap::ArgMatches;
 use tokio::runtime::{Handle, Runtime};
 
 pub(super) use self::command::{build_command, run};
-pub(super) use self::entry::{ServerEntries, parse_servers};
-use self::folders::ServerFolders;
+pub(super) use self::server_entry::{ServerEntries, parse_servers};
+use self::server_folders::ServerFolders;
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
+use super::call_request::CallRequest;
 use super::exit::{CommandError, FAILED, Result};
-use super::request::CallRequest;
-use super::{Io, config, paths, style};
+use super::{Io, config_file, paths, style};
 use crate::error::ToolError;
 use crate::permission::{Grantee, Rule};
 use crate::surface::mcp::client::{PERMISSIONS, name_prefix, parse_server};
@@ -70,7 +70,7 @@ impl ConfiguredServers {
     /// Loads the configured servers without starting one. `levels` are the parsed options from
     /// left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        Self::from_entries(&config::load(levels, io)?.servers, levels, io)
+        Self::from_entries(&config_file::load(levels, io)?.servers, levels, io)
     }
 
     /// Loads the servers for a call. For one of the program's own tools, none is connected, but the
@@ -81,7 +81,8 @@ impl ConfiguredServers {
             Some(_) => {
                 let levels = request.options_before_name();
                 // Configuration errors are reported later, when all options are parsed.
-                let servers = config::load(&levels, io).map(|it| it.servers).unwrap_or_default();
+                let servers =
+                    config_file::load(&levels, io).map(|it| it.servers).unwrap_or_default();
                 let folders = ServerFolders::resolve_or_empty(&servers, &levels, io);
                 let upstreams =
                     servers.iter().filter_map(|server| server.to_server_config(&folders, io).ok());
@@ -159,20 +160,20 @@ impl ConfiguredServers {
     /// server manager, and warns of unmatched rules.
     pub(super) fn connect_into(
         &self,
-        stage: &mut CallEnvironment,
+        environment: &mut CallEnvironment,
         need: ServerScope<'_>,
         io: &mut Io<'_>,
     ) {
-        self.attach_to(stage);
-        self.connect_scope(stage.pipeline.toolset(), need, io);
-        stage.unmatched_patterns().warn_unmatched(|rule| self.may_match_later(rule), io);
+        self.attach_to(environment);
+        self.connect_scope(environment.pipeline.toolset(), need, io);
+        environment.unmatched_patterns().warn_unmatched(|rule| self.may_match_later(rule), io);
     }
 
     /// Gives the environment access to the server manager without connecting; tools appear when
     /// their servers connect.
-    pub(super) fn attach_to(&self, stage: &mut CallEnvironment) {
-        stage.session = stage.session.clone().with_service(self.manager.clone());
-        self.manager.attach_toolset(&stage.pipeline.shared_toolset());
+    pub(super) fn attach_to(&self, environment: &mut CallEnvironment) {
+        environment.session = environment.session.clone().with_service(self.manager.clone());
+        self.manager.attach_toolset(&environment.pipeline.shared_toolset());
     }
 
     /// Connects to every server as a background task; the future returns those that failed.
@@ -197,11 +198,11 @@ impl ConfiguredServers {
     pub(super) fn report_failures(
         &self,
         failed: FailedServers,
-        spoken: &UnmatchedPatterns,
+        patterns: &UnmatchedPatterns,
         io: &mut Io<'_>,
     ) {
         warn_left_out(failed, io);
-        spoken.warn_unmatched(|rule| self.may_match_later(rule), io);
+        patterns.warn_unmatched(|rule| self.may_match_later(rule), io);
     }
 
     /// Whether the rule may match a tool of a configured server that is not connected.

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::config::{self, ConfigFile, HooksConfig};
+use super::config_file::{self, ConfigFile, HooksConfig};
 use super::exit::{CommandError, Result};
 use super::{Io, args};
 use crate::context::ToolSettings;
@@ -66,7 +66,7 @@ pub(super) enum PromptMode {
 impl ResolvedSettings {
     /// Resolves the settings. `levels` are the parsed options from left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let config = config::load(levels, io)?;
+        let config = config_file::load(levels, io)?;
         let mode = option_or_env(levels, args::MODE, "TOOL_SDK_MODE", io)?;
         let mode = mode.or(config.mode).unwrap_or_default();
         let sandbox = sandbox_policy(&config, mode, levels, io)?;
@@ -164,7 +164,8 @@ fn env_rules(io: &Io<'_>) -> Result<Vec<ParsedRule>> {
 
 /// Checks a path of the environment.
 fn env_path(variable: &str, path: PathBuf) -> Result<PathBuf> {
-    config::check_path(path).map_err(|why| CommandError::config(format_args!("{variable}: {why}")))
+    config_file::check_path(path)
+        .map_err(|why| CommandError::config(format_args!("{variable}: {why}")))
 }
 
 /// A rule, or the error message for it.

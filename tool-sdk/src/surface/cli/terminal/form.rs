@@ -29,12 +29,12 @@ impl TerminalForms {
     }
 
     async fn fill_form(&self, inquiry: Inquiry) -> Value {
-        let (console, floor) = (Arc::clone(&self.console), self.lock.acquire().await);
+        let (console, lock) = (Arc::clone(&self.console), self.lock.acquire().await);
         // Cancelled when this future is dropped.
         let settled = CancellationToken::new();
         let _asking = settled.clone().drop_guard();
         let answer = tokio::task::spawn_blocking(move || {
-            let _floor = floor;
+            let _lock = lock;
             let wanted = || !settled.is_cancelled();
             FormDialog { console: &*console, is_wanted: &wanted, form: inquiry.params() }
                 .run_dialog()

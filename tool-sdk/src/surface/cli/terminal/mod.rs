@@ -57,9 +57,9 @@ impl TerminalLock {
         if let Some(free) = self.try_acquire() {
             return free;
         }
-        let floor = Arc::clone(&self.0).lock_owned().await;
+        let lock = Arc::clone(&self.0).lock_owned().await;
         tokio::time::sleep(MOMENT).await;
-        floor
+        lock
     }
 
     /// Takes the lock if it is free.
@@ -85,15 +85,15 @@ impl Approver for TerminalApprover {
         &self,
         ask: Arc<ApprovalRequest>,
     ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
-        let (console, floor) = (Arc::clone(&self.console), self.lock.clone());
+        let (console, lock) = (Arc::clone(&self.console), self.lock.clone());
         Box::pin(async move {
-            let floor = floor.acquire().await;
+            let lock = lock.acquire().await;
             // Cancelled when this future is dropped because the request ended otherwise.
             let settled = CancellationToken::new();
             let _asking = settled.clone().drop_guard();
             let answer = tokio::task::spawn_blocking(move || {
                 // Held until the last line is read, so that prompts do not mix.
-                let _floor = floor;
+                let _lock = lock;
                 ApprovalDialog {
                     console: &*console,
                     ask: &ask,

@@ -156,16 +156,16 @@ impl Console for AbortingConsole {
 #[test]
 fn aborting_a_call_cancels_its_prompt() {
     let stop = CancellationToken::new();
-    let floor = TerminalLock::default();
+    let lock = TerminalLock::default();
     let console = Arc::new(AbortingConsole { stop: stop.clone() });
     let pipeline = Pipeline::new(test_support::test_registry())
-        .approver(TerminalApprover::new(console, floor.clone()));
+        .approver(TerminalApprover::new(console, lock.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let session = Session::new("s").with_cancel(stop);
         let outcome = pipeline.call(&session, Call::new("kinds", "{}")).await;
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
         // The prompt ended, so the terminal is free for the next one.
-        let _free = floor.acquire().await;
+        let _free = lock.acquire().await;
     });
 }

@@ -19,9 +19,9 @@ use crate::tool::{Fault, FaultKind, closest_name};
 pub(super) struct ToolArgs<'w> {
     flags: &'w [ParamFlag<'w>],
     /// The JSON texts of the values of each flag.
-    given: Vec<Vec<String>>,
+    values: Vec<Vec<String>>,
     /// The words of each program option: its name, and its value.
-    options: Vec<Vec<&'w OsString>>,
+    program_options: Vec<Vec<&'w OsString>>,
     /// JSON, `-` or `@FILE`.
     json: Option<&'w OsString>,
     faults: Vec<Fault>,
@@ -34,13 +34,14 @@ impl<'w> ToolArgs<'w> {
         flags: &'w [ParamFlag<'w>],
         command: &Command,
     ) -> Self {
-        let given = flags.iter().map(|_| Vec::new()).collect();
-        let mut read = Self { flags, given, options: Vec::new(), json: None, faults: Vec::new() };
+        let values = flags.iter().map(|_| Vec::new()).collect();
+        let mut read =
+            Self { flags, values, program_options: Vec::new(), json: None, faults: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match &*word.to_string_lossy() {
                 "--" => words.by_ref().for_each(|word| read.add_positional(word)),
-                "-h" => read.options.push(vec![word]),
+                "-h" => read.program_options.push(vec![word]),
                 text if text.starts_with("--") => read.add_option(word, text, &mut words, command),
                 text if text.starts_with('-') && text != "-" => {
                     // Skips its value, which is not the JSON arguments.
@@ -54,21 +55,22 @@ impl<'w> ToolArgs<'w> {
     }
 
     /// Parses the program options with clap; `None` after a fault.
-    pub(super) fn options(&mut self, command: Command) -> Result<Option<ArgMatches>> {
+    pub(super) fn parse_options(&mut self, command: Command) -> Result<Option<ArgMatches>> {
         let understood = self.faults.len();
-        for option in &self.options {
+        for option in &self.program_options {
             if let Err(error) = command.clone().try_get_matches_from(option) {
                 let failure = CommandError::from(flag::explain_reserved_flag(error, self.flags));
-                self.faults.push(fault(failure.into_tool_error()?.1.message()));
+                self.faults.push(malformed(failure.into_tool_error()?.1.message()));
             }
         }
         if self.faults.len() > understood {
             return Ok(None);
         }
-        match command.try_get_matches_from(self.options.iter().flatten()) {
+        match command.try_get_matches_from(self.program_options.iter().flatten()) {
             Ok(matches) => Ok(Some(matches)),
             Err(error) => {
-                self.faults.push(fault(CommandError::from(error).into_tool_error()?.1.message()));
+                self.faults
+                    .push(malformed(CommandError::from(error).into_tool_error()?.1.message()));
                 Ok(None)
             }
         }
@@ -83,14 +85,15 @@ impl<'w> ToolArgs<'w> {
         let Some(word) = self.json else {
             return Ok((Some(self.to_json_object()), self.faults));
         };
-        let is_flagged = self.given.iter().any(|values| !values.is_empty());
+        let is_flagged = self.values.iter().any(|values| !values.is_empty());
         match (is_flagged, is_bare_word(word)) {
-            (true, true) => self.faults.push(fault(&format!(
+            (true, true) => self.faults.push(malformed(&format!(
                 "unexpected word `{}`; a value with blanks needs quotes",
-                shown(word)
+                excerpt(word)
             ))),
             (true, false) => {
-                self.faults.push(fault("the arguments come either as JSON or as flags, not both"));
+                self.faults
+                    .push(malformed("the arguments come either as JSON or as flags, not both"));
             }
             (false, true) => {
                 self.faults.push(self.bare_word_fault(word));
@@ -107,7 +110,7 @@ impl<'w> ToolArgs<'w> {
             Ok(text) => Ok((Some(text), self.faults)),
             Err(failure) if self.faults.is_empty() => Err(failure),
             Err(failure) => {
-                self.faults.push(fault(failure.into_tool_error()?.1.message()));
+                self.faults.push(malformed(failure.into_tool_error()?.1.message()));
                 Ok((None, self.faults))
             }
         }
@@ -116,14 +119,14 @@ impl<'w> ToolArgs<'w> {
     /// Returns the fault for a word in place of JSON, most likely the value of a flag.
     fn bare_word_fault(&self, word: &OsStr) -> Fault {
         let flag = self.flags.iter().find(|flag| flag.is_required()).or(self.flags.first());
-        let shown = shown(word);
+        let shown = excerpt(word);
         match flag {
-            Some(flag) => fault(&format!(
+            Some(flag) => malformed(&format!(
                 "`{shown}` is neither JSON nor a flag; write `--{} {}`",
                 flag.long(),
                 style::shell_quote(&shown)
             )),
-            None => fault(&format!("unexpected word `{shown}`")),
+            None => malformed(&format!("unexpected word `{shown}`")),
         }
     }
 
@@ -132,7 +135,7 @@ impl<'w> ToolArgs<'w> {
             self.json = Some(word);
             return;
         }
-        self.faults.push(fault(&format!("unexpected word `{}`", shown(word))));
+        self.faults.push(malformed(&format!("unexpected word `{}`", excerpt(word))));
     }
 
     /// Handles `--name`, `--name=value` or `--name value`.
@@ -156,7 +159,7 @@ impl<'w> ToolArgs<'w> {
                     None => take_value(rest, self.flags[at].is_switch()),
                 },
             };
-            return self.flag(at, value);
+            return self.add_flag_value(at, value);
         }
         match takes_value(command, name) {
             None => {
@@ -166,9 +169,9 @@ impl<'w> ToolArgs<'w> {
                 self.add_unknown(text, command);
             }
             Some(true) if inline.is_none() => {
-                self.options.push(std::iter::once(word).chain(rest.next()).collect());
+                self.program_options.push(std::iter::once(word).chain(rest.next()).collect());
             }
-            Some(_) => self.options.push(vec![word]),
+            Some(_) => self.program_options.push(vec![word]),
         }
     }
 
@@ -190,7 +193,7 @@ impl<'w> ToolArgs<'w> {
                 "`{}` has no value; write `--{}={}` if that is its value",
                 flag.name,
                 flag.long(),
-                shown(OsStr::new(next))
+                excerpt(OsStr::new(next))
             );
             Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message)
         })
@@ -208,21 +211,17 @@ impl<'w> ToolArgs<'w> {
         }
     }
 
-    fn flag(&mut self, at: usize, value: Option<&OsStr>) {
-        let add_flag_value = &self.flags[at];
+    fn add_flag_value(&mut self, at: usize, value: Option<&OsStr>) {
+        let flag = &self.flags[at];
         let wrong = match value.map(OsStr::to_str) {
-            _ if !self.given[at].is_empty() && !add_flag_value.is_list() => "comes twice",
-            Some(Some(value)) => return self.given[at].push(add_flag_value.encode_value(value)),
-            None if add_flag_value.is_switch() => return self.given[at].push("true".to_owned()),
+            _ if !self.values[at].is_empty() && !flag.is_list() => "comes twice",
+            Some(Some(value)) => return self.values[at].push(flag.encode_value(value)),
+            None if flag.is_switch() => return self.values[at].push("true".to_owned()),
             Some(None) => "is not UTF-8",
             None => "has no value",
         };
-        let message = format!("`{}` {wrong}", add_flag_value.name);
-        self.faults.push(Fault::new(
-            FaultKind::Malformed,
-            format!("/{}", add_flag_value.name),
-            message,
-        ));
+        let message = format!("`{}` {wrong}", flag.name);
+        self.faults.push(Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message));
     }
 
     /// Records a flag that neither the tool nor the program has.
@@ -245,7 +244,7 @@ impl<'w> ToolArgs<'w> {
 
     /// Returns the values of the flags as a JSON object, in the order of the parameters.
     fn to_json_object(&self) -> String {
-        let pairs = self.flags.iter().zip(&self.given);
+        let pairs = self.flags.iter().zip(&self.values);
         let members: Vec<String> = pairs
             .filter_map(|(flag, values)| Some((flag.name, flag.join_values(values)?)))
             .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name)))
@@ -257,7 +256,7 @@ impl<'w> ToolArgs<'w> {
 /// How many characters of a word are repeated in a message.
 const MAX_EXCERPT: usize = 64;
 
-fn shown(word: &OsStr) -> String {
+fn excerpt(word: &OsStr) -> String {
     let start: String = word.to_string_lossy().chars().take(MAX_EXCERPT).collect();
     start.escape_debug().to_string()
 }
@@ -270,7 +269,7 @@ fn is_bare_word(word: &OsStr) -> bool {
 }
 
 /// Returns a fault that belongs to no parameter.
-fn fault(message: &str) -> Fault {
+fn malformed(message: &str) -> Fault {
     Fault::new(FaultKind::Malformed, String::new(), message.to_owned())
 }
 

@@ -15,7 +15,7 @@ fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(Stri
     let mut io = Io::new(&mut stdin, &mut out, &mut err);
     io.current_dir = dir.to_owned();
     let mut words = ToolArgs::parse(&args, &flags, &command);
-    words.options(command)?;
+    words.parse_options(command)?;
     let (text, faults) = words.into_arguments(&mut io)?;
     let text = text.unwrap_or_default();
     let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();

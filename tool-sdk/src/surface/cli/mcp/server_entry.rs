@@ -23,10 +23,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
 
-use super::folders::ServerFolders;
+use super::server_folders::ServerFolders;
 use crate::process::sandbox::{SandboxLevel, SandboxMode};
 use crate::surface::cli::Io;
-use crate::surface::cli::config::TomlValue;
+use crate::surface::cli::config_file::TomlValue;
 use crate::surface::cli::exit::{CommandError, Result};
 use crate::surface::mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
@@ -288,7 +288,7 @@ impl ServerEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::config::ConfigErrors;
+    use crate::surface::cli::config_file::ConfigErrors;
 
     /// Parses servers; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServerEntries, String> {

@@ -9,15 +9,15 @@ use crate::hook::external::ExternalHooks;
 use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
 use crate::surface::cli::settings::PromptMode;
 use crate::surface::cli::terminal::{TerminalApprover, TerminalForms, TerminalLock};
-use crate::surface::cli::{Io, config, style};
+use crate::surface::cli::{Io, config_file, style};
 
 /// Returns the configured hooks, to run in `folder`, and prints their warnings.
 pub(super) fn build_hooks(
-    configured: Option<config::HooksConfig>,
+    configured: Option<config_file::HooksConfig>,
     folder: PathBuf,
     io: &mut Io<'_>,
 ) -> Option<Arc<ExternalHooks>> {
-    let config::HooksConfig { commands, warnings: remarks } = configured?;
+    let config_file::HooksConfig { commands, warnings: remarks } = configured?;
     for remark in remarks {
         io.print_stderr(style::sanitize_text(&format!("warning: hooks.{remark}")));
     }
@@ -27,13 +27,13 @@ pub(super) fn build_hooks(
 /// Returns the approver for the prompt mode; `None` denies every call that needs approval.
 pub(super) fn build_approver(
     answers: PromptMode,
-    floor: &TerminalLock,
+    lock: &TerminalLock,
     io: &Io<'_>,
 ) -> Option<Arc<dyn Approver>> {
     match (answers, &io.console) {
         (PromptMode::AssumeYes, _) => Some(Arc::new(ApproveAll)),
         (PromptMode::Terminal, Some(console)) => {
-            Some(Arc::new(TerminalApprover::new(Arc::clone(console), floor.clone())))
+            Some(Arc::new(TerminalApprover::new(Arc::clone(console), lock.clone())))
         }
         (PromptMode::Terminal, None) | (PromptMode::NoInput, _) => None,
     }
@@ -43,12 +43,12 @@ pub(super) fn build_approver(
 pub(super) fn with_terminal_forms(
     session: Session,
     answers: PromptMode,
-    floor: &TerminalLock,
+    lock: &TerminalLock,
     io: &Io<'_>,
 ) -> Session {
     match (answers, &io.console) {
         (PromptMode::Terminal, Some(console)) => {
-            let forms = TerminalForms::new(Arc::clone(console), floor.clone());
+            let forms = TerminalForms::new(Arc::clone(console), lock.clone());
             session.with_inquiry_handler(Arc::new(forms))
         }
         _ => session,

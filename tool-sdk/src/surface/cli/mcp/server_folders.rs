@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 
-use super::entry::{ServerEntries, ServerEntry};
+use super::server_entry::{ServerEntries, ServerEntry};
 use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use crate::surface::cli::exit::Result;
 use crate::surface::cli::settings::ResolvedSettings;
-use crate::surface::cli::{Io, config, paths};
+use crate::surface::cli::{Io, config_file, paths};
 
 /// The folders for servers.
 #[derive(Debug, Default)]
@@ -30,17 +30,18 @@ impl ServerFolders {
         if !servers.iter().any(ServerEntry::is_sandboxed) {
             return Ok(Self { roots, ..Self::default() });
         }
-        let guard = ResolvedSettings::load(levels, io)?;
-        let hooks = guard.hooks.map(|hooks| {
+        let settings = ResolvedSettings::load(levels, io)?;
+        let hooks = settings.hooks.map(|hooks| {
             let folder = roots.first().cloned().unwrap_or_else(|| io.current_dir.clone());
             hooks.commands.in_folder(folder).command_files()
         });
-        let own = config::config_path(levels, io).into_iter().chain(hooks.into_iter().flatten());
+        let own =
+            config_file::config_path(levels, io).into_iter().chain(hooks.into_iter().flatten());
         // A missing file cannot be protected while a process runs.
         let own = own.filter(|path| path.exists());
-        let kept = paths::state_dir(levels, io).into_iter().chain(guard.audit);
+        let kept = paths::state_dir(levels, io).into_iter().chain(settings.audit);
         let protected = own.chain(kept).collect();
-        let writable = match &guard.writable {
+        let writable = match &settings.writable {
             Some(folders) => intersect_folders(&resolve_links(&roots), &resolve_links(folders)),
             None => resolve_links(&roots),
         };

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
-use crate::surface::cli::{Io, config, paths};
+use crate::surface::cli::{Io, config_file, paths};
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
 use crate::workspace::Workspace;
 
@@ -30,7 +30,7 @@ impl ProtectedWorkspace {
         io: &Io<'_>,
     ) -> Self {
         let mut folders = Self { workspace, sandbox, output_dir: None };
-        if let Some(path) = config::config_path(levels, io) {
+        if let Some(path) = config_file::config_path(levels, io) {
             folders = folders.protect_if_present(&path);
         }
         if let Some(dir) = paths::state_dir(levels, io) {

@@ -58,7 +58,7 @@ impl<'m> CallRequest<'m> {
     /// say where it is found.
     pub(super) fn options_after_name(&self) -> Option<ArgMatches> {
         let command = args::tool_options_command(self.verb);
-        ToolArgs::parse(&self.args_after_name, &[], &command).options(command).ok().flatten()
+        ToolArgs::parse(&self.args_after_name, &[], &command).parse_options(command).ok().flatten()
     }
 
     /// Whether `--json` is given, even if the other words are invalid.
@@ -92,7 +92,7 @@ impl<'m> CallRequest<'m> {
         if definition.parameters.allows_unknown_properties() {
             words.explain_free_names();
         }
-        let options = words.options(command)?;
+        let options = words.parse_options(command)?;
         let (arguments, faults) = words.into_arguments(io)?;
         match (options, arguments) {
             (Some(behind), Some(arguments)) if faults.is_empty() => {

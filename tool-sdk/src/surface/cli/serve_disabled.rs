@@ -1,0 +1,24 @@
+//! Stubs for `serve` in a program without the feature `mcp`.
+
+use clap::{ArgMatches, Command};
+
+use super::config_file::TomlValue;
+use super::exit::{CommandError, Result};
+use super::{App, Io};
+
+/// The settings of `serve`, which always are empty.
+#[derive(Debug, Default)]
+pub(super) struct ServeConfig;
+
+pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
+    serve.report_error("this program is built without a server");
+    ServeConfig
+}
+
+pub(super) fn build_command() -> Option<Command> {
+    None
+}
+
+pub(super) fn run(_: &App, _: &str, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+    Err(CommandError::usage("this program is built without a server"))
+}
