@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::order::ProtectedPaths;
+use super::helper_protocol::ProtectedPaths;
 use super::{SandboxPolicy, SelfTestReport};
 
 const UNSUPPORTED: &str = "there is no sandbox: it needs Linux and the feature `sandbox`";
