@@ -55,7 +55,9 @@ use tracing::Instrument as _;
 
 use self::inner::PipelineInner;
 use self::invocation::Invocation;
-use crate::call::{Call, CallId, Outcome};
+#[cfg(feature = "mcp")]
+use crate::call::CallId;
+use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::event::{EventBusOwner, Subscription};

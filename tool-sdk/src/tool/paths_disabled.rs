@@ -39,11 +39,6 @@ impl ArgPaths {
     }
 
     #[expect(clippy::unused_self, reason = "same signature as with the feature `workspace`")]
-    pub(crate) fn is_empty(&self) -> bool {
-        true
-    }
-
-    #[expect(clippy::unused_self, reason = "same signature as with the feature `workspace`")]
     pub(crate) fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
         None
     }

@@ -7,8 +7,8 @@ use tokio::process::Command;
 
 use super::{HostStdio, InputWriter, OutputReader, SpawnedChild, StdioMode};
 use crate::process::ResourceLimits;
-use crate::process::mark::{self, ProcessTag};
 use crate::process::program::CommandSpec;
+use crate::process::tag::{self, ProcessTag};
 
 pub(super) fn spawn_with_stdio(
     spec: &CommandSpec,
@@ -21,7 +21,7 @@ pub(super) fn spawn_with_stdio(
     }
     let mut command = Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.effective_env().as_map());
-    command.env(mark::TAG_VARIABLE, tag.as_str()).kill_on_drop(true);
+    command.env(tag::TAG_VARIABLE, tag.as_str()).kill_on_drop(true);
     command.stdin(match mode {
         StdioMode::PipedStdin => Stdio::piped(),
         StdioMode::NullStdin => Stdio::null(),

@@ -9,8 +9,8 @@ use tokio::process::Command;
 
 use super::wires::open_stdio;
 use super::{SpawnedChild, StdioMode};
-use crate::process::mark::{self, ProcessTag};
 use crate::process::program::CommandSpec;
+use crate::process::tag::{self, ProcessTag};
 
 pub(super) fn spawn_with_stdio(
     spec: &CommandSpec,
@@ -23,7 +23,7 @@ pub(super) fn spawn_with_stdio(
     }
     let mut command = Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.effective_env().as_map());
-    command.env(mark::TAG_VARIABLE, tag.as_str());
+    command.env(tag::TAG_VARIABLE, tag.as_str());
     let stderr = stdio.stderr.map_or_else(|| stdio.stdout.try_clone(), Ok)?;
     command.stdin(Stdio::from(stdio.stdin));
     command.stdout(Stdio::from(stdio.stdout)).stderr(Stdio::from(stderr));

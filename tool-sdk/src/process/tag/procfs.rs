@@ -210,7 +210,7 @@ mod tests {
         if std::env::var_os(OUTER).is_some() {
             return println!("inner {} {row}", mark.as_str());
         }
-        let name = "process::mark::linux::tests::a_host_in_a_command_has_marks_below_it";
+        let name = "process::tag::procfs::tests::a_host_in_a_command_has_marks_below_it";
         let program = std::env::current_exe().unwrap();
         let inner = Command::new(program, ["--exact", name, "--nocapture"])
             .env(ChildEnv::from_host().with_var(OUTER, "1"));
