@@ -377,7 +377,7 @@ mod tests {
         let app = App::new(test_support::test_registry())
             .with_toolset(move |it| it.with_variants(voices.clone()));
         let setting = test_support::TestCli::default();
-        let low = setting.write_file("low.toml", "[variants]\nvoice = \"low\"\n");
+        let low = setting.write_text("low.toml", "[variants]\nvoice = \"low\"\n");
         for (args, code) in [
             (&["check", "echo", "--text", "x"][..], 0),
             (&["check", "kinds"], 2),

@@ -156,7 +156,7 @@ mod tests {
         let setting = TestCli::default();
         let ran = setting.run(&["approvals", "list"]);
         assert!(ran.code == 2 && ran.err.contains("hint: `--state-dir`"), "{}", ran.err);
-        let file = setting.write_file("file", "");
+        let file = setting.write_text("file", "");
         let ran = setting.run(&["approvals", "list", "--state-dir", &file]);
         assert!(ran.code == 2 && ran.err.contains("ot a directory"), "{}", ran.err);
     }

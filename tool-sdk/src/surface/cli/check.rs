@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn warns_of_unmatched_rules_of_agents() {
         let setting = TestCli::default();
-        let config = setting.write_file(
+        let config = setting.write_text(
             "c.toml",
             "[[rules]]\npermission = \"kinds\"\npattern = \"text: x\"\naction = \"deny\"\n\
              [agents.reader]\nrules = [{ permission = \"kidns\", action = \"deny\" }]\n",

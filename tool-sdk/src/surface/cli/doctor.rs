@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn the_json_report_has_every_key() {
         let mut setting = TestCli::default();
-        let shell = setting.write_file("bin/zsh", "");
+        let shell = setting.write_text("bin/zsh", "");
         let bin = Path::new(&shell).parent().unwrap().display().to_string();
         setting.env = vec![("PATH", bin), ("TOOL_SDK_STATE_DIR", "kept".to_owned())];
         let (code, report) = run_doctor(&setting, &[]);
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_file_cannot_be_the_state_folder() {
         let setting = TestCli::default();
-        let file = setting.write_file("file", "");
+        let file = setting.write_text("file", "");
         for dir in [file.clone(), format!("{file}/below")] {
             let (_, report) = run_doctor(&setting, &["--state-dir", &dir]);
             assert_eq!(report["state"]["writable"], json!(false), "{dir}");

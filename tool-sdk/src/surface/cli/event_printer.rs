@@ -264,7 +264,7 @@ mod tests {
         let answer = r#"{ "hookSpecificOutput": { "updatedInput": { "text": "ho" } } }"#;
         let hook = format!("[{{ type = 'command', command = '''echo '{answer}' ''' }}]");
         let config = format!("[[hooks.PreToolUse]]\nmatcher = '*'\nhooks = {hook}\n");
-        let config = setting.write_file("config.toml", &config);
+        let config = setting.write_text("config.toml", &config);
         let call = ["call", "echo", "--text", "hi", "--config", &config];
         assert_eq!(final_lines(&setting.run(&call).err), ["✓ echo(text: ho)"]);
         let asked = [&call[..], &["--ask", "echo"]].concat();

@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn reports_every_root_that_cannot_be_opened() {
         let setting = test_support::TestCli::default();
-        let file = setting.write_file("file", "");
+        let file = setting.write_text("file", "");
         let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
         let lines: Vec<&str> = ran.err.lines().collect();

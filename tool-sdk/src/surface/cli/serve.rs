@@ -283,7 +283,7 @@ mod tests {
             "origins = [\"https://example.com/path\"]",
         ] {
             let setting = TestCli::default();
-            let config = setting.write_file("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
+            let config = setting.write_text("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
             let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
             assert!(ran.code == 2 && ran.err.contains("is not a"), "{wrong}: {}", ran.err);
         }
@@ -294,7 +294,7 @@ mod tests {
     fn rejects_a_principal_with_an_unknown_agent() {
         let mut setting = TestCli::default();
         setting.env.push(("ADA_TOKEN", "0123456789abcdef0123456789abcdef".to_owned()));
-        let config = setting.write_file(
+        let config = setting.write_text(
             "c.toml",
             "[agents.reader]\nonly = [\"echo\"]\n\
              [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\nagent = \"raeder\"\n",
@@ -311,7 +311,7 @@ mod tests {
         let token = "0123456789abcdef0123456789abcdef";
         setting.env.extend([("ADA_TOKEN", token.to_owned()), ("TOOL_SDK_TOKEN", token.to_owned())]);
         let config =
-            setting.write_file("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
+            setting.write_text("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
         let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains("`ada` must not use the default token"), "{}", ran.err);

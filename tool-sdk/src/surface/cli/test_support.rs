@@ -70,7 +70,7 @@ impl TestCli {
     }
 
     /// Writes a file into the current folder and returns its path.
-    pub(super) fn write_file(&self, name: &str, text: &str) -> String {
+    pub(super) fn write_text(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();

@@ -116,7 +116,7 @@ fn the_exit_code_is_the_worst_of_all_calls() {
 #[test]
 fn calls_come_from_a_file() {
     let setting = TestCli::default();
-    setting.write_file("calls.jsonl", r#"{"name": "echo", "arguments": {"text": "x"}}"#);
+    setting.write_text("calls.jsonl", r#"{"name": "echo", "arguments": {"text": "x"}}"#);
     assert_eq!(setting.run(&["batch", "calls.jsonl"]).code, 0);
     assert_eq!(setting.run(&["batch", "-"]).out, "");
     let missing = setting.run(&["batch", "missing.jsonl"]);

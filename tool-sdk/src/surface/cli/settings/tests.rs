@@ -24,7 +24,7 @@ fn with_env(env: &[(&'static str, &str)]) -> TestCli {
 
 fn with_file(text: &str) -> TestCli {
     let mut setting = TestCli::default();
-    let path = setting.write_file("rules.toml", text);
+    let path = setting.write_text("rules.toml", text);
     setting.env.push(("TOOL_SDK_CONFIG", path));
     setting
 }
@@ -111,12 +111,12 @@ fn a_locked_rule_of_the_file_holds_against_the_command_line() {
 #[test]
 fn the_file_is_the_one_that_is_named() {
     let mut setting = with_file("deny = [\"kinds\"]");
-    let other = setting.write_file("other.toml", "allow = [\"kinds\"]");
+    let other = setting.write_text("other.toml", "allow = [\"kinds\"]");
     check(&setting, &["--config", &other], "allow");
     check(&setting, &["--config", "other.toml"], "allow");
 
     setting.env.clear();
-    setting.write_file("config/tool-sdk/config.toml", "deny = [\"kinds\"]");
+    setting.write_text("config/tool-sdk/config.toml", "deny = [\"kinds\"]");
     let config = setting.folder.path().join("config").to_str().unwrap().to_owned();
     setting.env.push(("XDG_CONFIG_HOME", config));
     check(&setting, &[], "deny");
@@ -127,9 +127,9 @@ fn the_file_is_the_one_that_is_named() {
 #[test]
 fn a_config_in_the_workspace_is_ignored() {
     let setting = TestCli::default();
-    setting.write_file(".tool-sdk.toml", "allow = [\"kinds\"]");
-    setting.write_file("tool-sdk/config.toml", "allow = [\"kinds\"]");
-    setting.write_file("config.toml", "allow = [\"kinds\"]");
+    setting.write_text(".tool-sdk.toml", "allow = [\"kinds\"]");
+    setting.write_text("tool-sdk/config.toml", "allow = [\"kinds\"]");
+    setting.write_text("config.toml", "allow = [\"kinds\"]");
     check(&setting, &[], "ask");
 }
 
@@ -274,7 +274,7 @@ fn sandbox_settings_follow_the_precedence() {
     let file = "sandbox = \"required\"\nsandbox_level = \"read_only\"\nsandbox_network = true";
     let mut setting = TestCli::default();
     assert_eq!(sandbox(&setting, &[]), "off workspace_write none");
-    let path = setting.write_file("rules.toml", file);
+    let path = setting.write_text("rules.toml", file);
     setting.env.push(("TOOL_SDK_CONFIG", path));
     assert_eq!(sandbox(&setting, &[]), "required read_only network");
 
