@@ -83,7 +83,7 @@ pub fn a_path_leads_nowhere_else(path: &str) {
     static TREE: OnceLock<(PathBuf, Workspace)> = OnceLock::new();
     let (root, workspace) = TREE.get_or_init(tree);
     let Ok(place) = workspace.resolve(path) else { return };
-    let real = place.real();
+    let real = place.canonicalize();
     for place in [Some(place), real.ok()].into_iter().flatten() {
         if let Ok(file) = place.open_file() {
             assert!(is_below(&file, root), "{path:?} leads out");

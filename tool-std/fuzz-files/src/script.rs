@@ -16,7 +16,7 @@ static PLACE: LazyLock<(Registry, Session, Runtime, tempfile::TempDir)> = LazyLo
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = Workspace::open([folder.path()]).expect("a workspace");
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-    (registry, Session::new("fuzz").lend(workspace), runtime, folder)
+    (registry, Session::new("fuzz").with_service(workspace), runtime, folder)
 });
 
 /// Any text is analysed or opaque; a plain script means exactly its words, and an
