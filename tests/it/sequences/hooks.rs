@@ -45,6 +45,11 @@ async fn records_before_hooks() {
         let scenario = with_hook(&recorder, &format!("before: {name}"), hook);
         scenario.call("write_note", r#"{"name": "a", "token": "t"}"#).await;
     }
+    let failing = hook().before(Before::Fail);
+    let checked = with_hook(&recorder, "check: a hook that fails is not recorded", failing);
+    let call = Call::new("write_note", r#"{"name": "a"}"#).id("c1");
+    let error = checked.pipeline.check(&checked.session, call).await.unwrap_err();
+    recorder.note(format!("checked  {error}"));
     let trusted = hook().before(Before::Opine(|| HookDecision::allow("fine"))).allowed_to_allow();
     let scenario = Scenario::new(&recorder, "before: a trusted hook allows", |pipeline| {
         pipeline.hook("dynamic_*", HookPriority::SECURITY, trusted)

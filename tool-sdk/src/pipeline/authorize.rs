@@ -119,7 +119,7 @@ impl Invocation<'_> {
         self.admit()?;
         let mut call = self.parse_for_check()?;
         self.check_cancelled()?;
-        self.run_before_hooks(&mut call).await?;
+        self.consult_hooks(&mut call).await?;
         let context = self.context();
         let (mut decision, touched) = decide_with_resources(&self, &call, &context);
         let suggestions = match decision.action {

@@ -54,7 +54,8 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    async fn consult_hooks(&mut self, call: &mut DecodedCall) -> HookResult<()> {
+    /// Runs the before-hooks without recording a refusal.
+    pub(super) async fn consult_hooks(&mut self, call: &mut DecodedCall) -> HookResult<()> {
         let inner = self.inner;
         for hook in inner.hooks.iter() {
             if !hook.applies_to(self.definition()) {

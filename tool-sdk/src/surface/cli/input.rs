@@ -28,7 +28,7 @@ pub(super) fn read_arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Returns the `FILE_FLAGS` of `@FILE`, which need not be UTF-8.
+/// Returns the `FILE` of `@FILE`, which need not be UTF-8.
 #[cfg(unix)]
 fn at_file_path(given: &OsStr) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
