@@ -25,7 +25,7 @@ fn opened(args: &OpenPageArgs, _: &Context) -> Vec<Resource> {
 }
 
 /// Somebody at a screen: gives these answers, then says what was shown.
-fn somebody(
+fn with_approver(
     pipeline: Pipeline,
     replies: impl IntoIterator<Item = ApprovalResponse, IntoIter: Send> + 'static,
 ) -> (Pipeline, JoinHandle<Vec<String>>) {
@@ -51,7 +51,7 @@ async fn open(
     pages: &[&str],
 ) -> Result<(Vec<bool>, Vec<String>), Box<dyn std::error::Error>> {
     let store = GrantStore::open(state.join("approvals"), workspace);
-    let (pipeline, screen) = somebody(Pipeline::new(registry).grant_store(store), replies);
+    let (pipeline, screen) = with_approver(Pipeline::new(registry).grant_store(store), replies);
     let (session, mut ran) = (Session::new("example"), Vec::new());
     for page in pages {
         let call = Call::new("open_page", format!(r#"{{"url": "{page}"}}"#));

@@ -13,7 +13,7 @@ use tool_sdk::{
 /// Where readers meet, who answers, and how many files are being written.
 struct Desk {
     readers: Barrier,
-    somebody: Arc<ScriptedApprover>,
+    approver: Arc<ScriptedApprover>,
     writing: AtomicUsize,
 }
 
@@ -26,7 +26,7 @@ async fn look_up(
 ) -> String {
     // Goes on only when somebody else reads at the same time.
     desk.readers.wait().await;
-    format!("read {path} after {} answers", desk.somebody.requests().len())
+    format!("read {path} after {} answers", desk.approver.requests().len())
 }
 
 /// Write a file, one call after the other for each path.
@@ -53,9 +53,9 @@ async fn run(
     answers: [ApprovalResponse; 2],
     calls: [(&'static str, &'static str); 4],
 ) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let somebody = Arc::new(ScriptedApprover::new(answers));
-    let pipeline = Pipeline::new(Registry::linked()?).shared_approver(Arc::clone(&somebody) as _);
-    let desk = Desk { readers: Barrier::new(2), somebody, writing: AtomicUsize::new(0) };
+    let approver = Arc::new(ScriptedApprover::new(answers));
+    let pipeline = Pipeline::new(Registry::linked()?).shared_approver(Arc::clone(&approver) as _);
+    let desk = Desk { readers: Barrier::new(2), approver, writing: AtomicUsize::new(0) };
     let session = Session::new("example").with_service(desk);
     let calls = calls.map(|(name, arguments)| Call::new(name, arguments));
     let outcomes = Batch::new(&pipeline).max_concurrent(8).run(&session, calls).await;

@@ -344,7 +344,7 @@ async fn what_nobody_can_answer_says_what_would_help() {
             _ => None,
         });
         let denied = denied.unwrap();
-        assert_eq!((denied.by, denied.asked_by), (DecisionSource::Nobody, Some(cause)));
+        assert_eq!((denied.by, denied.asked_by), (DecisionSource::NoApprover, Some(cause)));
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
     let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
     invocation.emit(|| EventKind::Denied(decision.clone().into()));
     match decision.by {
-        DecisionSource::Nobody => error.hint(allow_hint(invocation, &decision)),
+        DecisionSource::NoApprover => error.hint(allow_hint(invocation, &decision)),
         DecisionSource::Rule | DecisionSource::Mode | DecisionSource::Roots => {
             error.hint("do not look for a way around it; go on without, or say what is needed")
         }

@@ -65,7 +65,7 @@ pub enum DecisionSource {
     /// The user, or the approver in the user's place.
     Reply,
     /// No approver was available.
-    Nobody,
+    NoApprover,
 }
 
 /// A decision of a hook or the loop guard that is added to the decision of the rules.
@@ -385,7 +385,12 @@ impl Decision {
 
     /// Returns the decision when an approval is needed and no approver is available.
     pub(crate) fn without_approver(self) -> Self {
-        Self { action: Action::Deny, by: DecisionSource::Nobody, asked_by: Some(self.by), ..self }
+        Self {
+            action: Action::Deny,
+            by: DecisionSource::NoApprover,
+            asked_by: Some(self.by),
+            ..self
+        }
     }
 
     /// Returns the decision after an approval request was answered.

@@ -60,10 +60,10 @@ fn requests(hooks: &[Value]) -> Vec<(HookEvent, Value)> {
 /// Writes a note with the title `a`; returns the outcome and the arguments that the approver saw,
 /// who approves.
 async fn write(pipeline: Pipeline) -> (Outcome, Vec<Value>) {
-    let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
-    let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
+    let approver = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
+    let pipeline = pipeline.shared_approver(Arc::clone(&approver) as _);
     let outcome = pipeline.call(&Session::new("s"), call()).await;
-    (outcome, somebody.requests().iter().map(|ask| ask.arguments.clone()).collect())
+    (outcome, approver.requests().iter().map(|ask| ask.arguments.clone()).collect())
 }
 
 /// Returns the arguments with which the note was written.
@@ -163,29 +163,29 @@ async fn what_a_tool_asks_for_is_not_changed() {
     let tool = DynamicTool::new(definition, |_: Value, cx: Context| async move {
         if cx.request_permission("other", "x").await { "yes" } else { "no" }
     });
-    let somebody = Arc::new(ScriptedApprover::default());
+    let approver = Arc::new(ScriptedApprover::default());
     let hook = trusted(makes(&json!({ "title": "b" })));
     let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap())
         .hook("*", HookPriority::DEFAULT, config(&[(HookEvent::PermissionRequest, hook)]))
-        .shared_approver(Arc::clone(&somebody) as _);
+        .shared_approver(Arc::clone(&approver) as _);
     let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
-    assert_eq!((outcome.text().as_ref(), somebody.requests().len()), ("no", 1));
+    assert_eq!((outcome.text().as_ref(), approver.requests().len()), ("no", 1));
 }
 
 // F34: the loop guard compares the changed arguments.
 #[tokio::test]
 async fn what_repeats_is_what_runs() {
-    let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Reject));
+    let approver = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Reject));
     let pipeline = pipeline(&requests(&[trusted(makes(&json!({ "title": "b" })))]))
         .loop_guard(LoopGuard::default())
-        .shared_approver(Arc::clone(&somebody) as _);
+        .shared_approver(Arc::clone(&approver) as _);
     let session = Session::new("s");
     for (at, (asked, runs)) in [(0, true), (0, true), (1, false)].into_iter().enumerate() {
         let text = json!({ "title": format!("a{at}") }).to_string();
         let outcome = pipeline.call(&session, Call::new("write_note", text)).await;
-        assert_eq!((somebody.requests().len(), outcome.result.is_ok()), (asked, runs), "{at}");
+        assert_eq!((approver.requests().len(), outcome.result.is_ok()), (asked, runs), "{at}");
     }
-    assert_eq!(somebody.requests()[0].by, DecisionSource::Loop);
+    assert_eq!(approver.requests()[0].by, DecisionSource::Loop);
 }
 
 /// A hook whose approver passes on a copy of each request.

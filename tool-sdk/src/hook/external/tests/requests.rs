@@ -233,10 +233,10 @@ async fn an_allow_lifts_no_more_than_before_the_call() {
             true,
         ),
     ] {
-        let somebody = Arc::new(ScriptedApprover::default());
-        let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
+        let approver = Arc::new(ScriptedApprover::default());
+        let pipeline = pipeline.shared_approver(Arc::clone(&approver) as _);
         let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
-        let found = (somebody.requests().len() == 1, outcome.result.is_err());
+        let found = (approver.requests().len() == 1, outcome.result.is_err());
         assert_eq!(found, (is_asked, is_asked), "{what}");
     }
 }
@@ -285,16 +285,16 @@ async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
         let config = json!({ event: [{ "matcher": matcher, "hooks": [hook] }] });
         let (hooks, mistakes) = ExternalHooks::from_value(&config);
         assert_eq!(mistakes, []);
-        let somebody = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
+        let approver = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
         let tools =
             Registry::builder().add(other("run_line", &["jot"])).add(other("run_script", &[]));
         let pipeline = Pipeline::new(tools.build().unwrap())
             .hook("*", HookPriority::DEFAULT, hooks)
-            .shared_approver(Arc::clone(&somebody) as _);
+            .shared_approver(Arc::clone(&approver) as _);
         let outcome = pipeline.call(&Session::new("s"), Call::new("run_script", "{}")).await;
         match answer {
             Ok(asked) => {
-                assert_eq!((outcome.text(), somebody.requests().len()), ("done".into(), asked))
+                assert_eq!((outcome.text(), approver.requests().len()), ("done".into(), asked))
             }
             Err(why) => assert!(outcome.text().starts_with(why), "{matcher}: {}", outcome.text()),
         }

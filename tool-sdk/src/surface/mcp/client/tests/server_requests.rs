@@ -5,14 +5,14 @@ use crate::context::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 
 /// A user who fills in every form in the same way, and offers a model.
 #[derive(Default)]
-struct Somebody {
+struct ScriptedUser {
     answer: Value,
     /// Never answers.
     thinks: bool,
     shown: std::sync::Mutex<Vec<Inquiry>>,
 }
 
-impl Somebody {
+impl ScriptedUser {
     fn answering(answer: Value) -> Arc<Self> {
         Arc::new(Self { answer, ..Self::default() })
     }
@@ -22,7 +22,7 @@ impl Somebody {
     }
 }
 
-impl InquiryHandler for Somebody {
+impl InquiryHandler for ScriptedUser {
     fn supports(&self, kind: InquiryKind) -> bool {
         kind != InquiryKind::Roots
     }
@@ -128,12 +128,12 @@ fn allowed(more: &[&str]) -> Pipeline {
 async fn told(
     script: Arc<ScriptedServer>,
     questions: ClientFeatures,
-    somebody: Option<Arc<Somebody>>,
+    user: Option<Arc<ScriptedUser>>,
     rules: &[&str],
 ) -> Result<String, String> {
     let mut setting = TestHost::with_server(allowed(rules), script).answering(questions);
-    if let Some(somebody) = somebody {
-        setting.session = setting.session.clone().with_inquiry_handler(somebody);
+    if let Some(user) = user {
+        setting.session = setting.session.clone().with_inquiry_handler(user);
     }
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
@@ -145,12 +145,12 @@ async fn told(
 async fn client_features_are_off_by_default() {
     for question in [form(), sample(), roots()] {
         for script in eras(question.clone()) {
-            let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
+            let user = ScriptedUser::answering(json!({ "action": "accept", "content": {} }));
             let asked = Arc::clone(&script);
-            let told = told(script, ClientFeatures::none(), Some(Arc::clone(&somebody)), &[]).await;
+            let told = told(script, ClientFeatures::none(), Some(Arc::clone(&user)), &[]).await;
             let told = told.unwrap_or_else(|refused| refused);
             assert!(told.contains("not enabled"), "{told}");
-            assert!(somebody.shown().is_empty());
+            assert!(user.shown().is_empty());
             for begin in ["initialize", "server/discover"] {
                 for hello in asked.heard(begin) {
                     assert!(!hello.to_string().contains("elicitation"), "{hello}");
@@ -170,16 +170,12 @@ async fn elicitation_goes_to_the_calling_user() {
         (json!("yes"), r#""cancel""#),
     ] {
         for script in eras(form()) {
-            let somebody = Somebody::answering(answer.clone());
-            let told = told(
-                script,
-                ClientFeatures::none().elicitation(),
-                Some(Arc::clone(&somebody)),
-                &[],
-            );
+            let user = ScriptedUser::answering(answer.clone());
+            let told =
+                told(script, ClientFeatures::none().elicitation(), Some(Arc::clone(&user)), &[]);
             let told = told.await.unwrap();
             assert!(told.contains(expected), "{answer}: {told}");
-            let shown = &somebody.shown()[0];
+            let shown = &user.shown()[0];
             let message = shown["message"].as_str().unwrap();
             assert!(message.starts_with("The server `s` asks this while its tool `echo` runs."));
             assert!(message.ends_with("Which shelf?\\u{202e}"), "{message}");
@@ -201,21 +197,21 @@ async fn sampling_needs_approval_each_time() {
         "role": "assistant", "model": "m", "content": { "type": "text", "text": "short" },
     });
     for script in eras(sample()) {
-        let somebody = Somebody::answering(answer.clone());
+        let user = ScriptedUser::answering(answer.clone());
         let questions = ClientFeatures::none().sampling();
         let rules = ["mcp_sampling(s/*)"];
-        let told = told(script, questions, Some(Arc::clone(&somebody)), &rules).await.unwrap();
+        let told = told(script, questions, Some(Arc::clone(&user)), &rules).await.unwrap();
         assert!(told.contains("short"), "{told}");
-        let shown = &somebody.shown()[0];
+        let shown = &user.shown()[0];
         assert_eq!((&shown["maxTokens"], shown.get("includeContext")), (&json!(16384), None));
     }
     // Without a rule or an approver the answer is no.
     for script in eras(sample()) {
-        let somebody = Somebody::answering(answer.clone());
+        let user = ScriptedUser::answering(answer.clone());
         let questions = ClientFeatures::none().sampling();
-        let told = told(script, questions, Some(Arc::clone(&somebody)), &[]).await;
+        let told = told(script, questions, Some(Arc::clone(&user)), &[]).await;
         assert!(told.unwrap_or_else(|refused| refused).contains("may not sample"));
-        assert!(somebody.shown().is_empty());
+        assert!(user.shown().is_empty());
     }
 }
 
@@ -281,31 +277,31 @@ async fn request_during_calls_of_two_users_is_refused() {
     let setting =
         TestHost::with_server(allowed(&[]), script).answering(ClientFeatures::none().elicitation());
     setting.connect().await;
-    let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
+    let user = ScriptedUser::answering(json!({ "action": "accept", "content": {} }));
     let sessions =
-        ["a", "b"].map(|id| Session::new(id).with_inquiry_handler(Arc::clone(&somebody) as _));
+        ["a", "b"].map(|id| Session::new(id).with_inquiry_handler(Arc::clone(&user) as _));
     let call = |session| setting.pipeline.call(session, Call::new("mcp__s__echo", "{}"));
     let (one, two) = tokio::join!(call(&sessions[0]), call(&sessions[1]));
     for outcome in [one, two] {
         assert_eq!(outcome.text(), "the request does not belong to a running call");
     }
-    assert!(somebody.shown().is_empty());
+    assert!(user.shown().is_empty());
 }
 
 // The timeout is paused while the user is asked; the inquiry has its own limit.
 #[tokio::test(start_paused = true)]
 async fn timeout_is_paused_while_the_user_is_asked() {
     for script in eras(form()) {
-        let somebody = Arc::new(Somebody { thinks: true, ..Somebody::default() });
+        let user = Arc::new(ScriptedUser { thinks: true, ..ScriptedUser::default() });
         let setting = TestHost::with_server(allowed(&[]), Arc::clone(&script));
         let mut setting = setting.answering(ClientFeatures::none().elicitation());
-        setting.session = setting.session.clone().with_inquiry_handler(Arc::clone(&somebody) as _);
+        setting.session = setting.session.clone().with_inquiry_handler(Arc::clone(&user) as _);
         setting.connect().await;
         let begun = tokio::time::Instant::now();
         let told = setting.call("echo", "{}").await.result.unwrap();
         assert_eq!(told.as_text(), r#"{"action":"cancel"}"#);
         assert!(begun.elapsed() >= Duration::from_secs(600), "{:?}", begun.elapsed());
-        assert_eq!(somebody.shown().len(), 1);
+        assert_eq!(user.shown().len(), 1);
     }
 }
 
@@ -321,8 +317,8 @@ async fn requests_for_input_are_limited() {
         }))],
         _ => Vec::new(),
     });
-    let somebody = Somebody::answering(json!({ "action": "decline" }));
+    let user = ScriptedUser::answering(json!({ "action": "decline" }));
     let refused =
-        told(script, ClientFeatures::none().elicitation(), Some(somebody), &[]).await.unwrap_err();
+        told(script, ClientFeatures::none().elicitation(), Some(user), &[]).await.unwrap_err();
     assert!(refused.contains("keeps asking for more input"), "{refused}");
 }
