@@ -1,37 +1,28 @@
 //! Decides whether a call may run: rules, grants, the mode, and an approval.
 //!
-//! [`evaluate`] is the one evaluation of permissions: for a call, for a permission that a tool
-//! asks for while it runs ([`runtime_permission`](super::runtime_permission)), and for what an
-//! approval request may offer ([`suggestions`](super::suggestions)).
+//! [`evaluate`] evaluates a call, and what an approval request may offer for it
+//! ([`suggestions`](super::suggestions)), by the rules, modes and grants of
+//! [`session_policy`](super::session_policy).
 //!
 //! **Invariant:** an error or a panic on the way is a denial; a denial is final.
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use super::CheckOutcome;
 use super::approval::{self, ApprovalResult};
 use super::denial::denied_error;
 use super::execute::catch_panic;
 use super::grant_lookup::GrantLookup;
-use super::inner::PipelineInner;
 use super::invocation::{DecodedCall, Invocation};
 use super::rule_arguments::RuleArguments;
+use super::session_policy::{CallPolicy, PolicyQuestion};
 use super::suggestions::suggested_patterns;
-use crate::context::{Context, Session, ToolSettings};
+use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{
-    Action, ArgumentLookup, Decision, DecisionSource, Grant, Grantee, ModeSet, PolicyInput,
-    PolicyOverride, Rule, Ruleset, definition_hash,
+    Action, Decision, DecisionSource, Grant, Grantee, PolicyOverride, Rule, definition_hash,
 };
-use crate::risk::RiskClass;
-use crate::tool::{Definition, PreparedCall, Resource, Tool, ToolSource};
-use crate::toolset::ToolsetView;
-
-/// The reason for denying a call whose tool was replaced after the lookup.
-const TOOL_REPLACED: &str =
-    "the tool's definition changed while the call waited; review it and call again";
+use crate::tool::{Definition, PreparedCall, Resource, ToolSource};
 
 /// The reason for denying a call whose tool panicked while reporting what the call does.
 const UNKNOWN_CALL: &str = "the tool failed to describe this call";
@@ -250,11 +241,11 @@ pub(super) fn evaluate_assuming(
         };
         let (inner, session) = (invocation.inner, invocation.session);
         let view = inner.toolset.view_for(session);
-        let policy = match SessionPolicy::for_tool(inner, &view, session, &invocation.tool) {
+        let policy = match CallPolicy::new(inner, &view, session, &invocation.tool) {
             Ok(policy) => policy,
             Err(denied) => return denied,
         };
-        let all_rules = &*policy.all_rules;
+        let all_rules = policy.session_rules();
         let given = RuleArguments::new(invocation, prepared, arguments, context, all_rules);
         let touches_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
         if !all_rules.is_empty() && touches_files() {
@@ -278,96 +269,6 @@ pub(super) fn evaluate_assuming(
         decision
     }));
     decision.unwrap_or_else(|_| unknown_call_decision())
-}
-
-/// The rules and modes for one tool in one session at this moment. They are read again after an
-/// approval, which may have taken a while.
-pub(super) struct SessionPolicy<'a> {
-    inner: &'a PipelineInner,
-    view: &'a ToolsetView,
-    tool_rules: Cow<'a, Ruleset>,
-    all_rules: Cow<'a, Ruleset>,
-    modes: ModeSet,
-    trusts_safe_commands: bool,
-}
-
-/// The input of [`SessionPolicy::decide`].
-pub(super) struct PolicyQuestion<'a> {
-    pub(super) class: RiskClass,
-    pub(super) resources: Option<&'a [Resource]>,
-    pub(super) arguments: &'a dyn ArgumentLookup,
-    /// Whether the tool requires an approval.
-    pub(super) approval_required: Option<bool>,
-    pub(super) is_granted: &'a dyn Fn(&Resource) -> bool,
-    /// Whether writable roots and the pipeline's own files are checked, as for a call; a permission
-    /// that a running tool asks for names no files.
-    pub(super) checks_places: bool,
-    pub(super) overrides: &'a [PolicyOverride],
-}
-
-impl<'a> SessionPolicy<'a> {
-    /// Returns the policy for `tool`, or a denial when the tool was removed or replaced.
-    pub(super) fn for_tool(
-        inner: &'a PipelineInner,
-        view: &'a ToolsetView,
-        session: &Session,
-        tool: &Arc<dyn Tool>,
-    ) -> Result<Self, Decision> {
-        let definition = tool.definition();
-        let denied = |reason| Err(Decision::new(Action::Deny, DecisionSource::Default, reason));
-        let Some((current, policy)) =
-            view.find(definition.name.as_str()).and_then(|at| view.entry_at(at))
-        else {
-            return denied("the tool was removed");
-        };
-        if !Arc::ptr_eq(current, tool) {
-            return denied(TOOL_REPLACED);
-        }
-        let of_session = session.session_rules();
-        let (tool_rules, all_rules) = match &of_session {
-            Some(own) if !own.rules.is_empty() => (
-                Cow::Owned(
-                    policy.rules.merged_with(&own.rules.for_names(view.tool_names(definition))),
-                ),
-                Cow::Owned(view.rules().merged_with(&own.rules)),
-            ),
-            _ => (Cow::Borrowed(&policy.rules), Cow::Borrowed(view.rules())),
-        };
-        let modes = ModeSet::new(view.mode(), of_session.and_then(|policy| policy.mode));
-        let trusts_safe_commands = ToolSettings::from_session(session).safe_commands;
-        Ok(Self { inner, tool_rules, all_rules, modes, trusts_safe_commands, view })
-    }
-
-    /// The one evaluation of permissions.
-    pub(super) fn decide(&self, question: PolicyQuestion<'_>) -> Decision {
-        let PolicyQuestion {
-            class,
-            resources: subjects,
-            arguments,
-            approval_required: required,
-            is_granted,
-            overrides,
-            ..
-        } = question;
-        let checks_places = question.checks_places;
-        PolicyInput {
-            tool_rules: &self.tool_rules,
-            rules_for_permission: &|permission| {
-                self.all_rules.for_names(self.view.permission_names(permission))
-            },
-            modes: self.modes,
-            trusts_safe_commands: checks_places && self.trusts_safe_commands,
-            risk_class: class,
-            resources: subjects,
-            arguments,
-            approval_required: required,
-            is_granted,
-            writable_roots: self.inner.writable_roots.as_deref().filter(|_| checks_places),
-            holds_pipeline_state: &|path| checks_places && self.inner.keeps_state_in(path),
-            overrides,
-        }
-        .decide()
-    }
 }
 
 /// Returns the grantee of a grant for `resource`.

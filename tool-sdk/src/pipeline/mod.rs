@@ -39,6 +39,7 @@ mod prompt_clock;
 mod rule_arguments;
 mod runtime_permission;
 mod session_files;
+mod session_policy;
 mod suggestions;
 #[cfg(test)]
 mod tests;

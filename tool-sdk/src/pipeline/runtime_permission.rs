@@ -10,9 +10,10 @@ use std::task::Poll;
 use serde_json::Value;
 
 use super::approval::{ApprovalAnswer, PendingApproval, new_request_id};
-use super::authorize::{PolicyQuestion, SessionPolicy, grantee};
+use super::authorize::grantee;
 use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
+use super::session_policy::{CallPolicy, PolicyQuestion, is_granted};
 use crate::audit::{self, AuditEvent, AuditRecord};
 use crate::context::{Context, InquiryFuture};
 use crate::error::ToolError;
@@ -123,7 +124,7 @@ impl PermissionRequest {
     fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
         let Self { inner, cx, tool, resource } = self;
         let view = inner.toolset.view_for(cx.session());
-        let policy = match SessionPolicy::for_tool(inner, &view, cx.session(), tool) {
+        let policy = match CallPolicy::new(inner, &view, cx.session(), tool) {
             Ok(policy) => policy,
             Err(denied) => return denied,
         };
@@ -134,10 +135,8 @@ impl PermissionRequest {
             arguments: &|_: &str| None,
             approval_required: None,
             is_granted: &|resource| {
-                inner.session_state(cx.session()).grants.covers(&to, resource)
-                    || inner
-                        .stored_grants(cx.session())
-                        .is_some_and(|stored| stored.covers(&to, resource))
+                let stored = inner.stored_grants(cx.session());
+                is_granted(inner, cx.session(), stored.as_ref(), &to, resource)
             },
             checks_places: false,
             overrides,

@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::inner::PipelineInner;
 use super::session_files;
+use super::session_policy::{SessionPolicy, is_granted};
 use crate::context::{Context, Session, Visibility, VisibilityFilter};
-use crate::permission::{Action, ArgumentLookup, Grantee, ModeSet, Rule, RuleNames, Ruleset};
+use crate::permission::{Action, ArgumentLookup, Grantee, Rule, RuleNames, Ruleset};
 use crate::risk::RiskClass;
 use crate::tool::{Definition, Resource, Tool};
 use crate::toolset::{ToolsetView, is_about_files};
@@ -28,12 +29,7 @@ pub(super) fn visibility_filter(
     permission: &str,
 ) -> VisibilityFilter {
     let view = inner.toolset.view_for(cx.session());
-    let policy = cx.session().session_rules();
-    let rules = match &policy {
-        Some(policy) => view.rules().merged_with(&policy.rules),
-        None => view.rules().clone(),
-    };
-    let modes = ModeSet::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
+    let SessionPolicy { rules, modes } = SessionPolicy::new(&view, cx.session());
     let asks = modes.strictest_for(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
     let may_restrict = can_restrict(&rules) || (asks && cx.is_unprompted());
     if !may_restrict {
@@ -67,9 +63,7 @@ pub(super) fn visibility_filter(
         let mut resource = Resource::path(asked, absolute);
         resource.set_path_aliases(&aliases);
         let is_approved = |to: &Grantee| {
-            modes.is_bypass()
-                || inner.session_state(&session).grants.covers(to, &resource)
-                || stored.as_ref().is_some_and(|stored| stored.covers(to, &resource))
+            modes.is_bypass() || is_granted(&inner, &session, stored.as_ref(), to, &resource)
         };
         let to_visibility = |action, was_asked: bool, to: &Grantee| match action {
             Action::Allow => Visibility::Shown,

@@ -5,6 +5,7 @@
 //! **Invariant:** nothing here decides. A resource describes itself, and knows no rule.
 
 use std::borrow::Cow;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,18 +36,56 @@ pub struct Resource {
     text: Cow<'static, str>,
     path: Option<PathBuf>,
     sent_spelling: SentSpelling,
-    alias_paths: Vec<String>,
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
-    opaque: bool,
-    needs_exact_rule: bool,
-    asks_by_default: bool,
-    requires_approval: bool,
-    known_safe: bool,
-    deny_rules_only: bool,
-    has_unknown_effect: bool,
-    dangerous: bool,
+    certainty: Certainty,
+    approval: ApprovalDefault,
+    role: ResourceRole,
+    is_dangerous: bool,
     is_context_dependent: bool,
+    /// What most resources have none of.
+    details: Option<Box<ResourceDetails>>,
+}
+
+/// How well the tool understands what the call does to the resource, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Certainty {
+    /// Known to be read-only.
+    ReadOnly,
+    /// Understood: every rule applies.
+    Understood,
+    /// Not understood; a rule for everything allows it, or one with exactly its text.
+    ExactText,
+    /// Not understood; only a rule for everything allows it.
+    Opaque,
+    /// Known only at run time, so that rules that deny cannot be matched against it either.
+    AtRunTime,
+}
+
+/// What happens to the resource where no rule matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ApprovalDefault {
+    /// The tool or the mode decides.
+    ByMode,
+    /// It needs approval.
+    Ask,
+    /// It needs approval in every mode, and a rule for everything does not replace it.
+    Mandatory,
+}
+
+/// Whether rules of every action apply to the resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResourceRole {
+    /// It is authorized by itself.
+    Whole,
+    /// It is a part of another resource that is authorized itself; rules only deny or ask about it.
+    Part,
+}
+
+/// The parts of a resource that few resources have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ResourceDetails {
+    alias_paths: Vec<String>,
     known_prefixes: Vec<String>,
     reason: Option<Cow<'static, str>>,
     suggestions: Vec<String>,
@@ -117,24 +156,14 @@ impl Resource {
             text,
             path: None,
             sent_spelling: SentSpelling(None),
-            alias_paths: Vec::new(),
             permission: None,
             class: None,
-            opaque: false,
-            needs_exact_rule: false,
-            asks_by_default: false,
-            requires_approval: false,
-            known_safe: false,
-            deny_rules_only: false,
-            has_unknown_effect: false,
-            dangerous: false,
+            certainty: Certainty::Understood,
+            approval: ApprovalDefault::ByMode,
+            role: ResourceRole::Whole,
+            is_dangerous: false,
             is_context_dependent: false,
-            known_prefixes: Vec::new(),
-            reason: None,
-            suggestions: Vec::new(),
-            forbidden_spelling: None,
-            refusal: None,
-            writable_folders: None,
+            details: None,
         }
     }
 
@@ -158,7 +187,10 @@ impl Resource {
     /// Adds the other names of the path under these aliases; rules that deny match each of them.
     pub(crate) fn set_path_aliases(&mut self, ways: &[PathAlias]) {
         let Some(path) = &self.path else { return };
-        self.alias_paths = ways.iter().filter_map(|way| way.apply(path)).collect();
+        let alias_paths: Vec<_> = ways.iter().filter_map(|way| way.apply(path)).collect();
+        if !alias_paths.is_empty() {
+            self.details_mut().alias_paths = alias_paths;
+        }
     }
 
     /// Sets the permission, if it is not the tool's.
@@ -194,7 +226,7 @@ impl Resource {
         mut self,
         folders: impl IntoIterator<Item = impl Into<PathBuf>>,
     ) -> Self {
-        self.writable_folders = Some(folders.into_iter().map(Into::into).collect());
+        self.details_mut().writable_folders = Some(folders.into_iter().map(Into::into).collect());
         self
     }
 
@@ -202,7 +234,7 @@ impl Resource {
     /// "always" is offered.
     #[must_use]
     pub fn opaque(mut self) -> Self {
-        self.opaque = true;
+        self.certainty = self.certainty.max(Certainty::Opaque);
         self
     }
 
@@ -218,7 +250,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn asks_by_default(mut self) -> Self {
-        self.asks_by_default = true;
+        self.approval = self.approval.max(ApprovalDefault::Ask);
         self
     }
 
@@ -236,17 +268,19 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn requires_approval(mut self) -> Self {
-        self.requires_approval = true;
-        self.asks_by_default()
+        self.approval = ApprovalDefault::Mandatory;
+        self
     }
 
-    /// Marks the resource as known to be read-only.
+    /// Marks the resource as known to be read-only, unless it is not understood.
     ///
     /// It counts as reading, unless the user sets
     /// [`safe_commands`](crate::ToolSettings::safe_commands) to `false`.
     #[must_use]
     pub fn known_safe(mut self) -> Self {
-        self.known_safe = true;
+        if self.certainty == Certainty::Understood {
+            self.certainty = Certainty::ReadOnly;
+        }
         self
     }
 
@@ -263,7 +297,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn with_forbidden_spelling(mut self, text: impl Into<Cow<'static, str>>) -> Self {
-        self.forbidden_spelling = Some(text.into());
+        self.details_mut().forbidden_spelling = Some(text.into());
         self
     }
 
@@ -281,7 +315,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn deny_rules_only(mut self) -> Self {
-        self.deny_rules_only = true;
+        self.role = ResourceRole::Part;
         self
     }
 
@@ -292,12 +326,12 @@ impl Resource {
     /// other rules and the mode.
     #[must_use]
     pub fn with_unknown_effect(mut self) -> Self {
-        self.has_unknown_effect = true;
-        self.opaque()
+        self.certainty = Certainty::AtRunTime;
+        self
     }
 
-    /// Declares that a rule with exactly this text allows the resource although it is not
-    /// understood, because the author of such a rule has seen the text.
+    /// Marks the resource as not understood, like [`opaque`](Self::opaque), except that a rule with
+    /// exactly this text allows it as well, because the author of such a rule has seen the text.
     ///
     /// # Examples
     ///
@@ -305,12 +339,12 @@ impl Resource {
     /// use tool_sdk::Resource;
     ///
     /// // `allow run(sed -i s/a/b/ notes)` matches it, and `allow run(sed *)` does not.
-    /// let writes = Resource::new("sed -i s/a/b/ notes").opaque().requires_exact_rule();
+    /// let writes = Resource::new("sed -i s/a/b/ notes").requires_exact_rule();
     /// assert!(writes.is_opaque() && writes.needs_exact_rule());
     /// ```
     #[must_use]
     pub fn requires_exact_rule(mut self) -> Self {
-        self.needs_exact_rule = true;
+        self.certainty = self.certainty.max(Certainty::ExactText);
         self
     }
 
@@ -329,7 +363,8 @@ impl Resource {
     #[must_use]
     pub fn with_refusal(mut self, error: &ToolError) -> Self {
         let (message, hint) = (error.message().to_owned(), error.suggestion().map(str::to_owned));
-        self.refusal = Some(Arc::new(ResourceRefusal { kind: error.kind(), message, hint }));
+        let refusal = ResourceRefusal { kind: error.kind(), message, hint };
+        self.details_mut().refusal = Some(Arc::new(refusal));
         self
     }
 
@@ -346,7 +381,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn with_reason(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
-        self.reason = Some(reason.into());
+        self.details_mut().reason = Some(reason.into());
         self
     }
 
@@ -367,7 +402,7 @@ impl Resource {
         mut self,
         patterns: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
-        self.suggestions = patterns.into_iter().map(Into::into).collect();
+        self.details_mut().suggestions = patterns.into_iter().map(Into::into).collect();
         self
     }
 
@@ -383,7 +418,7 @@ impl Resource {
     /// ```
     #[must_use]
     pub fn dangerous(mut self) -> Self {
-        self.dangerous = true;
+        self.is_dangerous = true;
         self
     }
 
@@ -423,7 +458,10 @@ impl Resource {
         mut self,
         with: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
-        self.known_prefixes = with.into_iter().map(Into::into).collect();
+        let known_prefixes: Vec<_> = with.into_iter().map(Into::into).collect();
+        if !known_prefixes.is_empty() {
+            self.details_mut().known_prefixes = known_prefixes;
+        }
         self
     }
 
@@ -431,12 +469,21 @@ impl Resource {
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let is_clean = |text: &str| redactor.redact(text) == text;
         if !self.forbidden_spellings().chain(self.reason()).all(is_clean) {
-            (self.path, self.sent_spelling, self.forbidden_spelling, self.refusal) =
-                Default::default();
-            (self.reason, self.suggestions, self.alias_paths) = Default::default();
+            (self.path, self.sent_spelling) = Default::default();
+            if let Some(details) = &mut self.details {
+                **details = ResourceDetails {
+                    known_prefixes: mem::take(&mut details.known_prefixes),
+                    writable_folders: details.writable_folders.take(),
+                    ..ResourceDetails::default()
+                };
+            }
             redactor.redact_in_place(self.text.to_mut());
         }
         self
+    }
+
+    fn details_mut(&mut self) -> &mut ResourceDetails {
+        self.details.get_or_insert_default()
     }
 
     /// Returns the text that rules match and people read.
@@ -480,20 +527,26 @@ impl Resource {
     /// Returns what the call can do to the resource; `trusting` says whether the marks of
     /// read-only commands count.
     pub(crate) fn effective_class(&self, trusting: bool) -> Option<RiskClass> {
-        if self.known_safe && trusting { Some(RiskClass::Read) } else { self.class }
+        if self.certainty == Certainty::ReadOnly && trusting {
+            Some(RiskClass::Read)
+        } else {
+            self.class
+        }
     }
 
     /// Returns every text that rules that deny or ask match.
     pub(crate) fn forbidden_spellings(&self) -> impl Iterator<Item = &str> {
         let sent = self.sent_spelling.0.as_deref();
-        let below = self.alias_paths.iter().map(String::as_str);
-        self.spellings().chain(self.forbidden_spelling.as_deref()).chain(sent).chain(below)
+        let details = self.details.as_deref();
+        let forbidden = details.and_then(|it| it.forbidden_spelling.as_deref());
+        let aliases = details.into_iter().flat_map(|it| &it.alias_paths).map(String::as_str);
+        self.spellings().chain(forbidden).chain(sent).chain(aliases)
     }
 
     /// Returns the error with which the call will fail.
     #[must_use]
     pub fn refusal(&self) -> Option<ToolError> {
-        let refusal = self.refusal.as_ref()?;
+        let refusal = self.details.as_ref()?.refusal.as_ref()?;
         let error = ToolError::new(refusal.kind, &refusal.message);
         Some(match &refusal.hint {
             Some(hint) => error.hint(hint),
@@ -504,55 +557,55 @@ impl Resource {
     /// Returns the only folders below which the call can write, if that is enforced.
     #[must_use]
     pub fn writable_folders(&self) -> Option<&[PathBuf]> {
-        self.writable_folders.as_deref()
+        self.details.as_ref()?.writable_folders.as_deref()
     }
 
     /// Returns whether it needs approval where no rule matches.
     #[must_use]
     pub fn is_asked_by_default(&self) -> bool {
-        self.asks_by_default
+        self.approval >= ApprovalDefault::Ask
     }
 
     /// Returns whether it needs approval in every mode, where no rule matches.
     #[must_use]
     pub fn is_approval_mandatory(&self) -> bool {
-        self.requires_approval
+        self.approval == ApprovalDefault::Mandatory
     }
 
     /// Returns whether it is a part of another resource, which is authorized itself.
     #[must_use]
     pub fn has_deny_rules_only(&self) -> bool {
-        self.deny_rules_only
+        self.role == ResourceRole::Part
     }
 
     /// Returns whether rules that deny cannot be matched against its effect.
     #[must_use]
     pub fn has_unknown_effect(&self) -> bool {
-        self.has_unknown_effect
+        self.certainty == Certainty::AtRunTime
     }
 
     /// Returns why it needs attention, if the tool declares a reason.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
-        self.reason.as_deref()
+        self.details.as_ref()?.reason.as_deref()
     }
 
     /// Returns the patterns for "always".
     #[must_use]
     pub fn suggestions(&self) -> &[String] {
-        &self.suggestions
+        self.details.as_ref().map_or(&[], |it| &it.suggestions)
     }
 
     /// Returns whether the effect is irreversible.
     #[must_use]
     pub fn is_dangerous(&self) -> bool {
-        self.dangerous
+        self.is_dangerous
     }
 
     /// Returns whether a rule with exactly its text allows it although it is not understood.
     #[must_use]
     pub fn needs_exact_rule(&self) -> bool {
-        self.needs_exact_rule && !self.is_context_dependent
+        self.certainty == Certainty::ExactText && !self.is_context_dependent
     }
 
     /// Returns whether the effect depends on more than the text.
@@ -562,13 +615,13 @@ impl Resource {
 
     /// Returns the known beginning in every spelling, if only the beginning is known.
     pub(crate) fn known_prefixes(&self) -> &[String] {
-        &self.known_prefixes
+        self.details.as_ref().map_or(&[], |it| &it.known_prefixes)
     }
 
     /// Returns whether it was not understood.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
-        self.opaque
+        self.certainty >= Certainty::ExactText
     }
 }
 

@@ -352,7 +352,7 @@ fn command_resource(
     if why == Some(OpaqueReason::RiskyArgument) && opaque.is_none() {
         // SH6: the user can write an exact rule for it.
         let subject = if command.is_fully_known() { subject } else { subject.context_dependent() };
-        return subject.opaque().requires_exact_rule();
+        return subject.requires_exact_rule();
     }
     if why.is_some() {
         return subject.opaque();
