@@ -6,6 +6,7 @@ mod asks;
 mod cancelled;
 #[cfg(unix)]
 mod commands;
+mod nested_paths;
 mod offers;
 mod patches;
 mod paths;

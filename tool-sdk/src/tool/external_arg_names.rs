@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Tool, paths};
+use super::{Tool, path_collector};
 use crate::call::RawArgs;
 use crate::context::Session;
 
@@ -29,7 +29,7 @@ impl ExternalArgNames {
             (names.len() > 1).then(|| (sent.clone(), names))
         });
         // The call is not run: decoding alone collects the paths.
-        let paths = paths::absolute_paths(|| drop(tool.prepare(args)), session);
+        let paths = path_collector::absolute_paths(|| drop(tool.prepare(args)), session);
         Self { names: names.collect(), paths }
     }
 

@@ -19,11 +19,7 @@ mod output;
 mod param;
 #[cfg(feature = "workspace")]
 mod path;
-#[cfg(feature = "workspace")]
-mod paths;
-#[cfg(not(feature = "workspace"))]
-#[path = "paths_disabled.rs"]
-mod paths;
+mod path_collector;
 mod permit;
 mod resource;
 pub(crate) mod summary_value;

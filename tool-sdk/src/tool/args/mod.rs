@@ -39,7 +39,7 @@ pub(crate) use self::schema_self_check::find_self_violations;
 pub(super) use self::walk::parse_args;
 use super::Resource;
 use super::native::{ArgsSpec, Table};
-use super::paths::ArgPaths;
+use super::path_collector::ArgPaths;
 use crate::call::{ArgumentNote, RawArgs};
 use crate::context::Context;
 

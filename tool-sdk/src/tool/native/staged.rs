@@ -17,7 +17,7 @@ use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs, ParsedArgs};
-use crate::tool::paths::ArgPaths;
+use crate::tool::path_collector::{ArgPaths, fill_path_defaults};
 use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
 /// Decodes the arguments into `slots`, which are in the order of the table's parameters; each is
@@ -32,14 +32,12 @@ pub fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<ParsedArgs, InvalidArgs> {
-    if !ArgPaths::may_hold_paths(slots) {
-        return args::parse_args(table, raw, slots);
-    }
-    let (mut taken, paths) = ArgPaths::collect(|| args::parse_args(table, raw, slots));
-    if let Ok(taken) = &mut taken {
-        taken.paths = paths.for_table(table).fill_defaults(table, slots);
-    }
-    taken
+    let (taken, paths) = ArgPaths::collect(table, || {
+        let taken = args::parse_args(table, raw, slots)?;
+        fill_path_defaults(table, slots);
+        Ok(taken)
+    });
+    taken.map(|taken| ParsedArgs { paths, ..taken })
 }
 
 /// Decodes all arguments as one struct into `slot`, which is an `Option` of it.
@@ -52,11 +50,8 @@ pub fn take_struct(
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
 ) -> Result<ParsedArgs, InvalidArgs> {
-    let (mut taken, paths) = ArgPaths::collect(|| args::parse_struct(table, raw, slot));
-    if let Ok(taken) = &mut taken {
-        taken.paths = paths.for_table(table);
-    }
-    taken
+    let (taken, paths) = ArgPaths::collect(table, || args::parse_struct(table, raw, slot));
+    taken.map(|taken| ParsedArgs { paths, ..taken })
 }
 
 /// Returns the value of a slot that [`take`] filled.

@@ -9,7 +9,7 @@ use super::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
 use crate::schema::{self, Schema, SchemaProperty, find_contradictions};
 use crate::tool::args::{ArgChecks, find_self_violations, unsupported};
-use crate::tool::{Definition, Flags, ToolDisplay, ToolSource, paths};
+use crate::tool::{Definition, Flags, ToolDisplay, ToolSource, path_collector};
 
 /// A tool's constants, with the values computed from them on first use.
 pub struct Table {
@@ -74,7 +74,7 @@ impl Table {
 
     /// Returns whether the argument `name` has a type that holds paths.
     pub(super) fn takes_path(&self, name: &str) -> bool {
-        self.find_param(name).is_some_and(|param| paths::type_holds_paths((param.ty.id)()))
+        self.find_param(name).is_some_and(|param| path_collector::type_holds_paths((param.ty.id)()))
     }
 
     /// Returns why no call could be valid, or why the published schema would not be enforced.

@@ -6,23 +6,22 @@
 //!
 //! **Invariant:** nothing here opens a file.
 
-mod path_collector;
 mod resources;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
-#[cfg(feature = "hooks")]
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(super) use self::path_collector::collect_decoded_paths;
 use super::SummaryValue;
+use super::path_collector::PathCollector;
 use super::summary_value::ViaPlace;
+#[cfg(feature = "hooks")]
+use crate::context::Session;
 use crate::error::ToolError;
 use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 
@@ -35,7 +34,6 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 /// In addition, paths outside the workspace need the permission `external_directory`, and changes
 /// of files that are executed or read as configuration later (git hooks, start-up files, settings
 /// of agents) need `protected_path`. So allowing a tool's own permission allows neither.
-/// of agents) as `protected_path`, so that allowing a tool's own permission allows neither.
 ///
 /// # Examples
 ///
@@ -62,7 +60,7 @@ use crate::workspace::{ResolvedPath, Snapshot, Workspace};
 ///     Ok(format!("{path} is empty"))
 /// }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct WorkspacePath(Arc<SentPath>);
 
 /// A path that was sent, with the result of resolving it; clones share both.
@@ -146,20 +144,31 @@ impl WorkspacePath {
         }
     }
 
-    /// Returns the absolute path, with its links; `None` if it cannot be resolved.
+    /// Returns the path as it was sent, and as an absolute path with its links; `None` if it
+    /// cannot be resolved in the session's workspace.
     #[cfg(feature = "hooks")]
-    pub(super) fn to_absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
+    pub(super) fn sent_and_absolute(&self, session: &Session) -> Option<(String, String)> {
+        let workspace = session.services().get::<Workspace>()?;
         let place = match workspace.try_resolve(&self.0.text).ok()? {
             Some(inside) => inside,
             None => workspace.resolve_outside(&self.0.text).ok()?,
         };
-        Some(place.absolute_path())
+        let absolute = place.absolute_path().to_string_lossy().into_owned();
+        Some((self.0.text.clone(), absolute))
     }
 }
 
 impl<T: Into<String>> From<T> for WorkspacePath {
     fn from(text: T) -> Self {
-        Self(Arc::new(SentPath { text: text.into(), ..SentPath::default() }))
+        let path = Self(Arc::new(SentPath { text: text.into(), ..SentPath::default() }));
+        PathCollector::record(&path);
+        path
+    }
+}
+
+impl Default for WorkspacePath {
+    fn default() -> Self {
+        Self::from(String::new())
     }
 }
 
@@ -189,9 +198,7 @@ impl ViaPlace for &&&&SummaryValue<'_, Option<WorkspacePath>> {
 
 impl<'de> Deserialize<'de> for WorkspacePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let path = String::deserialize(deserializer).map(Self::from)?;
-        path_collector::record_path(&path);
-        Ok(path)
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 
