@@ -9,6 +9,8 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "workspace")]
+use tool_sdk_workspace::{WorkspaceError, WorkspaceErrorKind};
 
 use crate::content::Output;
 
@@ -269,6 +271,24 @@ impl ToolError {
     #[must_use]
     pub fn output(&self) -> Option<&Output> {
         self.0.output.as_deref()
+    }
+}
+
+#[cfg(feature = "workspace")]
+impl From<WorkspaceError> for ToolError {
+    fn from(error: WorkspaceError) -> Self {
+        let kind = match error.kind() {
+            WorkspaceErrorKind::InvalidPath => ErrorKind::InvalidArgs,
+            WorkspaceErrorKind::NotFound => ErrorKind::NotFound,
+            WorkspaceErrorKind::Denied => ErrorKind::Denied,
+            WorkspaceErrorKind::Conflict => ErrorKind::Conflict,
+            WorkspaceErrorKind::Aborted => ErrorKind::Aborted,
+            _ => ErrorKind::Failed,
+        };
+        let mut converted = Self::new(kind, error.message());
+        converted.0.hint = error.suggestion().map(str::to_owned);
+        converted.0.source = error.into_source();
+        converted
     }
 }
 

@@ -82,8 +82,6 @@ pub mod testing;
 mod tool;
 mod toolset;
 mod truncate;
-#[cfg(feature = "workspace")]
-mod workspace;
 
 #[doc(hidden)]
 pub mod __private;
@@ -179,12 +177,13 @@ pub use self::toolset::{
     AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
 };
 pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
-#[cfg(feature = "workspace")]
-pub use self::workspace::{
-    DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
-    OpenFolder, PageCacheReader, ResolvedPath, Snapshot, StagedWrite, StagedWrites, Workspace,
-    WorkspaceError, escape_for_display,
-};
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};
+#[cfg(feature = "workspace")]
+#[doc(inline)]
+pub use tool_sdk_workspace::{
+    DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
+    OpenFolder, PageCacheReader, ResolvedPath, Snapshot, StagedWrite, StagedWrites, Workspace,
+    WorkspaceError, WorkspaceErrorKind, escape_for_display,
+};

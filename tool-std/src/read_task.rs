@@ -101,7 +101,7 @@ impl ReadTask<'_> {
     }
 
     /// Adds similar names to the error, when nothing exists at the resolved path.
-    pub(crate) fn with_suggestions(&self, error: ToolError) -> ToolError {
-        with_suggestions(error, &self.place, &self.sight, self.stop)
+    pub(crate) fn with_suggestions(&self, error: impl Into<ToolError>) -> ToolError {
+        with_suggestions(error.into(), &self.place, &self.sight, self.stop)
     }
 }

@@ -4,7 +4,9 @@
 
 use std::ffi::OsString;
 
-use tool_sdk::{ErrorKind, ResolvedPath, ToolError, VisibilityFilter, WorkStop};
+use tool_sdk::{
+    ErrorKind, ResolvedPath, ToolError, VisibilityFilter, WorkStop, WorkspaceErrorKind,
+};
 
 use crate::text::similar_names;
 
@@ -28,10 +30,10 @@ pub(crate) fn with_suggestions(
     };
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
-        Err(found) if found.kind() == ErrorKind::NotFound => {
+        Err(found) if found.kind() == WorkspaceErrorKind::NotFound => {
             return error.hint(format_args!("there is no folder `{}` either", folder.display()));
         }
-        Err(found) if found.kind() == ErrorKind::Denied => {
+        Err(found) if found.kind() == WorkspaceErrorKind::Denied => {
             let folder = folder.display();
             return error.hint(format_args!("cannot list `{folder}` to suggest similar names"));
         }

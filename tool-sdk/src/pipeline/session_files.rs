@@ -6,7 +6,7 @@ use crate::context::Session;
 use crate::permission::{Action, Ruleset};
 use crate::tool::PathAlias;
 #[cfg(feature = "workspace")]
-use crate::workspace::Workspace;
+use tool_sdk_workspace::Workspace;
 
 /// Returns the folders that tools may write to.
 #[cfg(feature = "workspace")]

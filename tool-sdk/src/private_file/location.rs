@@ -155,7 +155,7 @@ pub(crate) fn append_to(mut file: &File, content: &[u8]) -> io::Result<()> {
 /// Fails with `EFBIG` if `bytes` exceeds the file size limit (`RLIMIT_FSIZE`). A write over the
 /// limit would kill the process by `SIGXFSZ`.
 #[cfg(unix)]
-pub(crate) fn check_size_limit(bytes: u64) -> io::Result<()> {
+fn check_size_limit(bytes: u64) -> io::Result<()> {
     use rustix::process::{Resource, getrlimit};
 
     let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
@@ -163,7 +163,7 @@ pub(crate) fn check_size_limit(bytes: u64) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn check_size_limit(_: u64) -> io::Result<()> {
+fn check_size_limit(_: u64) -> io::Result<()> {
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process;
 
 use crate::context::Session;
-use crate::workspace::Workspace;
+use tool_sdk_workspace::Workspace;
 
 /// The maximum number of names that are tried, because several checks may run at once.
 const MAX_ATTEMPTS: usize = 10_000;

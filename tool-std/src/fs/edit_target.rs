@@ -268,7 +268,7 @@ impl EditTarget {
         drafts: &StagedWrites,
         new: String,
     ) -> Result<StagedWrite, ToolError> {
-        drafts.write(self.place.clone(), self.snapshot.clone(), new)
+        Ok(drafts.write(self.place.clone(), self.snapshot.clone(), new)?)
     }
 
     /// Adds the change to the transaction; `None` removes the file.

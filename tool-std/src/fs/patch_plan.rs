@@ -183,7 +183,7 @@ fn fit_sections(
         let mine = sections.iter().copied().skip(at).step_by(threads);
         let drafts = match drafts_in.map(StagedWrites::begin).transpose() {
             Ok(drafts) => drafts,
-            Err(error) => return vec![Err(error)],
+            Err(error) => return vec![Err(error.into())],
         };
         fit_share(mine, reason, drafts.as_ref(), &MatchBudget::split_between(threads), room)
     };

@@ -223,7 +223,7 @@ async fn what_is_kept_can_be_lent() {
     use std::io::Read as _;
 
     use crate::truncate::prepare_outputs;
-    use crate::workspace::Workspace;
+    use tool_sdk_workspace::Workspace;
 
     let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let outputs = prepare_outputs(folder.path(), "s").unwrap();
@@ -411,7 +411,7 @@ async fn failures_are_cut_too() {
 #[tokio::test]
 async fn what_cannot_be_opened_is_no_way_to_the_rest() {
     use crate::truncate::prepare_outputs;
-    use crate::workspace::Workspace;
+    use tool_sdk_workspace::Workspace;
 
     let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let page = requiring("path", reader("page", &["path", "offset", "limit"]));

@@ -25,7 +25,7 @@ use crate::context::Session;
 use crate::process::{self, sandbox};
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
-use crate::workspace;
+use tool_sdk_workspace::internal::shut_down_writes;
 
 /// How long the program waits at its end for file changes in progress.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,7 +128,7 @@ impl App {
         io.console = super::process_console(style::is_dumb_terminal(&io));
         let code = self.run(std::env::args_os(), &mut io);
         // Abandoned work must not leave a file partly written.
-        workspace::shut_down_writes(SHUTDOWN_TIMEOUT);
+        shut_down_writes(SHUTDOWN_TIMEOUT);
         code.into()
     }
 

@@ -10,7 +10,7 @@ use super::settings::ResolvedSettings;
 use super::{Io, args};
 use crate::context::Session;
 use crate::permission::GrantStore;
-use crate::workspace::Workspace;
+use tool_sdk_workspace::Workspace;
 
 /// Opens the workspace: the roots of the command line, else of the environment, else the current
 /// folder. `levels` are the parsed options from left to right.

@@ -23,7 +23,7 @@ use super::summary_value::ViaPlace;
 #[cfg(feature = "hooks")]
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::workspace::{ResolvedPath, Snapshot, Workspace};
+use tool_sdk_workspace::{ResolvedPath, Snapshot, Workspace};
 
 /// A path that a model sends.
 ///
@@ -98,7 +98,7 @@ impl WorkspacePath {
     pub fn locate(&self, workspace: &Workspace) -> Result<ResolvedPath, ToolError> {
         let now = || workspace.resolve(&self.0.text)?.canonicalize();
         match self.0.resolved.get() {
-            None => now(),
+            None => Ok(now()?),
             Some(Some(places)) => Ok(places.target.clone()),
             Some(None) => {
                 now()?;

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::ToolError;
 use crate::risk::RiskClass;
 use crate::tool::Resource;
-use crate::workspace::{ResolvedPath, Workspace};
+use tool_sdk_workspace::{ResolvedPath, Workspace};
 
 impl WorkspacePath {
     /// Returns the resources of a call that reads the path.

@@ -8,8 +8,8 @@ use std::io::{Seek, SeekFrom};
 
 use serde_json::json;
 use tool_sdk::{
-    Context, Output, PageCacheReader, ResolvedPath, State, ToolError, Workspace, WorkspacePath,
-    tool,
+    Context, Output, PageCacheReader, ResolvedPath, State, ToolError, Workspace, WorkspaceError,
+    WorkspacePath, tool,
 };
 
 use self::media::{attach_media, is_binary, media_type};
@@ -185,9 +185,9 @@ fn explain_page_error(fault: PageError, look: &ReadTask<'_>, offset: u64) -> Too
 }
 
 /// Adds a hint on what to do instead, when a file cannot be opened.
-fn open_error(error: ToolError, look: &ReadTask<'_>) -> ToolError {
+fn open_error(error: WorkspaceError, look: &ReadTask<'_>) -> ToolError {
     match look.place.metadata() {
-        Ok(found) if found.kind.is_dir() => error.hint("list it with `list_dir`"),
+        Ok(found) if found.kind.is_dir() => ToolError::from(error).hint("list it with `list_dir`"),
         _ => look.with_suggestions(error),
     }
 }

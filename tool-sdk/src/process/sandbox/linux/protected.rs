@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 
 use crate::process::sandbox::helper_protocol::ProtectedPaths;
-use crate::workspace::is_protected;
+use tool_sdk_workspace::internal::is_protected;
 
 /// How many folders are read, and how many names.
 const MAX_FOLDERS: usize = 256;

@@ -11,7 +11,7 @@ use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
 use crate::surface::cli::{Io, config_file, paths};
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
-use crate::workspace::Workspace;
+use tool_sdk_workspace::Workspace;
 
 /// The workspace and the sandbox policy, with the same protected paths.
 pub(super) struct ProtectedWorkspace {

@@ -36,7 +36,7 @@ use crate::hook::external::ExternalHooks;
 use crate::permission::{Mode, Rule};
 use crate::process::sandbox;
 use crate::toolset::AgentProfile;
-use crate::workspace::Durability;
+use tool_sdk_workspace::Durability;
 
 /// The limit of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;

@@ -126,7 +126,7 @@ fn read_hooks(part: TomlValue<'_, '_>) -> Option<HooksConfig> {
 mod tests {
     use super::*;
     use crate::permission::Mode;
-    use crate::workspace::Durability;
+    use tool_sdk_workspace::Durability;
 
     #[track_caller]
     fn check_mistake(text: &str, line: usize, words: &str) {

@@ -24,7 +24,7 @@ use crate::process::sandbox::{SandboxLevel, SandboxPolicy};
 use crate::risk::RiskClass;
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
-use crate::workspace::Durability;
+use tool_sdk_workspace::Durability;
 
 /// The settings of one command: rules, mode, prompts, sandbox, limits.
 #[derive(Debug)]

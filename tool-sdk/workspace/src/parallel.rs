@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::thread::{self, available_parallelism};
 
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// Up to this number of items, starting threads takes longer than the work.
 const SEQUENTIAL_ITEMS: usize = 16;
@@ -26,8 +26,8 @@ type WorkQueue<'i, T> = Mutex<VecDeque<&'i mut T>>;
 /// failure is returned.
 pub(super) fn for_each_parallel<T: Send>(
     items: &mut [T],
-    act: impl Fn(&mut T) -> Result<(), ToolError> + Sync,
-) -> Result<(), ToolError> {
+    act: impl Fn(&mut T) -> Result<(), WorkspaceError> + Sync,
+) -> Result<(), WorkspaceError> {
     let threads = match items.len() {
         0..=SEQUENTIAL_ITEMS => 1,
         _ => *THREAD_COUNT,
@@ -86,7 +86,7 @@ mod tests {
         for count in [SEQUENTIAL_ITEMS, 1000] {
             let mut items: Vec<usize> = (0..count).collect();
             let fails = |item: &mut usize| match *item {
-                0 => Err(ToolError::failed("the first one")),
+                0 => Err(WorkspaceError::failed("the first one")),
                 _ => {
                     *item = 0;
                     // Give the other thread time to record the failure.

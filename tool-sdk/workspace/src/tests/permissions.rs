@@ -11,9 +11,9 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use super::folder;
 use super::transaction::{read, tree};
-use crate::error::ErrorKind;
-use crate::workspace::xattrs::ExtendedAttributes;
-use crate::workspace::{FileTransaction, Snapshot};
+use crate::error::WorkspaceErrorKind;
+use crate::xattrs::ExtendedAttributes;
+use crate::{FileTransaction, Snapshot};
 
 const LIST: &str = "system.posix_acl_access";
 const LIST_OF_FOLDER: &str = "system.posix_acl_default";
@@ -74,7 +74,7 @@ fn keeps_the_acl() {
     let (_, stale) = read(&workspace, "gone");
     fs::write(folder.path().join("gone"), "y").unwrap();
     let changes = FileTransaction::new().write(lib, before, "newest").remove(gone, stale);
-    assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
     assert_eq!(fs::read_to_string(&moved).unwrap(), "newer");
     assert_eq!(attributes(&moved), expected);
 }
@@ -113,7 +113,7 @@ fn a_concurrent_acl_change_is_a_conflict() {
     }
     for before in [before, open] {
         let change = FileTransaction::new().write(main.clone(), before, "us");
-        assert_eq!(change.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(change.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
     }
 }
 
@@ -175,7 +175,7 @@ fn rejects_files_without_write_permission() {
         [write, remove].map(|changes| changes.commit(|| false).unwrap_err().kind())
     };
     let kinds = thread::scope(|scope| scope.spawn(try_as_somebody).join().unwrap());
-    assert_eq!(kinds, [ErrorKind::Denied; 2]);
+    assert_eq!(kinds, [WorkspaceErrorKind::Denied; 2]);
     assert_eq!(tree(&folder), ["src/", "src/main.rs=fn main() {}", "src/new=mine"]);
     assert_eq!(fs::metadata(&file).unwrap().uid(), 0);
 }

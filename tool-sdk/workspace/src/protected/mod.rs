@@ -294,7 +294,7 @@ const ROOT_COMPONENTS: usize = 2;
 
 /// Returns whether a path is a protected file, or lies at or below a protected path. Everything
 /// in a root that lies in a protected folder is protected.
-pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
+pub fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let near = below_root.iter().count() + ROOT_COMPONENTS;
     let mut near: Vec<_> = absolute.iter().rev().take(near).map(fold_name).collect();
     near.reverse();

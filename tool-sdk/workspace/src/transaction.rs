@@ -12,7 +12,7 @@ use super::parallel::for_each_parallel;
 use super::staged_file::{FileChange, StagedFile};
 use super::staged_writes::{StagedWrite, TransactionScope};
 use super::{Durability, ResolvedPath, Snapshot};
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// How many files are written or replaced between two checks for cancellation.
 const BATCH_FILES: usize = 256;
@@ -41,7 +41,7 @@ const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{ErrorKind, FileTransaction, Workspace};
+/// use tool_sdk::{WorkspaceErrorKind, FileTransaction, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let workspace = Workspace::open([folder.path()])?;
@@ -54,7 +54,7 @@ const BATCH_BYTES: usize = 64 * 1024 * 1024;
 ///
 /// // The file has changed since the snapshot.
 /// let error = FileTransaction::new().write(path, before, "bye").commit(|| false).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Conflict);
+/// assert_eq!(error.kind(), WorkspaceErrorKind::Conflict);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl FileTransaction {
     /// not be written, with `aborted` when `stopped` returned `true`, and with `failed` for
     /// other I/O errors. All changes are then rolled back. When a change could not be rolled
     /// back, because another process changed the file again, the hint says so.
-    pub fn commit(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
+    pub fn commit(self, stopped: impl Fn() -> bool) -> Result<(), WorkspaceError> {
         // Declared first, so dropped last: created folders are removed after the files in them,
         // and shutdown waits for all of it.
         let mut begun = vec![TransactionScope::new()?];
@@ -182,7 +182,10 @@ impl PlannedChange {
 }
 
 /// Renames all staged files to their targets, then removes files.
-fn commit_all(staged: &mut [StagedFile], stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+fn commit_all(
+    staged: &mut [StagedFile],
+    stopped: &impl Fn() -> bool,
+) -> Result<(), WorkspaceError> {
     staged.sort_by_key(StagedFile::is_removal);
     let written = staged.partition_point(|change| !change.is_removal());
     let (written, removed) = staged.split_at_mut(written);
@@ -215,15 +218,15 @@ fn lock_batches(mut rest: &mut [StagedFile]) -> impl Iterator<Item = &mut [Stage
     })
 }
 
-fn check_cancelled(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+fn check_cancelled(stopped: &impl Fn() -> bool) -> Result<(), WorkspaceError> {
     match stopped() {
-        true => Err(ToolError::aborted("the call was cancelled, and nothing was written")),
+        true => Err(WorkspaceError::aborted("the call was cancelled, and nothing was written")),
         false => Ok(()),
     }
 }
 
 /// Rolls back the committed changes in reverse order. Adds a hint that names those that failed.
-fn roll_back_all(mut staged: Vec<StagedFile>, error: ToolError) -> ToolError {
+fn roll_back_all(mut staged: Vec<StagedFile>, error: WorkspaceError) -> WorkspaceError {
     staged.retain(StagedFile::is_committed);
     staged.reverse();
     let mut patience = LockTimeout::default();
@@ -238,7 +241,7 @@ fn roll_back_all(mut staged: Vec<StagedFile>, error: ToolError) -> ToolError {
     }
     match stuck.is_empty() {
         true => error,
-        false => error.hint(format_args!(
+        false => error.with_hint(format_args!(
             "the change of {} could not be undone; read the files before you continue",
             stuck.join(" and ")
         )),
@@ -254,8 +257,8 @@ impl std::fmt::Debug for FileTransaction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::Workspace;
-    use crate::workspace::staged_file::TransactionFolders;
+    use crate::Workspace;
+    use crate::staged_file::TransactionFolders;
 
     #[test]
     fn durability_defaults_to_the_workspace() {

@@ -13,7 +13,7 @@ use cap_std::fs::{Dir, Metadata, Permissions};
 use super::ResolvedPath;
 use super::read_to_vec::read_to_spare_capacity;
 use super::xattrs::ExtendedAttributes;
-use crate::error::{ErrorKind, ToolError};
+use crate::error::{WorkspaceError, WorkspaceErrorKind};
 
 /// The smallest buffer growth for a file that is larger than its metadata says.
 const READ_CHUNK: usize = 8 * 1024;
@@ -86,7 +86,7 @@ impl ResolvedPath {
     ///
     /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
     /// than `limit` bytes.
-    pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
+    pub fn snapshot(&self, limit: u64) -> Result<Snapshot, WorkspaceError> {
         self.read_snapshot(limit, self.open_regular())
     }
 
@@ -96,7 +96,7 @@ impl ResolvedPath {
         &self,
         limit: u64,
         holder: impl FnOnce() -> io::Result<Arc<Dir>>,
-    ) -> Result<Snapshot, ToolError> {
+    ) -> Result<Snapshot, WorkspaceError> {
         match self.is_canonical {
             true => self.read_snapshot(limit, self.open_regular_in(holder)),
             false => self.snapshot(limit),
@@ -106,20 +106,24 @@ impl ResolvedPath {
     fn read_snapshot(
         &self,
         limit: u64,
-        opened: Result<(File, std::fs::Metadata), ToolError>,
-    ) -> Result<Snapshot, ToolError> {
+        opened: Result<(File, std::fs::Metadata), WorkspaceError>,
+    ) -> Result<Snapshot, WorkspaceError> {
         let (file, metadata) = match opened {
             Ok(opened) => opened,
             Err(error) if is_parent_not_folder(&error) => {
-                return Err(self.parent_not_folder_error(ErrorKind::NotFound).source(error));
+                return Err(self
+                    .parent_not_folder_error(WorkspaceErrorKind::NotFound)
+                    .with_source(error));
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Snapshot::absent()),
+            Err(error) if error.kind() == WorkspaceErrorKind::NotFound => {
+                return Ok(Snapshot::absent());
+            }
             Err(error) => return Err(error),
         };
         let content = read_limited(&file, metadata.len(), limit.saturating_add(1));
         let content = content.map_err(|error| self.io_error("read", error))?;
         if content.len() as u64 > limit {
-            return Err(ToolError::failed(format_args!(
+            return Err(WorkspaceError::failed(format_args!(
                 "`{}` has more than {limit} bytes, too many to change it",
                 self.display()
             )));
@@ -138,7 +142,7 @@ impl ResolvedPath {
     ///
     /// Fails with `not_found` when nothing exists at the path, and with `failed` when it is not
     /// a link.
-    pub fn snapshot_link(&self) -> Result<Snapshot, ToolError> {
+    pub fn snapshot_link(&self) -> Result<Snapshot, WorkspaceError> {
         let read = |dir: &Dir| {
             let name = self.entry_name();
             Ok((dir.symlink_metadata(name)?, dir.read_link_contents(name)?))
@@ -155,7 +159,7 @@ impl ResolvedPath {
 
 /// Returns whether the file was not found because a component of the path is not a folder, so
 /// that it cannot be created either.
-fn is_parent_not_folder(error: &ToolError) -> bool {
+fn is_parent_not_folder(error: &WorkspaceError) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
     cause.is_some_and(|cause: &io::Error| cause.kind() == io::ErrorKind::NotADirectory)
 }

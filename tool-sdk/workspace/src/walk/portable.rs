@@ -11,7 +11,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::FolderEntry;
-use crate::workspace::FileKind;
+use crate::FileKind;
 
 pub(super) struct FolderHandle {
     dir: Dir,

@@ -47,7 +47,7 @@ fn needs_one_handle_per_folder() {
     let stale = workspace.resolve("src/main.rs").unwrap();
     let changes = everywhere(&workspace).write(stale, Snapshot::absent(), "is there already");
     let error = changes.commit(|| false).unwrap_err();
-    assert_eq!((error.kind(), tree(&folder)), (ErrorKind::Conflict, before), "{error:?}");
+    assert_eq!((error.kind(), tree(&folder)), (WorkspaceErrorKind::Conflict, before), "{error:?}");
     everywhere(&workspace).commit(|| false).unwrap();
     assert_eq!(tree(&folder).iter().filter(|it| it.ends_with("=new")).count(), COUNT);
 }
@@ -61,6 +61,6 @@ fn waiting_for_a_lock_can_be_cancelled() {
     let stopped = || asked.replace(asked.get() + 1) >= 10;
     let (path, before) = read(&workspace, "src/main.rs");
     let error = FileTransaction::new().write(path, before, "ours").commit(stopped).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert_eq!(error.kind(), WorkspaceErrorKind::Aborted);
     assert_eq!(tree(&folder), ["src/", "src/main.rs=fn main() {}"]);
 }

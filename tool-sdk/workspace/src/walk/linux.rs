@@ -14,7 +14,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statat, statx};
 
 use super::FolderEntry;
-use crate::workspace::FileKind;
+use crate::FileKind;
 
 /// The buffer size for one `getdents` call.
 const ENTRY_BUFFER_BYTES: usize = 32 * 1024;

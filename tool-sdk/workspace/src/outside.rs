@@ -9,18 +9,19 @@ use std::path::Path;
 
 use super::realpath::canonicalize_existing;
 use super::{Component, ResolvedPath, Root, RootAccess, Workspace, path_syntax};
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 impl Workspace {
     /// Resolves and canonicalizes a path outside of every root.
     ///
     /// A relative path starts at the first root.
-    pub(crate) fn resolve_outside(&self, path: &str) -> Result<ResolvedPath, ToolError> {
+    #[doc(hidden)]
+    pub fn resolve_outside(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
         path_syntax::validate_path(path)?;
         let asked = self.0.roots[0].canonical.join(path);
         let failed = |error: io::Error| {
-            ToolError::failed(format_args!("cannot find `{}`: {error}", asked.display()))
-                .source(error)
+            WorkspaceError::failed(format_args!("cannot find `{}`: {error}", asked.display()))
+                .with_source(error)
         };
         let real =
             canonicalize_existing(&asked, |path| std::fs::canonicalize(path)).map_err(failed)?;
@@ -30,7 +31,7 @@ impl Workspace {
         }
         let top = real.ancestors().last().unwrap_or(Path::new("/"));
         let root = Root::open(top, RootAccess::Outside).map_err(|error| {
-            ToolError::failed("cannot open the root of the file system").source(error)
+            WorkspaceError::failed("cannot open the root of the file system").with_source(error)
         })?;
         let relative =
             real.components().filter(|part| matches!(part, Component::Normal(_))).collect();
@@ -40,7 +41,8 @@ impl Workspace {
     }
 
     /// Returns whether a path outside of every root is itself a symbolic link.
-    pub(crate) fn is_link_outside(&self, path: &str) -> bool {
+    #[doc(hidden)]
+    pub fn is_link_outside(&self, path: &str) -> bool {
         let found = self.0.roots[0].canonical.join(path).symlink_metadata();
         found.is_ok_and(|found| found.is_symlink())
     }

@@ -7,10 +7,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-#[cfg(feature = "cli")]
 use std::time::Duration;
 
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// How many transactions are running.
 static ACTIVE_WRITES: Mutex<usize> = Mutex::new(0);
@@ -23,10 +22,10 @@ pub(super) struct ShutdownGuard(());
 
 impl ShutdownGuard {
     /// Registers a transaction. Fails when the program is shutting down.
-    pub(super) fn begin() -> Result<Self, ToolError> {
+    pub(super) fn begin() -> Result<Self, WorkspaceError> {
         let mut count = lock_count();
         if IS_SHUTTING_DOWN.load(Ordering::Relaxed) {
-            return Err(ToolError::aborted(
+            return Err(WorkspaceError::aborted(
                 "the program is shutting down, and nothing was written",
             ));
         }
@@ -54,8 +53,7 @@ impl Drop for ShutdownGuard {
 /// rolled back.
 ///
 /// This cannot be undone; it is called right before the program exits.
-#[cfg(feature = "cli")]
-pub(crate) fn shut_down_writes(patience: Duration) {
+pub fn shut_down_writes(patience: Duration) {
     let count = lock_count();
     IS_SHUTTING_DOWN.store(true, Ordering::Relaxed);
     let waited = NO_WRITES.wait_timeout_while(count, patience, |count| *count > 0);

@@ -39,7 +39,6 @@ use super::expected_file::{ExpectedFile, matches_exactly, probably_matches};
 use super::open::create_entry;
 use super::permissions::{apply_owner_and_mode, initial_mode};
 use super::snapshot::SnapshotMetadata;
-use crate::private_file::location::check_size_limit;
 
 /// How often the names are exchanged back while other processes do the same. With an even number
 /// the file that was written last ends up under the name.
@@ -47,6 +46,21 @@ const MAX_RESTORE_ATTEMPTS: usize = 1000;
 
 /// The delay between two attempts.
 const RETRY_DELAY: Duration = Duration::from_micros(50);
+
+/// Fails with `EFBIG` if `bytes` exceeds the file size limit (`RLIMIT_FSIZE`). A write over the
+/// limit would kill the process by `SIGXFSZ`.
+#[cfg(unix)]
+fn check_size_limit(bytes: u64) -> io::Result<()> {
+    use rustix::process::{Resource, getrlimit};
+
+    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    if bytes <= most { Ok(()) } else { Err(rustix::io::Errno::FBIG.into()) }
+}
+
+#[cfg(not(unix))]
+fn check_size_limit(_: u64) -> io::Result<()> {
+    Ok(())
+}
 
 /// A temporary file that is removed on drop, unless it was renamed to its target.
 pub(super) struct TempFile {
@@ -251,7 +265,7 @@ mod tests {
     use cap_std::ambient_authority;
 
     use super::*;
-    use crate::workspace::xattrs::ExtendedAttributes;
+    use crate::xattrs::ExtendedAttributes;
 
     #[test]
     fn the_mode_is_copied() {

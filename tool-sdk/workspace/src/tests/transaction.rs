@@ -18,7 +18,7 @@ pub(super) fn read(workspace: &Workspace, path: &str) -> (ResolvedPath, Snapshot
     (path, before)
 }
 
-fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolError> {
+fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), WorkspaceError> {
     let (path, before) = read(workspace, path);
     FileTransaction::new().write(path, before, content).durable(false).commit(|| false)
 }
@@ -89,14 +89,14 @@ fn a_concurrent_change_is_a_conflict() {
             FileTransaction::new().remove(path.clone(), before.clone()),
         ] {
             let error = changes.commit(|| false).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+            assert_eq!(error.kind(), WorkspaceErrorKind::Conflict, "{error}");
             assert_eq!(tree(&folder), now);
         }
     }
     let (path, before) = read(&workspace, "new");
     fs::write(folder.path().join("new"), "theirs").unwrap();
     let error = FileTransaction::new().write(path, before, "ours").commit(|| false).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.kind(), WorkspaceErrorKind::Conflict);
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
 
@@ -137,7 +137,7 @@ fn from_many_sides(
             let Some(text) = next(old) else { continue };
             match FileTransaction::new().durable(false).write(path, before, text).commit(|| false) {
                 Ok(()) => acknowledged += 1,
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
+                Err(error) => assert_eq!(error.kind(), WorkspaceErrorKind::Conflict, "{error:?}"),
             }
         }
         acknowledged
@@ -184,7 +184,7 @@ fn a_failure_rolls_back_the_other_changes() {
         .write(new.0, new.1, "new")
         .write(stale, Snapshot::absent(), "is there already");
     let error = changes.commit(|| false).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.kind(), WorkspaceErrorKind::Conflict);
     assert_eq!(tree(&folder), before);
 }
 
@@ -214,10 +214,10 @@ fn large_transactions_are_all_or_nothing() {
         changes().remove(stale, read(&workspace, "old0").1),
     ];
     for changes in failing {
-        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         assert_eq!(tree(&folder), before);
     }
-    assert_eq!(changes().commit(|| true).unwrap_err().kind(), ErrorKind::Aborted);
+    assert_eq!(changes().commit(|| true).unwrap_err().kind(), WorkspaceErrorKind::Aborted);
     assert_eq!(tree(&folder), before);
 
     changes().commit(|| false).unwrap();
@@ -236,7 +236,7 @@ fn a_cancelled_commit_changes_nothing() {
         let old = read(&workspace, "src/main.rs");
         let changes = FileTransaction::new().write(a.0, a.1, "a").write(b.0, b.1, "b");
         let error = changes.remove(old.0, old.1).commit(stopped).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Aborted);
+        assert_eq!(error.kind(), WorkspaceErrorKind::Aborted);
         assert_eq!(tree(&folder), UNTOUCHED, "after {patience}");
     }
 }
@@ -252,7 +252,7 @@ fn reports_a_folder_that_was_removed() {
         false
     };
     let error = write.commit(goes).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.kind(), WorkspaceErrorKind::Conflict);
     assert!(error.message().starts_with("the folder of `sub/new` was removed"), "{error}");
     assert_eq!(tree(&folder), UNTOUCHED);
 }
@@ -260,11 +260,14 @@ fn reports_a_folder_that_was_removed() {
 #[test]
 fn rejects_writing_to_folders_and_below_files() {
     let (folder, workspace) = folder();
-    assert_eq!(at(&workspace, "src").snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
+    assert_eq!(
+        at(&workspace, "src").snapshot(LIMIT).unwrap_err().kind(),
+        WorkspaceErrorKind::Failed
+    );
     for (path, kind) in [
-        ("src", ErrorKind::Conflict),
-        (".", ErrorKind::Failed),
-        ("src/main.rs/x", ErrorKind::Failed),
+        ("src", WorkspaceErrorKind::Conflict),
+        (".", WorkspaceErrorKind::Failed),
+        ("src/main.rs/x", WorkspaceErrorKind::Failed),
     ] {
         let changes = FileTransaction::new().write(at(&workspace, path), Snapshot::absent(), "x");
         let error = changes.commit(|| false).unwrap_err();
@@ -281,7 +284,7 @@ fn rejects_writing_to_read_only_folders() {
     let workspace = workspace.with_read_only(lent.path()).unwrap();
     let path = lent.path().join("page");
     let error = write(&workspace, path.to_str().unwrap(), "x").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert_eq!(error.kind(), WorkspaceErrorKind::Denied);
     assert!(error.message().ends_with("is in a folder that may only be read"), "{error}");
     assert_eq!(tree(&lent), ["page=text"]);
 }
@@ -349,7 +352,7 @@ mod unix {
         let changes = FileTransaction::new()
             .rename(read(&workspace, "src/main.rs"), read(&workspace, "lib.rs"), "fn lib() {}")
             .write(at(&workspace, "other"), Snapshot::absent(), "is there already");
-        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         assert_eq!(number(), was);
         assert!(!folder.path().join("lib.rs").exists());
     }
@@ -364,7 +367,7 @@ mod unix {
         let stale = at(&workspace, "src/main.rs");
         let changes =
             FileTransaction::new().remove(path, before).write(stale, Snapshot::absent(), "x");
-        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
 
@@ -382,7 +385,7 @@ mod unix {
                 FileTransaction::new().remove(path.clone(), before.clone()),
             ] {
                 let error = changes.commit(|| false).unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                assert_eq!(error.kind(), WorkspaceErrorKind::Conflict, "{error}");
                 assert_eq!(mode(&file), theirs);
                 assert_eq!(tree(&folder), UNTOUCHED);
             }
@@ -394,7 +397,10 @@ mod unix {
         let (folder, workspace) = folder();
         let file = folder.path().join("src/main.rs");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-        assert_eq!(write(&workspace, "src/main.rs", "x").unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(
+            write(&workspace, "src/main.rs", "x").unwrap_err().kind(),
+            WorkspaceErrorKind::Denied
+        );
         assert_eq!(tree(&folder), UNTOUCHED);
     }
 
@@ -415,9 +421,9 @@ mod unix {
         // A pipe that was created after the path was resolved.
         let later = at(&workspace, "later").canonicalize().unwrap();
         fs::rename(folder.path().join("pipe"), folder.path().join("later")).unwrap();
-        assert_eq!(later.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
+        assert_eq!(later.snapshot(LIMIT).unwrap_err().kind(), WorkspaceErrorKind::Failed);
         let changes = FileTransaction::new().write(later, Snapshot::absent(), "x");
-        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
     }
 
     #[test]
@@ -429,9 +435,9 @@ mod unix {
         assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(folder.path().join("src/main.rs")).unwrap(), "new");
         let broken = at(&workspace, "broken").canonicalize().unwrap();
-        assert_eq!(broken.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(broken.snapshot(LIMIT).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         let changes = FileTransaction::new().write(broken, Snapshot::absent(), "x");
-        assert_eq!(changes.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(changes.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
     }
 
     // F140: a dangling link is removed, and restored by a rollback.
@@ -447,7 +453,7 @@ mod unix {
         fs::write(folder.path().join("src/main.rs"), "changed").unwrap();
         let both =
             FileTransaction::new().remove(broken.clone(), before.clone()).remove(main, stale);
-        assert_eq!(both.commit(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(both.commit(|| false).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
 
         // A conflict while the link has another target.
@@ -455,13 +461,13 @@ mod unix {
         symlink("elsewhere", &link).unwrap();
         let remove =
             |before| FileTransaction::new().remove(broken.clone(), before).commit(|| false);
-        assert_eq!(remove(before).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(remove(before).unwrap_err().kind(), WorkspaceErrorKind::Conflict);
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("elsewhere"));
         remove(broken.snapshot_link().unwrap()).unwrap();
         assert!(!link.is_symlink());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         let (main, _) = read(&workspace, "src/main.rs");
-        assert_eq!(main.snapshot_link().unwrap_err().kind(), ErrorKind::Failed);
+        assert_eq!(main.snapshot_link().unwrap_err().kind(), WorkspaceErrorKind::Failed);
     }
 
     // PA1: a folder that is replaced by a link during a write does not lead outside.

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// The maximum length of a path.
 const MAX_PATH_BYTES: usize = 4096;
@@ -11,17 +11,16 @@ const MAX_PATH_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 255;
 
 /// Rejects paths that no file can have.
-pub(super) fn validate_path(path: &str) -> Result<(), ToolError> {
+pub(super) fn validate_path(path: &str) -> Result<(), WorkspaceError> {
     if path.is_empty() {
-        return Err(
-            ToolError::invalid_args("the path is empty").hint("send `.` for the workspace itself")
-        );
+        return Err(WorkspaceError::invalid_path("the path is empty")
+            .with_hint("send `.` for the workspace itself"));
     }
     if path.contains('\0') {
-        return Err(ToolError::invalid_args("the path contains a NUL character"));
+        return Err(WorkspaceError::invalid_path("the path contains a NUL character"));
     }
     if path.len() > MAX_PATH_BYTES {
-        return Err(ToolError::invalid_args(format_args!(
+        return Err(WorkspaceError::invalid_path(format_args!(
             "the path has {} bytes, but at most {MAX_PATH_BYTES} are allowed",
             path.len()
         )));
@@ -29,13 +28,13 @@ pub(super) fn validate_path(path: &str) -> Result<(), ToolError> {
     for component in Path::new(path).components() {
         let Component::Normal(name) = component else { continue };
         if name.len() > MAX_NAME_BYTES {
-            return Err(ToolError::invalid_args(format_args!(
+            return Err(WorkspaceError::invalid_path(format_args!(
                 "a name in the path has {} bytes, but at most {MAX_NAME_BYTES} are allowed",
                 name.len()
             )));
         }
         if cfg!(windows) && is_reserved_on_windows(&name.to_string_lossy()) {
-            return Err(ToolError::invalid_args(format_args!(
+            return Err(WorkspaceError::invalid_path(format_args!(
                 "`{}` is a reserved name on this system, not a file",
                 name.display()
             )));

@@ -20,7 +20,7 @@ use std::time::SystemTime;
 
 use self::handle::{FolderHandle, ParentFolder};
 use super::{FileKind, ResolvedPath};
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// An open folder of a [`Workspace`](super::Workspace).
 ///
@@ -55,7 +55,7 @@ impl ResolvedPath {
     ///
     /// Fails with `not_found` when it does not exist, with `failed` when it is not a folder, and
     /// with `denied` when it may not be read or a link leads outside of the workspace.
-    pub fn open_folder(&self) -> Result<OpenFolder, ToolError> {
+    pub fn open_folder(&self) -> Result<OpenFolder, WorkspaceError> {
         // The handle of a removed folder still opens, and reads as empty.
         if self.root().is_removed() {
             return Err(self.root_removed_error());

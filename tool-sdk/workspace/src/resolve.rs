@@ -21,14 +21,14 @@ use super::openat2::is_link_free;
 use super::protected::{is_at_or_below_any, is_protected};
 use super::realpath::{canonicalize, canonicalize_existing};
 use super::{Durability, Root, RootAccess, Workspace};
-use crate::error::{ErrorKind, ToolError};
+use crate::error::{WorkspaceError, WorkspaceErrorKind};
 
 /// A path in a [`Workspace`]; the file need not exist.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{ErrorKind, Workspace};
+/// use tool_sdk::{WorkspaceErrorKind, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # std::fs::create_dir(folder.path().join("src"))?;
@@ -37,7 +37,7 @@ use crate::error::{ErrorKind, ToolError};
 ///
 /// assert_eq!(source.display(), "src");
 /// assert_eq!(source.join("main.rs").display(), "src/main.rs");
-/// assert_eq!(source.open_file().unwrap_err().kind(), ErrorKind::Failed);
+/// assert_eq!(source.open_file().unwrap_err().kind(), WorkspaceErrorKind::Failed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -165,7 +165,8 @@ impl ResolvedPath {
     }
 
     /// Returns whether another path of the same workspace is equal to this one.
-    pub(crate) fn is_same_path(&self, other: &Self) -> bool {
+    #[doc(hidden)]
+    pub fn is_same_path(&self, other: &Self) -> bool {
         self.root == other.root && self.relative.as_os_str() == other.relative.as_os_str()
     }
 
@@ -191,7 +192,7 @@ impl ResolvedPath {
     /// assert_eq!(new.display(), "src/new/file.rs");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn canonicalize(&self) -> Result<Self, ToolError> {
+    pub fn canonicalize(&self) -> Result<Self, WorkspaceError> {
         if self.is_canonical {
             return Ok(self.clone());
         }
@@ -214,7 +215,7 @@ impl ResolvedPath {
     }
 
     /// Like [`canonicalize`](Self::canonicalize), but consumes the path and avoids a clone.
-    pub(super) fn into_canonical(self) -> Result<Self, ToolError> {
+    pub(super) fn into_canonical(self) -> Result<Self, WorkspaceError> {
         if self.is_canonical { Ok(self) } else { self.canonicalize() }
     }
 
@@ -248,12 +249,12 @@ impl ResolvedPath {
     /// Fails with `not_found` when the file does not exist, with `denied` when it may not be
     /// read or a link leads outside of the workspace, and with `failed` when it is a folder, a
     /// pipe or a device.
-    pub fn open_file(&self) -> Result<File, ToolError> {
+    pub fn open_file(&self) -> Result<File, WorkspaceError> {
         self.open_regular().map(|(file, _)| file)
     }
 
     /// Opens a regular file for reading and returns its metadata.
-    pub(super) fn open_regular(&self) -> Result<(File, Metadata), ToolError> {
+    pub(super) fn open_regular(&self) -> Result<(File, Metadata), WorkspaceError> {
         let opened = if self.is_canonical {
             self.with_parent_dir(|dir| open_entry(dir, self.entry_name()))
         } else {
@@ -272,11 +273,11 @@ impl ResolvedPath {
     pub(super) fn open_regular_in(
         &self,
         holder: impl FnOnce() -> io::Result<Arc<Dir>>,
-    ) -> Result<(File, Metadata), ToolError> {
+    ) -> Result<(File, Metadata), WorkspaceError> {
         self.check_regular(holder().and_then(|dir| open_entry(&dir, self.entry_name())))
     }
 
-    fn check_regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), ToolError> {
+    fn check_regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), WorkspaceError> {
         let file = opened.map_err(|error| self.io_error("read", error))?;
         let metadata = file.metadata().map_err(|error| self.io_error("read", error))?;
         let kind = metadata.file_type();
@@ -293,7 +294,7 @@ impl ResolvedPath {
     ///
     /// Fails with `not_found` when it does not exist, and with `denied` when a link leads
     /// outside of the workspace.
-    pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
+    pub fn metadata(&self) -> Result<FileMetadata, WorkspaceError> {
         let found = if self.is_canonical {
             self.with_parent_dir(|dir| dir.symlink_metadata(self.entry_name()))
         } else {
@@ -308,7 +309,8 @@ impl ResolvedPath {
     }
 
     /// Returns whether the path itself is a symbolic link, also a dangling one.
-    pub(crate) fn is_symlink(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_symlink(&self) -> bool {
         let found = self.root().dir.symlink_metadata(self.path_below_root());
         found.is_ok_and(|found| found.is_symlink())
     }
@@ -322,7 +324,8 @@ impl ResolvedPath {
     /// entry is an error when the system cannot continue reading.
     pub fn read_dir(
         &self,
-    ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
+    ) -> Result<impl Iterator<Item = Result<DirEntry, WorkspaceError>> + use<>, WorkspaceError>
+    {
         let entries = self.open_dir().and_then(|dir| dir.entries());
         let entries = entries.map_err(|error| self.open_folder_error(error))?;
         let folder = self.clone();
@@ -374,41 +377,41 @@ impl ResolvedPath {
     }
 
     /// The error for a path with a component that is not a folder.
-    pub(super) fn parent_not_folder_error(&self, kind: ErrorKind) -> ToolError {
+    pub(super) fn parent_not_folder_error(&self, kind: WorkspaceErrorKind) -> WorkspaceError {
         let path = self.display();
-        ToolError::new(kind, format_args!("a part of the path to `{path}` is not a folder"))
+        WorkspaceError::new(kind, format_args!("a part of the path to `{path}` is not a folder"))
     }
 
-    pub(super) fn not_a_file_error(&self, what: &str) -> ToolError {
-        ToolError::failed(format_args!("`{}` is {what}, not a file", self.display()))
+    pub(super) fn not_a_file_error(&self, what: &str) -> WorkspaceError {
+        WorkspaceError::failed(format_args!("`{}` is {what}, not a file", self.display()))
     }
 
     /// The error for a path that could not be opened as a folder.
-    pub(super) fn open_folder_error(&self, error: io::Error) -> ToolError {
+    pub(super) fn open_folder_error(&self, error: io::Error) -> WorkspaceError {
         let kind = match error.kind() {
             io::ErrorKind::NotADirectory => self.metadata().ok().map(|there| there.kind),
             _ => None,
         };
         match kind {
             None => self.io_error("open", error),
-            Some(FileKind::Symlink) => self.unexpected_link_error().source(error),
-            Some(_) => ToolError::failed(format_args!("`{}` is not a folder", self.display()))
-                .source(error),
+            Some(FileKind::Symlink) => self.unexpected_link_error().with_source(error),
+            Some(_) => WorkspaceError::failed(format_args!("`{}` is not a folder", self.display()))
+                .with_source(error),
         }
     }
 
     /// The error for a dangling symbolic link, or one that appeared after canonicalization.
-    fn unexpected_link_error(&self) -> ToolError {
-        ToolError::conflict(format_args!(
+    fn unexpected_link_error(&self) -> WorkspaceError {
+        WorkspaceError::conflict(format_args!(
             "`{}` is a symbolic link that leads nowhere, or that was just made",
             self.display()
         ))
     }
 
     /// The error for a root that was removed.
-    pub(super) fn root_removed_error(&self) -> ToolError {
+    pub(super) fn root_removed_error(&self) -> WorkspaceError {
         let root = self.root().canonical.display();
-        ToolError::failed(format_args!("the folder `{root}` was removed since it was opened")).hint(
+        WorkspaceError::failed(format_args!("the folder `{root}` was removed since it was opened")).with_hint(
             "a folder that has the same path now is a different one; restart the program to use it",
         )
     }
@@ -451,38 +454,40 @@ impl ResolvedPath {
     }
 
     /// Converts an I/O error to the error that the model reads; `verb` is the failed operation.
-    pub(super) fn io_error(&self, verb: &str, error: io::Error) -> ToolError {
+    pub(super) fn io_error(&self, verb: &str, error: io::Error) -> WorkspaceError {
         let path = self.display();
         let tool_error = match error.kind() {
             io::ErrorKind::NotFound if self.root().is_removed() => self.root_removed_error(),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                ToolError::not_found(format_args!("there is no `{path}`"))
+                WorkspaceError::not_found(format_args!("there is no `{path}`"))
             }
             // cap-std reports an escape from the root without an OS error code.
-            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ToolError::denied(
-                format_args!("`{path}` leads outside the workspace"),
-            )
-            .hint(format_args!(
-                "{}, also through links; instead of an absolute link name its target",
-                self.workspace.roots_hint()
-            )),
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                WorkspaceError::denied(format_args!("`{path}` leads outside the workspace"))
+                    .with_hint(format_args!(
+                        "{}, also through links; instead of an absolute link name its target",
+                        self.workspace.roots_hint()
+                    ))
+            }
             io::ErrorKind::PermissionDenied => match self.find_closed_folder(verb == "write") {
-                Some(folder) => ToolError::denied(format_args!(
+                Some(folder) => WorkspaceError::denied(format_args!(
                     "the system denies access to `{path}`: the folder `{folder}` is closed to this \
                      user"
                 )),
-                None => ToolError::denied(format_args!("the system denies access to `{path}`")),
+                None => {
+                    WorkspaceError::denied(format_args!("the system denies access to `{path}`"))
+                }
             },
             _ if is_symlink_refusal(&error) => self.unexpected_link_error(),
             _ if is_open_file_limit(&error) => {
-                ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")).hint(
+                WorkspaceError::failed(format_args!("cannot {verb} `{path}`: {error}")).with_hint(
                     "the limit of open files is reached; change fewer files at once, or raise the \
                      limit (`ulimit -n`)",
                 )
             }
-            _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
+            _ => WorkspaceError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
-        tool_error.source(error)
+        tool_error.with_source(error)
     }
 }
 

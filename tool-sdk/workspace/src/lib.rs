@@ -14,6 +14,7 @@ mod cache;
 mod dir_lock;
 mod display_escape;
 mod durability;
+mod error;
 mod expected_file;
 mod file_locks;
 mod open;
@@ -46,14 +47,11 @@ use cap_std::fs::Dir;
 
 pub use self::display_escape::escape_for_display;
 pub use self::durability::Durability;
+pub use self::error::{WorkspaceError, WorkspaceErrorKind};
 use self::file_locks::FileLockTable;
 pub use self::file_locks::FileLocks;
 pub use self::page_cache::PageCacheReader;
-#[cfg(all(feature = "sandbox", target_os = "linux"))]
-pub(crate) use self::protected::is_protected;
 pub use self::resolve::{DirEntry, FileKind, FileMetadata, ResolvedPath};
-#[cfg(feature = "cli")]
-pub(crate) use self::shutdown_latch::shut_down_writes;
 pub use self::snapshot::Snapshot;
 pub use self::staged_writes::{StagedWrite, StagedWrites};
 pub use self::transaction::FileTransaction;
@@ -61,7 +59,13 @@ pub use self::transaction::FileTransaction;
 use self::cache::RootCache;
 use self::realpath::canonicalize_existing;
 pub use self::walk::{FolderEntry, OpenFolder};
-use crate::error::ToolError;
+
+/// For the other crates of the SDK, without a promise of stability.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::protected::is_protected;
+    pub use crate::shutdown_latch::shut_down_writes;
+}
 
 /// The folders that tools may read and write.
 ///
@@ -71,7 +75,7 @@ use crate::error::ToolError;
 ///
 /// ```
 /// use std::io::Read;
-/// use tool_sdk::{ErrorKind, Session, Workspace};
+/// use tool_sdk::{WorkspaceErrorKind, Session, Workspace};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
@@ -82,7 +86,7 @@ use crate::error::ToolError;
 /// workspace.resolve("notes.txt")?.open_file()?.read_to_string(&mut text)?;
 /// assert_eq!(text, "hello");
 ///
-/// assert_eq!(workspace.resolve("../secret").unwrap_err().kind(), ErrorKind::Denied);
+/// assert_eq!(workspace.resolve("../secret").unwrap_err().kind(), WorkspaceErrorKind::Denied);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -122,23 +126,6 @@ enum RootAccess {
     Outside,
 }
 
-/// Why a workspace could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WorkspaceError {
-    /// No root was given; relative paths need a first root.
-    #[error("a workspace needs at least one root")]
-    NoRoots,
-    /// A root cannot be opened as a folder.
-    #[error("cannot open the workspace root `{}`", root.display())]
-    Root {
-        /// The root, as the host gave it.
-        root: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-}
-
 impl Workspace {
     /// Opens the root folders. Relative paths are resolved in the first one.
     ///
@@ -151,7 +138,7 @@ impl Workspace {
             .map(|root| Root::open(root.as_ref(), RootAccess::ReadWrite))
             .collect::<Result<Arc<[_]>, WorkspaceError>>()?;
         if roots.is_empty() {
-            return Err(WorkspaceError::NoRoots);
+            return Err(WorkspaceError::failed("a workspace needs at least one root"));
         }
         Ok(Self(Arc::new(WorkspaceState {
             roots,
@@ -271,17 +258,18 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Fails with `invalid_args` when the path is not a valid path, and with `denied` when
-    /// it is outside of every root.
-    pub fn resolve(&self, path: &str) -> Result<ResolvedPath, ToolError> {
+    /// Fails with `InvalidPath` when the path is not a valid path, and with `Denied` when it is
+    /// outside of every root.
+    pub fn resolve(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
         self.try_resolve(path)?.ok_or_else(|| {
             let message = format_args!("`{path}` is outside the workspace");
-            ToolError::denied(message).hint(self.roots_hint())
+            WorkspaceError::denied(message).with_hint(self.roots_hint())
         })
     }
 
     /// Like [`resolve`](Self::resolve), but returns `None` for a path outside of every root.
-    pub(crate) fn try_resolve(&self, path: &str) -> Result<Option<ResolvedPath>, ToolError> {
+    #[doc(hidden)]
+    pub fn try_resolve(&self, path: &str) -> Result<Option<ResolvedPath>, WorkspaceError> {
         path_syntax::validate_path(path)?;
         let requested = Path::new(path);
         let located = if path_syntax::is_absolute(requested) {
@@ -340,7 +328,11 @@ impl Root {
             let dir = Dir::open_ambient_dir(&given, ambient_authority())?;
             Self::from_dir(dir, access, given)
         };
-        opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
+        opened().map_err(|error| {
+            let message =
+                format_args!("cannot open the workspace root `{}`: {error}", root.display());
+            WorkspaceError::failed(message).with_source(error)
+        })
     }
 
     /// Creates a root from an open handle. Rules and users see its paths, so both must lead to the

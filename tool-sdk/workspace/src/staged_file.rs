@@ -17,7 +17,7 @@ use super::dir_lock::open_lockable;
 use super::expected_file::ExpectedFile;
 use super::temp_file::TempFile;
 use super::{ResolvedPath, RootAccess, Snapshot};
-use crate::error::{ErrorKind, ToolError};
+use crate::error::{WorkspaceError, WorkspaceErrorKind};
 
 /// The change of one file.
 pub(super) struct FileChange {
@@ -42,7 +42,10 @@ pub(super) struct StagedFile {
 
 impl StagedFile {
     /// Checks that the change is allowed, and opens the parent folder.
-    pub(super) fn new(change: FileChange, folders: &TransactionFolders) -> Result<Self, ToolError> {
+    pub(super) fn new(
+        change: FileChange,
+        folders: &TransactionFolders,
+    ) -> Result<Self, WorkspaceError> {
         check_allowed(&change)?;
         let dir = folders.open_parent(&change.path, change.after.is_some())?;
         if change.before.metadata().is_some_and(|saved| !saved.is_link) {
@@ -59,7 +62,7 @@ impl StagedFile {
 
     /// Writes the temporary file. After this, [`commit`](Self::commit) fails only on a conflict or
     /// when the folder changed.
-    pub(super) fn write(&mut self, durable: bool) -> Result<(), ToolError> {
+    pub(super) fn write(&mut self, durable: bool) -> Result<(), WorkspaceError> {
         let FileChange { path, after, template: like, .. } = &self.change;
         if let Some(content) = after {
             let temporary = TempFile::create_with(&self.dir, content, like.metadata(), durable);
@@ -102,18 +105,18 @@ impl StagedFile {
 
     /// Makes the change, unless the file differs from its expected state. The caller must hold
     /// the lock of the parent folder, as for [`roll_back`](Self::roll_back).
-    pub(super) fn commit(&mut self) -> Result<(), ToolError> {
+    pub(super) fn commit(&mut self) -> Result<(), WorkspaceError> {
         let FileChange { path, before, after, .. } = &self.change;
         let next = self.temp_file.take().zip(after.as_deref());
         let saved = before.metadata();
         let expected = before.content().map(|content| ExpectedFile { content, metadata: saved });
         let is_put = self.replace_entry(next, expected).map_err(|error| write_error(path, error));
         if !is_put? {
-            return Err(ToolError::conflict(format_args!(
+            return Err(WorkspaceError::conflict(format_args!(
                 "`{}` was changed since it was looked at for this call, and was not written",
                 path.display()
             ))
-            .hint("read it again, and base the change on its current content"));
+            .with_hint("read it again, and base the change on its current content"));
         }
         self.is_committed = true;
         Ok(())
@@ -149,24 +152,24 @@ impl StagedFile {
 }
 
 /// The error for a file that could not be written.
-fn write_error(path: &ResolvedPath, error: io::Error) -> ToolError {
+fn write_error(path: &ResolvedPath, error: io::Error) -> WorkspaceError {
     if error.kind() != io::ErrorKind::NotFound || path.root().is_removed() {
         return path.io_error("write", error);
     }
     // `NotFound` while writing means that the parent folder was removed.
-    ToolError::conflict(format_args!(
+    WorkspaceError::conflict(format_args!(
         "the folder of `{}` was removed in the meantime, or takes no new files",
         path.display()
     ))
-    .hint("list the folder, and try again")
-    .source(error)
+    .with_hint("list the folder, and try again")
+    .with_source(error)
 }
 
 /// Rejects changes that are never allowed.
-fn check_allowed(change: &FileChange) -> Result<(), ToolError> {
+fn check_allowed(change: &FileChange) -> Result<(), WorkspaceError> {
     let path = &change.path;
     if path.root().access == RootAccess::ReadOnly {
-        return Err(ToolError::denied(format_args!(
+        return Err(WorkspaceError::denied(format_args!(
             "`{}` is in a folder that may only be read",
             path.display()
         )));
@@ -175,7 +178,10 @@ fn check_allowed(change: &FileChange) -> Result<(), ToolError> {
         return Err(path.not_a_file_error("a folder"));
     }
     if change.before.metadata().is_some_and(|saved| saved.permissions.readonly()) {
-        return Err(ToolError::denied(format_args!("`{}` is marked as read-only", path.display())));
+        return Err(WorkspaceError::denied(format_args!(
+            "`{}` is marked as read-only",
+            path.display()
+        )));
     }
     Ok(())
 }
@@ -183,7 +189,7 @@ fn check_allowed(change: &FileChange) -> Result<(), ToolError> {
 /// Rejects a file that the user may not write. With write access to the folder a rename could
 /// replace it all the same, against the intent of its permissions.
 #[cfg(unix)]
-fn check_writable(dir: &Dir, path: &ResolvedPath) -> Result<(), ToolError> {
+fn check_writable(dir: &Dir, path: &ResolvedPath) -> Result<(), WorkspaceError> {
     use rustix::fs::{Access, AtFlags, accessat};
     use rustix::io::Errno;
 
@@ -191,7 +197,7 @@ fn check_writable(dir: &Dir, path: &ResolvedPath) -> Result<(), ToolError> {
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
             let path = path.display();
             let message = format_args!("the system does not let this user write `{path}`");
-            Err(ToolError::denied(message).source(io::Error::from(error)))
+            Err(WorkspaceError::denied(message).with_source(io::Error::from(error)))
         }
         Err(error @ Errno::ROFS) => Err(path.io_error("write", error.into())),
         // A missing file is detected when it is replaced.
@@ -200,7 +206,7 @@ fn check_writable(dir: &Dir, path: &ResolvedPath) -> Result<(), ToolError> {
 }
 
 #[cfg(not(unix))]
-fn check_writable(_: &Dir, _: &ResolvedPath) -> Result<(), ToolError> {
+fn check_writable(_: &Dir, _: &ResolvedPath) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
@@ -220,10 +226,10 @@ struct FolderTable {
 impl TransactionFolders {
     /// Opens the parent folder of a path without following links. Creates missing folders if
     /// `create` is set.
-    fn open_parent(&self, path: &ResolvedPath, create: bool) -> Result<Arc<Dir>, ToolError> {
+    fn open_parent(&self, path: &ResolvedPath, create: bool) -> Result<Arc<Dir>, WorkspaceError> {
         self.open_or_create_parent(path, create).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory => {
-                path.parent_not_folder_error(ErrorKind::Failed).source(error)
+                path.parent_not_folder_error(WorkspaceErrorKind::Failed).with_source(error)
             }
             _ => write_error(path, error),
         })

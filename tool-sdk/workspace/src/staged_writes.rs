@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::shutdown_latch::ShutdownGuard;
 use super::staged_file::{FileChange, StagedFile, TransactionFolders};
 use super::{Durability, ResolvedPath, Snapshot, Workspace};
-use crate::error::ToolError;
+use crate::error::WorkspaceError;
 
 /// Stages new contents beside their files, for a [`FileTransaction`](super::FileTransaction) that
 /// is not complete yet.
@@ -57,7 +57,7 @@ pub(super) struct TransactionScope {
 }
 
 impl TransactionScope {
-    pub(super) fn new() -> Result<Arc<Self>, ToolError> {
+    pub(super) fn new() -> Result<Arc<Self>, WorkspaceError> {
         let underway = ShutdownGuard::begin()?;
         Ok(Arc::new(Self { folders: TransactionFolders::default(), shutdown_guard: underway }))
     }
@@ -69,7 +69,7 @@ impl StagedWrites {
     /// # Errors
     ///
     /// Fails with `aborted` when the program is shutting down.
-    pub fn begin(workspace: &Workspace) -> Result<Self, ToolError> {
+    pub fn begin(workspace: &Workspace) -> Result<Self, WorkspaceError> {
         Ok(Self {
             scope: TransactionScope::new()?,
             durable: workspace.0.durability == Durability::Always,
@@ -82,7 +82,7 @@ impl StagedWrites {
     /// # Errors
     ///
     /// Fails like [`ResolvedPath::snapshot`].
-    pub fn snapshot(&self, path: &ResolvedPath, limit: u64) -> Result<Snapshot, ToolError> {
+    pub fn snapshot(&self, path: &ResolvedPath, limit: u64) -> Result<Snapshot, WorkspaceError> {
         path.snapshot_in(limit, || self.scope.folders.open_existing_parent(path))
     }
 
@@ -97,9 +97,9 @@ impl StagedWrites {
         path: ResolvedPath,
         before: Snapshot,
         content: impl Into<Vec<u8>>,
-    ) -> Result<StagedWrite, ToolError> {
+    ) -> Result<StagedWrite, WorkspaceError> {
         if self.scope.shutdown_guard.is_shutting_down() {
-            return Err(ToolError::aborted(
+            return Err(WorkspaceError::aborted(
                 "the program is shutting down, and nothing was written",
             ));
         }
@@ -137,8 +137,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::error::ErrorKind;
-    use crate::workspace::FileTransaction;
+    use crate::FileTransaction;
+    use crate::error::WorkspaceErrorKind;
 
     fn workspace(folder: &Path) -> Workspace {
         for name in ["a", "b"] {
@@ -198,7 +198,7 @@ mod tests {
         fs::write(folder.path().join("b"), "theirs").unwrap();
         let changes = made.into_iter().fold(FileTransaction::new(), FileTransaction::write_staged);
         let error = changes.commit(|| false).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert_eq!(error.kind(), WorkspaceErrorKind::Conflict);
         check(folder.path(), ["old", "theirs"]);
     }
 }
