@@ -67,8 +67,6 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
-#[cfg(feature = "process")]
-pub mod process;
 mod redact;
 mod registry;
 mod risk;
@@ -180,6 +178,9 @@ pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prep
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};
+#[cfg(feature = "process")]
+#[doc(inline)]
+pub use tool_sdk_process as process;
 #[cfg(feature = "workspace")]
 #[doc(inline)]
 pub use tool_sdk_workspace::{

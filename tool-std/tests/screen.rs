@@ -32,7 +32,9 @@ impl Shell {
         let spawn = BackgroundCommand::new("bash", ["--norc", "-i"])
             .terminal(true)
             .cancel_on(cx.shutdown_token());
-        let process = BackgroundProcesses::of_session(cx.session())
+        let process = cx
+            .session()
+            .extension::<BackgroundProcesses>()
             .spawn(&spawn)
             .map_err(|error| ToolError::unavailable("no shell starts").source(error))?;
         *self.0.lock().unwrap() = Some(Arc::clone(&process));
@@ -52,7 +54,7 @@ impl TerminalBackend for Shell {
     fn stop<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, bool> {
         Box::pin(async {
             let Some(process) = self.running() else { return Ok(false) };
-            BackgroundProcesses::of_session(cx.session()).remove(process.id());
+            cx.session().extension::<BackgroundProcesses>().remove(process.id());
             process.kill().await;
             Ok(true)
         })

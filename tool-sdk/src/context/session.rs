@@ -14,6 +14,9 @@ use super::sink::SessionListener;
 use super::state::SessionServices;
 use crate::call::LazyCancelToken;
 
+/// The number under which a session keeps what belongs to no pipeline.
+const EXTENSIONS: usize = usize::MAX;
+
 /// A conversation: who calls, on whose behalf, and what the host provides.
 ///
 /// Cheap to clone; clones share everything except values that are set on them later. A clone with
@@ -262,6 +265,31 @@ impl Session {
     pub fn with_shared_service<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
         self.inner_mut().services.insert(service);
         self
+    }
+
+    /// Returns the service of type `T` that the host attached; else one of the session's own, which
+    /// is created on first use and shared by all clones of the session.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use tool_sdk::Session;
+    ///
+    /// let session = Session::new("s1");
+    /// session.extension::<Arc<Mutex<u32>>>().lock().unwrap().add_assign(2);
+    /// assert_eq!(*session.clone().extension::<Arc<Mutex<u32>>>().lock().unwrap(), 2);
+    ///
+    /// let lent = Session::new("s2").with_service(Arc::new(Mutex::new(7)));
+    /// assert_eq!(*lent.extension::<Arc<Mutex<u32>>>().lock().unwrap(), 7);
+    /// # use std::ops::AddAssign;
+    /// ```
+    #[must_use]
+    pub fn extension<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
+        match self.services().get::<T>() {
+            Some(attached) => (*attached).clone(),
+            None => self.pipeline_state::<T>(EXTENSIONS).clone(),
+        }
     }
 
     #[inline]

@@ -161,7 +161,7 @@ fn session_facts(session: &Session) -> Vec<(&'static str, String)> {
     #[cfg(feature = "process")]
     let sandbox = Some((
         "sandbox",
-        format!("{:?}", crate::process::sandbox::SandboxPolicy::of_session(session)),
+        format!("{:?}", session.extension::<tool_sdk_process::sandbox::SandboxPolicy>()),
     ));
     #[cfg(not(feature = "process"))]
     let sandbox = None;

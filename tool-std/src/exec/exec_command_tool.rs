@@ -73,7 +73,7 @@ pub async fn exec_command(
     let spawn =
         spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
     let record = spawn.to_record();
-    let processes = BackgroundProcesses::of_session(cx.session());
+    let processes = cx.session().extension::<BackgroundProcesses>();
     let started = Instant::now();
     let process = processes.spawn(&spawn).map_err(start_error)?;
     let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };

@@ -26,7 +26,7 @@ pub async fn kill_session(
     session_id: u32,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let processes = BackgroundProcesses::of_session(cx.session());
+    let processes = cx.session().extension::<BackgroundProcesses>();
     let process = processes.remove(session_id).ok_or_else(|| unknown_session(session_id))?;
     let started = Instant::now();
     process.kill().await;

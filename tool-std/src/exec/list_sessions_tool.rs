@@ -10,7 +10,7 @@ use tool_sdk::{Context, tool};
 #[tool(read, category = "shell", display(name = "Sessions", summary = "Listing sessions"))]
 pub fn list_sessions(cx: &Context) -> String {
     let mut list = String::new();
-    for process in BackgroundProcesses::of_session(cx.session()).list() {
+    for process in cx.session().extension::<BackgroundProcesses>().list() {
         let state = if process.exit().is_some() { "ended, output not read" } else { "running" };
         let title = process.title().escape_debug();
         // Writing to a string cannot fail.

@@ -24,7 +24,7 @@ pub(super) async fn run_to_end(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let record = spawn.to_record();
-    let processes = BackgroundProcesses::of_session(cx.session());
+    let processes = cx.session().extension::<BackgroundProcesses>();
     let _turn = processes.acquire_slot().await;
     let started = Instant::now();
     let process = processes.spawn(&spawn.cancel_on(cx.shutdown_token())).map_err(start_error)?;

@@ -26,7 +26,7 @@ const MAX_WARNED_NAMES: usize = 8;
 
 /// Returns the policy of the host with the workspace roots writable.
 pub(super) fn sandbox_policy(cx: &Context) -> SandboxPolicy {
-    let policy = SandboxPolicy::of_session(cx.session());
+    let policy = cx.session().extension::<SandboxPolicy>();
     match cx.state::<Workspace>() {
         Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.with_writable(root)),
         Err(_) => policy,
@@ -56,7 +56,8 @@ pub(super) fn approval_preview(
 
 /// Builds the preview of typed input for the approver: the session and its sandbox status.
 pub(super) fn typing_preview(process: &BackgroundProcess, cx: &Context) -> Value {
-    let words = describe_status(&SandboxPolicy::of_session(cx.session()), process.sandbox_status());
+    let words =
+        describe_status(&cx.session().extension::<SandboxPolicy>(), process.sandbox_status());
     json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
 }
 
@@ -87,7 +88,7 @@ impl SandboxReport {
             below.unwrap_or(&path).display().to_string()
         };
         Self {
-            policy: SandboxPolicy::of_session(cx.session()),
+            policy: cx.session().extension::<SandboxPolicy>(),
             status: process.sandbox_status().cloned(),
             new_protected_files: process
                 .new_protected_files()

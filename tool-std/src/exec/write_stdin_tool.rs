@@ -86,7 +86,7 @@ pub async fn write_stdin(
     max_output_tokens: u32,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let processes = BackgroundProcesses::of_session(cx.session());
+    let processes = cx.session().extension::<BackgroundProcesses>();
     let process = processes.get(session_id).ok_or_else(|| unknown_session(session_id))?;
     let started = Instant::now();
     // A process that has exited reads nothing; only the rest of its output is returned.
@@ -146,9 +146,11 @@ async fn type_in(process: &BackgroundProcess, chars: &str, cx: &Context) -> Resu
         check_file_names(&whole, open, chars)?;
     }
     if may_be_split(process, chars).await {
-        process.mark_input_shared(cx.call(), find_pending_start);
+        process.mark_input_shared(&cx.call().to_string(), find_pending_start);
     }
-    finish_typing(process.type_checked(chars, Some(cx.call()), find_pending_start).await)
+    finish_typing(
+        process.type_checked(chars, Some(&cx.call().to_string()), find_pending_start).await,
+    )
 }
 
 /// Whether bash may get only a part of the typed text and so be left inside a quote.
@@ -314,7 +316,7 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Resource> {
     let open = process.as_ref();
     let open = open.map(|it| {
         normalize_line_ends(continued_part(
-            &it.pending_input_for(cx.call(), find_pending_start),
+            &it.pending_input_for(&cx.call().to_string(), find_pending_start),
             it,
         ))
     });
@@ -370,7 +372,7 @@ fn possible_starts(open: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the process without marking it as used.
 fn find_session(session: u32, cx: &Context) -> Option<Arc<BackgroundProcess>> {
-    let processes = BackgroundProcesses::of_session(cx.session());
+    let processes = cx.session().extension::<BackgroundProcesses>();
     processes.list().into_iter().find(|process| process.id() == session)
 }
 

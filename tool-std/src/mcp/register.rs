@@ -129,7 +129,7 @@ impl<'a> ServerRequest<'a> {
     /// Returns the sandbox policy of the server process. The request comes from a model, so the
     /// server is confined at least as strictly as commands are.
     fn sandbox_policy(&self, cx: &Context) -> Result<SandboxPolicy, ToolError> {
-        self.sandbox.narrow_policy(&SandboxPolicy::of_session(cx.session()))
+        self.sandbox.narrow_policy(&cx.session().extension::<SandboxPolicy>())
     }
 
     /// Returns the server's configuration, if it is valid and the program exists.

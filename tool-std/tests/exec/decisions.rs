@@ -194,7 +194,7 @@ async fn commands_in_variables_are_found() {
 /// Starts a program on a terminal, and waits until it is the one that reads there.
 async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
     let spawn = BackgroundCommand::new(program, args.iter().copied()).terminal(true);
-    let process = BackgroundProcesses::of_session(&host.session).spawn(&spawn).unwrap();
+    let process = host.session.extension::<BackgroundProcesses>().spawn(&spawn).unwrap();
     for _ in 0..100 {
         let name =
             process.foreground_file().and_then(|file| file.file_name().map(|it| it.to_owned()));
@@ -249,7 +249,7 @@ async fn typed_text_is_checked_by_its_reader() {
     // The shell reads, until it runs what reads instead.
     let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
     assert_eq!(typed(&host, bash, "git push\n").await, Allow);
-    let process = BackgroundProcesses::of_session(&host.session).get(bash).unwrap();
+    let process = host.session.extension::<BackgroundProcesses>().get(bash).unwrap();
     process.type_text("cat\n").await.unwrap();
     for _ in 0..100 {
         if process.foreground_file().is_some_and(|file| file.ends_with("cat")) {
@@ -560,7 +560,7 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
 async fn reader_is_known_only_if_alone_on_terminal() {
     let host = Host::new(Mode::Auto, &["allow exec_command(git *)"]);
     let spawn = BackgroundCommand::new("bash", ["-c", "cat; true"]).terminal(true);
-    let process = BackgroundProcesses::of_session(&host.session).spawn(&spawn).unwrap();
+    let process = host.session.extension::<BackgroundProcesses>().spawn(&spawn).unwrap();
     // It answers, so it runs.
     process.type_text("x\n").await.unwrap();
     let mut seen = String::new();

@@ -72,7 +72,7 @@ async fn a_command_that_is_dropped_anywhere_ends() {
         let held = Held::new(&host);
         let arguments = json!({ "cmd": held.script(), "yield_time_ms": 250 });
         let is_done = dropped(&host, "exec_command", &arguments, count).await;
-        let processes = BackgroundProcesses::of_session(&host.session);
+        let processes = host.session.extension::<BackgroundProcesses>();
         // One that was told of goes on until its conversation ends.
         assert_eq!(processes.list().len(), usize::from(is_done));
         drop((processes, host.session, host.pipeline));
@@ -90,7 +90,7 @@ async fn typing_and_ending_that_is_dropped_anywhere_leaves_the_process_in_order(
         for count in 1.. {
             let host = Host::open();
             let held = Held::new(&host);
-            let processes = BackgroundProcesses::of_session(&host.session);
+            let processes = host.session.extension::<BackgroundProcesses>();
             let spawn = BackgroundCommand::new("sh", ["-c", &held.script()]).terminal(true);
             let id = processes.spawn(&spawn).unwrap().id();
             // More than an unread terminal accepts.

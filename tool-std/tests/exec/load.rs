@@ -87,7 +87,7 @@ async fn a_thousand_programs_among_ten_thousand_calls() {
 
     let ended = call_at_once(&host, CALLS).await;
     assert_eq!(Held::at_rest(before.tasks).await, before);
-    assert!(BackgroundProcesses::of_session(&host.session).list().is_empty());
+    assert!(host.session.extension::<BackgroundProcesses>().list().is_empty());
     assert_eq!(ended.len(), PROGRAMS);
     // They had their turns in the order in which they came, and some took longer than others.
     let last = &ended[PROGRAMS - 100..];

@@ -58,7 +58,7 @@ async fn the_time_limit_ends_the_command() {
     let report = host.call("shell_command", arguments).await;
     assert!(report.starts_with("command timed out after 3000 milliseconds\nExit code: 124\n"));
     assert_eq!(output(&report), "begun\n");
-    assert!(BackgroundProcesses::of_session(&host.session).list().is_empty());
+    assert!(host.session.extension::<BackgroundProcesses>().list().is_empty());
 }
 
 // fault 5: a call that is dropped leaves nothing in the list.
@@ -69,7 +69,7 @@ async fn a_dropped_call_ends_its_command() {
     let running = host.pipeline.call(&host.session, call);
     assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
     for _ in 0..100 {
-        if BackgroundProcesses::of_session(&host.session).list().is_empty() {
+        if host.session.extension::<BackgroundProcesses>().list().is_empty() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -89,7 +89,7 @@ async fn many_calls_at_once_take_turns() {
     for (number, report) in futures_util::future::join_all(calls).await {
         assert_eq!(output(&report), format!("{number}\n{number}\n"));
     }
-    assert!(BackgroundProcesses::of_session(&host.session).list().is_empty());
+    assert!(host.session.extension::<BackgroundProcesses>().list().is_empty());
 }
 
 // SH8: what changes the meaning of a script from outside is not there.

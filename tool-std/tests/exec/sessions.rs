@@ -88,7 +88,7 @@ async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
     let cmd = json!({ "cmd": "sleep 3; echo last", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
-    let process = BackgroundProcesses::of_session(&host.session).get(session).unwrap();
+    let process = host.session.extension::<BackgroundProcesses>().get(session).unwrap();
     tokio::time::timeout(Duration::from_secs(30), process.wait_for_exit(|_| {})).await.unwrap();
     let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
@@ -144,7 +144,7 @@ async fn a_line_that_outlives_an_interrupt_is_judged_as_one() {
         let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
         let bash =
             BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
-        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
+        let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
         // The echo of what is typed is no answer; that of a part says that bash has read it.
         for (chars, answer) in
             [(format!("{start}; echo rea''dy\n"), "ready"), ("tou".into(), "tou")]

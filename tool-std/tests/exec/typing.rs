@@ -39,7 +39,7 @@ async fn preview_says_that_no_shell_reads_the_text() {
         }
         let process =
             BackgroundCommand::new(program, [""; 0]).terminal(true).current_dir(host.folder.path());
-        let process = BackgroundProcesses::of_session(&host.session).spawn(&process).unwrap();
+        let process = host.session.extension::<BackgroundProcesses>().spawn(&process).unwrap();
         let typed = json!({ "session_id": process.id(), "chars": "x\n" });
         let mut reason = String::new();
         for _ in 0..100 {
@@ -69,7 +69,7 @@ impl Typist {
         let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
         let bash =
             BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
-        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
+        let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
         Self { host, bash }
     }
 
@@ -255,7 +255,7 @@ async fn a_bash_with_other_options_is_another_shell() {
     let host = Host::new(Mode::Bypass, DENIED);
     let words = ["--noprofile", "--norc", "+O", "interactive_comments", "-i"];
     let bash = BackgroundCommand::new("bash", words).terminal(true).current_dir(host.folder.path());
-    let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
+    let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
     let typist = Typist { host, bash };
     typist.waits().await;
     assert_eq!(typist.becomes("# it's\n").await, Action::Ask);
@@ -267,7 +267,7 @@ async fn a_rule_covers_no_text_that_goes_on() {
     let host = Host::new(Mode::Auto, &["allow exec_command(echo *)"]);
     let words = ["--noprofile", "--norc", "-i"];
     let bash = BackgroundCommand::new("bash", words).terminal(true).current_dir(host.folder.path());
-    let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
+    let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
     let typist = Typist { host, bash };
     typist.waits().await;
     typist.types("echo a\n").await.unwrap();
@@ -309,7 +309,7 @@ async fn rebinding_words_or_keys_needs_approval() {
     for text in ["alias x='tou''ch'\n", "bind x:accept-line\n", "stty lnext x\n", "stty $X\n"] {
         let host = Host::new(Mode::Bypass, DENIED);
         let bash = BackgroundCommand::new("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
-        let bash = BackgroundProcesses::of_session(&host.session).spawn(&bash).unwrap();
+        let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
         let typist = Typist { host, bash };
         typist.waits().await;
         typist.is_refused(&[text], "").await;

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::event::{FOREIGN_EVENTS, HookEvent, is_similar};
 use super::matcher::ToolMatcher;
 use crate::hook::OnError;
-use crate::process;
+use tool_sdk_process::Command;
 
 /// The keys of a group of commands.
 const GROUP_KEYS: &[&str] = &["matcher", "hooks"];
@@ -55,12 +55,10 @@ pub(super) enum HookCommand {
 }
 
 impl HookCommand {
-    pub(super) fn to_run(&self) -> process::Command {
+    pub(super) fn to_run(&self) -> Command {
         match self {
-            Self::Shell(line) => process::Command::shell(line),
-            Self::Exec(program, args) => {
-                process::Command::new(program, args.iter().map(OsString::from))
-            }
+            Self::Shell(line) => Command::shell(line),
+            Self::Exec(program, args) => Command::new(program, args.iter().map(OsString::from)),
         }
     }
 

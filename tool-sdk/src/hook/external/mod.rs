@@ -38,8 +38,8 @@ use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::permission::{Approver, Mode};
-use crate::process::{self, ChildEnv};
 use crate::tool::{Definition, ExternalArgNames};
+use tool_sdk_process::ChildEnv;
 
 /// The limit of a command's captured output in bytes.
 const MAX_OUTPUT: usize = 64 << 10;
@@ -293,10 +293,10 @@ impl ExternalHooks {
             .timeout(entry.timeout)
             .output_limit(MAX_OUTPUT);
         if entry.background {
-            self.background.spawn(process::run(run));
+            self.background.spawn(tool_sdk_process::run(run));
             return Ok(HookOutput::default());
         }
-        let ended = process::run(run).await;
+        let ended = tool_sdk_process::run(run).await;
         protocol::interpret_exit(
             entry.event,
             entry.command.program_label(),

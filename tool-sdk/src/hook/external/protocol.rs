@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::event::HookEvent;
 use crate::hook::HookVerdict;
-use crate::process::{CommandOutput, ExitOutcome, RunError};
+use tool_sdk_process::{CommandOutput, ExitOutcome, RunError};
 
 /// The limit in bytes of a hook's text for the model.
 const MAX_TEXT_BYTES: usize = 10 << 10;
@@ -102,7 +102,7 @@ pub(super) fn interpret_exit(
         ExitOutcome::TimedOut => {
             failed(format!("timed out after {} s", limit.as_secs_f64()), complaint)
         }
-        ExitOutcome::Unknown => failed("ended with an unknown status".to_owned(), complaint),
+        _ => failed("ended with an unknown status".to_owned(), complaint),
     }
 }
 

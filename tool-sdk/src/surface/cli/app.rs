@@ -22,9 +22,9 @@ use super::{
     style,
 };
 use crate::context::Session;
-use crate::process::{self, sandbox};
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
+use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 
 /// How long the program waits at its end for file changes in progress.
@@ -110,11 +110,11 @@ impl App {
         sandbox::run_helper_if_asked();
         // Best effort: without it, other processes of the user may still attach to this one.
         #[cfg(unix)]
-        let _ = process::harden_process();
+        let _ = tool_sdk_process::harden_process();
         #[cfg(unix)]
-        process::raise_open_files_limit();
-        process::restore_sigchld();
-        process::deny_memory_access();
+        internal::raise_open_files_limit();
+        tool_sdk_process::restore_sigchld();
+        internal::deny_memory_access();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {

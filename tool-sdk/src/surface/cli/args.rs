@@ -14,9 +14,9 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use super::flag::{self, ParamFlag};
 use super::{mcp, serve, style};
 use crate::permission::Mode;
-use crate::process::sandbox;
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
+use tool_sdk_process::sandbox;
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";

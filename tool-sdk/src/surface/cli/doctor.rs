@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::exit::{self, CommandError, Result};
 use super::{Io, args, paths, style};
-use crate::process;
-use crate::process::sandbox::{
+use tool_sdk_process::internal;
+use tool_sdk_process::sandbox::{
     self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
 };
 
@@ -139,12 +139,12 @@ impl DoctorReport {
             weaker
                 .push("path rules are case-sensitive, even on case-insensitive mounts".to_owned());
         }
-        if !process::receives_sigchld() {
+        if !internal::receives_sigchld() {
             weaker.push("no command can run: SIGCHLD is ignored, so exit codes are lost".into());
         }
         if !cfg!(target_os = "linux") {
             weaker.push("ending a command may leave processes that it started".to_owned());
-        } else if !process::has_rlimit_tags() {
+        } else if !internal::has_rlimit_tags() {
             weaker.push(
                 "without a sandbox, a process that changes its parent, session and environment \
                  at once outlives its command: the limit that would identify it (RLIMIT_LOCKS) \

@@ -27,7 +27,7 @@ fn needs_one_handle_per_folder() {
     let Ok(limit) = std::env::var(LIMIT) else {
         for limit in [COUNT + 100, 2 * COUNT - 20] {
             let again = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "workspace::tests::many_folders::needs_one_handle_per_folder"])
+                .args(["--exact", "tests::many_folders::needs_one_handle_per_folder"])
                 .env(LIMIT, limit.to_string())
                 .output()
                 .unwrap();

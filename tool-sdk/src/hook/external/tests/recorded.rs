@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::hook::OnError;
 use crate::hook::external::matcher::ToolMatcher;
-use crate::process::{CapturedOutput, CommandOutput, ExitOutcome};
+use tool_sdk_process::{CapturedOutput, CommandOutput, ExitOutcome};
 
 const INPUTS: [(HookEvent, &str); 3] = [
     (
@@ -49,15 +49,10 @@ fn meaning(
     stdout: &str,
     stderr: &str,
 ) -> Result<HookOutput, HookFailure> {
-    let finished = CommandOutput {
-        exit: ExitOutcome::Code(code),
-        stdout: captured(stdout),
-        stderr: captured(stderr),
-        elapsed: Duration::ZERO,
-        output_left_open: false,
-        sandbox: None,
-        new_protected_files: Vec::new(),
-    };
+    let mut finished = CommandOutput::default();
+    finished.exit = ExitOutcome::Code(code);
+    finished.stdout = captured(stdout);
+    finished.stderr = captured(stderr);
     protocol::interpret_exit(event, "x", Duration::from_secs(10), Ok(&finished))
 }
 

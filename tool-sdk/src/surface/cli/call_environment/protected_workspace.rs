@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use crate::context::Session;
-use crate::process::sandbox::SandboxPolicy;
 use crate::surface::cli::{Io, config_file, paths};
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
+use tool_sdk_process::sandbox::SandboxPolicy;
 use tool_sdk_workspace::Workspace;
 
 /// The workspace and the sandbox policy, with the same protected paths.

@@ -34,8 +34,8 @@ use super::exit::{CommandError, Result};
 use super::{Io, args, input, mcp, serve};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Mode, Rule};
-use crate::process::sandbox;
 use crate::toolset::AgentProfile;
+use tool_sdk_process::sandbox;
 use tool_sdk_workspace::Durability;
 
 /// The limit of the file in bytes.

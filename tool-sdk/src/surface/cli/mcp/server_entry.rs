@@ -24,7 +24,6 @@ use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
 
 use super::server_folders::ServerFolders;
-use crate::process::sandbox::{SandboxLevel, SandboxMode};
 use crate::surface::cli::Io;
 use crate::surface::cli::config_file::TomlValue;
 use crate::surface::cli::exit::{CommandError, Result};
@@ -32,6 +31,7 @@ use crate::surface::mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
     TransportConfig,
 };
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
 
 /// All servers of a configuration.
 pub(crate) type ServerEntries = Vec<ServerEntry>;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 
 use super::server_entry::{ServerEntries, ServerEntry};
-use crate::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 use crate::surface::cli::exit::Result;
 use crate::surface::cli::settings::ResolvedSettings;
 use crate::surface::cli::{Io, config_file, paths};
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The folders for servers.
 #[derive(Debug, Default)]

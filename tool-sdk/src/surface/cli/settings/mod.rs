@@ -20,10 +20,10 @@ use super::exit::{CommandError, Result};
 use super::{Io, args};
 use crate::context::ToolSettings;
 use crate::permission::{Action, Mode, Rule, RuleScope};
-use crate::process::sandbox::{SandboxLevel, SandboxPolicy};
 use crate::risk::RiskClass;
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
 use tool_sdk_workspace::Durability;
 
 /// The settings of one command: rules, mode, prompts, sandbox, limits.

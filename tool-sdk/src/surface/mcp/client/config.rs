@@ -15,9 +15,9 @@ use super::http_endpoint::HttpEndpoint;
 use super::naming;
 use super::remote::{RemoteConnection, RemoteFuture, RemoteTool};
 use super::server_requests::ClientFeatures;
-use crate::process::sandbox::SandboxPolicy;
-use crate::process::{ChildEnv, Command};
 use crate::redact::Redactor;
+use tool_sdk_process::sandbox::SandboxPolicy;
+use tool_sdk_process::{ChildEnv, Command};
 
 /// Redacts values that look like secrets, independent of this process' environment, so that the
 /// identity of a server is the same in every process.

@@ -52,7 +52,7 @@ use super::remote::{
     RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemoteResult, RemoteTool,
 };
 use super::server_requests::ClientFeatures;
-use crate::process::PipedChild;
+use tool_sdk_process::internal::PipedChild;
 
 /// The longest message that a server may send, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;

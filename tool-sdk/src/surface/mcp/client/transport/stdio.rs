@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::line_transport::{LineTransport, ProtocolViolation};
 use super::notifications::NotificationHandler;
 use super::{ConnectError, connect_with_fallback, start_session};
-use crate::process::PipedChild;
 use crate::surface::mcp::client::config::ServerCommand;
 use crate::surface::mcp::client::remote::{RemoteConnection, RemoteError, RemoteFuture};
 use crate::surface::mcp::client::server_requests::ClientFeatures;
+use tool_sdk_process::internal::PipedChild;
 
 /// How long a server may take to answer the 2026 handshake, before the older one is tried over the
 /// same streams.
