@@ -53,38 +53,6 @@
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
-extern crate self as tool_sdk;
-
-mod audit;
-mod batch;
-mod call;
-mod content;
-mod context;
-mod error;
-mod event;
-mod hook;
-mod loop_guard;
-mod name;
-mod permission;
-mod pipeline;
-mod redact;
-mod registry;
-mod risk;
-mod scheduler;
-mod schema;
-
-mod private_file;
-mod surface;
-#[cfg(feature = "testing")]
-pub mod testing;
-mod tool;
-mod toolset;
-mod truncate;
-
-#[doc(hidden)]
-pub mod __private;
-mod macros;
-
 // F29: the code in the documentation compiles and runs.
 /// The chapters of the guide and the READMEs, as doctests.
 #[cfg(doctest)]
@@ -119,65 +87,100 @@ mod guide {
     mod top_readme {}
 }
 
-pub use self::audit::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
-pub use self::batch::Batch;
-pub use self::call::{
-    ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,
-};
-pub use self::content::{Attachment, AttachmentData, Output};
-pub use self::context::{
-    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
-    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
-    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
-};
-pub use self::error::{ErrorKind, ToolError};
-pub use self::event::{
-    Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
-};
-#[cfg(feature = "hooks")]
-pub use self::hook::external::{ExternalHooks, HookConfigError};
-pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
-pub use self::loop_guard::LoopGuard;
-pub use self::name::{InvalidToolName, ToolName};
-pub use self::permission::{
+#[doc(inline)]
+pub use tool_sdk_core::Batch;
+#[doc(no_inline)]
+pub use tool_sdk_core::CancellationToken;
+#[doc(inline)]
+#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
+pub use tool_sdk_core::LegacyTool;
+#[doc(inline)]
+pub use tool_sdk_core::LoopGuard;
+#[doc(inline)]
+pub use tool_sdk_core::PrivateFileError;
+#[doc(inline)]
+pub use tool_sdk_core::Redactor;
+#[cfg(feature = "linked")]
+#[doc(inline)]
+pub use tool_sdk_core::Registration;
+#[cfg(feature = "workspace")]
+#[doc(inline)]
+pub use tool_sdk_core::WorkspacePath;
+#[doc(inline)]
+pub use tool_sdk_core::provider;
+#[cfg(feature = "testing")]
+#[doc(inline)]
+pub use tool_sdk_core::testing;
+#[doc(hidden)]
+pub use tool_sdk_core::{__private, __submit};
+#[doc(inline)]
+pub use tool_sdk_core::{
     Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
     ApprovalResponseError, ApprovalSender, Approver, Decision, DecisionSource, Fingerprint, Grant,
     GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule, Mode, Pattern,
     PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
     StoredGrant, StoredGrants, approval_channel,
 };
-pub use self::pipeline::{CheckOutcome, Pipeline};
-pub use self::private_file::PrivateFileError;
-pub use self::redact::Redactor;
-#[cfg(feature = "linked")]
-pub use self::registry::Registration;
-pub use self::registry::{
-    Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
+#[doc(inline)]
+pub use tool_sdk_core::{
+    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
 };
-pub use self::risk::{Risk, RiskClass};
-pub use self::schema::{Schema, SchemaError};
-#[cfg(feature = "cli")]
-pub use self::surface::cli;
-#[cfg(feature = "mcp")]
-pub use self::surface::mcp;
-pub use self::surface::provider;
-#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
-pub use self::tool::LegacyTool;
-#[cfg(feature = "workspace")]
-pub use self::tool::WorkspacePath;
-pub use self::tool::{
+#[doc(inline)]
+pub use tool_sdk_core::{
     Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
     IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
     Resource, SourceLocation, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource,
     Truncate,
 };
-pub use self::toolset::{
-    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
+#[doc(inline)]
+pub use tool_sdk_core::{
+    ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,
 };
-pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
-pub use tokio_util::sync::CancellationToken;
+#[doc(inline)]
+pub use tool_sdk_core::{
+    Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
+};
+#[doc(inline)]
+pub use tool_sdk_core::{Attachment, AttachmentData, Output};
+#[doc(inline)]
+pub use tool_sdk_core::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+#[doc(inline)]
+pub use tool_sdk_core::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
+#[doc(inline)]
+pub use tool_sdk_core::{CheckOutcome, Pipeline};
+#[doc(inline)]
+pub use tool_sdk_core::{
+    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
+    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
+    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+};
+#[doc(inline)]
+pub use tool_sdk_core::{ErrorKind, ToolError};
+#[doc(inline)]
+pub use tool_sdk_core::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
+#[doc(inline)]
+pub use tool_sdk_core::{InvalidToolName, ToolName};
+#[doc(inline)]
+pub use tool_sdk_core::{
+    Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
+};
+#[doc(inline)]
+pub use tool_sdk_core::{Risk, RiskClass};
+#[doc(inline)]
+pub use tool_sdk_core::{Schema, SchemaError};
+pub use tool_sdk_core::{link, tools};
+
+#[cfg(feature = "cli")]
+#[doc(inline)]
+pub use tool_sdk_cli as cli;
+#[cfg(feature = "hooks")]
+#[doc(inline)]
+pub use tool_sdk_hooks::{ExternalHooks, HookConfigError};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use tool_sdk_mcp as mcp;
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;

@@ -1,0 +1,401 @@
+//! The entry point of a program with tools: [`App`] parses the command line and runs one command.
+//!
+//! A host builds it from a registry, and adds session state and toolset configuration by
+//! callbacks.
+//!
+//! **Invariant:** a command runs only after all program options were parsed.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgMatches, Command};
+
+use super::exit::{BrokenPipeWriter, CommandError};
+use super::mcp::{ConfiguredServers, ServerScope};
+use super::settings::ResolvedSettings;
+use super::{
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, paths, schema, serve, show,
+    style,
+};
+use tool_sdk_core::Session;
+use tool_sdk_core::Toolset;
+use tool_sdk_core::{Registry, RegistryError};
+use tool_sdk_process::{internal, sandbox};
+use tool_sdk_workspace::internal::shut_down_writes;
+
+/// How long the program waits at its end for file changes in progress.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A program with tools, for hosts that give tools more than the workspace.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use tool_sdk::cli::App;
+///
+/// struct Shelf(Vec<String>);
+///
+/// fn main() -> ExitCode {
+///     App::linked().with_session(|session| session.with_service(Shelf(vec!["dictionary".to_owned()]))).main()
+/// }
+/// ```
+pub struct App {
+    pub(super) registry: Registry,
+    /// Conflicts between linked tools, reported when the program runs.
+    conflicts: Option<RegistryError>,
+    version: Option<&'static str>,
+    session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
+    toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Creates a program with these tools.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self {
+            registry,
+            conflicts: None,
+            version: None,
+            session_setup: Vec::new(),
+            toolset_setup: Vec::new(),
+        }
+    }
+
+    /// Creates a program with every tool that is linked into it.
+    #[must_use]
+    pub fn linked() -> Self {
+        match Registry::linked() {
+            Ok(registry) => Self::new(registry),
+            Err(conflicts) => Self { conflicts: Some(conflicts), ..Self::new(Registry::default()) },
+        }
+    }
+
+    /// Sets the version that `--version` prints; without one the option does not exist.
+    #[must_use]
+    pub fn version(mut self, version: &'static str) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// Adds a callback that changes the session of every call, for example to insert a service.
+    #[must_use]
+    pub fn with_session(mut self, lend: impl Fn(Session) -> Session + 'static) -> Self {
+        self.session_setup.push(Box::new(lend));
+        self
+    }
+
+    /// Adds a callback that changes the toolset: model profiles, agents, variants.
+    #[must_use]
+    pub fn with_toolset(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
+        self.toolset_setup.push(Box::new(shape));
+        self
+    }
+
+    /// Runs the command line of this process.
+    ///
+    /// When the process was started as a sandbox helper, it runs the helper instead.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        sandbox::run_helper_if_asked();
+        // Best effort: without it, other processes of the user may still attach to this one.
+        #[cfg(unix)]
+        let _ = tool_sdk_process::harden_process();
+        #[cfg(unix)]
+        internal::raise_open_files_limit();
+        tool_sdk_process::restore_sigchld();
+        internal::deny_memory_access();
+        let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
+        let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
+        let mut io = Io {
+            stdout_is_terminal: terminal,
+            stderr_is_terminal: live,
+            env: &|name| std::env::var_os(name),
+            current_dir: std::env::current_dir().unwrap_or_default(),
+            columns: super::terminal_columns(),
+            ..Io::new(&mut stdin, &mut stdout, &mut stderr)
+        };
+        io.console = super::process_console(style::is_dumb_terminal(&io));
+        let code = self.run(std::env::args_os(), &mut io);
+        // Abandoned work must not leave a file partly written.
+        shut_down_writes(SHUTDOWN_TIMEOUT);
+        code.into()
+    }
+
+    /// Runs one command line, whose first item is the program's name, and returns its exit code.
+    ///
+    /// Starts its own async runtime, so it must not be called from async code.
+    pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
+        let mut args = args.into_iter();
+        let program = program_name(args.next());
+        let args = rewrite_help_command(args.collect(), &args::program_command(&program));
+        let json = args.iter().any(|word| word == "--json");
+        let mut stdout = BrokenPipeWriter::new(io.stdout);
+        let mut io = Io {
+            stdout_is_terminal: io.stdout_is_terminal,
+            stderr_is_terminal: io.stderr_is_terminal,
+            columns: io.columns,
+            env: io.env,
+            current_dir: io.current_dir.clone(),
+            console: io.console.clone(),
+            ..Io::new(io.stdin, &mut stdout, io.stderr)
+        };
+        let result = match &self.conflicts {
+            Some(conflicts) => {
+                Err(CommandError::new(exit::FAILED, tool_sdk_core::ToolError::config(conflicts)))
+            }
+            None => self
+                .build_command(&program)
+                .term_width(io.help_width())
+                .try_get_matches_from(args)
+                .map_err(CommandError::from)
+                .and_then(|matches| self.run_command(&program, &matches, &mut io)),
+        };
+        exit::report_result(result, json, &mut io)
+    }
+
+    fn build_command(&self, program: &str) -> Command {
+        let command = args::program_command(program);
+        match self.version {
+            Some(version) => command.version(version),
+            None => command,
+        }
+    }
+
+    fn run_command(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
+        match matches.subcommand() {
+            Some(("list", sub)) => {
+                list::run(self.toolset_with_servers(matches, sub, ServerScope::All, io)?, sub, io)
+            }
+            Some(("show", sub)) => {
+                let need = match *show::requested_names(sub) {
+                    [name] => ServerScope::Tool(name),
+                    _ => ServerScope::All,
+                };
+                let tools = self.toolset_with_servers(matches, sub, need, io)?;
+                show::run(program, tools, sub, io)
+            }
+            Some(("schema", sub)) => {
+                let tools = self.toolset_with_servers(matches, sub, ServerScope::All, io)?;
+                schema::run(program, tools, sub, io)
+            }
+            Some(("call", sub)) => call::run(self, program, matches, sub, io),
+            Some(("check", sub)) => check::run(self, program, matches, sub, io),
+            Some(("approvals", sub)) => approvals::run(matches, sub, io),
+            Some(("doctor", sub)) => doctor::run(matches, sub, io),
+            Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
+            Some(("mcp", sub)) => mcp::run(self, matches, sub, io),
+            Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
+            _ => Err(CommandError::usage("a command is missing")
+                .hint(format_args!("try `{program} --help`"))),
+        }
+    }
+
+    /// Validates the options and returns the toolset, including the tools of configured servers.
+    fn toolset_with_servers(
+        &self,
+        top: &ArgMatches,
+        sub: &ArgMatches,
+        need: ServerScope<'_>,
+        io: &mut Io<'_>,
+    ) -> exit::Result<Toolset> {
+        let own = self.build_toolset(&paths::load_checked_settings(&[top, sub], io)?)?;
+        Ok(ConfiguredServers::load(&[top, sub], io)?.merge_tools(own, need, io))
+    }
+
+    /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
+    pub(super) fn build_toolset(&self, settings: &ResolvedSettings) -> exit::Result<Toolset> {
+        let tools = settings.agents.iter().cloned().fold(self.base_toolset(), Toolset::with_agent);
+        let tools = tools
+            .with_mode(settings.mode)
+            .with_rules(settings.rules.clone())
+            .with_experimental_named(settings.experimental.iter().cloned());
+        settings.variants.iter().try_fold(tools, |tools, (group, variant)| {
+            tools.choose_variant(group, variant).map_err(CommandError::config)
+        })
+    }
+
+    /// Returns the toolset after the program's callbacks, without any settings.
+    pub(super) fn base_toolset(&self) -> Toolset {
+        let tools = Toolset::new(self.registry.clone());
+        self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
+    }
+
+    /// Like [`base_toolset`](Self::base_toolset), but unfiltered when only the unfiltered toolset
+    /// has `tool`. The options after the tool's name, which are parsed later, may select it.
+    pub(super) fn toolset_containing(&self, tool: &str) -> Toolset {
+        let shaped = self.base_toolset();
+        if shaped.get(tool).is_some() {
+            return shaped;
+        }
+        let all = shaped.clone().unfiltered();
+        if all.get(tool).is_some() { all } else { shaped }
+    }
+
+    /// Applies the program's session callbacks.
+    pub(super) fn prepare_session(&self, session: Session) -> Session {
+        self.session_setup.iter().fold(session, |session, lend| lend(session))
+    }
+}
+
+/// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
+/// of the program's own clap command. Program options may come before and after it.
+fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let mut at = 0;
+    while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
+        let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
+        at += if own.is_some_and(|arg| arg.get_action().takes_values()) { 2 } else { 1 };
+    }
+    if let Some([help, verb, tool]) = words.get(at..at + 3)
+        && help == "help"
+        && (verb == "call" || verb == "check")
+        && !tool.to_string_lossy().starts_with('-')
+    {
+        words.remove(at);
+        words.insert(at + 2, "--help".into());
+    }
+    words
+}
+
+/// Returns the name under which the program was started, without folder and extension.
+fn program_name(first: Option<OsString>) -> String {
+    first
+        .as_deref()
+        .map(Path::new)
+        .and_then(Path::file_stem)
+        .map(OsStr::to_string_lossy)
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| "tools".to_owned(), Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::test_support;
+    use tool_sdk_core::DynamicTool;
+    use tool_sdk_core::VariantGroup;
+    use tool_sdk_core::{Context, FromContext as _, State, ToolSettings};
+
+    /// A tool that returns a session extension and a setting.
+    fn session_state_registry() -> Registry {
+        let tool = DynamicTool::new(
+            test_support::make_definition("tell", json!({})),
+            |_: Value, cx: Context| async move {
+                let word = State::<String>::from_context(&cx)?;
+                let safe = ToolSettings::from_session(cx.session()).safe_commands;
+                Ok::<_, tool_sdk_core::ToolError>(format!("{} {safe}", *word))
+            },
+        );
+        Registry::builder().add(tool).build().unwrap()
+    }
+
+    fn call_tell(app: &App, options: &[&str]) -> (u8, String) {
+        let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        let args = [&["toy", "call", "tell", "--yes"], options].concat();
+        let code = app.run(args.into_iter().map(Into::into), &mut io);
+        (code, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn prints_the_version_if_there_is_one() {
+        let setting = test_support::TestCli::default();
+        let args = ["--version"];
+        let ran = setting.run_app(&App::new(test_support::test_registry()).version("1.2.3"), &args);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "toy 1.2.3\n"));
+        let ran = setting.run_app(&App::new(test_support::test_registry()), &args);
+        assert_eq!(ran.code, 2, "{}", ran.out);
+    }
+
+    #[test]
+    fn tools_get_what_the_program_and_its_user_set() {
+        let app = App::new(session_state_registry())
+            .with_session(|session| session.with_service("hello".to_owned()));
+        for (options, safe) in
+            [(&[][..], true), (&["--safe-commands"], true), (&["--no-safe-commands"], false)]
+        {
+            assert_eq!(call_tell(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
+        }
+        assert_eq!(call_tell(&App::new(session_state_registry()), &[]).0, 1);
+    }
+
+    #[test]
+    fn a_missing_session_extension_is_reported_by_its_type() {
+        let ran = test_support::TestCli::default()
+            .run_app(&App::new(session_state_registry()), &["--yes", "call", "tell"]);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        assert!(ran.err.contains("cause: no `alloc::string::String` was added"), "{}", ran.err);
+    }
+
+    // A tool that `list --scope` shows is not reported as unknown.
+    #[test]
+    fn explains_why_a_tool_is_not_available() {
+        let tool = |name: &'static str, change: fn(&mut tool_sdk_core::Definition)| {
+            let mut definition = test_support::make_definition(name, json!({}));
+            change(&mut definition);
+            DynamicTool::new(definition, |_: Value, _: Context| async { "" })
+        };
+        let registry = Registry::builder()
+            .add(tool("vault", |it| it.scopes = vec!["keeper".into()]))
+            .add(tool("draft", |it| it.flags.experimental = true))
+            .build()
+            .unwrap();
+        for (name, hint) in [
+            ("vault", "it requires the scope `keeper`"),
+            ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`"),
+        ] {
+            for verb in ["call", "check"] {
+                let ran = test_support::TestCli::default()
+                    .run_app(&App::new(registry.clone()), &[verb, name]);
+                assert_eq!(ran.code, 2);
+                assert!(
+                    ran.err.contains(&format!("there is no tool `{name}` for this")),
+                    "{}",
+                    ran.err
+                );
+                assert!(ran.err.contains(hint), "{}", ran.err);
+            }
+        }
+    }
+
+    // F108: options after the tool's name select variants, too.
+    #[test]
+    fn only_the_selected_variant_can_be_called() {
+        let voices = VariantGroup::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
+        let app = App::new(test_support::test_registry())
+            .with_toolset(move |it| it.with_variants(voices.clone()));
+        let setting = test_support::TestCli::default();
+        let low = setting.write_text("low.toml", "[variants]\nvoice = \"low\"\n");
+        for (args, code) in [
+            (&["check", "echo", "--text", "x"][..], 0),
+            (&["check", "kinds"], 2),
+            (&["--config", &low, "check", "kinds"], 0),
+            (&["check", "kinds", "--config", &low], 0),
+            (&["call", "kinds", "--yes", "--config", &low], 0),
+            (&["call", "echo", "--text", "x", "--config", &low], 2),
+        ] {
+            let ran = setting.run_app(&app, args);
+            assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+            assert_eq!(ran.err.contains("there is no tool"), code == 2, "{args:?}: {}", ran.err);
+        }
+    }
+
+    #[test]
+    fn the_program_is_called_what_it_was_started_as() {
+        assert_eq!(program_name(Some("/usr/bin/my-tools".into())), "my-tools");
+        assert_eq!(program_name(Some("tools.exe".into())), "tools");
+        assert_eq!(program_name(None), "tools");
+    }
+}

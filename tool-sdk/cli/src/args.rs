@@ -1,0 +1,413 @@
+//! The clap definition of every command and option.
+//!
+//! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
+//! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
+//! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
+//! options before the command are not lost when there are more after it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::flag::{self, ParamFlag};
+use super::{mcp, serve, style};
+use tool_sdk_core::Definition;
+use tool_sdk_core::Mode;
+use tool_sdk_core::provider::Dialect;
+use tool_sdk_process::sandbox;
+
+pub(super) const AGENT: &str = "agent";
+pub(super) const ARGUMENTS: &str = "arguments";
+pub(super) const CATEGORY: &str = "category";
+pub(super) const CHECK: &str = "check";
+pub(super) const CONFIG: &str = "config";
+pub(super) const EVENTS: &str = "events";
+pub(super) const ID: &str = "id";
+pub(super) const FILE: &str = "file";
+pub(super) const FORMAT: &str = "format";
+pub(super) const JSON: &str = "json";
+pub(super) const LINT: &str = "lint";
+pub(super) const MODE: &str = "mode";
+pub(super) const MODEL: &str = "model";
+pub(super) const NAME: &str = "name";
+pub(super) const NO_INPUT: &str = "no-input";
+pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
+pub(super) const ROOT: &str = "root";
+pub(super) const SAFE_COMMANDS: &str = "safe-commands";
+pub(super) const SANDBOX: &str = "sandbox";
+pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
+pub(super) const SCOPE: &str = "scope";
+pub(super) const SELF_TEST: &str = "self-test";
+pub(super) const STATE_DIR: &str = "state-dir";
+pub(super) const WRITE: &str = "write";
+pub(super) const YES: &str = "yes";
+
+/// Replaces a blank where help must not be wrapped, as in an example command.
+pub(super) const UNBREAKABLE: &str = "\u{a0}";
+
+/// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
+pub(super) const RESERVED: &[&str] = &[
+    "allow",
+    "ask",
+    "config",
+    "deny",
+    "events",
+    "help",
+    "json",
+    "mode",
+    "no-input",
+    "no-safe-commands",
+    "root",
+    "safe-commands",
+    "sandbox",
+    "sandbox-level",
+    "state-dir",
+    "yes",
+];
+
+/// Builds the command of the program; `call` and `check` end at the name of the tool.
+pub(super) fn program_command(program: &str) -> Command {
+    with_globals(
+        Command::new(program.to_owned())
+            .bin_name(program)
+            .no_binary_name(true)
+            .about("Lists, shows and calls the tools of this program")
+            .arg_required_else_help(true)
+            .subcommand_required(true)
+            .subcommands([
+                list_command(),
+                show_command(),
+                schema_command(),
+                call_command(program),
+                check_command(program),
+                batch_command(),
+                approvals_command(),
+                doctor_command(),
+            ])
+            .subcommands(mcp::build_command(program))
+            .subcommands(serve::build_command()),
+    )
+}
+
+/// Builds `call NAME …` or `check NAME …` with the parameters of the tool as flags.
+pub(super) fn tool_command(
+    program: &str,
+    verb: ToolVerb,
+    definition: &Definition,
+    flags: &[ParamFlag<'_>],
+) -> Command {
+    let verb_name = verb.as_str();
+    let name = definition.name.as_str();
+    let arguments = Arg::new(ARGUMENTS)
+        .value_name("JSON | - | @FILE")
+        .help("Arguments as JSON; `-` reads them from standard input, `@FILE` from a file")
+        .value_parser(value_parser!(OsString))
+        .conflicts_with_all(flags.iter().map(|flag| flag.id.clone()));
+    let command = Command::new(name.to_owned())
+        .bin_name(format!("{program} {verb_name} {name}"))
+        .no_binary_name(true)
+        .about(style::sanitize_text(&style::join_paragraphs(&definition.description)).into_owned())
+        .override_usage(tool_usage(program, verb, name))
+        .arg(arguments)
+        .args(flags.iter().map(ParamFlag::to_arg))
+        .args(verb.extra_args());
+    with_globals(match flag::example_commands(program, definition) {
+        examples if examples.is_empty() => command,
+        examples => {
+            let lines = examples.join("\n").replace('\n', "\n  ").replace(' ', UNBREAKABLE);
+            command.after_help(format!("Examples:\n{UNBREAKABLE}{UNBREAKABLE}{lines}"))
+        }
+    })
+}
+
+/// Builds the command that parses the options after the name of an unknown tool.
+pub(super) fn tool_options_command(verb: ToolVerb) -> Command {
+    with_globals(Command::new(verb.as_str()).no_binary_name(true).args(verb.extra_args()))
+}
+
+/// Returns the usage lines of a tool: arguments as JSON, or as flags.
+fn tool_usage(program: &str, verb: ToolVerb, name: &str) -> String {
+    let start = format!("{program} {} {name}", verb.as_str());
+    format!("{start} [JSON | - | @FILE] [OPTIONS]\n       {start} [--PARAMETER VALUE]… [OPTIONS]")
+}
+
+fn list_command() -> Command {
+    with_globals(
+        Command::new("list")
+            .about("List the tools, one a line: name, risk, description")
+            .args([
+                json_flag("Print a JSON array"),
+                value_arg(CATEGORY, "C", "Only tools of this category"),
+            ])
+            .args(audience_args()),
+    )
+}
+
+fn show_command() -> Command {
+    with_globals(
+        Command::new("show")
+            .about("Show everything about tools")
+            .args([
+                Arg::new(NAME)
+                    .value_name("NAME")
+                    .num_args(1..)
+                    .required(true)
+                    .help("The tool's name, or an alias; repeatable"),
+                json_flag("Print the definition as JSON; a list of them when several are named"),
+            ])
+            .args(audience_args()),
+    )
+}
+
+fn schema_command() -> Command {
+    let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
+    with_globals(
+        Command::new("schema")
+            .about("Print tool schemas in the format of a provider or protocol")
+            .args([
+                Arg::new(NAME)
+                    .value_name("NAME")
+                    .num_args(0..)
+                    .help("Tools; all of them by default"),
+                value_arg(FORMAT, "F", "The format")
+                    .default_value(Dialect::Mcp.as_str())
+                    .value_parser(formats),
+                folder_arg(WRITE, "Write one file per tool into this folder").conflicts_with(CHECK),
+                folder_arg(
+                    CHECK,
+                    "Compare with the files in this folder; exit with 1 when they differ",
+                ),
+                switch_arg(
+                    LINT,
+                    "Print what the format does not support; exit with 1 if there is any",
+                ),
+                json_flag("With --lint, --write or --check: print the report as JSON"),
+            ])
+            .args(audience_args()),
+    )
+}
+
+/// A command for one call of one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToolVerb {
+    Call,
+    Check,
+}
+
+impl ToolVerb {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Check => "check",
+        }
+    }
+
+    fn extra_args(self) -> Vec<Arg> {
+        match self {
+            Self::Call => {
+                vec![events_flag(), json_flag("Print one JSON value: the result or the error")]
+            }
+            Self::Check => vec![json_flag("Print the decision as JSON")],
+        }
+    }
+}
+
+fn call_command(program: &str) -> Command {
+    single_tool_command(program, ToolVerb::Call, "Call a tool")
+}
+
+fn check_command(program: &str) -> Command {
+    single_tool_command(
+        program,
+        ToolVerb::Check,
+        "Print the permission decision for a call without running it",
+    )
+}
+
+fn single_tool_command(program: &str, verb: ToolVerb, about: &'static str) -> Command {
+    let name = verb.as_str();
+    with_globals(
+        Command::new(name)
+            .about(about)
+            .override_usage(tool_usage(program, verb, "NAME"))
+            .after_help(format!(
+                "`{program} {name} NAME --help` lists the tool's parameters, \
+                 `{program} list` the tools."
+            ))
+            .arg_required_else_help(true)
+            .allow_external_subcommands(true)
+            .disable_help_subcommand(true)
+            .args(verb.extra_args()),
+    )
+}
+
+fn batch_command() -> Command {
+    with_globals(
+        Command::new("batch")
+            .about("Run many calls: one JSON object a line in, one result a line out, in order")
+            .args([
+                Arg::new(FILE)
+                    .value_name("FILE | -")
+                    .help("The calls; standard input by default")
+                    .value_parser(value_parser!(OsString)),
+                events_flag(),
+                json_flag("Print one JSON array"),
+            ]),
+    )
+}
+
+fn approvals_command() -> Command {
+    let id = Arg::new(ID).value_name("ID").required(true).help("The id that `list` shows");
+    with_globals(
+        Command::new("approvals")
+            .about("List or revoke stored approvals")
+            .arg_required_else_help(true)
+            .subcommand_required(true)
+            .subcommands([
+                with_globals(
+                    Command::new("list")
+                        .about("List the approvals of every workspace")
+                        .arg(json_flag("Print a JSON array")),
+                ),
+                with_globals(Command::new("revoke").about("Revoke an approval").arg(id)),
+            ]),
+    )
+}
+
+fn doctor_command() -> Command {
+    with_globals(
+        Command::new("doctor")
+            .about("Report what this machine supports; exit with 1 when a requirement is not met")
+            .args([
+                switch_arg(SELF_TEST, "Run a sandboxed child that tries to escape"),
+                json_flag("Print one JSON value"),
+            ]),
+    )
+}
+
+pub(super) fn with_globals(command: Command) -> Command {
+    const HEADING: &str = "Global options";
+    let rule =
+        |name, help| value_arg(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
+    let modes =
+        PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).try_map(|mode| mode.parse::<Mode>());
+    let sandbox_modes = sandbox::SandboxMode::ALL.iter().map(|mode| mode.as_str());
+    let sandbox_modes = PossibleValuesParser::new(sandbox_modes)
+        .try_map(|mode| mode.parse::<sandbox::SandboxMode>());
+    let levels = sandbox::SandboxLevel::ALL.iter().map(|level| level.as_str());
+    let levels =
+        PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
+    command.args([
+        folder_arg(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
+            .action(ArgAction::Append)
+            .help_heading(HEADING),
+        rule("allow", "Allow what matches `permission(pattern)`; repeatable [env: TOOL_SDK_ALLOW]"),
+        rule("ask", "Ask about what matches; the last rule decides [env: TOOL_SDK_ASK]"),
+        rule("deny", "Deny what matches; only a later rule overrides it [env: TOOL_SDK_DENY]"),
+        value_arg(MODE, "MODE", "The default where no rule matches [env: TOOL_SDK_MODE] [default: auto]")
+            .value_parser(modes)
+            .help_heading(HEADING),
+        switch_arg(YES, "Approve every call once without a prompt [env: TOOL_SDK_YES]")
+            .help_heading(HEADING),
+        switch_arg(NO_INPUT, "Never prompt; deny what needs approval [env: TOOL_SDK_NO_INPUT]")
+            .help_heading(HEADING),
+        switch_arg(SAFE_COMMANDS, "Run commands that are known to only read without a prompt [default]")
+            .help_heading(HEADING),
+        switch_arg(NO_SAFE_COMMANDS, "Treat such commands like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
+            .help_heading(HEADING),
+        value_arg(SANDBOX, "MODE", "Run commands in a sandbox [env: TOOL_SDK_SANDBOX] [default: off]")
+            .value_parser(sandbox_modes)
+            .help_heading(HEADING),
+        value_arg(
+            SANDBOX_LEVEL,
+            "LEVEL",
+            "What sandboxed commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
+        )
+        .value_parser(levels)
+        .help_heading(HEADING),
+        value_arg(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading(HEADING),
+        folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
+            .help_heading(HEADING),
+    ])
+}
+
+/// The options that filter the toolset.
+fn audience_args() -> [Arg; 3] {
+    [
+        value_arg(SCOPE, "S", "Include tools of this scope"),
+        value_arg(MODEL, "M", "Tools as this model sees them"),
+        value_arg(AGENT, "A", "Tools as this agent sees them"),
+    ]
+}
+
+fn json_flag(help: &'static str) -> Arg {
+    switch_arg(JSON, help)
+}
+
+fn events_flag() -> Arg {
+    switch_arg(EVENTS, "Print events as JSON lines on standard error, as they happen")
+}
+
+fn switch_arg(name: &'static str, help: &'static str) -> Arg {
+    // A repeated switch is not an error.
+    long_arg(name, help).action(ArgAction::SetTrue).overrides_with(name)
+}
+
+fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+    long_arg(name, help).value_name(placeholder)
+}
+
+fn long_arg(name: &'static str, help: &'static str) -> Arg {
+    let unbroken = |start: &str| help.replace(start, &start.replace(' ', UNBREAKABLE));
+    Arg::new(name).long(name).help(unbroken("[env: "))
+}
+
+fn folder_arg(name: &'static str, help: &'static str) -> Arg {
+    value_arg(name, "DIR", help).value_parser(value_parser!(PathBuf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support;
+
+    #[test]
+    fn the_clap_definition_is_consistent() {
+        program_command("toy").debug_assert();
+        for tool_definition in test_support::tool_definitions() {
+            let flags = flag::tool_flags(&tool_definition);
+            for verb in [ToolVerb::Call, ToolVerb::Check] {
+                tool_command("toy", verb, &tool_definition, &flags).debug_assert();
+            }
+        }
+    }
+
+    // The guide and the head of `mod.rs` both list the commands.
+    #[test]
+    fn every_command_and_every_reserved_name_is_in_the_guide() {
+        let guide = include_str!("../../guide/command_line.md");
+        let head = include_str!("lib.rs");
+        for command in program_command("toy").get_subcommands() {
+            let name = command.get_name();
+            assert!(guide.contains(&format!("\n  {name} ")), "{name}");
+            assert!(head.contains(&format!("\n//!   {name} ")), "{name}");
+        }
+        for name in RESERVED {
+            assert!(guide.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_option_of_the_program_is_reserved() {
+        let call =
+            program_command("toy").get_subcommands().find(|sub| sub.get_name() == "call").cloned();
+        for arg in call.unwrap().get_arguments() {
+            let long = arg.get_long().unwrap();
+            assert!(RESERVED.contains(&long), "{long}");
+        }
+    }
+}

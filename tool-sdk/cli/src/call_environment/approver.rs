@@ -1,0 +1,69 @@
+//! Builds the hooks, the approver and the forms of the environment.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::settings::PromptMode;
+use crate::terminal::{TerminalApprover, TerminalForms, TerminalLock};
+use crate::{Io, config_file, style};
+use tool_sdk_core::Session;
+use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
+use tool_sdk_hooks::ExternalHooks;
+
+/// Returns the configured hooks, to run in `folder`, and prints their warnings.
+pub(super) fn build_hooks(
+    configured: Option<config_file::HooksConfig>,
+    folder: PathBuf,
+    io: &mut Io<'_>,
+) -> Option<Arc<ExternalHooks>> {
+    let config_file::HooksConfig { commands, warnings: remarks } = configured?;
+    for remark in remarks {
+        io.print_stderr(style::sanitize_text(&format!("warning: hooks.{remark}")));
+    }
+    (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder)))
+}
+
+/// Returns the approver for the prompt mode; `None` denies every call that needs approval.
+pub(super) fn build_approver(
+    answers: PromptMode,
+    lock: &TerminalLock,
+    io: &Io<'_>,
+) -> Option<Arc<dyn Approver>> {
+    match (answers, &io.console) {
+        (PromptMode::AssumeYes, _) => Some(Arc::new(ApproveAll)),
+        (PromptMode::Terminal, Some(console)) => {
+            Some(Arc::new(TerminalApprover::new(Arc::clone(console), lock.clone())))
+        }
+        (PromptMode::Terminal, None) | (PromptMode::NoInput, _) => None,
+    }
+}
+
+/// Lets the user fill in forms of tools at the terminal.
+pub(super) fn with_terminal_forms(
+    session: Session,
+    answers: PromptMode,
+    lock: &TerminalLock,
+    io: &Io<'_>,
+) -> Session {
+    match (answers, &io.console) {
+        (PromptMode::Terminal, Some(console)) => {
+            let forms = TerminalForms::new(Arc::clone(console), lock.clone());
+            session.with_inquiry_handler(Arc::new(forms))
+        }
+        _ => session,
+    }
+}
+
+/// Approves every call once.
+struct ApproveAll;
+
+impl Approver for ApproveAll {
+    fn request_approval(
+        &self,
+        ask: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        ask.set_responder("--yes");
+        Box::pin(std::future::ready(Some(ApprovalResponse::Once)))
+    }
+}

@@ -1,0 +1,100 @@
+//! The workspace of a command, in which the program's own files are protected.
+//!
+//! **Invariant:** configuration, approvals and audit log are protected at every path: commands
+//! cannot write them, and tools need approval.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use crate::{Io, config_file, paths};
+use tool_sdk_core::Session;
+use tool_sdk_core::internal::{RETENTION, is_sweep_due, sweep_outputs};
+use tool_sdk_core::prepare_outputs;
+use tool_sdk_process::sandbox::SandboxPolicy;
+use tool_sdk_workspace::Workspace;
+
+/// The workspace and the sandbox policy, with the same protected paths.
+pub(super) struct ProtectedWorkspace {
+    workspace: Workspace,
+    sandbox: SandboxPolicy,
+    output_dir: Option<PathBuf>,
+}
+
+impl ProtectedWorkspace {
+    /// Protects the configuration file and the state folder. `levels` are the parsed options from
+    /// left to right.
+    pub(super) fn new(
+        workspace: Workspace,
+        sandbox: SandboxPolicy,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> Self {
+        let mut folders = Self { workspace, sandbox, output_dir: None };
+        if let Some(path) = config_file::config_path(levels, io) {
+            folders = folders.protect_if_present(&path);
+        }
+        if let Some(dir) = paths::state_dir(levels, io) {
+            let outputs = dir.join("outputs");
+            sweep_if_due(&outputs);
+            folders.output_dir = Some(outputs);
+            folders = folders.protect(&dir);
+        }
+        folders
+    }
+
+    /// Protects a file or folder from tools and from commands.
+    pub(super) fn protect(self, path: &Path) -> Self {
+        let (workspace, sandbox) =
+            (self.workspace.protect(path), self.sandbox.with_protected(path));
+        Self { workspace, sandbox, ..self }
+    }
+
+    /// Protects a file that may be missing. A missing file is only protected from tools, because
+    /// the sandbox cannot protect it while a command runs.
+    pub(super) fn protect_if_present(self, path: &Path) -> Self {
+        if path.exists() {
+            return self.protect(path);
+        }
+        Self { workspace: self.workspace.protect(path), ..self }
+    }
+
+    /// Returns the folder for outputs that were truncated.
+    pub(super) fn output_dir(&self) -> Option<&Path> {
+        self.output_dir.as_deref()
+    }
+
+    /// Splits into the workspace for sessions and the sandbox policy.
+    pub(super) fn into_parts(self) -> (SessionWorkspace, SandboxPolicy) {
+        (SessionWorkspace { workspace: self.workspace, output_dir: self.output_dir }, self.sandbox)
+    }
+}
+
+/// The workspace, to which each session adds its stored outputs as readable.
+pub(crate) struct SessionWorkspace {
+    workspace: Workspace,
+    output_dir: Option<PathBuf>,
+}
+
+impl SessionWorkspace {
+    /// Adds the workspace to a session. Outputs that earlier calls of the session stored can be
+    /// read without approval.
+    pub(crate) fn attach_to(&self, session: Session) -> Session {
+        let workspace = self.workspace.clone();
+        let kept =
+            self.output_dir.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
+        match kept.and_then(|dir| workspace.clone().with_read_only(dir).ok()) {
+            Some(readable) => session.with_service(readable),
+            None => session.with_service(workspace),
+        }
+    }
+}
+
+/// Removes old stored outputs on a background thread, at most once an hour. If the program ends
+/// earlier, the next one continues.
+fn sweep_if_due(folder: &Path) {
+    if is_sweep_due(folder) {
+        let folder = folder.to_owned();
+        drop(std::thread::spawn(move || sweep_outputs(&folder, RETENTION)));
+    }
+}

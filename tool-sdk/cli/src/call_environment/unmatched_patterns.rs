@@ -1,0 +1,99 @@
+//! Warns of rules, hook matchers and tool patterns that match nothing, because a name in them is
+//! most likely mistyped.
+
+use std::slice;
+use std::sync::Arc;
+
+use crate::{Io, style};
+use tool_sdk_core::Pipeline;
+use tool_sdk_core::Tool;
+use tool_sdk_core::ToolsetView;
+use tool_sdk_core::internal::{any_forbids_tool, nearly_names_argument, tools_without_argument};
+use tool_sdk_core::{Action, Rule};
+use tool_sdk_hooks::ExternalHooks;
+
+/// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
+pub(crate) struct UnmatchedPatterns {
+    pub(super) pipeline: Pipeline,
+    pub(super) hooks: Option<Arc<ExternalHooks>>,
+    /// The tool patterns of the settings, each with its key.
+    pub(super) patterns: Vec<(String, String)>,
+}
+
+impl UnmatchedPatterns {
+    /// Warns of rules, matchers and patterns that match no tool, and none that `may_come`.
+    ///
+    /// They stay in force, because a tool may be added later.
+    pub(crate) fn warn_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
+        let tools = self.pipeline.toolset().all_tools();
+        let mut told: Vec<Rule> = Vec::new();
+        for (agent, view) in self.pipeline.toolset().agent_views() {
+            for rule in view.unmatched_rules() {
+                // Global rules are part of the view of each agent, too.
+                if told.contains(rule) {
+                    continue;
+                }
+                told.push(rule.clone());
+                let Some(why) = unmatched_reason(rule, &tools, &view, &may_come) else { continue };
+                let origin = match (rule.origin.as_str(), &agent) {
+                    ("", None) => String::new(),
+                    ("", Some(agent)) => format!(" (agents.{agent})"),
+                    (origin, _) => format!(" ({origin})"),
+                };
+                io.print_stderr(style::sanitize_text(&format!(
+                    "warning: the rule `{rule}`{origin} {why}"
+                )));
+            }
+        }
+        let definitions = || tools.iter().map(|tool| tool.definition());
+        let matchers = self.hooks.iter().flat_map(|hooks| hooks.unmatched_matchers(definitions()));
+        let matchers =
+            matchers.map(|(place, name)| (format!("the matcher `{name}` (hooks.{place})"), name));
+        let speaks = |pattern: &String| {
+            definitions().any(|it| any_forbids_tool(slice::from_ref(pattern), it))
+        };
+        let patterns = self.patterns.iter().filter(|(_, pattern)| !speaks(pattern));
+        let patterns = patterns
+            .map(|(place, pattern)| (format!("the pattern `{pattern}` ({place})"), &**pattern));
+        for (what, name) in matchers.chain(patterns) {
+            // A regular expression may match any tool of a server.
+            let permission = if name.contains(|c| !is_name_char(c)) { "*" } else { name };
+            if !may_come(&Rule::new(Action::Deny, permission, "*")) {
+                let warning = format!("warning: {what} matches no tool");
+                io.print_stderr(style::sanitize_text(&warning));
+            }
+        }
+    }
+}
+
+/// Returns why a rule matches nothing; `None` for a rule about a tool that may still come.
+fn unmatched_reason(
+    rule: &Rule,
+    tools: &[Arc<dyn Tool>],
+    view: &ToolsetView,
+    may_come: impl Fn(&Rule) -> bool,
+) -> Option<String> {
+    let nearly = rule.near_argument_name();
+    if let Some(name) =
+        nearly.filter(|_| tools.iter().any(|tool| nearly_names_argument(rule, &**tool)))
+    {
+        let how = rule.argument_rule_hint(name);
+        return Some(format!("does not match the argument `{name}`: write it {how}"));
+    }
+    let passed = tools_without_argument(rule, view.tools());
+    if !passed.is_empty() {
+        let passed = passed.join("`, `");
+        return Some(format!("does not apply to `{passed}`: there is no such argument"));
+    }
+    if may_come(rule) {
+        return None;
+    }
+    Some(match rule.argument {
+        Some(_) => "matches no argument of any tool".to_owned(),
+        None => "matches no tool".to_owned(),
+    })
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}

@@ -1,0 +1,392 @@
+//! The command `doctor`: reports the sandbox support and other capabilities of this machine, and
+//! which protections are weaker than on others.
+
+use std::env::consts::{ARCH, OS};
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use super::exit::{self, CommandError, Result};
+use super::{Io, args, paths, style};
+use tool_sdk_process::internal;
+use tool_sdk_process::sandbox::{
+    self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
+};
+
+/// The shells that are searched in `PATH`.
+const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
+
+/// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
+pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let levels = [top, matches];
+    let policy = paths::load_checked_settings(&levels, io)?.sandbox;
+    let report = DoctorReport {
+        support: sandbox::probe(),
+        shells: find_shells(io),
+        state: paths::state_dir(&levels, io).map(StateDir::inspect),
+        missing: unmet_requirements(&policy),
+        self_test: run_self_test(matches)?,
+        openat2: has_openat2(),
+        policy,
+    };
+    if matches.get_flag(args::JSON) {
+        writeln!(io.stdout, "{:#}", report.to_json())?;
+    } else {
+        for line in report.to_lines() {
+            writeln!(io.stdout, "{}", style::sanitize_text(&line))?;
+        }
+    }
+    Ok(if report.is_ok() { 0 } else { exit::FAILED })
+}
+
+/// The content of the report.
+struct DoctorReport {
+    policy: SandboxPolicy,
+    support: SandboxSupport,
+    openat2: bool,
+    shells: Vec<(&'static str, PathBuf)>,
+    state: Option<StateDir>,
+    /// Requirements of the configuration that the machine does not meet.
+    missing: Vec<String>,
+    self_test: Option<SelfTestReport>,
+}
+
+impl DoctorReport {
+    fn is_ok(&self) -> bool {
+        self.missing.is_empty() && self.self_test.as_ref().is_none_or(SelfTestReport::has_passed)
+    }
+
+    fn to_json(&self) -> Value {
+        let shell = |(name, path): &(&str, PathBuf)| json!({ "name": name, "path": path });
+        json!({
+            "ok": self.is_ok(),
+            "platform": { "os": OS, "arch": ARCH, "weaker": self.weaknesses() },
+            "sandbox": {
+                "configured": {
+                    "mode": self.policy.mode(),
+                    "level": self.policy.level(),
+                    "network": self.policy.has_network(),
+                },
+                "landlock": self.support.landlock,
+                "user_namespaces": self.support.namespaces,
+                "seccomp": self.support.seccomp,
+                "filesystem": self.support.status.filesystem,
+                "network": self.support.status.network,
+                "processes": self.support.status.processes,
+                "reasons": self.support.status.reasons,
+            },
+            "openat2": self.openat2,
+            "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
+            "state": self.state.as_ref().map(StateDir::to_json),
+            "missing": self.missing,
+            "self_test": self.self_test.as_ref().map(self_test_json),
+        })
+    }
+
+    fn to_lines(&self) -> Vec<String> {
+        let SandboxSupport { status, landlock, namespaces, seccomp, .. } = &self.support;
+        let landlock = landlock.map_or("no".to_owned(), |version| format!("version {version}"));
+        let shells: Vec<&str> = self.shells.iter().map(|(name, _)| *name).collect();
+        let mut lines = vec![
+            format!("platform    {OS} {ARCH}"),
+            format!(
+                "sandbox     filesystem {}, network {}, processes {}",
+                status.filesystem, status.network, status.processes
+            ),
+            format!(
+                "            landlock {landlock}, user namespaces {}, seccomp {}",
+                yes_or_no(*namespaces),
+                yes_or_no(*seccomp)
+            ),
+            format!(
+                "configured  {}, {}, network {}",
+                self.policy.mode(),
+                self.policy.level(),
+                if self.policy.has_network() { "allowed" } else { "refused" }
+            ),
+            format!("openat2     {}", yes_or_no(self.openat2)),
+            format!(
+                "shells      {}",
+                if shells.is_empty() { "none".into() } else { shells.join(", ") }
+            ),
+            match &self.state {
+                Some(state) => {
+                    format!("state       {} ({})", state.path.display(), state.describe())
+                }
+                None => "state       none: no home folder is known".to_owned(),
+            },
+        ];
+        lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
+        lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
+        if let Some(tested) = &self.self_test {
+            lines.extend(tested.attempts.iter().map(attempt_line));
+            lines.push(self_test_summary(tested));
+        }
+        lines
+    }
+
+    /// Returns the protections that are weaker here than on other systems.
+    fn weaknesses(&self) -> Vec<String> {
+        let mut weaker = self.support.status.reasons.clone();
+        if !self.openat2 {
+            weaker.push(
+                "paths are resolved component by component, because openat2 is not available"
+                    .into(),
+            );
+        }
+        if cfg!(target_os = "linux") {
+            weaker
+                .push("path rules are case-sensitive, even on case-insensitive mounts".to_owned());
+        }
+        if !internal::receives_sigchld() {
+            weaker.push("no command can run: SIGCHLD is ignored, so exit codes are lost".into());
+        }
+        if !cfg!(target_os = "linux") {
+            weaker.push("ending a command may leave processes that it started".to_owned());
+        } else if !internal::has_rlimit_tags() {
+            weaker.push(
+                "without a sandbox, a process that changes its parent, session and environment \
+                 at once outlives its command: the limit that would identify it (RLIMIT_LOCKS) \
+                 cannot be set"
+                    .to_owned(),
+            );
+        }
+        if !cfg!(unix) {
+            weaker.push("approval prompts at a terminal are not supported".to_owned());
+        }
+        if let Some(state) = &self.state
+            && state.mode.is_some_and(|mode| mode & 0o077 != 0)
+        {
+            weaker.push("other users can read the state folder".to_owned());
+        }
+        weaker
+    }
+}
+
+fn yes_or_no(it_is: bool) -> &'static str {
+    if it_is { "yes" } else { "no" }
+}
+
+/// Returns the requirements of `policy` that the sandbox does not meet.
+fn unmet_requirements(policy: &SandboxPolicy) -> Vec<String> {
+    if policy.mode() != sandbox::SandboxMode::Required || policy.is_off() {
+        return Vec::new();
+    }
+    let status = policy.status();
+    let met = policy.is_met_by(&status);
+    if met { Vec::new() } else { vec![format!("the sandbox is required: {status}")] }
+}
+
+fn run_self_test(matches: &ArgMatches) -> Result<Option<SelfTestReport>> {
+    if !matches.get_flag(args::SELF_TEST) {
+        return Ok(None);
+    }
+    let tested = sandbox::self_test().map_err(|error| {
+        let words = format_args!("the sandbox cannot be tested: {error}");
+        CommandError::new(exit::FAILED, tool_sdk_core::ToolError::unavailable(words))
+    })?;
+    Ok(Some(tested))
+}
+
+fn self_test_json(tested: &SelfTestReport) -> Value {
+    json!({
+        "passed": tested.has_passed(),
+        "tried": tested.attempted_count(),
+        "skipped": tested.attempts.len() - tested.attempted_count(),
+        "attempts": tested.attempts,
+    })
+}
+
+fn attempt_line(attempt: &SelfTestAttempt) -> String {
+    let verdict = match attempt.passed {
+        Some(true) => "ok",
+        Some(false) => "FAILED",
+        None => "skipped",
+    };
+    let wanted = if attempt.allowed { "may" } else { "may not" };
+    format!("{verdict:<11} {wanted} {}: {}", attempt.name, attempt.detail)
+}
+
+fn self_test_summary(tested: &SelfTestReport) -> String {
+    let skipped = tested.attempts.iter().filter(|attempt| attempt.passed.is_none());
+    let mut reasons: Vec<&str> = skipped.map(|attempt| attempt.detail.as_str()).collect();
+    let count = reasons.len();
+    reasons.dedup();
+    let why = if count == 0 { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    format!("sandbox tests: {} run, {count} skipped{why}", tested.attempted_count())
+}
+
+/// Finds the shells in `PATH`.
+fn find_shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
+    let path = io.env_var("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let at = |name: &str, folder: &PathBuf| {
+        let names = [folder.join(name), folder.join(format!("{name}.exe"))];
+        names.into_iter().find(|path| path.is_file())
+    };
+    let find = |name: &&'static str| {
+        folders.iter().find_map(|folder| at(name, folder)).map(|path| (*name, path))
+    };
+    SHELLS.iter().filter_map(find).collect()
+}
+
+/// The state folder: path, permissions, whether it can be used.
+struct StateDir {
+    path: PathBuf,
+    exists: bool,
+    /// Whether it is a folder, if it exists.
+    is_folder: bool,
+    writable: bool,
+    /// The Unix permission bits.
+    mode: Option<u32>,
+}
+
+impl StateDir {
+    fn inspect(path: PathBuf) -> Self {
+        let facts = path.metadata().ok();
+        let exists = facts.is_some();
+        let is_folder = facts.as_ref().is_none_or(std::fs::Metadata::is_dir);
+        // A missing folder would be created in its nearest existing ancestor.
+        let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(&path);
+        let writable = there.is_dir() && is_writable(there);
+        Self { exists, is_folder, writable, mode: facts.as_ref().and_then(permission_bits), path }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "path": self.path,
+            "exists": self.exists,
+            "writable": self.writable,
+            "mode": self.mode.map(|mode| format!("{mode:04o}")),
+        })
+    }
+
+    fn describe(&self) -> String {
+        if !self.is_folder {
+            return "not a folder, so no state is stored".to_owned();
+        }
+        let writable = if self.writable { "writable" } else { "not writable" };
+        match self.mode {
+            Some(mode) => format!("{writable}, mode {mode:04o}"),
+            None if self.exists => writable.to_owned(),
+            None => format!("{writable}, not created yet"),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn permission_bits(facts: &std::fs::Metadata) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(facts.permissions().mode() & 0o7777)
+}
+
+/// Only Unix has permission bits.
+#[cfg(not(unix))]
+fn permission_bits(_: &std::fs::Metadata) -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|facts| !facts.permissions().readonly())
+}
+
+#[cfg(target_os = "linux")]
+fn has_openat2() -> bool {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok()
+}
+
+/// Only Linux has this system call.
+#[cfg(not(target_os = "linux"))]
+fn has_openat2() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{TestCli, run};
+
+    fn run_doctor(setting: &TestCli, args: &[&str]) -> (u8, Value) {
+        let ran = setting.run(&[&["doctor", "--json"], args].concat());
+        (ran.code, serde_json::from_str(&ran.out).unwrap())
+    }
+
+    #[test]
+    fn the_json_report_has_every_key() {
+        let mut setting = TestCli::default();
+        let shell = setting.write_text("bin/zsh", "");
+        let bin = Path::new(&shell).parent().unwrap().display().to_string();
+        setting.env = vec![("PATH", bin), ("TOOL_SDK_STATE_DIR", "kept".to_owned())];
+        let (code, report) = run_doctor(&setting, &[]);
+        assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
+        assert_eq!(report["shells"], json!([{"name": "zsh", "path": shell}]));
+        assert_eq!(report["platform"]["os"], OS);
+        for part in [
+            "landlock",
+            "user_namespaces",
+            "seccomp",
+            "filesystem",
+            "network",
+            "processes",
+            "reasons",
+        ] {
+            assert!(report["sandbox"].get(part).is_some(), "{part}");
+        }
+        let state = &report["state"];
+        assert_eq!((&state["exists"], &state["writable"]), (&json!(false), &json!(true)));
+        assert_eq!(report["self_test"], Value::Null);
+    }
+
+    #[test]
+    fn a_file_cannot_be_the_state_folder() {
+        let setting = TestCli::default();
+        let file = setting.write_text("file", "");
+        for dir in [file.clone(), format!("{file}/below")] {
+            let (_, report) = run_doctor(&setting, &["--state-dir", &dir]);
+            assert_eq!(report["state"]["writable"], json!(false), "{dir}");
+        }
+        let ran = setting.run(&["doctor", "--state-dir", &file]);
+        assert!(ran.out.contains("file (not a folder, so no state is stored)\n"), "{}", ran.out);
+    }
+
+    // The test harness has its own `main`, so there is no sandbox helper.
+    #[test]
+    fn an_unmet_sandbox_requirement_fails() {
+        let (code, report) = run_doctor(&TestCli::default(), &["--sandbox=required"]);
+        assert_eq!((code, &report["ok"]), (1, &json!(false)));
+        let missing = report["missing"][0].as_str().unwrap();
+        assert!(missing.starts_with("the sandbox is required: filesystem none"), "{missing}");
+        let (code, _) = run_doctor(&TestCli::default(), &["--sandbox=best_effort"]);
+        assert_eq!(code, 0);
+    }
+
+    #[test]
+    fn prints_lines_of_text_by_default() {
+        let ran = run(&["doctor"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        for label in ["platform ", "sandbox ", "configured ", "openat2 ", "shells ", "state "] {
+            assert!(ran.out.lines().any(|line| line.starts_with(label)), "{label}: {}", ran.out);
+        }
+    }
+
+    #[test]
+    fn counts_skipped_attempts_with_reasons() {
+        let attempt = |passed, detail: &str| json!({"name": "x", "allowed": false, "passed": passed, "detail": detail});
+        let test: SelfTestReport = serde_json::from_value(json!({
+            "status": {"filesystem": "full", "network": "none", "processes": "full", "reasons": []},
+            "attempts": [attempt(Some(true), "a"), attempt(None, "b"), attempt(None, "b")],
+        }))
+        .unwrap();
+        assert!(test.has_passed());
+        assert_eq!(self_test_summary(&test), "sandbox tests: 1 run, 2 skipped (b)");
+    }
+}

@@ -1,0 +1,401 @@
+//! The command line interface of every program that links tools.
+//!
+//! [`main`] is all that a binary needs; [`App`] is for programs that give their tools state of
+//! their own, and [`run`] does the same without a process, for tests and for hosts that already
+//! have a command line. The commands and options are the same in every such program:
+//!
+//! ```text
+//! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
+//!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
+//!         [--sandbox MODE] [--sandbox-level LEVEL]
+//!         [--config FILE] [--state-dir DIR] COMMAND
+//!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
+//!   show    NAME… [--json]
+//!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
+//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   check   NAME [JSON | - | @FILE | --param value …] [--json]
+//!   batch   [FILE | -] [--events] [--json]
+//!   approvals  list [--json] | revoke ID
+//!   serve   mcp [--http ADDR | --http unix:PATH]
+//!   mcp     list [--json] | inspect NAME [--json] | remove NAME
+//!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
+//!           add NAME --url URL
+//!   doctor  [--self-test] [--json]
+//! ```
+//!
+//! Program options are accepted before and after the command. They may also come from
+//! environment variables and from a configuration file; the command line takes precedence. The
+//! chapter on the command line in the guide, in the folder of this package, documents each option.
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | the tool failed; schema files are out of date; `--lint` or `doctor` found a problem |
+//! | 2 | wrong usage, invalid arguments, unknown tool, unreadable root or configuration |
+//! | 3 | denied |
+//! | 4 | timed out or aborted |
+//!
+//! With `--json`, standard output holds one JSON value and nothing else.
+//!
+//! **Invariant:** no tool is known by name here, and standard input, standard output and the
+//! environment are only accessed through [`Io`].
+
+mod app;
+mod approvals;
+mod args;
+mod batch;
+mod call;
+mod call_environment;
+mod call_request;
+mod check;
+mod config_file;
+mod doctor;
+mod event_printer;
+mod exit;
+mod filters;
+mod flag;
+mod input;
+mod json_output;
+mod list;
+#[cfg(feature = "mcp")]
+mod listen_address;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(not(feature = "mcp"))]
+#[path = "mcp_disabled.rs"]
+mod mcp;
+mod paths;
+#[cfg(feature = "mcp")]
+mod principals;
+mod run_loop;
+mod schema;
+#[cfg(feature = "mcp")]
+mod serve;
+#[cfg(not(feature = "mcp"))]
+#[path = "serve_disabled.rs"]
+mod serve;
+mod settings;
+mod show;
+mod signals;
+mod style;
+mod terminal;
+#[cfg(test)]
+mod test_support;
+mod tool_args;
+#[cfg(unix)]
+mod tty;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub use self::app::App;
+pub use self::terminal::Console;
+use tool_sdk_core::Registry;
+
+/// The streams, terminal and environment that a command line uses.
+///
+/// # Examples
+///
+/// ```
+/// use std::path::PathBuf;
+/// use tool_sdk::{Registry, cli};
+///
+/// let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+/// let mut io = cli::Io::new(&mut stdin, &mut out, &mut err);
+/// io.current_dir = PathBuf::from("/tmp");
+/// let code = cli::run(Registry::default(), ["tools", "list", "--json"].map(Into::into), &mut io);
+///
+/// assert_eq!(code, 0);
+/// assert_eq!(out, b"[]\n");
+/// ```
+#[non_exhaustive]
+pub struct Io<'a> {
+    /// The stream from which the argument `-` is read.
+    pub stdin: &'a mut dyn Read,
+    /// The stream for results.
+    pub stdout: &'a mut dyn Write,
+    /// The stream for errors, warnings and events.
+    pub stderr: &'a mut dyn Write,
+    /// Whether `stdout` is a terminal, so that colours may be used.
+    pub stdout_is_terminal: bool,
+    /// Whether `stderr` is a terminal, so that the progress of calls may be shown.
+    pub stderr_is_terminal: bool,
+    /// The width of the terminal in columns, if there is one; help is wrapped to it.
+    pub columns: Option<u16>,
+    /// The terminal for approval prompts and forms; without it the user is never prompted.
+    pub console: Option<Arc<dyn Console>>,
+    /// Returns the value of an environment variable.
+    pub env: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The folder to which relative paths on the command line are resolved.
+    pub current_dir: PathBuf,
+}
+
+impl<'a> Io<'a> {
+    /// Creates an `Io` without a terminal and without a console, with an empty environment, in
+    /// the current folder.
+    #[must_use]
+    pub fn new(
+        stdin: &'a mut dyn Read,
+        stdout: &'a mut dyn Write,
+        stderr: &'a mut dyn Write,
+    ) -> Self {
+        Self {
+            stdin,
+            stdout,
+            stderr,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            columns: None,
+            console: None,
+            env: &|_| None,
+            current_dir: PathBuf::from("."),
+        }
+    }
+}
+
+impl Io<'_> {
+    /// Returns the line width for help: the terminal's, limited to 40 to 100 columns; 80 by default.
+    fn help_width(&self) -> usize {
+        self.columns.map_or(80, |columns| columns.clamp(40, 100).into())
+    }
+
+    /// Returns an environment variable; an empty one counts as not set.
+    fn env_var(&self, name: &str) -> Option<OsString> {
+        (self.env)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Resolves a path of the command line to the current folder.
+    fn resolve_path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.current_dir.join(path)
+    }
+
+    /// Writes a line to standard error. Write errors are ignored.
+    fn print_stderr(&mut self, line: impl fmt::Display) {
+        let _ = writeln!(self.stderr, "{line}");
+    }
+}
+
+impl fmt::Debug for Io<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Io")
+            .field("terminal", &self.stdout_is_terminal)
+            .field("current_dir", &self.current_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs the command line of this process with every tool that is linked into it.
+///
+/// # Examples
+///
+/// The complete `main.rs` of a program with tools:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// // The crates that define the tools.
+/// tool_sdk::link!(tool_sdk);
+///
+/// fn main() -> ExitCode {
+///     tool_sdk::cli::main()
+/// }
+/// ```
+#[must_use]
+pub fn main() -> ExitCode {
+    App::linked().main()
+}
+
+/// Runs one command line, whose first item is the program's name, and returns its exit code.
+///
+/// Starts its own async runtime, so it must not be called from async code.
+pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
+    App::new(registry).run(args, io)
+}
+
+/// Returns the width of the terminal of this process.
+#[cfg(unix)]
+fn terminal_columns() -> Option<u16> {
+    tty::process_columns()
+}
+
+/// The terminal width is only known on Unix.
+#[cfg(not(unix))]
+fn terminal_columns() -> Option<u16> {
+    None
+}
+
+/// Returns the terminal of this process, if it is interactive.
+#[cfg(unix)]
+fn process_console(is_dumb: bool) -> Option<Arc<dyn Console>> {
+    tty::open_process_tty(is_dumb).map(|tty| Arc::new(tty) as _)
+}
+
+/// Outside Unix typed-ahead input cannot be discarded, so the user is never prompted.
+#[cfg(not(unix))]
+fn process_console(_: bool) -> Option<Arc<dyn Console>> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::test_support::{CliOutput, run};
+    use super::*;
+
+    #[track_caller]
+    fn check_code(args: &[&str], expected: u8) -> CliOutput {
+        let ran = run(args);
+        assert_eq!(ran.code, expected, "{args:?}: {} {}", ran.out, ran.err);
+        ran
+    }
+
+    #[test]
+    fn wrong_usage_is_code_2_and_leaves_stdout_empty() {
+        for args in [
+            &[][..],
+            &["nonsense"],
+            &["help", "call", "nonsense"],
+            &["list", "--nonsense"],
+            &["call"],
+            &["show"],
+        ] {
+            let ran = check_code(args, 2);
+            assert_eq!(ran.out, "");
+            assert!(!ran.err.is_empty());
+        }
+    }
+
+    #[test]
+    fn with_json_every_failure_is_one_json_value() {
+        for args in [
+            &["show", "nope", "--json"][..],
+            &["schema", "nope", "--json"],
+            &["schema", "--format", "bogus", "--json"],
+            &["list", "extra", "--json"],
+            &["call", "nope", "{}", "--json"],
+        ] {
+            let ran = check_code(args, 2);
+            let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(value["ok"], false, "{args:?}");
+            assert!(value["error"]["message"].is_string(), "{value}");
+        }
+    }
+
+    #[test]
+    fn every_command_rejects_invalid_options() {
+        for command in [
+            &["list"][..],
+            &["show", "echo"],
+            &["schema"],
+            &["call", "echo", "--text", "x"],
+            &["check", "echo", "--text", "x"],
+            &["batch"],
+            &["approvals", "list"],
+            &["doctor"],
+            #[cfg(feature = "mcp")]
+            &["mcp", "list"],
+            #[cfg(feature = "mcp")]
+            &["serve", "mcp"],
+        ] {
+            for (wrong, words) in [
+                (["--root", "/no/such/folder"], "/no/such/folder"),
+                (["--config", "/no/such/file"], "/no/such/file"),
+                (["--allow", "a(b"], "is not a rule"),
+                (["--mode", "fast"], "invalid value 'fast'"),
+            ] {
+                let ran = check_code(&[command, &wrong].concat(), 2);
+                assert!(ran.err.contains(words), "{command:?} {wrong:?}: {}", ran.err);
+                assert_eq!(ran.out, "", "{command:?} {wrong:?}");
+            }
+        }
+    }
+
+    // `--help` always prints text and succeeds.
+    #[test]
+    fn help_is_text_also_with_json() {
+        for args in [
+            &["--help", "--json"][..],
+            &["list", "--json", "--help"],
+            &["call", "echo", "--json", "--help"],
+            &["call", "--json", "echo", "-h"],
+        ] {
+            let ran = run(args);
+            let tail = ran.out.contains("Usage:");
+            assert_eq!((ran.code, tail, ran.err.as_str()), (0, true, ""), "{args:?}: {}", ran.out);
+        }
+    }
+
+    #[test]
+    fn help_is_a_result() {
+        for args in [
+            &["--help"][..],
+            &["list", "--help"],
+            &["call", "--help"],
+            &["check", "--help"],
+            &["batch", "--help"],
+            &["doctor", "--help"],
+            &["help", "call"],
+            &["help", "call", "echo"],
+            &["help", "check", "say"],
+            &["--mode", "auto", "--yes", "help", "call", "echo"],
+            &["help", "call", "echo", "--mode", "auto"],
+        ] {
+            let ran = check_code(args, 0);
+            assert!(ran.out.contains("Usage:"), "{}", ran.out);
+            assert_eq!(ran.err, "");
+        }
+    }
+
+    #[test]
+    fn help_fits_into_the_terminal() {
+        for (columns, width) in [(None, 80), (Some(60), 60), (Some(200), 100)] {
+            let setting = test_support::TestCli { columns, ..test_support::TestCli::default() };
+            for args in [
+                &["--help"][..],
+                &["schema", "--help"],
+                &["call", "echo", "--help"],
+                &["check", "kinds", "--help"],
+                &["batch", "--help"],
+            ] {
+                let ran = setting.run(args);
+                // Single words and example commands are not wrapped.
+                let is_long = |line: &&str| line.chars().count() > width;
+                let is_whole = |line: &&str| line.contains("toy ") || !line.trim().contains(' ');
+                let long = ran.out.lines().filter(is_long).find(|line| !is_whole(line));
+                assert_eq!(long, None, "{args:?} {columns:?}");
+            }
+        }
+    }
+
+    // A shell alias may already contain the switch.
+    #[test]
+    fn a_switch_may_be_given_twice() {
+        for args in [&["list", "--json", "--json"][..], &["call", "kinds", "--yes", "--yes"]] {
+            check_code(args, 0);
+        }
+    }
+
+    #[test]
+    fn a_closed_stdout_is_not_a_failure() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+        }
+        let mut err = Vec::new();
+        let (mut stdin, mut out) = (io::empty(), Closed);
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        let code =
+            super::run(test_support::test_registry(), ["toy", "list"].map(Into::into), &mut io);
+        assert_eq!((code, err.as_slice()), (0, &b""[..]));
+    }
+}

@@ -1,0 +1,122 @@
+//! Parses the value of `--http`: a socket address or the path of a Unix socket.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+use tokio::net::TcpListener;
+
+use super::Io;
+use tool_sdk_mcp::{HttpListener, UnixSocket};
+
+/// The prefix of a Unix socket path.
+const UNIX_PREFIX: &str = "unix:";
+
+/// Where an HTTP server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for ListenAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix(UNIX_PREFIX) {
+            Some("") => Err("the path of the socket is missing"),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text
+                .parse()
+                .map(Self::Tcp)
+                .map_err(|_| "write an address such as `127.0.0.1:8080`, or `unix:PATH`"),
+        }
+    }
+}
+
+/// Formats the URL for clients.
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "http://{address}/mcp"),
+            Self::Unix(path) => {
+                write!(f, "{UNIX_PREFIX}{}, as http://localhost/mcp", path.display())
+            }
+        }
+    }
+}
+
+impl ListenAddress {
+    /// Whether only this machine can connect.
+    pub(super) fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
+    /// Returns the TCP port.
+    pub(super) fn port(&self) -> Option<u16> {
+        match self {
+            Self::Tcp(address) => Some(address.port()),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// Returns a file name suffix that is unique for this address on this machine.
+    pub(super) fn file_suffix(&self) -> String {
+        match self {
+            Self::Tcp(address) => address.port().to_string(),
+            Self::Unix(path) => {
+                let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+                format!("unix-{:.16}", format!("{digest:x}"))
+            }
+        }
+    }
+
+    /// Starts to listen, and returns the actual address (port 0 is resolved). Fails for a Unix
+    /// socket inside one of `roots`, where tools may write.
+    pub(super) async fn bind(
+        &self,
+        roots: &[PathBuf],
+        io: &Io<'_>,
+    ) -> io::Result<(HttpListener, Self)> {
+        match self {
+            Self::Tcp(address) => {
+                let listener = TcpListener::bind(address).await?;
+                let address = listener.local_addr()?;
+                Ok((listener.into(), Self::Tcp(address)))
+            }
+            Self::Unix(path) => {
+                let socket = UnixSocket::bind_outside(&io.resolve_path(path), roots).await?;
+                let path = socket.path().to_owned();
+                Ok((socket.into(), Self::Unix(path)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_addresses_and_unix_sockets() {
+        let address: ListenAddress = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(address.to_string(), "http://127.0.0.1:80/mcp");
+        assert_eq!((address.port(), &*address.file_suffix()), (Some(80), "80"));
+        let socket: ListenAddress = "unix:/run/a/b".parse().unwrap();
+        assert_eq!(socket.to_string(), "unix:/run/a/b, as http://localhost/mcp");
+        assert!(socket.is_local() && socket.port().is_none());
+        assert_ne!(
+            socket.file_suffix(),
+            "unix:/run/c/b".parse::<ListenAddress>().unwrap().file_suffix()
+        );
+        for wrong in ["", "unix:", "unix", "localhost:80", "/run/a/b"] {
+            assert!(wrong.parse::<ListenAddress>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The command `mcp`: lists, inspects, adds and removes the servers of the configuration.
+//!
+//! **Invariant:** a server's tools are only pinned as trusted after all of their text was shown.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Value, json};
+
+use super::config_edit::{ConfigDocument, duplicate_server};
+use super::server_entry::ServerEntry;
+use super::{ConfiguredServers, ServerScope, open_pins};
+use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
+use crate::settings::{PromptMode, ResolvedSettings};
+use crate::{App, Io, args, config_file, paths, style};
+use tool_sdk_core::Definition;
+use tool_sdk_core::Registry;
+use tool_sdk_core::ToolError;
+use tool_sdk_core::Toolset;
+use tool_sdk_core::internal::spell_hidden;
+use tool_sdk_mcp::ServerStatus;
+use tool_sdk_mcp::internal::name_prefix;
+
+const COMMAND: &str = "command";
+const URL: &str = "url";
+const BEARER: &str = "bearer-env";
+const ENV: &str = "env";
+const NETWORK: &str = "sandbox-network";
+
+/// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
+pub(crate) fn build_command(program: &str) -> Option<Command> {
+    let name = || Arg::new(args::NAME).value_name("NAME").required(true).help("Its name here");
+    let json = || {
+        let json = Arg::new(args::JSON).long(args::JSON).action(ArgAction::SetTrue);
+        json.help("Print JSON")
+    };
+    let words = Arg::new(COMMAND).value_name("COMMAND").num_args(1..).last(true);
+    let value = |name: &'static str, placeholder: &'static str| {
+        Arg::new(name).long(name).value_name(placeholder)
+    };
+    let list = Command::new("list").about("List the servers, and whether they answer").arg(json());
+    let inspect = Command::new("inspect")
+        .about("Show the tools of a server, with warnings about their descriptions")
+        .args([name(), json()]);
+    let remove = Command::new("remove").about("Remove a server from the configuration").arg(name());
+    let add = Command::new("add")
+        .about("Start a server, show its tools, and write it into the configuration")
+        .override_usage(format!(
+            "{program} mcp add NAME [--env NAME]… [--sandbox MODE] [--sandbox-level LEVEL] \
+             [--sandbox-network] -- COMMAND [ARG]…\n       \
+             {program} mcp add NAME --url URL [--bearer-env NAME]"
+        ))
+        .args([
+            name(),
+            value(URL, "URL").help("Its address").conflicts_with(COMMAND),
+            value(BEARER, "NAME").help("The variable that holds the token").requires(URL),
+            value(ENV, "NAME")
+                .help("An environment variable that is passed to the program; repeatable")
+                .action(ArgAction::Append),
+            Arg::new(NETWORK)
+                .long(NETWORK)
+                .help("Let the sandboxed program use the network")
+                .action(ArgAction::SetTrue)
+                .overrides_with(NETWORK),
+            words.help("The program and its arguments").required_unless_present(URL),
+        ]);
+    Some(
+        Command::new("mcp")
+            .about("Use the tools of servers of the Model Context Protocol")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands([list, inspect, remove].map(args::with_globals))
+            .subcommand(describe_sandbox_args(args::with_globals(add))),
+    )
+}
+
+/// Changes the help of the sandbox options: here they apply to the server process.
+fn describe_sandbox_args(add: Command) -> Command {
+    let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
+    add.mut_arg(args::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
+        .mut_arg(args::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
+}
+
+pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let Some((command, matches)) = mcp.subcommand() else {
+        return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
+    };
+    let levels = [top, matches];
+    paths::load_checked_settings(&levels, io)?;
+    match command {
+        "add" => add_server(app, &levels, io),
+        "remove" => remove_server(&levels, io),
+        "inspect" => inspect_server(app, &levels, io),
+        _ => list_servers(&levels, io),
+    }
+}
+
+fn server_name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
+    levels[1].get_one::<String>(args::NAME).map_or("", String::as_str)
+}
+
+fn list_servers(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let servers = ConfiguredServers::load(levels, io)?;
+    servers.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
+    let statuses = servers.manager().statuses();
+    if levels[1].get_flag(args::JSON) {
+        writeln!(io.stdout, "{:#}", json!(statuses))?;
+    } else if statuses.is_empty() {
+        io.print_stderr("no servers are configured");
+    }
+    for status in statuses.iter().filter(|_| !levels[1].get_flag(args::JSON)) {
+        let state = match (&status.last_error, status.connected) {
+            _ if !status.enabled => "switched off".to_owned(),
+            (_, true) => format!("{} tools", status.tools.len()),
+            (Some(error), false) => error.clone(),
+            (None, false) => "not connected".to_owned(),
+        };
+        let line = format!("{}  {state}  {}", status.name, transport_text(status));
+        writeln!(io.stdout, "{}", style::sanitize_text(&line).replace('\n', " "))?;
+    }
+    Ok(0)
+}
+
+/// Returns the URL or the command of a server.
+fn transport_text(status: &ServerStatus) -> String {
+    let reach = &status.transport;
+    match reach.get("url").and_then(Value::as_str) {
+        Some(url) => url.to_owned(),
+        None => {
+            let words = reach["args"].as_array().into_iter().flatten();
+            let words = std::iter::once(&reach["command"]).chain(words);
+            let words = words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+            match sandbox_text(&reach["sandbox"]) {
+                Some(how) => format!("{words}  (sandbox: {how})"),
+                None => words,
+            }
+        }
+    }
+}
+
+/// Describes the sandbox of a server; `None` without one.
+fn sandbox_text(sandbox: &Value) -> Option<String> {
+    let word = |key: &str| sandbox.get(key)?.as_str();
+    let network = if sandbox["network"] == true { ", with networks" } else { "" };
+    Some(format!("{}, {}{network}", word("mode")?, word("level")?))
+}
+
+/// Connects to a server, and returns its status and tools.
+///
+/// The other servers are connected, too, so that the status can warn of descriptions that mention
+/// their tools.
+fn connect_and_list(
+    app: &App,
+    servers: &ConfiguredServers,
+    server: &str,
+    io: &mut Io<'_>,
+) -> Result<(ServerStatus, Vec<Definition>)> {
+    let start = name_prefix(server);
+    let tools =
+        servers.merge_tools(app.base_toolset(), ServerScope::Tool(&format!("{start}*")), io);
+    if servers.manager().status(server).is_some_and(|status| status.connected) {
+        servers.connect_others(io);
+    }
+    let status = servers.manager().status(server).ok_or_else(|| {
+        let words = format_args!("there is no server `{}`", server.escape_debug());
+        CommandError::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
+    })?;
+    if !status.enabled {
+        let words = format_args!("the server `{server}` is switched off");
+        return Err(CommandError::new(FAILED, ToolError::unavailable(words))
+            .hint("the configuration says `enabled = false`"));
+    }
+    if !status.connected {
+        return Err(CommandError::new(
+            FAILED,
+            ToolError::unavailable("the server does not answer"),
+        ));
+    }
+    let view = tools.view();
+    let own = view.definitions().filter(|tool| tool.name.as_str().starts_with(&start));
+    Ok((status, own.cloned().collect()))
+}
+
+fn inspect_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let servers = ConfiguredServers::load(levels, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server_name(levels), io)?;
+    if levels[1].get_flag(args::JSON) {
+        writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
+    } else {
+        let page = render_page(&status, &tools, &servers.manager().pin_texts(&status.name));
+        io.stdout.write_all(page.as_bytes())?;
+    }
+    Ok(0)
+}
+
+/// Renders everything that a server says about its tools, since exactly this is trusted.
+fn render_page(
+    status: &ServerStatus,
+    tools: &[Definition],
+    shown: &BTreeMap<String, String>,
+) -> String {
+    let mut lines = vec![format!("{}: {}", status.name, transport_text(status))];
+    for tool in tools {
+        lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
+        let text = shown.get(tool.name.as_str()).map_or("", String::as_str);
+        lines.extend(text.lines().map(|line| format!("  {line}")));
+    }
+    lines.extend(status.warnings.iter().map(|warning| format!("\nwarning: {warning}")));
+    let page: Vec<String> = lines.iter().map(|line| spell_hidden(line).into_owned()).collect();
+    page.join("\n") + "\n"
+}
+
+fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let server = server_name(levels);
+    let path = config_file::config_path(levels, io).ok_or_else(|| {
+        CommandError::config("no configuration file is known; set `--config` or HOME")
+    })?;
+    // Checks that the file can be edited before the server is started.
+    ConfigDocument::read(&path)?;
+    let entry = entry_from_args(server, levels)?;
+    let others = config_file::load(levels, io)?.servers;
+    if others.iter().any(|other| other.name == server) {
+        return Err(duplicate_server(server));
+    }
+    let table = entry.to_toml();
+    // Loads it with the others, so that name conflicts are found now.
+    let all: Vec<_> = others.into_iter().chain([entry]).collect();
+    let servers = ConfiguredServers::from_entries(&all, levels, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server, io)?;
+    let shown = servers.manager().pin_texts(server);
+    io.print_stderr(render_page(&status, &tools, &shown));
+    if !confirm_add(levels, server, io)? {
+        let words = format_args!("`{server}` was not added");
+        return Err(CommandError::new(DENIED, ToolError::denied(words))
+            .hint("`--yes` adds it without asking"));
+    }
+    // The server may have changed its tools since they were shown.
+    if !servers.manager().trust_reviewed(server, &shown).map_err(CommandError::config)? {
+        let words = format_args!("the tools of `{server}` changed after they were shown");
+        return Err(CommandError::new(FAILED, ToolError::conflict(words))
+            .hint("add it again to review them"));
+    }
+    ConfigDocument::lock_for_edit(&path)?.add_server(server, &table)?;
+    io.print_stderr(format_args!(
+        "added {server} with {} tools to {}",
+        tools.len(),
+        path.display()
+    ));
+    Ok(0)
+}
+
+/// Asks the user whether the server may be added.
+fn confirm_add(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
+    let question = format!("add the server {server} and trust what is shown? [y/N] ");
+    match (ResolvedSettings::load(levels, io)?.prompt_mode, &io.console) {
+        (PromptMode::AssumeYes, _) => Ok(true),
+        (PromptMode::Terminal, Some(console)) => {
+            let answer = console.prompt(&question, &|| true)?;
+            Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Builds a server entry from the options.
+fn entry_from_args(server: &str, levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
+    let matches = levels[1];
+    let words = |id: &str| -> Vec<String> {
+        matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
+    };
+    let mut command = words(COMMAND).into_iter();
+    let one = |id: &str| matches.get_one::<String>(id).cloned();
+    let mut described = ServerEntry::default();
+    described.command = command.next();
+    described.args = command.collect();
+    described.env_from = words(ENV);
+    described.url = one(URL);
+    described.bearer_env = one(BEARER);
+    // Sandbox options before the command are about commands, and no error for a URL.
+    let confining = if described.url.is_some() { &levels[1..] } else { levels };
+    described.sandbox = last_option(confining, args::SANDBOX);
+    described.sandbox_level = last_option(confining, args::SANDBOX_LEVEL);
+    described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
+    described.validate_as(server).map_err(CommandError::usage)
+}
+
+/// Returns the last value of an option. Environment and configuration are not read, because their
+/// sandbox settings are about commands.
+fn last_option<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
+    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).copied()
+}
+
+fn remove_server(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let server = server_name(levels);
+    let path = config_file::config_path(levels, io).ok_or_else(|| {
+        CommandError::config("no configuration file is known; set `--config` or HOME")
+    })?;
+    if !ConfigDocument::lock_for_edit(&path)?.remove_server(server)? {
+        let words = format_args!("there is no server `{}`", server.escape_debug());
+        return Err(CommandError::new(USAGE, ToolError::not_found(words))
+            .hint(format_args!("{} names them", path.display())));
+    }
+    // Without its pins, the server must be trusted again when it is added again.
+    open_pins(levels, io).forget_server(server).map_err(|error| {
+        let error = ToolError::unavailable(with_cause(&error));
+        CommandError::new(FAILED, error)
+            .hint("removed from the configuration, but its stored pins could not be deleted")
+    })?;
+    io.print_stderr(format_args!("removed {server}"));
+    Ok(0)
+}

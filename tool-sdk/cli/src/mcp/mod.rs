@@ -1,0 +1,311 @@
+//! The MCP servers of the configuration, whose tools are added to those of the program.
+//!
+//! A server is only started when the command can need it: not for a call of one of the program's
+//! own tools. A server that does not answer causes a warning on standard error, and the command
+//! goes on without its tools.
+//!
+//! **Invariant:** connections live on a runtime that [`ConfiguredServers`] owns; dropping it ends
+//! sessions and server processes.
+
+mod command;
+mod config_edit;
+mod server_entry;
+mod server_folders;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod text_edit;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use tokio::runtime::{Handle, Runtime};
+
+pub(super) use self::command::{build_command, run};
+pub(super) use self::server_entry::{ServerEntries, parse_servers};
+use self::server_folders::ServerFolders;
+use super::call_environment::{CallEnvironment, UnmatchedPatterns};
+use super::call_request::CallRequest;
+use super::exit::{CommandError, FAILED, Result};
+use super::{Io, config_file, paths, style};
+use tool_sdk_core::ToolError;
+use tool_sdk_core::Toolset;
+use tool_sdk_core::{Grantee, Rule};
+use tool_sdk_mcp::internal::{PERMISSIONS, name_prefix, parse_server};
+use tool_sdk_mcp::{RemoteError, ServerConfig, ServerManager, ToolPins};
+
+/// How long the shutdown of server processes may take.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the last messages to servers may take: cancelled calls and ended sessions.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// The timeout for servers that are only connected to compare their tools with another's.
+const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often the end of these messages is checked.
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Servers that could not be connected, with the errors.
+type FailedServers = Vec<(String, RemoteError)>;
+
+/// Which servers a command needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ServerScope<'a> {
+    /// All of them.
+    All,
+    /// The server of this tool, unless the program has the tool itself.
+    Tool(&'a str),
+}
+
+/// The configured servers, and the runtime that their connections live on.
+pub(super) struct ConfiguredServers {
+    manager: ServerManager,
+    enabled_names: Vec<String>,
+    /// The names of all configured servers, including those that are not registered.
+    configured_names: Vec<String>,
+    runtime: Option<Runtime>,
+}
+
+impl ConfiguredServers {
+    /// Loads the configured servers without starting one. `levels` are the parsed options from
+    /// left to right.
+    pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        Self::from_entries(&config_file::load(levels, io)?.servers, levels, io)
+    }
+
+    /// Loads the servers for a call. For one of the program's own tools, none is connected, but the
+    /// tool may still list them.
+    pub(super) fn for_call(own: &Toolset, request: &CallRequest<'_>, io: &Io<'_>) -> Result<Self> {
+        match own.get(request.name) {
+            // The options after the tool's name are not parsed yet, and not needed.
+            Some(_) => {
+                let levels = request.options_before_name();
+                // Configuration errors are reported later, when all options are parsed.
+                let servers =
+                    config_file::load(&levels, io).map(|it| it.servers).unwrap_or_default();
+                let folders = ServerFolders::resolve_or_empty(&servers, &levels, io);
+                let upstreams =
+                    servers.iter().filter_map(|server| server.to_server_config(&folders, io).ok());
+                Self::register(upstreams.collect(), entry_names(&servers), &levels, io)
+            }
+            None => {
+                let behind = request.options_after_name();
+                let levels: Vec<_> =
+                    request.options_before_name().into_iter().chain(&behind).collect();
+                Self::load(&levels, io)
+            }
+        }
+    }
+
+    fn from_entries(servers: &ServerEntries, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        let folders = ServerFolders::resolve(servers, levels, io)?;
+        let upstreams: Vec<ServerConfig> = servers
+            .iter()
+            .map(|server| server.to_server_config(&folders, io))
+            .collect::<Result<_>>()?;
+        let mut known = Self::register(upstreams, entry_names(servers), levels, io)?;
+        known.runtime = (!known.enabled_names.is_empty()).then(start_runtime).transpose()?;
+        Ok(known)
+    }
+
+    /// Registers the servers without a runtime, so that none can be connected.
+    fn register(
+        upstreams: Vec<ServerConfig>,
+        configured: Vec<String>,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let toolset = Toolset::new(tool_sdk_core::Registry::default());
+        let known = ServerManager::new(Arc::new(toolset), open_pins(levels, io));
+        let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
+        for upstream in upstreams {
+            known.add(upstream).map_err(CommandError::config)?;
+        }
+        Ok(Self {
+            manager: known,
+            enabled_names: names,
+            configured_names: configured,
+            runtime: None,
+        })
+    }
+
+    /// Returns `tools` together with the tools of the servers in `need`.
+    pub(super) fn merge_tools(
+        &self,
+        tools: Toolset,
+        need: ServerScope<'_>,
+        io: &mut Io<'_>,
+    ) -> Toolset {
+        if self.runtime.is_none() {
+            return tools;
+        }
+        let tools = Arc::new(tools);
+        self.manager.attach_toolset(&tools);
+        self.connect_scope(&tools, need, io);
+        (*tools).clone()
+    }
+
+    /// Connects to all other servers, with a short timeout.
+    pub(super) fn connect_others(&self, io: &mut Io<'_>) {
+        let Some(runtime) = &self.runtime else { return };
+        let all =
+            async { tokio::time::timeout(OTHER_SERVERS_TIMEOUT, self.manager.connect_all()).await };
+        match runtime.block_on(all) {
+            Ok(failed) => warn_left_out(failed, io),
+            Err(_) => io.print_stderr("warning: not every other server answered in time"),
+        }
+    }
+
+    /// Adds the tools of the servers in `need` to the environment, gives its session access to the
+    /// server manager, and warns of unmatched rules.
+    pub(super) fn connect_into(
+        &self,
+        environment: &mut CallEnvironment,
+        need: ServerScope<'_>,
+        io: &mut Io<'_>,
+    ) {
+        self.attach_to(environment);
+        self.connect_scope(environment.pipeline.toolset(), need, io);
+        environment.unmatched_patterns().warn_unmatched(|rule| self.may_match_later(rule), io);
+    }
+
+    /// Gives the environment access to the server manager without connecting; tools appear when
+    /// their servers connect.
+    pub(super) fn attach_to(&self, environment: &mut CallEnvironment) {
+        environment.session = environment.session.clone().with_service(self.manager.clone());
+        self.manager.attach_toolset(&environment.pipeline.shared_toolset());
+    }
+
+    /// Connects to every server as a background task; the future returns those that failed.
+    pub(super) fn connect_in_background(
+        &self,
+    ) -> impl Future<Output = FailedServers> + Send + use<> {
+        let upstreams = self.manager.clone();
+        let connecting = self
+            .runtime
+            .as_ref()
+            .map(|runtime| runtime.spawn(async move { upstreams.connect_all().await }));
+        async move {
+            match connecting {
+                // A panic shows up as missing tools.
+                Some(connecting) => connecting.await.unwrap_or_default(),
+                None => FailedServers::new(),
+            }
+        }
+    }
+
+    /// Warns of servers that failed and of rules that match no tool.
+    pub(super) fn report_failures(
+        &self,
+        failed: FailedServers,
+        patterns: &UnmatchedPatterns,
+        io: &mut Io<'_>,
+    ) {
+        warn_left_out(failed, io);
+        patterns.warn_unmatched(|rule| self.may_match_later(rule), io);
+    }
+
+    /// Whether the rule may match a tool of a configured server that is not connected.
+    fn may_match_later(&self, rule: &Rule) -> bool {
+        let is_silent =
+            |server: &&String| self.manager.status(server).is_none_or(|status| !status.connected);
+        let of_server = |server: &String| {
+            let start = name_prefix(server);
+            rule.permission.as_str().starts_with(&start)
+                || rule.applies_to_names(&(&[&*start]).into())
+        };
+        let of_any =
+            !self.configured_names.is_empty() && rule.applies_to_names(&(&PERMISSIONS).into());
+        of_any || self.configured_names.iter().filter(is_silent).any(of_server)
+    }
+
+    /// Returns the server manager.
+    pub(super) fn manager(&self) -> &ServerManager {
+        &self.manager
+    }
+
+    fn connect_scope(&self, tools: &Toolset, need: ServerScope<'_>, io: &mut Io<'_>) {
+        let Some(runtime) = &self.runtime else { return };
+        let failed = match need {
+            ServerScope::All => runtime.block_on(self.manager.connect_all()),
+            ServerScope::Tool(name) if tools.get(name).is_some() => return,
+            ServerScope::Tool(name) => {
+                let Some(plain) = parse_server(name) else { return };
+                let start = format!("mcp__{plain}__");
+                let Some(server) = self.enabled_names.iter().find(|one| name_prefix(one) == start)
+                else {
+                    return;
+                };
+                match runtime.block_on(self.manager.connect(server)) {
+                    Ok(_) => return,
+                    Err(error) => vec![(server.clone(), error)],
+                }
+            }
+        };
+        warn_left_out(failed, io);
+    }
+}
+
+fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {
+    for (server, error) in failed {
+        let line = format!("warning: the server `{server}` is left out: {error}");
+        io.print_stderr(style::sanitize_text(&line));
+    }
+}
+
+impl Drop for ConfiguredServers {
+    fn drop(&mut self) {
+        let runtime = self.runtime.take();
+        let entered = runtime.as_ref().map(Runtime::enter);
+        self.manager.close();
+        drop(entered);
+        if let Some(runtime) = runtime {
+            runtime.block_on(drain_tasks(runtime.handle()));
+            // Waits for the server processes, which are killed at once.
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+        }
+    }
+}
+
+/// Waits until the last messages to servers are sent: cancelled calls and ended sessions.
+async fn drain_tasks(runtime: &Handle) {
+    let said = async {
+        while runtime.metrics().num_alive_tasks() > 0 {
+            tokio::time::sleep(DRAIN_POLL_INTERVAL).await;
+        }
+    };
+    // A server that does not read them is abandoned.
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, said).await;
+}
+
+/// Opens the pinned definitions of the servers' tools.
+fn open_pins(levels: &[&ArgMatches], io: &Io<'_>) -> ToolPins {
+    let roots = paths::workspace_roots(levels, io);
+    let kept = |dir: PathBuf| ToolPins::in_folder(dir.join("mcp")).not_inside(&roots);
+    paths::state_dir(levels, io).map_or_else(ToolPins::in_memory, kept)
+}
+
+/// Returns a predicate for grants that are void because the tool's definition has changed.
+pub(super) fn void_grant_check(
+    levels: &[&ArgMatches],
+    io: &Io<'_>,
+) -> impl Fn(&Grantee) -> bool + use<> {
+    let pins = open_pins(levels, io);
+    move |to| {
+        let definition = to.definition.as_deref();
+        definition.is_some_and(|definition| pins.is_approval_void(to.tool.as_str(), definition))
+    }
+}
+
+fn entry_names(servers: &ServerEntries) -> Vec<String> {
+    servers.iter().map(|server| server.name.clone()).collect()
+}
+
+fn start_runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(
+        |error| {
+            let words = format_args!("cannot start a runtime: {error}");
+            CommandError::new(FAILED, ToolError::internal(words))
+        },
+    )
+}

@@ -1,0 +1,354 @@
+//! Parses `[mcp.servers.NAME]`, the configuration of an MCP server.
+//!
+//! ```toml
+//! [mcp.servers.time]
+//! command = "mcp-server-time"
+//! args = ["--local-timezone", "UTC"]
+//! call_timeout = 10
+//!
+//! [mcp.servers.wiki]
+//! url = "https://wiki.example.com/mcp"
+//! bearer_env = "WIKI_TOKEN"
+//! disabled_tools = ["delete_page"]
+//!
+//! [mcp.servers.notes]
+//! command = "mcp-server-notes"
+//! sandbox = "required"
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml_edit::{Array, InlineTable, Table, value};
+
+use super::server_folders::ServerFolders;
+use crate::Io;
+use crate::config_file::TomlValue;
+use crate::exit::{CommandError, Result};
+use tool_sdk_mcp::{
+    ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
+    TransportConfig,
+};
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
+
+/// All servers of a configuration.
+pub(crate) type ServerEntries = Vec<ServerEntry>;
+
+/// One server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerEntry {
+    #[serde(skip)]
+    pub(super) name: String,
+    pub(super) command: Option<String>,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    /// Environment variables that are passed to the server process.
+    pub(super) env_from: Vec<String>,
+    pub(super) cwd: Option<PathBuf>,
+    /// The sandbox mode of the server process; `None` is no sandbox.
+    pub(super) sandbox: Option<SandboxMode>,
+    pub(super) sandbox_level: Option<SandboxLevel>,
+    pub(super) sandbox_network: Option<bool>,
+    pub(super) url: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
+    /// The environment variable that holds the bearer token.
+    pub(super) bearer_env: Option<String>,
+    startup_timeout: Option<f64>,
+    call_timeout: Option<f64>,
+    enabled: Option<bool>,
+    enabled_tools: Option<Vec<String>>,
+    disabled_tools: Vec<String>,
+    /// The requests that the server may make while one of its tools runs.
+    questions: Vec<AllowedQuestion>,
+}
+
+/// A kind of server request that the command line answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AllowedQuestion {
+    Forms,
+    Roots,
+}
+
+/// Parses the servers of the `[mcp]` table.
+pub(crate) fn parse_servers(mcp: TomlValue<'_, '_>) -> ServerEntries {
+    let Some(mut mcp) = mcp.into_table_with(&["servers"]) else { return ServerEntries::new() };
+    let read = |(name, part): (String, TomlValue<'_, '_>)| {
+        part.read_with(|entry: ServerEntry| entry.validate_as(name))
+    };
+    mcp.take_named_values("servers").into_iter().filter_map(read).collect()
+}
+
+fn parse_seconds(time: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
+}
+
+/// Returns a transport that fails because an environment variable is not set. The error is only
+/// reported when the server is needed, so that other servers still work.
+fn missing_variable_transport(variable: &str) -> TransportConfig {
+    let why = format!(
+        "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
+        variable.escape_debug()
+    );
+    TransportConfig::custom(move || {
+        let error = RemoteError::connection(&why).not_run();
+        async move { Err(error) }
+    })
+}
+
+impl ServerEntry {
+    /// Sets the name, and checks that the keys are valid together.
+    pub(super) fn validate_as(self, name: impl Into<String>) -> std::result::Result<Self, String> {
+        match (&self.command, &self.url) {
+            (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
+            (None, None) => return Err("`command` or `url` is missing".to_owned()),
+            _ => {}
+        }
+        if let Some(key) = self.unused_key() {
+            let other = if self.url.is_some() { "url" } else { "command" };
+            return Err(format!("`{key}` does nothing beside `{other}`"));
+        }
+        if self.sandbox.is_none() && self.sandbox_level.is_some() {
+            return Err("`sandbox_level` does nothing without `sandbox`".to_owned());
+        }
+        if self.sandbox.is_none() && self.sandbox_network.is_some() {
+            return Err("`sandbox_network` does nothing without `sandbox`".to_owned());
+        }
+        for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
+            parse_seconds(time).ok_or("a timeout is a number of seconds above 0")?;
+        }
+        let named = Self { name: name.into(), ..self };
+        // Validates names and addresses before a server is started.
+        let nowhere = ServerFolders::default();
+        named.build_config(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
+        Ok(named)
+    }
+
+    /// Whether the server process is sandboxed.
+    pub(super) fn is_sandboxed(&self) -> bool {
+        self.sandbox.is_some_and(|mode| mode != SandboxMode::Off)
+    }
+
+    /// Returns a key that has no effect with this kind of transport.
+    fn unused_key(&self) -> Option<&'static str> {
+        let keys = match self.url {
+            Some(_) => vec![
+                ("args", self.args.is_empty()),
+                ("cwd", self.cwd.is_none()),
+                ("env", self.env.is_empty()),
+                ("env_from", self.env_from.is_empty()),
+                ("sandbox", self.sandbox.is_none()),
+                ("sandbox_level", self.sandbox_level.is_none()),
+                ("sandbox_network", self.sandbox_network.is_none()),
+            ],
+            None => vec![
+                ("headers", self.headers.is_empty()),
+                ("bearer_env", self.bearer_env.is_none()),
+            ],
+        };
+        keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
+    }
+
+    /// Builds the server configuration. `folders` are the roots that the server may ask for, and
+    /// the limits of its sandbox.
+    pub(super) fn to_server_config(
+        &self,
+        folders: &ServerFolders,
+        io: &Io<'_>,
+    ) -> Result<ServerConfig> {
+        if self.enabled == Some(false) {
+            // A disabled server needs none of its variables.
+            let upstream = self
+                .build_config(folders, |_| Some(String::new()))
+                .map_err(CommandError::config)?;
+            return Ok(upstream.enabled(false));
+        }
+        let var = |name: &str| io.env_var(name)?.into_string().ok();
+        let mut needed = self.env_from.iter().chain(&self.bearer_env);
+        if let Some(missing) = needed.find(|name| var(name).is_none()) {
+            return ServerConfig::new(self.name.clone(), missing_variable_transport(missing))
+                .map_err(CommandError::config);
+        }
+        let upstream = self.build_config(folders, var).map_err(CommandError::config)?;
+        Ok(upstream.client_features(self.question_policy(&folders.roots)))
+    }
+
+    fn question_policy(&self, roots: &[PathBuf]) -> ClientFeatures {
+        self.questions.iter().fold(ClientFeatures::none(), |answered, question| match question {
+            AllowedQuestion::Forms => answered.elicitation(),
+            AllowedQuestion::Roots => answered.roots(roots),
+        })
+    }
+
+    fn build_config(
+        &self,
+        folders: &ServerFolders,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> std::result::Result<ServerConfig, InvalidServerConfig> {
+        let reach = match (&self.url, &self.command) {
+            (Some(url), _) => self.http_transport(url, &var)?.into(),
+            (None, command) => {
+                self.stdio_transport(command.as_deref().unwrap_or_default(), folders, &var)
+            }
+        };
+        let mut upstream = ServerConfig::new(self.name.clone(), reach)?;
+        if let Some(time) = self.startup_timeout.and_then(parse_seconds) {
+            upstream = upstream.startup_timeout(time);
+        }
+        if let Some(time) = self.call_timeout.and_then(parse_seconds) {
+            upstream = upstream.call_timeout(time);
+        }
+        if let Some(only) = &self.enabled_tools {
+            upstream = upstream.only_tools(only);
+        }
+        Ok(upstream.without_tools(&self.disabled_tools))
+    }
+
+    fn http_transport(
+        &self,
+        url: &str,
+        var: &impl Fn(&str) -> Option<String>,
+    ) -> std::result::Result<HttpEndpoint, InvalidServerConfig> {
+        let mut address = HttpEndpoint::new(url)?;
+        for (name, value) in &self.headers {
+            address = address.header(name, value)?;
+        }
+        Ok(match self.bearer_env.as_deref().and_then(var) {
+            Some(token) => address.bearer_token(token),
+            None => address,
+        })
+    }
+
+    fn stdio_transport(
+        &self,
+        command: &str,
+        folders: &ServerFolders,
+        var: &impl Fn(&str) -> Option<String>,
+    ) -> TransportConfig {
+        let mut launch = ServerCommand::new(command, &self.args);
+        if let Some(mode) = self.sandbox {
+            let policy = folders.sandbox_policy(mode, self.sandbox_level.unwrap_or_default());
+            launch = launch.sandbox(policy.with_network(self.sandbox_network.unwrap_or_default()));
+        }
+        for name in &self.env_from {
+            launch = launch.env(name, var(name).unwrap_or_default());
+        }
+        for (name, value) in &self.env {
+            launch = launch.env(name, value);
+        }
+        match &self.cwd {
+            Some(folder) => launch.current_dir(folder).into(),
+            None => launch.into(),
+        }
+    }
+
+    /// Returns the entry as a TOML table.
+    pub(super) fn to_toml(&self) -> Table {
+        let list = |items: &[String]| items.iter().collect::<Array>();
+        let mut table = Table::new();
+        if let Some(command) = &self.command {
+            table["command"] = value(command);
+            table["args"] = value(list(&self.args));
+        }
+        for (key, text) in [("url", &self.url), ("bearer_env", &self.bearer_env)] {
+            if let Some(text) = text {
+                table[key] = value(text);
+            }
+        }
+        if !self.env_from.is_empty() {
+            table["env_from"] = value(list(&self.env_from));
+        }
+        if let Some(folder) = &self.cwd {
+            table["cwd"] = value(folder.to_string_lossy().into_owned());
+        }
+        let words = [
+            ("sandbox", self.sandbox.map(SandboxMode::as_str)),
+            ("sandbox_level", self.sandbox_level.map(SandboxLevel::as_str)),
+        ];
+        for (key, word) in words {
+            if let Some(word) = word {
+                table[key] = value(word);
+            }
+        }
+        if let Some(network) = self.sandbox_network {
+            table["sandbox_network"] = value(network);
+        }
+        for (key, given) in [("env", &self.env), ("headers", &self.headers)] {
+            if !given.is_empty() {
+                table[key] = value(given.iter().collect::<InlineTable>());
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config_file::ConfigErrors;
+
+    /// Parses servers; fails with the formatted errors.
+    fn read(text: &str) -> std::result::Result<ServerEntries, String> {
+        let mistakes = ConfigErrors::new(text);
+        let servers = mistakes
+            .parse_root()
+            .and_then(|it| it.into_table_with(&["mcp"])?.take_value("mcp"))
+            .map(parse_servers);
+        match mistakes.format_errors("f") {
+            told if told.is_empty() => Ok(servers.unwrap_or_default()),
+            told => Err(told),
+        }
+    }
+
+    #[track_caller]
+    fn check_mistake(text: &str, words: &str) {
+        let mistake = read(text).unwrap_err();
+        assert!(mistake.contains(words), "{mistake}");
+    }
+
+    #[test]
+    fn rejects_invalid_entries() {
+        for (entry, words) in [
+            ("", "`mcp.servers.s`: `command` or `url` is missing"),
+            ("command = 'x'\nurl = 'https://a'", "exclude each other"),
+            ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
+            ("command = 'x'\nquestions = ['samples']", "`forms` or `roots`"),
+            ("command = 'x'\ncall_timeout = 0", "above 0"),
+            ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
+            ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
+            ("url = 'http://example.com/'", "https"),
+            ("url = 'https://a'\nsandbox = 'off'", "`sandbox` does nothing beside `url`"),
+            ("command = 'x'\nsandbox = 'on'", "`off`, `best_effort`, `required`"),
+            ("command = 'x'\nsandbox_level = 'read_only'", "nothing without `sandbox`"),
+            ("command = 'x'\nsandbox_network = true", "nothing without `sandbox`"),
+        ] {
+            check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);
+        }
+        check_mistake("[mcp.servers.'a b']\ncommand = 'x'\n", "a-z 0-9");
+        check_mistake("[mcp.server.s]\n", "unknown key `server`; did you mean `servers`?");
+        check_mistake("[mcp]\nservers = 3\n", "`mcp.servers`: expected a table");
+    }
+
+    #[test]
+    fn a_written_table_is_parsed_back() {
+        let entry = ServerEntry {
+            command: Some("run \"it\"".to_owned()),
+            args: vec!["a\\b".to_owned(), "ü\n".to_owned()],
+            env: BTreeMap::from([("A B".to_owned(), "1".to_owned())]),
+            env_from: vec!["TOKEN".to_owned()],
+            cwd: Some("/x y".into()),
+            sandbox: Some(SandboxMode::BestEffort),
+            sandbox_level: Some(SandboxLevel::ReadOnly),
+            sandbox_network: Some(true),
+            ..ServerEntry::default()
+        };
+        let written = entry.validate_as("s").unwrap();
+        let mut document = toml_edit::DocumentMut::new();
+        document["mcp"]["servers"]["s"] = toml_edit::Item::Table(written.to_toml());
+        let again = read(&document.to_string()).unwrap();
+        assert_eq!(format!("{written:?}"), format!("{:?}", again[0]));
+    }
+}

@@ -1,0 +1,69 @@
+//! Stubs for configured MCP servers in a program without the feature `mcp`.
+
+use clap::{ArgMatches, Command};
+
+use super::call_environment::CallEnvironment;
+use super::call_request::CallRequest;
+use super::config_file::TomlValue;
+use super::exit::{CommandError, Result};
+use super::{App, Io};
+use tool_sdk_core::Grantee;
+use tool_sdk_core::Toolset;
+
+pub(super) type ServerEntries = ();
+
+/// Which servers a command needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ServerScope<'a> {
+    All,
+    Tool(#[expect(dead_code, reason = "there is no server")] &'a str),
+}
+
+/// The empty set of servers.
+pub(super) struct ConfiguredServers;
+
+impl ConfiguredServers {
+    #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
+    pub(super) fn load(_: &[&ArgMatches], _: &Io<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
+    pub(super) fn for_call(_: &Toolset, _: &CallRequest<'_>, _: &Io<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn merge_tools(
+        &self,
+        tools: Toolset,
+        _: ServerScope<'_>,
+        _: &mut Io<'_>,
+    ) -> Toolset {
+        tools
+    }
+
+    pub(super) fn connect_into(
+        &self,
+        environment: &mut CallEnvironment,
+        _: ServerScope<'_>,
+        io: &mut Io<'_>,
+    ) {
+        environment.unmatched_patterns().warn_unmatched(|_| false, io);
+    }
+}
+
+pub(super) fn void_grant_check(_: &[&ArgMatches], _: &Io<'_>) -> impl Fn(&Grantee) -> bool + use<> {
+    |_| false
+}
+
+pub(super) fn parse_servers(mcp: TomlValue<'_, '_>) {
+    mcp.report_error("this program is built without MCP client support");
+}
+
+pub(super) fn build_command(_: &str) -> Option<Command> {
+    None
+}
+
+pub(super) fn run(_: &App, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+    Err(CommandError::usage("this program is built without MCP client support"))
+}

@@ -1,0 +1,320 @@
+//! The command `serve`: serves the tools over MCP, on standard input and output or over HTTP.
+//!
+//! **Invariant:** standard input and output belong to the protocol, so messages only go to
+//! standard error.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::call_environment::{CallEnvironment, UnmatchedPatterns};
+use super::exit::{CommandError, FAILED, Result};
+use super::listen_address::ListenAddress;
+use super::mcp::ConfiguredServers;
+use super::principals;
+pub(super) use super::principals::{ServeConfig, parse_serve_config};
+use super::settings::PromptMode;
+use super::{App, Io, args, config_file, paths, run_loop, signals, style};
+use tool_sdk_core::Pipeline;
+use tool_sdk_core::PrivateFileError;
+use tool_sdk_core::RiskClass;
+use tool_sdk_core::ToolError;
+use tool_sdk_core::Toolset;
+use tool_sdk_core::internal::private_file;
+use tool_sdk_core::internal::private_file::{PrivateFolder, append_to};
+use tool_sdk_mcp::{HttpOptions, Server, Token};
+
+const HTTP: &str = "http";
+const TOKEN: &str = "TOOL_SDK_TOKEN";
+/// The category of the tools that manage servers.
+const SERVERS: &str = "mcp";
+/// How long serving waits for configured servers to connect, so that clients that list tools only
+/// once get their tools.
+const CONNECT_HEAD_START: Duration = Duration::from_secs(1);
+
+/// Builds the clap command `serve mcp [--http ADDR | --http unix:PATH]`.
+pub(super) fn build_command() -> Option<Command> {
+    let http = Arg::new(HTTP)
+        .long(HTTP)
+        .value_name("ADDR")
+        .value_parser(value_parser!(ListenAddress))
+        .help(
+            "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
+             unix:PATH, for clients that have the token [env: TOOL_SDK_TOKEN]",
+        );
+    let mcp = Command::new("mcp")
+        .about("Serve over the Model Context Protocol, to the parent process or over HTTP")
+        .arg(http);
+    Some(
+        Command::new("serve")
+            .about("Serve the tools to other programs")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(args::with_globals(mcp)),
+    )
+}
+
+pub(super) fn run(
+    app: &App,
+    program: &str,
+    top: &ArgMatches,
+    serve: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
+    let Some((_, matches)) = serve.subcommand() else {
+        return Err(CommandError::usage("the name of a protocol is missing")
+            .hint(format_args!("try `{program} serve --help`")));
+    };
+    // The MCP client prompts its own user; the terminal of this process is not used.
+    io.console = None;
+    let servers = ConfiguredServers::load(&[top, matches], io)?;
+    let mut environment = CallEnvironment::build(app, &[top, matches], io)?;
+    servers.attach_to(&mut environment);
+    let patterns = environment.unmatched_patterns();
+    let CallEnvironment {
+        pipeline,
+        session,
+        prompt_mode: answers,
+        session_workspace: readable,
+        ..
+    } = environment;
+    let server = Server::new(pipeline.clone(), session)
+        .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_client_approvals(answers != PromptMode::NoInput)
+        .with_session_setup(move |session| readable.attach_to(session));
+    let served = match matches.get_one::<ListenAddress>(HTTP) {
+        Some(endpoint) => {
+            let own = config_file::load(&[top, matches], io)?.serve;
+            let token =
+                choose_token(endpoint, own.is_empty(), token_folder(&[top, matches], io), io)?;
+            let (http, tools) = (HttpOptions::new(token.as_token().clone()), pipeline.toolset());
+            let http = principals::add_principals(http, token.as_token(), &own, tools, io)?;
+            // Registered servers are shared by all principals.
+            if !own.register_servers {
+                remove_registration_tools(tools);
+            }
+            let roots = paths::workspace_roots(&[top, matches], io);
+            let serving = async {
+                let place = (endpoint, roots.as_slice());
+                let serving = start_http(server, place, (token, http, &own), io).await?;
+                serve_and_connect(serving, &servers, &patterns, io).await
+            };
+            run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
+        }
+        None => {
+            let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
+            run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
+        }
+    };
+    served.map(|()| 0).map_err(|error| {
+        CommandError::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
+    })
+}
+
+/// Connects to the configured servers, and serves. Servers that connect within the head start are
+/// available from the beginning; later ones are announced to clients by `list_changed`.
+async fn serve_and_connect(
+    serving: impl Future<Output = io::Result<()>>,
+    servers: &ConfiguredServers,
+    patterns: &UnmatchedPatterns,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    let (mut serving, mut coming) = (pin!(serving), pin!(servers.connect_in_background()));
+    let failed = match tokio::time::timeout(CONNECT_HEAD_START, &mut coming).await {
+        Ok(failed) => failed,
+        Err(_) => tokio::select! {
+            served = &mut serving => return served,
+            failed = coming => failed,
+        },
+    };
+    servers.report_failures(failed, patterns, io);
+    serving.await
+}
+
+/// Listens at the address and prints it, and returns the future that serves. A Unix socket must
+/// not be inside `roots`.
+async fn start_http(
+    server: Server,
+    (endpoint, roots): (&ListenAddress, &[PathBuf]),
+    (token, http, own): (ServerToken, HttpOptions, &ServeConfig),
+    io: &mut Io<'_>,
+) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
+    let (listener, endpoint) = endpoint.bind(roots, io).await?;
+    io.print_stderr(style::sanitize_text(&format!("listening on {endpoint}")));
+    if let Some(names) = principals::describe_allowed_hosts(own, &endpoint) {
+        io.print_stderr(style::sanitize_text(&names));
+    }
+    if let ServerToken::Generated(token, place) = &token {
+        match place {
+            Some(place) => {
+                let path = write_token_file(token, place, &endpoint).map_err(io::Error::other)?;
+                io.print_stderr(style::sanitize_text(&format!(
+                    "the token is in {}",
+                    path.display()
+                )));
+            }
+            None => io.print_stderr(format_args!("the token is {}", token.reveal())),
+        }
+    }
+    Ok(server.serve_http(listener, principals::allow_hosts(http, own, endpoint.port())))
+}
+
+/// Removes the tools that register servers.
+fn remove_registration_tools(tools: &Toolset) {
+    let view = tools.view();
+    let all = view.tools().map(|tool| tool.definition());
+    for it in all.filter(|it| it.category.as_deref() == Some(SERVERS)) {
+        if it.risk.class != RiskClass::Read {
+            tools.remove(it.name.as_str());
+        }
+    }
+}
+
+/// The default token of the server, and how the user learns it.
+enum ServerToken {
+    /// From the environment.
+    FromEnv(Token),
+    /// Generated, and written to a file in this folder, or else printed.
+    Generated(Token, Option<PrivateFolder>),
+    /// Generated and never shown, because every principal has its own token.
+    Unused(Token),
+}
+
+impl ServerToken {
+    fn as_token(&self) -> &Token {
+        let (Self::FromEnv(token) | Self::Generated(token, _) | Self::Unused(token)) = self;
+        token
+    }
+}
+
+/// Returns the token of the environment, or else generates one.
+///
+/// Fails when other machines can connect and neither the environment nor a principal has a token.
+fn choose_token(
+    endpoint: &ListenAddress,
+    needed: bool,
+    place: Option<PrivateFolder>,
+    io: &Io<'_>,
+) -> Result<ServerToken> {
+    if let Some(secret) = io.env_var(TOKEN) {
+        let token = secret.to_str().unwrap_or_default().parse();
+        return token.map(ServerToken::FromEnv).map_err(|error| {
+            CommandError::usage(format_args!("`{TOKEN}` is not a valid token: {error}"))
+        });
+    }
+    if needed && !endpoint.is_local() {
+        return Err(CommandError::usage(format_args!(
+            "other machines can reach {endpoint} without a token"
+        ))
+        .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
+    }
+    let token = Token::random().map_err(|error| {
+        CommandError::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
+    })?;
+    Ok(if needed { ServerToken::Generated(token, place) } else { ServerToken::Unused(token) })
+}
+
+/// Returns the folder for the file of a generated token. Tools cannot write there.
+fn token_folder(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PrivateFolder> {
+    let mut place = PrivateFolder::new(paths::state_dir(levels, io)?.join("mcp"));
+    place.add_writable_roots(&paths::workspace_roots(levels, io));
+    Some(place)
+}
+
+/// Writes a generated token to a file that only the user can read, and returns its path.
+fn write_token_file(
+    token: &Token,
+    place: &PrivateFolder,
+    endpoint: &ListenAddress,
+) -> std::result::Result<PathBuf, PrivateFileError> {
+    let path = place.create_folder()?.join(format!("token-{}", endpoint.file_suffix()));
+    private_file::replace_file(&path, |file| {
+        append_to(file, format!("{}\n", token.reveal()).as_bytes())
+    })
+    .map_err(PrivateFileError::io("write", &path))?;
+    Ok(path)
+}
+
+/// Serves until the transport closes, or until a shutdown signal.
+async fn serve_until_interrupted(
+    serving: impl Future<Output = io::Result<()>>,
+    pipeline: &Pipeline,
+) -> io::Result<()> {
+    let served = tokio::select! {
+        served = serving => served,
+        caught = signals::wait_for_shutdown() => caught,
+    };
+    // No client waits for the calls that still run.
+    pipeline.close();
+    tokio::select! {
+        () = pipeline.finish() => {}
+        _ = signals::wait_for_shutdown() => {}
+    }
+    served
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::test_support::{TestCli, run};
+
+    #[test]
+    fn rejects_invalid_usage() {
+        for args in [
+            &["serve"][..],
+            &["serve", "nonsense"],
+            &["serve", "mcp", "--http", "nonsense"],
+            &["serve", "mcp", "--http", "unix:"],
+            &["serve", "mcp", "--http", "0.0.0.0:0"],
+            &["--root", "/no/such/folder", "serve", "mcp", "--http", "127.0.0.1:0"],
+        ] {
+            let ran = run(args);
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        }
+    }
+
+    #[test]
+    fn rejects_invalid_hosts_and_origins() {
+        for wrong in [
+            "hosts = [\"https://example.com\"]",
+            "hosts = [\"\"]",
+            "origins = [\"example.com\"]",
+            "origins = [\"https://example.com/path\"]",
+        ] {
+            let setting = TestCli::default();
+            let config = setting.write_text("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
+            let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+            assert!(ran.code == 2 && ran.err.contains("is not a"), "{wrong}: {}", ran.err);
+        }
+    }
+
+    // F130: a mistyped agent must not grant every tool.
+    #[test]
+    fn rejects_a_principal_with_an_unknown_agent() {
+        let mut setting = TestCli::default();
+        setting.env.push(("ADA_TOKEN", "0123456789abcdef0123456789abcdef".to_owned()));
+        let config = setting.write_text(
+            "c.toml",
+            "[agents.reader]\nonly = [\"echo\"]\n\
+             [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\nagent = \"raeder\"\n",
+        );
+        let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("`ada` uses the agent `raeder`"), "{}", ran.err);
+    }
+
+    // F130: otherwise the principal would depend on the order of the lookup.
+    #[test]
+    fn rejects_a_principal_with_the_default_token() {
+        let mut setting = TestCli::default();
+        let token = "0123456789abcdef0123456789abcdef";
+        setting.env.extend([("ADA_TOKEN", token.to_owned()), ("TOOL_SDK_TOKEN", token.to_owned())]);
+        let config =
+            setting.write_text("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
+        let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("`ada` must not use the default token"), "{}", ran.err);
+    }
+}

@@ -1,0 +1,176 @@
+//! Publishes events to the subscribers.
+//!
+//! Sequence numbers are given and events queued under one lock, so that every subscriber sees
+//! the numbers grow.
+//!
+//! **Invariant:** publishing never waits for a subscriber.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::queue::EventQueue;
+use super::{EventCall, EventKind, Subscription, ToolEvent};
+use crate::call::CallId;
+
+/// Where events are published.
+#[derive(Default)]
+pub(crate) struct EventBus {
+    /// The number of subscribers to all calls.
+    subscribers: AtomicUsize,
+    /// The number of subscribers to single calls.
+    call_subscribers: AtomicUsize,
+    closed: AtomicBool,
+    queues: Mutex<Queues>,
+}
+
+struct Queues {
+    /// The number of the next event. Numbers start at 1; 0 means that there was no subscriber.
+    next_seq: u64,
+    queues: Vec<EventQueue>,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { next_seq: 1, queues: Vec::new() }
+    }
+}
+
+impl Queues {
+    fn find(&mut self, wakeup: &Arc<Notify>) -> Option<&mut EventQueue> {
+        self.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.wakeup, wakeup))
+    }
+}
+
+impl EventBus {
+    /// Whether there is a subscriber to all calls.
+    pub(crate) fn has_subscribers(&self) -> bool {
+        self.subscribers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether there is a subscriber to signals of running tools.
+    pub(crate) fn has_signal_subscribers(&self) -> bool {
+        self.has_subscribers() || self.call_subscribers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Publishes an event of a call whose pending event has the number `pending`, or 0; returns
+    /// the number of this event.
+    pub(crate) fn publish(&self, pending: u64, about: EventCall<'_>, kind: EventKind) -> u64 {
+        let mut queues = self.lock_queues();
+        let seq = queues.next_seq;
+        queues.next_seq += 1;
+        let event = ToolEvent {
+            seq,
+            call: about.call.clone(),
+            tool: Arc::clone(about.tool),
+            session: Arc::clone(about.session.shared_id()),
+            kind,
+        };
+        for queue in queues.queues.iter_mut().filter(|queue| queue.wants(&event)) {
+            queue.push(pending, event.clone());
+        }
+        seq
+    }
+
+    /// Subscribes to what happens to all calls.
+    pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
+        self.add_subscriber(None)
+    }
+
+    /// Subscribes to the signals of one call, until the subscription is dropped.
+    pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Subscription {
+        self.add_subscriber(Some(call.clone()))
+    }
+
+    fn add_subscriber(self: &Arc<Self>, only: Option<CallId>) -> Subscription {
+        let wakeup = Arc::<Notify>::default();
+        let mut queues = self.lock_queues();
+        self.subscriber_counter(only.as_ref()).fetch_add(1, Ordering::Relaxed);
+        let first_seq = queues.next_seq;
+        queues.queues.push(EventQueue::new(Arc::clone(&wakeup), first_seq, only));
+        drop(queues);
+        Subscription::new(wakeup, Arc::clone(self))
+    }
+
+    pub(super) fn unsubscribe(&self, wakeup: &Arc<Notify>) {
+        let mut queues = self.lock_queues();
+        let position = queues.queues.iter().position(|queue| Arc::ptr_eq(&queue.wakeup, wakeup));
+        if let Some(position) = position {
+            let queue = queues.queues.swap_remove(position);
+            self.subscriber_counter(queue.only_call.as_ref()).fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn subscriber_counter(&self, only: Option<&CallId>) -> &AtomicUsize {
+        if only.is_some() { &self.call_subscribers } else { &self.subscribers }
+    }
+
+    /// Takes the next event of a subscriber.
+    pub(super) fn pop_event(&self, wakeup: &Arc<Notify>) -> Option<ToolEvent> {
+        self.lock_queues().find(wakeup)?.pop()
+    }
+
+    /// Whether an event of this kind waits for a subscriber.
+    pub(super) fn contains_event(
+        &self,
+        wakeup: &Arc<Notify>,
+        wanted: impl Fn(&EventKind) -> bool,
+    ) -> bool {
+        self.lock_queues().find(wakeup).is_some_and(|queue| queue.contains(wanted))
+    }
+
+    /// Whether the subscriber has an event, or will never get one again.
+    pub(super) fn is_ready(&self, wakeup: &Arc<Notify>) -> bool {
+        let is_closed = self.is_closed();
+        let mut queues = self.lock_queues();
+        let Some(queue) = queues.find(wakeup) else { return true };
+        !queue.is_empty() || is_closed && !queue.expects_more()
+    }
+
+    /// Whether the pipeline is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Ends every subscription, after the subscriber has read its events and the ends of the
+    /// calls that it saw start.
+    pub(crate) fn close(&self) {
+        let queues = self.lock_queues();
+        self.closed.store(true, Ordering::Relaxed);
+        for queue in &queues.queues {
+            queue.wakeup.notify_one();
+        }
+    }
+
+    /// A poisoned lock still guards whole queues: no operation panics half-way.
+    fn lock_queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for EventBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventBus").field("subscribers", &self.subscribers).finish_non_exhaustive()
+    }
+}
+
+/// Closes the bus when the last pipeline that owns it is dropped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventBusOwner(Arc<CloseOnDrop>);
+
+#[derive(Debug, Default)]
+struct CloseOnDrop(Arc<EventBus>);
+
+impl EventBusOwner {
+    pub(crate) fn bus(&self) -> &Arc<EventBus> {
+        &self.0.0
+    }
+}
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

@@ -1,0 +1,144 @@
+//! The queue of one subscriber, and what it drops when the subscriber falls behind.
+//!
+//! Signals of running tools are dropped first, then the steps of calls; a `lost` event counts the
+//! dropped events. The end of a call whose start the subscriber saw is never dropped.
+//!
+//! **Invariant:** the length of a queue is bounded by the limits of the classes and the number
+//! of open calls.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::{EventKind, ToolEvent};
+use crate::call::CallId;
+
+/// The unread events of one subscriber.
+pub(super) struct EventQueue {
+    /// Wakes the subscriber; also identifies the queue.
+    pub(super) wakeup: Arc<Notify>,
+    events: VecDeque<ToolEvent>,
+    /// The number of events of each class.
+    counts: [usize; EventClass::COUNT],
+    /// The number of the first event after the subscription.
+    first_seq: u64,
+    /// The number of open calls whose start was queued.
+    open_calls: usize,
+    /// The sequence numbers of dropped pending events, of calls that are still open.
+    dropped_pending: HashSet<u64>,
+    /// The only call whose signals the subscriber wants.
+    pub(super) only_call: Option<CallId>,
+}
+
+/// The class of an event; each class has its own limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EventClass {
+    /// A signal of a running tool.
+    Signal,
+    /// A step of a call.
+    Step,
+    /// The end of a call.
+    End,
+}
+
+impl EventClass {
+    const COUNT: usize = 3;
+
+    /// Returns the class of an event; a count of lost events has none.
+    const fn from_kind(kind: &EventKind) -> Option<Self> {
+        match kind {
+            EventKind::Lost { .. } => None,
+            kind if kind.is_terminal() => Some(Self::End),
+            kind if kind.is_signal() => Some(Self::Signal),
+            _ => Some(Self::Step),
+        }
+    }
+
+    /// The maximum number of unread events of the class. For ends, only those of calls whose
+    /// start the subscriber did not see count.
+    const fn limit(self) -> usize {
+        match self {
+            Self::Signal => 1 << 10,
+            Self::Step => 1 << 14,
+            Self::End => 1 << 16,
+        }
+    }
+}
+
+impl EventQueue {
+    pub(super) fn new(wakeup: Arc<Notify>, first_seq: u64, only_call: Option<CallId>) -> Self {
+        Self {
+            wakeup,
+            events: VecDeque::new(),
+            counts: [0; EventClass::COUNT],
+            first_seq,
+            open_calls: 0,
+            dropped_pending: HashSet::new(),
+            only_call,
+        }
+    }
+
+    /// Whether the subscriber wants the event.
+    pub(super) fn wants(&self, event: &ToolEvent) -> bool {
+        self.only_call.as_ref().is_none_or(|only| *only == event.call && event.kind.is_message())
+    }
+
+    /// Queues an event of a call whose pending event has the number `pending`, or counts it as
+    /// lost, and wakes the subscriber.
+    pub(super) fn push(&mut self, pending: u64, event: ToolEvent) {
+        if let Some(class) = EventClass::from_kind(&event.kind) {
+            let is_owed = class == EventClass::End && self.close_call(pending);
+            let count = &mut self.counts[class as usize];
+            if *count >= class.limit() && !is_owed {
+                return self.count_as_lost(event);
+            }
+            *count += 1;
+            self.open_calls += usize::from(event.kind.starts_call());
+        }
+        self.events.push_back(event);
+        self.wakeup.notify_one();
+    }
+
+    /// Records the end of a call; returns whether the subscriber saw its start.
+    fn close_call(&mut self, pending: u64) -> bool {
+        let was_seen = pending >= self.first_seq && !self.dropped_pending.remove(&pending);
+        self.open_calls -= usize::from(was_seen);
+        was_seen
+    }
+
+    /// Counts an event as lost, at the position where the loss began.
+    fn count_as_lost(&mut self, mut event: ToolEvent) {
+        if event.kind.starts_call() {
+            self.dropped_pending.insert(event.seq);
+        }
+        if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
+            *count += 1;
+        } else {
+            event.kind = EventKind::Lost { count: 1 };
+            self.events.push_back(event);
+            self.wakeup.notify_one();
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<ToolEvent> {
+        let event = self.events.pop_front()?;
+        if let Some(class) = EventClass::from_kind(&event.kind) {
+            self.counts[class as usize] -= 1;
+        }
+        Some(event)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Whether more events may follow after the pipeline is closed: the end of an open call.
+    pub(super) fn expects_more(&self) -> bool {
+        self.open_calls > 0 || self.only_call.is_some()
+    }
+
+    pub(super) fn contains(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
+        self.events.iter().any(|event| wanted(&event.kind))
+    }
+}

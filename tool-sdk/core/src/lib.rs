@@ -1,0 +1,137 @@
+//! The runtime of `tool-sdk`: tools, arguments, schemas, registry, permissions, hooks, and the
+//! pipeline that every call passes.
+//!
+//! This crate is a part of [tool-sdk](https://docs.rs/tool-sdk), which re-exports it and explains
+//! it. Programs name `tool_sdk` only.
+
+extern crate self as tool_sdk;
+
+mod audit;
+mod batch;
+mod call;
+mod content;
+mod context;
+mod error;
+mod event;
+mod hook;
+mod loop_guard;
+mod name;
+mod permission;
+mod pipeline;
+mod redact;
+mod registry;
+mod risk;
+mod scheduler;
+mod schema;
+mod schema_files;
+mod schema_lock;
+
+mod private_file;
+pub mod provider;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tool;
+mod toolset;
+mod truncate;
+
+#[doc(hidden)]
+pub mod __private;
+mod macros;
+
+pub use self::audit::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+pub use self::batch::Batch;
+pub use self::call::{
+    ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,
+};
+pub use self::content::{Attachment, AttachmentData, Output};
+pub use self::context::{
+    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
+    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
+    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+};
+pub use self::error::{ErrorKind, ToolError};
+pub use self::event::{
+    Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
+};
+pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
+pub use self::loop_guard::LoopGuard;
+pub use self::name::{InvalidToolName, ToolName};
+pub use self::permission::{
+    Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
+    ApprovalResponseError, ApprovalSender, Approver, Decision, DecisionSource, Fingerprint, Grant,
+    GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule, Mode, Pattern,
+    PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
+    StoredGrant, StoredGrants, approval_channel,
+};
+pub use self::pipeline::{CheckOutcome, Pipeline};
+pub use self::private_file::PrivateFileError;
+pub use self::redact::Redactor;
+#[cfg(feature = "linked")]
+pub use self::registry::Registration;
+pub use self::registry::{
+    Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
+};
+pub use self::risk::{Risk, RiskClass};
+pub use self::schema::{Schema, SchemaError};
+#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
+pub use self::tool::LegacyTool;
+#[cfg(feature = "workspace")]
+pub use self::tool::WorkspacePath;
+pub use self::tool::{
+    Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
+    IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
+    Resource, SourceLocation, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource,
+    Truncate,
+};
+pub use self::toolset::{
+    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
+};
+pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
+pub use tokio_util::sync::CancellationToken;
+#[cfg(feature = "macros")]
+pub use tool_sdk_macros::{tool, toolset};
+
+/// For the other crates of the SDK, without a promise of stability.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::call::LazyCancelToken;
+    pub use crate::context::SessionListener;
+    pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
+    pub use crate::name::matches_glob;
+    pub use crate::permission::{
+        ApprovalInternals, CallRewrite, HookObserver, PolicyOverride, RuleNames, frame_text,
+        mixed_script_warning, spell_hidden, unanswered_response,
+    };
+    pub use crate::redact::is_secret_key;
+    pub use crate::schema::{
+        describe_type, expected_value, is_followed_draft, is_meta_schema_ref, redirect_refs,
+        with_encoded_refs, with_local_refs, without_remote_refs,
+    };
+    pub use crate::schema_files::{SchemaFileChange, SchemaFileState, compare_schema_files};
+    pub use crate::tool::args::{ArgChecks, parse_text};
+    pub use crate::tool::{ExternalArgNames, check_strict, check_unambiguous, closest_name};
+    pub use crate::toolset::{
+        any_forbids_tool, nearly_names_argument, printable_name, tools_without_argument,
+    };
+    pub use crate::truncate::{RETENTION, is_sweep_due, sweep_outputs};
+
+    /// Files that only their owner may read or write.
+    pub mod private_file {
+        pub use crate::private_file::location::{
+            PrivateFolder, append_to, create_private_folder, metadata_if_exists, open_private,
+        };
+        pub use crate::private_file::version::FileVersion;
+        pub use crate::private_file::{
+            FileLock, LOCK_TIMEOUT, acquire_lock, lock_parent_folder, remove_unfinished,
+            replace_file, set_aside,
+        };
+    }
+
+    /// The walk over the subschemas of a schema.
+    pub mod walk {
+        pub use crate::schema::walk::{
+            SubschemaKind, for_each_in_any_draft, for_each_in_any_draft_mut, for_each_subschema,
+            for_each_subschema_mut, has_any_keyword, resolve_pointer, resolve_ref, subschema_kind,
+        };
+    }
+}

@@ -1,0 +1,310 @@
+//! The pipeline: the one way to run a tool.
+//!
+//! [`Invocation`] takes a call through the stages, in this order for every tool and caller:
+//!
+//! ```text
+//! resolve       name or alias; an unknown name gets close names back
+//! admit         the pipeline is open, and the user known where the tool requires one
+//! parse         strict JSON, decoded once, all faults in one message
+//! before_hooks  by priority; a rewrite is parsed again
+//! loop guard    a call that repeats without progress is asked about or refused
+//! authorize     rules, grants, mode, hooks' decisions; then an approval
+//! schedule      a call of a batch waits until it may run beside the others
+//! execute       time limit, cancellation, panics contained
+//! after_hooks   see the whole result, of failed calls too
+//! truncate      the text is cut to what a model can read; the whole goes to a file
+//! finish        observers, audit record, one terminal event, one outcome
+//! ```
+//!
+//! **Invariant:** nothing here depends on a surface or on the name of a tool, and an error in an
+//! earlier stage never runs the tool.
+
+mod approval;
+mod audit;
+mod authorize;
+mod blocking_jobs;
+mod builder;
+mod denial;
+mod execute;
+mod finish;
+mod grant_lookup;
+mod hook_observer;
+#[cfg(test)]
+mod hook_tests;
+mod hooks;
+mod inner;
+mod invocation;
+mod loop_guard;
+mod prompt_clock;
+mod rule_arguments;
+mod runtime_permission;
+mod session_files;
+mod session_policy;
+mod suggestions;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod truncate;
+mod unknown_tool;
+mod visibility;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use tracing::Instrument as _;
+
+use self::inner::PipelineInner;
+use self::invocation::Invocation;
+use crate::call::CallId;
+use crate::call::{Call, Outcome};
+use crate::context::Session;
+use crate::error::ToolError;
+use crate::event::{EventBusOwner, Subscription};
+use crate::name::ToolName;
+use crate::permission::{
+    ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Decision, Fingerprint,
+    Grant, Mode, Rule, Ruleset,
+};
+use crate::scheduler::Scheduler;
+use crate::toolset::Toolset;
+use crate::truncate::{RETENTION, sweep_outputs};
+
+/// Runs calls of the tools in a [`Toolset`].
+///
+/// Cheap to clone; clones share the toolset, the subscribers and the open approval requests.
+///
+/// By default only tools that read may run. Every other call needs a [rule](Self::rules), a
+/// [mode](Self::mode), or an approval of the [approver](Self::approver). Without an approver, calls
+/// that need an approval are denied.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Call, Pipeline, Registry, Session, tool, tools};
+///
+/// /// Add two numbers.
+/// #[tool(read)]
+/// fn add(
+///     /// The first.
+///     a: i64,
+///     /// The second.
+///     b: i64,
+/// ) -> String {
+///     (a + b).to_string()
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let registry = Registry::builder().add(tools![add]).build()?;
+/// let pipeline = Pipeline::new(registry);
+///
+/// let outcome = pipeline.call(&Session::default(), Call::new("add", r#"{"a": 2, "b": 3}"#)).await;
+/// assert_eq!(outcome.text(), "5");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Pipeline {
+    inner: Arc<PipelineInner>,
+    /// Closes the subscriptions when the last clone is dropped.
+    bus_owner: EventBusOwner,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("toolset", &self.inner.toolset)
+            .field("hooks", &self.inner.hooks)
+            .field("events", &self.bus_owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Running calls, approvals and events.
+impl Pipeline {
+    /// Returns the toolset.
+    #[must_use]
+    pub fn toolset(&self) -> &Toolset {
+        &self.inner.toolset
+    }
+
+    /// Returns the toolset, for callers that add tools while calls run.
+    #[doc(hidden)]
+    pub fn shared_toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.inner.toolset)
+    }
+
+    /// Subscribes to the events of all calls from now on.
+    ///
+    /// The pipeline never waits for a subscriber. A slow subscriber loses progress events first,
+    /// then other events of running calls, which [`EventKind::Lost`](crate::EventKind::Lost)
+    /// counts. The terminal event of a call whose start was seen is never lost.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        self.inner.bus.subscribe()
+    }
+
+    /// Subscribes to what one call emits while it runs.
+    #[doc(hidden)]
+    pub fn subscribe_to(&self, call: &CallId) -> Subscription {
+        self.inner.bus.subscribe_to(call)
+    }
+
+    /// Changes the mode; open approval requests are evaluated again.
+    pub fn set_mode(&self, mode: Mode) {
+        self.inner.toolset.set_mode(mode);
+        self.inner.pending_approvals.notify_policy_change();
+    }
+
+    /// Replaces the rules; open approval requests are evaluated again.
+    pub fn set_rules(&self, rules: Ruleset) {
+        self.inner.toolset.set_rules(rules);
+        self.inner.pending_approvals.notify_policy_change();
+    }
+
+    /// Whether the host set an approver.
+    #[doc(hidden)]
+    pub fn has_approver(&self) -> bool {
+        self.inner.approver.is_some()
+    }
+
+    /// Returns the open approval requests, the oldest first.
+    #[must_use]
+    pub fn pending_approvals(&self) -> Vec<Arc<ApprovalRequest>> {
+        self.inner.pending_approvals.open_requests()
+    }
+
+    /// Answers an approval request by its id.
+    ///
+    /// `shown` is the [fingerprint](ApprovalRequest::fingerprint) of the call that was shown, so
+    /// that no answer counts for another call.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such open request, when it is about another call than the one that
+    /// was shown, or when the answer reaches further than was offered. An open request stays open
+    /// then.
+    pub async fn respond(
+        &self,
+        ask: &ApprovalId,
+        shown: &str,
+        reply: ApprovalResponse,
+    ) -> Result<(), ApprovalResponseError> {
+        approval::apply_response(&self.inner, ask, shown, reply).await
+    }
+
+    /// Returns the grants that hold until the session ends, the oldest first. Grants for always are
+    /// [listed](crate::GrantStore::list) by their store.
+    #[must_use]
+    pub fn session_grants(&self, session: &Session) -> Vec<Grant> {
+        self.inner.session_state(session).grants.list()
+    }
+
+    /// Revokes the grants that hold until the session ends: all of them, or those of one tool. The
+    /// next call that needs such a grant is asked about again.
+    pub fn revoke_grants(&self, session: &Session, tool: Option<&ToolName>) {
+        self.inner.session_state(session).grants.revoke(tool);
+    }
+
+    /// Removes stored outputs that are older than seven days; returns how many.
+    ///
+    /// This also happens when an output is stored, at most once an hour.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the folder of outputs cannot be read.
+    pub fn sweep_outputs(&self) -> std::io::Result<usize> {
+        match &self.inner.output_dir {
+            Some(folder) => sweep_outputs(folder, RETENTION),
+            None => Ok(0),
+        }
+    }
+
+    /// Ends every running call, every open approval request and every subscription; later calls
+    /// fail.
+    pub fn close(&self) {
+        self.inner.pending_approvals.close();
+        self.inner.closed.cancel();
+        self.inner.bus.close();
+    }
+
+    /// Waits for the work of hooks that no call waited for, such as background commands; each has a
+    /// limit of its own.
+    ///
+    /// Call it before the program ends: work that still runs when its runtime ends is lost.
+    pub async fn finish(&self) {
+        for registered in &*self.inner.hooks {
+            let finish = async { registered.hook.finish().await };
+            // A panic of a hook ends only that hook.
+            let _ = AssertUnwindSafe(finish).catch_unwind().await;
+        }
+    }
+
+    /// Runs one call through all stages.
+    ///
+    /// There is exactly one outcome in every case: a panic of the tool is a failed call. Dropping
+    /// the future cancels the call and drops the tool's future.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime with its timer, once a tool or a hook waits for something.
+    pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
+        self.run_call(session, &call, None).await
+    }
+
+    /// Runs one call of a batch, whose `scheduler` decides when it may run.
+    pub(crate) async fn call_scheduled(
+        &self,
+        session: &Session,
+        call: &Call<'_>,
+        scheduler: &dyn Scheduler,
+    ) -> Outcome {
+        self.run_call(session, call, Some(scheduler)).await
+    }
+
+    async fn run_call(
+        &self,
+        session: &Session,
+        call: &Call<'_>,
+        scheduler: Option<&dyn Scheduler>,
+    ) -> Outcome {
+        let mut invocation = Invocation::new(&self.inner, session, call, scheduler);
+        let span = trace::call_span(&invocation);
+        let outcome = invocation.run().instrument(span.clone()).await;
+        trace::record_outcome(&span, &outcome.result);
+        outcome
+    }
+
+    /// Returns the decision about a call, without running it and without an approval request.
+    ///
+    /// The before-hooks run: they may decide, or rewrite the arguments.
+    ///
+    /// # Errors
+    ///
+    /// Fails like a call whose tool is unknown or whose arguments are invalid.
+    pub async fn check(
+        &self,
+        session: &Session,
+        call: Call<'_>,
+    ) -> Result<CheckOutcome, ToolError> {
+        Invocation::new(&self.inner, session, &call, None).check().await
+    }
+}
+
+/// The decision about a call that was only checked.
+#[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct CheckOutcome {
+    /// The decision and its reason.
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The patterns that an approval could grant, when the decision is `ask`.
+    pub suggestions: Vec<String>,
+    /// The fingerprint of the call that would run.
+    pub fingerprint: Fingerprint,
+    /// The rules that match no tool, see
+    /// [`ToolsetView::unmatched_rules`](crate::ToolsetView::unmatched_rules).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmatched_rules: Vec<Rule>,
+}

@@ -1,0 +1,415 @@
+//! The tools that one audience has.
+//!
+//! A tool that is not in a toolset cannot be called through it. Tools that are added at run time
+//! belong to one toolset. The host selects tools by patterns and profiles; nothing here depends on
+//! the name of a tool or a model.
+
+mod agent;
+mod filter;
+mod model_profile;
+mod rules;
+mod search;
+mod select;
+#[cfg(test)]
+mod tests;
+mod unknown_tool;
+mod variants;
+mod view;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use tokio::sync::watch;
+
+pub use self::agent::AgentProfile;
+use self::filter::AudienceFilter;
+pub use self::model_profile::ModelProfile;
+pub(crate) use self::rules::is_about_files;
+pub use self::rules::{nearly_names_argument, tools_without_argument};
+pub use self::select::any_forbids_tool;
+pub use self::unknown_tool::printable_name;
+pub use self::variants::{UnknownVariant, VariantGroup};
+pub use self::view::ToolsetView;
+use crate::context::Session;
+use crate::hook::{Hook, HookPriority, RegisteredHook};
+use crate::permission::{Mode, Rule, Ruleset};
+use crate::registry::{Registry, RegistryError};
+use crate::tool::{IntoTools, Tool};
+
+/// The tools that one audience has.
+///
+/// The audience is a session with its agent and its model. The tools are filtered by the audience's
+/// scopes and by the agent's profile, then adapted to the model; denied tools are hidden last.
+///
+/// # Patterns
+///
+/// A pattern names tools: a name or an alias, in any case, in which `*` matches any text and `?`
+/// one character; or `category:NAME` or `permission:NAME`, for all tools that share one.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Registry, Toolset, tool, tools};
+///
+/// /// Look into the archive.
+/// #[tool(read, scopes("librarian"))]
+/// fn archive() -> String {
+///     "dust".to_owned()
+/// }
+///
+/// let registry = Registry::builder().add(tools![archive]).build()?;
+/// assert!(Toolset::new(registry.clone()).with_scope("librarian").get("archive").is_some());
+/// assert!(Toolset::new(registry).with_scope("oracle").get("archive").is_none());
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+pub struct Toolset {
+    registry: Registry,
+    state: RwLock<ToolsetState>,
+    /// Locked during an update, so that readers wait only for its last step.
+    update_lock: Mutex<()>,
+    changed: watch::Sender<()>,
+}
+
+/// The part that may change while a pipeline runs.
+#[derive(Clone)]
+struct ToolsetState {
+    filter: AudienceFilter,
+    additions: Vec<Arc<dyn Tool>>,
+    view: Arc<ToolsetView>,
+}
+
+impl fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Toolset").field(&self.view()).finish()
+    }
+}
+
+/// An independent copy: later additions are not visible to the original.
+impl Clone for Toolset {
+    fn clone(&self) -> Self {
+        Self::from_state(self.registry.clone(), self.read_state().clone())
+    }
+}
+
+impl From<Registry> for Toolset {
+    fn from(registry: Registry) -> Self {
+        Self::new(registry)
+    }
+}
+
+impl Toolset {
+    /// Creates a toolset of all tools in `registry` without scopes.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        let filter = AudienceFilter::default();
+        let view = Arc::new(ToolsetView::new(registry.iter(), &filter));
+        Self::from_state(registry, ToolsetState { filter, additions: Vec::new(), view })
+    }
+
+    fn from_state(registry: Registry, state: ToolsetState) -> Self {
+        let state = RwLock::new(state);
+        Self { registry, state, update_lock: Mutex::default(), changed: watch::Sender::default() }
+    }
+
+    /// Adds tools with `scope`; tools with only other scopes stay hidden.
+    #[must_use]
+    pub fn with_scope(self, scope: impl Into<String>) -> Self {
+        self.with_filter_change(|filter| filter.scopes.push(scope.into()))
+    }
+
+    /// Keeps only these tools, as [patterns](Self#patterns).
+    #[must_use]
+    pub fn only<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
+        let tools = tools.into_iter().map(Into::into);
+        self.with_filter_change(|filter| filter.only.get_or_insert_default().extend(tools))
+    }
+
+    /// Removes these tools; wins over [`only`](Self::only).
+    #[must_use]
+    pub fn without<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
+        let tools = tools.into_iter().map(Into::into);
+        self.with_filter_change(|filter| filter.without.extend(tools))
+    }
+
+    /// Enables all experimental tools.
+    #[must_use]
+    pub fn with_experimental(self) -> Self {
+        self.with_experimental_named(["*"])
+    }
+
+    /// Enables these experimental tools, as [patterns](Self#patterns).
+    #[must_use]
+    pub fn with_experimental_named<S: Into<String>>(
+        self,
+        tools: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let tools = tools.into_iter().map(Into::into);
+        self.with_filter_change(|filter| filter.experimental.extend(tools))
+    }
+
+    /// Declares a group of variants, of which the audience has one. Replaces a group of the same
+    /// name.
+    #[must_use]
+    pub fn with_variants(self, variants: VariantGroup) -> Self {
+        self.with_filter_change(|filter| {
+            filter.variants.retain(|known| known.group != variants.group);
+            filter.variants.push(variants);
+        })
+    }
+
+    /// Chooses a variant of a declared group.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such group or variant.
+    pub fn choose_variant(self, group: &str, variant: &str) -> Result<Self, UnknownVariant> {
+        self.update_state(|_, state| {
+            let found = state.filter.variants.iter_mut().find(|known| known.group == group);
+            found
+                .ok_or_else(|| UnknownVariant::unknown_group(group, variant))?
+                .choose_variant(variant)
+        })?;
+        Ok(self)
+    }
+
+    /// Adds the profile of an agent. Replaces a profile of the same name.
+    ///
+    /// [`for_session`](Self::for_session) selects the agent. An agent without a profile has all
+    /// tools of the toolset, unless there are [only known agents](Self::only_known_agents).
+    #[must_use]
+    pub fn with_agent(self, agent: AgentProfile) -> Self {
+        self.with_filter_change(|filter| {
+            filter.agents.retain(|known| known.name != agent.name);
+            filter.agents.push(agent);
+        })
+    }
+
+    /// Removes all tools for agents without a profile or a name.
+    #[must_use]
+    pub fn only_known_agents(self) -> Self {
+        self.with_filter_change(|filter| filter.only_known_agents = true)
+    }
+
+    /// Adapts the tools to a family of models.
+    #[must_use]
+    pub fn with_profile(self, profile: ModelProfile) -> Self {
+        self.with_profiles([profile])
+    }
+
+    /// Adapts the tools to families of models.
+    #[must_use]
+    pub fn with_profiles(self, profiles: impl IntoIterator<Item = ModelProfile>) -> Self {
+        self.with_filter_change(|filter| filter.profiles.extend(profiles))
+    }
+
+    /// Adds a hook that may change the definitions of the tools whose names match `pattern`, or
+    /// remove the tools.
+    ///
+    /// Hooks run after the tools' own refinements and the model's profile. A removed tool cannot be
+    /// called. A hook cannot change names, aliases, risk, permission, scopes and limits.
+    #[must_use]
+    pub fn with_definition_hook(self, pattern: impl Into<String>, hook: Arc<impl Hook>) -> Self {
+        self.with_definition_hook_at(HookPriority::DEFAULT, pattern, hook)
+    }
+
+    /// Like [`with_definition_hook`](Self::with_definition_hook), with a priority: lower ones run
+    /// first.
+    #[must_use]
+    pub fn with_definition_hook_at(
+        self,
+        priority: HookPriority,
+        pattern: impl Into<String>,
+        hook: Arc<impl Hook>,
+    ) -> Self {
+        self.with_registered_hook(RegisteredHook::new(pattern, priority, hook))
+    }
+
+    /// Adds a registered hook, unless it is there already.
+    pub(crate) fn with_registered_hook(self, hook: RegisteredHook) -> Self {
+        self.with_filter_change(|filter| {
+            if !filter.hooks.iter().any(|known| known.is_same_hook(&hook)) {
+                filter.hooks.push(hook);
+                filter.hooks.sort_by_key(|hook| hook.priority);
+            }
+        })
+    }
+
+    /// Sets the audience: its agent, whose profile applies, its model, and its user. Tools may
+    /// adapt their definitions to them.
+    #[must_use]
+    pub fn for_session(self, session: &Session) -> Self {
+        self.with_filter_change(|filter| filter.session = session.clone())
+    }
+
+    /// Adds permission rules, and hides the tools that they deny as a whole.
+    #[must_use]
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let rules = Ruleset::new(rules);
+        self.with_filter_change(|filter| filter.rules = filter.rules.merged_with(&rules))
+    }
+
+    /// Sets the permission mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        self.with_filter_change(|filter| filter.mode = mode)
+    }
+
+    /// Changes the permission mode for subsequent calls.
+    pub fn set_mode(&self, mode: Mode) {
+        self.update_state(|_, state| state.filter.mode = mode);
+    }
+
+    /// Replaces the permission rules for subsequent calls.
+    pub fn set_rules(&self, rules: Ruleset) {
+        self.update_state(|_, state| state.filter.rules = rules);
+    }
+
+    fn with_filter_change(self, change: impl FnOnce(&mut AudienceFilter)) -> Self {
+        self.update_state(|_, state| change(&mut state.filter));
+        self
+    }
+
+    /// Adds tools to this toolset only.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is in use, even by a tool that this audience does not have.
+    pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
+        let added = tools.into_tools();
+        self.update_state(|registry, state| {
+            let all: Vec<_> =
+                registry.iter().chain(&state.additions).chain(&added).cloned().collect();
+            Registry::builder().add(all).build()?;
+            state.additions.extend(added);
+            Ok(())
+        })
+    }
+
+    /// Replaces tools that were added before, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is in use; nothing has changed then.
+    #[doc(hidden)]
+    pub fn replace_added(
+        &self,
+        leaving: &[Arc<dyn Tool>],
+        coming: Vec<Arc<dyn Tool>>,
+    ) -> Result<(), RegistryError> {
+        self.update_state(|registry, state| {
+            let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
+            let mut additions = state.additions.clone();
+            additions.retain(|tool| !leaves(tool));
+            additions.extend(coming);
+            Registry::builder()
+                .add(registry.iter().chain(&additions).cloned().collect::<Vec<_>>())
+                .build()?;
+            state.additions = additions;
+            Ok(())
+        })
+    }
+
+    /// Removes a tool from this toolset; returns whether it had the tool.
+    pub fn remove(&self, name: &str) -> bool {
+        self.update_state(|_, state| {
+            let Some(tool) = state.view.get(name).cloned() else { return false };
+            let before = state.additions.len();
+            state.additions.retain(|added| !Arc::ptr_eq(added, &tool));
+            if state.additions.len() == before {
+                state.filter.without.push(tool.definition().name.to_string());
+            }
+            true
+        })
+    }
+
+    /// Whether an agent of this name has a profile.
+    #[doc(hidden)]
+    pub fn has_agent(&self, name: &str) -> bool {
+        self.read_state().filter.agents.iter().any(|agent| agent.name == name)
+    }
+
+    /// Whether there is no tool at all, for any audience.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.registry.is_empty() && self.read_state().additions.is_empty()
+    }
+
+    /// Returns all tools, including those that this audience does not have.
+    #[doc(hidden)]
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.registry.iter().chain(&self.read_state().additions).cloned().collect()
+    }
+
+    /// Returns a toolset for an audience that has all tools.
+    #[doc(hidden)]
+    pub fn unfiltered(self) -> Self {
+        let all = vec!["*".to_owned()];
+        self.with_filter_change(|filter| {
+            let hooks = std::mem::take(&mut filter.hooks);
+            *filter = AudienceFilter { experimental: all, hooks, ..AudienceFilter::default() };
+        })
+    }
+
+    /// Returns the current view.
+    #[must_use]
+    pub fn view(&self) -> Arc<ToolsetView> {
+        Arc::clone(&self.read_state().view)
+    }
+
+    /// Returns the current view of the session's agent, even if the toolset is for another session.
+    #[inline]
+    #[doc(hidden)]
+    pub fn view_for(&self, session: &Session) -> Arc<ToolsetView> {
+        let state = self.read_state();
+        let filter = &state.filter;
+        if filter.agents.is_empty() || filter.session.agent() == session.agent() {
+            return Arc::clone(&state.view);
+        }
+        drop(state);
+        self.clone().for_session(session).view()
+    }
+
+    /// Returns the current view, and that of each agent with a profile, with its name.
+    #[doc(hidden)]
+    pub fn agent_views(&self) -> Vec<(Option<String>, Arc<ToolsetView>)> {
+        let names: Vec<_> =
+            self.read_state().filter.agents.iter().map(|it| it.name.clone()).collect();
+        let of_agent = |name: String| {
+            let session = Session::new("").with_agent(&*name);
+            (Some(name), self.view_for(&session))
+        };
+        std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
+    }
+
+    /// Subscribes to changes of the view.
+    #[doc(hidden)]
+    pub fn subscribe_changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Returns the tool called `name`, if this audience has it.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.read_state().view.get(name).cloned()
+    }
+
+    #[inline]
+    fn read_state(&self) -> RwLockReadGuard<'_, ToolsetState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes a copy of the state, then swaps it in.
+    fn update_state<T>(&self, change: impl FnOnce(&Registry, &mut ToolsetState) -> T) -> T {
+        let _changing = self.update_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.read_state().clone();
+        let answer = change(&self.registry, &mut state);
+        let tools = self.registry.iter().chain(&state.additions);
+        state.view = Arc::new(ToolsetView::new(tools, &state.filter));
+        let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *place = state;
+        drop(place);
+        self.changed.send_replace(());
+        answer
+    }
+}

@@ -1,0 +1,247 @@
+//! The configured servers of a host, and their tools in one toolset.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::config::{InvalidServerConfig, ServerConfig};
+use super::connection::ServerConnection;
+use super::naming;
+use super::pins::ToolPins;
+use super::remote::{RemoteError, RemoteTool};
+use super::status::ServerStatus;
+use super::tool_index::ToolNameIndex;
+use tool_sdk_core::Pipeline;
+use tool_sdk_core::ToolError;
+use tool_sdk_core::Toolset;
+
+/// The servers whose tools a pipeline has beside its own.
+///
+/// Their tools work like any other: a model calls them by name; rules, hooks and limits apply.
+/// Every call asks for approval unless a rule allows it. A tool that was not yet run in its current
+/// definition asks under the permission `mcp_definition`, and the prompt shows what changed.
+///
+/// Cheap to clone; clones share the servers. Create it after the pipeline is set up: a later setter
+/// of the pipeline replaces the toolset.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, mcp};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let trusted = Rule::parse(Action::Allow, "mcp(time/*)")?;
+/// let unseen = Rule::parse(Action::Allow, "mcp_definition(time/*)")?;
+/// let pipeline = Pipeline::new(Registry::default()).rules([trusted, unseen]);
+///
+/// let servers = mcp::ServerManager::for_pipeline(&pipeline);
+/// let time = mcp::ServerCommand::new("mcp-server-time", ["--local-timezone", "UTC"]);
+/// servers.add(mcp::ServerConfig::new("time", time)?)?;
+/// servers.connect("time").await?;
+///
+/// let call = Call::new("mcp__time__get_current_time", r#"{"timezone": "UTC"}"#);
+/// println!("{}", pipeline.call(&Session::default(), call).await.text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ServerManager(Arc<Inner>);
+
+struct Inner {
+    toolset: Mutex<Arc<Toolset>>,
+    pins: ToolPins,
+    tool_index: ToolNameIndex,
+    connections: Mutex<BTreeMap<String, Arc<ServerConnection>>>,
+}
+
+impl fmt::Debug for ServerManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lock_connections().values()).finish()
+    }
+}
+
+impl ServerManager {
+    /// Returns a manager without servers, whose tools will be added to those of `pipeline`.
+    #[must_use]
+    pub fn for_pipeline(pipeline: &Pipeline) -> Self {
+        Self::new(pipeline.shared_toolset(), ToolPins::in_memory())
+    }
+
+    /// Stores pinned definitions in `pins`; in memory by default. Servers that were added before are
+    /// dropped.
+    #[must_use]
+    pub fn with_pins(self, pins: ToolPins) -> Self {
+        Self::new(self.toolset(), pins)
+    }
+
+    #[doc(hidden)]
+    pub fn new(toolset: Arc<Toolset>, pins: ToolPins) -> Self {
+        let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
+        Self(Arc::new(Inner { toolset, pins, tool_index, connections: Mutex::default() }))
+    }
+
+    /// Publishes the tools in `toolset` from now on, instead of the current one.
+    #[doc(hidden)]
+    pub fn attach_toolset(&self, toolset: &Arc<Toolset>) {
+        *self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(toolset);
+        self.lock_connections().values().for_each(|connection| connection.attach_toolset(toolset));
+    }
+
+    fn toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a server. Nothing is started yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
+    pub fn add(&self, config: ServerConfig) -> Result<(), InvalidServerConfig> {
+        let mut connections = self.lock_connections();
+        check_name_unused(&connections, config.name())?;
+        let Inner { pins, tool_index, .. } = &*self.0;
+        let connection =
+            ServerConnection::new(config, &self.toolset(), pins.clone(), tool_index.clone());
+        connections.insert(connection.name().to_owned(), connection);
+        Ok(())
+    }
+
+    /// Checks whether [`add`](Self::add) would accept the name of this server.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
+    pub fn check_name(&self, config: &ServerConfig) -> Result<(), InvalidServerConfig> {
+        check_name_unused(&self.lock_connections(), config.name())
+    }
+
+    /// Connects to a server, unless it is connected, and adds its tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer in time.
+    pub async fn connect(&self, server: &str) -> Result<ServerStatus, RemoteError> {
+        let connection = self.find_connection(server)?;
+        connection.connect().await?;
+        Ok(connection.status())
+    }
+
+    /// Connects to all enabled servers concurrently; returns those that failed, with the error.
+    pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
+        let connections: Vec<_> = self
+            .lock_connections()
+            .values()
+            .filter(|connection| connection.is_enabled())
+            .cloned()
+            .collect();
+        let connected = join_all(connections.iter().map(|connection| connection.connect())).await;
+        let failed = |(connection, connected): (&Arc<ServerConnection>, Result<_, _>)| {
+            Some((connection.name().to_owned(), connected.err()?))
+        };
+        connections.iter().zip(connected).filter_map(failed).collect()
+    }
+
+    /// Pins every tool of a server as it is described now.
+    ///
+    /// Call it only after a person has reviewed the definitions.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when the pins cannot be stored.
+    pub fn trust_tools(&self, server: &str) -> Result<(), ToolError> {
+        self.find_connection(server).map_err(|error| ToolError::not_found(error.message))?.pin_all()
+    }
+
+    /// Returns what [`trust`](Self::trust_tools) would pin of each tool of a server, as readable text.
+    #[doc(hidden)]
+    pub fn pin_texts(&self, server: &str) -> BTreeMap<String, String> {
+        self.find_connection(server).map(|connection| connection.pin_texts()).unwrap_or_default()
+    }
+
+    /// Like [`trust`](Self::trust_tools), but only if `shown` is what the server says now; returns whether
+    /// it is.
+    #[doc(hidden)]
+    pub fn trust_reviewed(
+        &self,
+        server: &str,
+        shown: &BTreeMap<String, String>,
+    ) -> Result<bool, ToolError> {
+        self.find_connection(server)
+            .map_err(|error| ToolError::not_found(error.message))?
+            .pin_reviewed(shown)
+    }
+
+    /// Closes the connection to a server and removes its tools; returns whether it was known.
+    pub fn remove(&self, server: &str) -> bool {
+        let connection = self.lock_connections().remove(server);
+        connection.inspect(|connection| connection.close()).is_some()
+    }
+
+    /// Closes every connection and removes all servers and their tools.
+    pub fn close(&self) {
+        let connections = std::mem::take(&mut *self.lock_connections());
+        connections.values().for_each(|connection| connection.close());
+    }
+
+    /// Lists the tools of a server as it describes them. None of it is trustworthy.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn list_tools(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
+        self.find_connection(server)?.list_tools().await
+    }
+
+    /// Reads a resource of a server, in the protocol's form.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server or resource.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
+        self.find_connection(server)?.read_resource(uri).await
+    }
+
+    /// Returns the state of a server.
+    #[must_use]
+    pub fn status(&self, server: &str) -> Option<ServerStatus> {
+        self.lock_connections().get(server).map(|connection| connection.status())
+    }
+
+    /// Returns the state of every server, by name.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.lock_connections().values().map(|connection| connection.status()).collect()
+    }
+
+    fn find_connection(&self, server: &str) -> Result<Arc<ServerConnection>, RemoteError> {
+        self.lock_connections().get(server).cloned().ok_or_else(|| {
+            let server: String = server.escape_debug().take(80).collect();
+            RemoteError::connection(format_args!("unknown server `{server}`"))
+        })
+    }
+
+    fn lock_connections(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ServerConnection>>> {
+        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fails when another server has the same sanitized name.
+fn check_name_unused(
+    connections: &BTreeMap<String, Arc<ServerConnection>>,
+    name: &str,
+) -> Result<(), InvalidServerConfig> {
+    let plain = naming::sanitize_name(name);
+    match connections.keys().find(|taken| naming::sanitize_name(taken) == plain) {
+        Some(taken) => Err(InvalidServerConfig {
+            subject: "the server",
+            value: name.to_owned(),
+            problem: format!(
+                "the server `{taken}` has the same name, as `-` and `_` are equal in tool names"
+            ),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,62 @@
+//! MCP client: runs the tools of other Model Context Protocol servers through the pipeline.
+//!
+//! ```text
+//! ServerManager ─▶ connection (one server) ─▶ transport: rmcp over stdio and HTTP ─┐
+//!      │               │            └────────── the host's own RemoteConnection ───┤
+//!      │               ├▶ naming · description_lint · pins                         │
+//!      │               └▶ tool_index: tools of the other servers                   │
+//!      └─▶ Toolset ─▶ tool ─▶ args: input check ─▶ RemoteConnection::call_tool ────┘─▶ output_validator ─▶ result
+//!                                                    └▶ server_requests ─▶ elicitation
+//! ```
+//!
+//! A tool of another server ("foreign tool") is added to a toolset like any other tool; the
+//! pipeline does not know where it runs.
+//!
+//! **Invariant:** nothing that a server sends grants a permission.
+
+mod args;
+mod blocking_pool;
+mod config;
+mod connection;
+mod description_lint;
+mod elicitation;
+mod http_endpoint;
+mod manager;
+mod naming;
+mod output_validator;
+mod pins;
+mod remote;
+mod result;
+mod schema_cost;
+mod schema_patterns;
+mod schema_repair;
+mod secret_filter;
+mod server_requests;
+mod status;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tool;
+mod tool_index;
+mod tool_mentions;
+mod transport;
+mod validator;
+
+pub use self::config::{
+    ConnectFn, InvalidServerConfig, ServerCommand, ServerConfig, TransportConfig,
+};
+pub use self::http_endpoint::HttpEndpoint;
+pub use self::manager::ServerManager;
+pub use self::naming::{name_prefix, parse_server};
+pub use self::pins::ToolPins;
+pub use self::remote::{
+    ErrorClass, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
+    RemoteResult, RemoteTool,
+};
+pub(super) use self::result::BLOCKS_KEY;
+pub use self::server_requests::{ClientFeatures, ServerRequestHandler};
+pub use self::status::ServerStatus;
+pub use self::transport::connect_streams;
+
+/// The permissions that rules can name for foreign tools, beside the tools' own names.
+pub const PERMISSIONS: [&str; 3] =
+    [tool::PERMISSION, tool::DEFINITION_PERMISSION, server_requests::SAMPLING_PERMISSION];

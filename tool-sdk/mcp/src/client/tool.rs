@@ -1,0 +1,498 @@
+//! A tool of another server, as a [`Tool`].
+//!
+//! The server's risk hints can raise the risk of the tool and never lower it. A tool that was not
+//! yet run in its current definition also asks under the permission `mcp_definition`, so that a
+//! rule that allows the tool does not allow a changed definition.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::args::InputValidator;
+use super::blocking_pool::{self, AbandonFlag};
+use super::connection::ServerConnection;
+use super::naming::ModelToolName;
+use super::output_validator::{OutputValidator, TOO_EXPENSIVE};
+use super::pins::DefinitionSnapshot;
+use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
+use super::server_requests::ServerRequestHandler;
+use super::tool_index::OtherToolNames;
+use super::{description_lint, result};
+use tool_sdk_core::Context;
+use tool_sdk_core::Output;
+use tool_sdk_core::PrivateFileError;
+use tool_sdk_core::Schema;
+use tool_sdk_core::ToolError;
+use tool_sdk_core::{ArgumentNote, RawArgs};
+use tool_sdk_core::{
+    Definition, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource, Tool,
+    ToolSource,
+};
+use tool_sdk_core::{Risk, RiskClass};
+
+/// The permission of every foreign tool, beside its own name.
+pub(super) const PERMISSION: &str = "mcp";
+
+/// The permission to run a tool whose current definition is not pinned.
+pub(super) const DEFINITION_PERMISSION: &str = "mcp_definition";
+
+/// How long validating a result may take.
+const VALIDATION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The timeout of the tool is this much longer than that of the call, whose error says more.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(60);
+
+/// How long validating arguments may block the thread.
+const BLOCKING_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A tool of another server.
+#[derive(Clone)]
+pub(super) struct ForeignTool(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    definition: Definition,
+    schemas: Arc<ToolSchemas>,
+    /// The server's own name of the tool.
+    remote_name: String,
+    snapshot: DefinitionSnapshot,
+    warnings: Vec<String>,
+    /// Words in the server's text that may be names of tools, in lower case.
+    mentioned_names: BTreeSet<String>,
+    server: Arc<ServerConnection>,
+}
+
+impl fmt::Debug for ForeignTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForeignTool").field(&self.0.definition.name).finish()
+    }
+}
+
+/// The compiled schemas of a tool; reused for as long as the server sends the same schemas.
+pub(super) struct ToolSchemas {
+    input: Value,
+    output: Option<Value>,
+    input_validator: InputValidator,
+    parameters: Schema,
+    /// The validator of its results, or why there is none.
+    output_validator: Option<Result<OutputValidator, String>>,
+}
+
+impl ToolSchemas {
+    /// Compiles the schemas, which may take long.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the tool cannot be called.
+    pub(super) fn compile(tool: &RemoteTool) -> Result<Self, String> {
+        let (input_validator, parameters) = InputValidator::compile(&tool.input_schema)?;
+        let output_validator = tool.output_schema.as_ref().map(OutputValidator::compile);
+        let (input, output) = (tool.input_schema.clone(), tool.output_schema.clone());
+        Ok(Self { input, output, input_validator, parameters, output_validator })
+    }
+
+    /// Whether compiling is so cheap that it can run inline.
+    pub(super) fn is_cheap(tool: &RemoteTool) -> bool {
+        const SHORT: usize = 4 << 10;
+        /// Occurs in `pattern` and in `patternProperties`.
+        const PATTERN: &str = "attern";
+        let schemas = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
+        let mut texts = schemas.map(Value::to_string);
+        // Everything that the server sends about the tool.
+        let whole = serde_json::to_string(tool).map_or(usize::MAX, |text| text.len());
+        whole <= 2 * SHORT && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
+    }
+
+    /// Whether these are the schemas of this tool.
+    pub(super) fn matches_tool(&self, tool: &RemoteTool) -> bool {
+        self.input == tool.input_schema && self.output == tool.output_schema
+    }
+
+    fn output_validator(&self) -> Option<&OutputValidator> {
+        self.output_validator.as_ref()?.as_ref().ok()
+    }
+}
+
+/// What the checks of a tool's text found; the text may be long.
+#[derive(Default)]
+pub(super) struct DescriptionLint {
+    warnings: Vec<String>,
+    mentioned_names: BTreeSet<String>,
+}
+
+impl DescriptionLint {
+    pub(super) fn check_tool(tool: &RemoteTool) -> Self {
+        let (mut warnings, mentioned_names) =
+            (description_lint::text_warnings(tool), description_lint::mentioned_names(tool));
+        warnings.extend(description_lint::lookalike_warnings(&mentioned_names));
+        Self { warnings, mentioned_names }
+    }
+}
+
+impl ForeignTool {
+    /// Returns the tool with its compiled schemas and the findings about its text.
+    pub(super) fn new(
+        server: &Arc<ServerConnection>,
+        called: ModelToolName,
+        tool: &RemoteTool,
+        schemas: Arc<ToolSchemas>,
+        lint: DescriptionLint,
+    ) -> Self {
+        let server_name = server.name();
+        let snapshot = DefinitionSnapshot::capture(&server.transport_identity(), tool);
+        let description = description_lint::model_description(tool);
+        let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
+            .risk(assess_risk(tool))
+            .timeout(server.max_call_duration() + TIMEOUT_GRACE);
+        definition.also = called.alternatives;
+        definition.title =
+            tool.title.as_deref().map(|title| description_lint::clean_text(title).into());
+        definition.category = Some(format!("mcp:{server_name}").into());
+        definition.permission = Some(PERMISSION.into());
+        let DescriptionLint { mut warnings, mentioned_names: names } = lint;
+        warnings.extend(schemas.input_validator.warnings());
+        match &schemas.output_validator {
+            Some(Ok(output_validator)) => warnings.extend(output_validator.warnings()),
+            Some(Err(why)) => warnings.push(format!("its output schema is left out: {why}")),
+            None => {}
+        }
+        definition.output = schemas.output_validator().map(|it| it.schema().clone());
+        definition.source = ToolSource::Mcp { server: server_name.to_owned() };
+        definition.revision = Some(server.pins().revision((server_name, &tool.name), &snapshot));
+        let remote_name = tool.name.clone();
+        let server = Arc::clone(server);
+        Self(Arc::new(Inner {
+            definition,
+            schemas,
+            remote_name,
+            snapshot,
+            warnings,
+            mentioned_names: names,
+            server,
+        }))
+    }
+
+    /// The compiled schemas.
+    pub(super) fn schemas(&self) -> &Arc<ToolSchemas> {
+        &self.0.schemas
+    }
+
+    /// The server's name of the tool.
+    pub(super) fn remote_name(&self) -> &str {
+        &self.0.remote_name
+    }
+
+    /// Returns what is suspicious about the tool; `other_tools` are the tools that are not the server's
+    /// own.
+    pub(super) fn lint_warnings(&self, other_tools: &OtherToolNames) -> Vec<String> {
+        let mentions = description_lint::mention_warnings(&self.0.mentioned_names, other_tools);
+        self.0.warnings.iter().cloned().chain(mentions).collect()
+    }
+
+    /// Whether both have the same name and definition.
+    pub(super) fn is_same_tool(&self, other: &Self) -> bool {
+        self.0.remote_name == other.0.remote_name && self.0.snapshot == other.0.snapshot
+    }
+
+    /// Returns everything that pinning records, as readable text.
+    pub(super) fn definition_text(&self) -> String {
+        self.0.snapshot.to_text()
+    }
+
+    /// Whether the revision is current. Another process may have recorded a change since the listing.
+    fn is_current(&self) -> bool {
+        let Inner { definition, server, remote_name, snapshot, .. } = &*self.0;
+        let revision = definition.revision.as_deref().unwrap_or_default();
+        server.pins().is_cached_revision(revision, (server.name(), remote_name), snapshot)
+    }
+
+    /// Returns the tool with its current revision.
+    pub(super) fn with_current_revision(&self) -> Self {
+        let mut inner = Inner::clone(&self.0);
+        let id = (inner.server.name(), inner.remote_name.as_str());
+        inner.definition.revision = Some(inner.server.pins().revision(id, &inner.snapshot));
+        Self(Arc::new(inner))
+    }
+
+    /// Pins the definition for the host.
+    pub(super) fn pin_definition(&self) -> Result<(), ToolError> {
+        let Inner { server, remote_name, snapshot, .. } = &*self.0;
+        server
+            .pins()
+            .pin_tool(None, (server.name(), remote_name), snapshot)
+            .map_err(pin_write_error)
+    }
+}
+
+fn pin_write_error(error: PrivateFileError) -> ToolError {
+    ToolError::config("cannot store the pinned tool definition, so the tool did not run")
+        .hint("the state folder must be private, writable, and outside of the roots that tools may write")
+        .source(error)
+}
+
+/// Returns the risk: a foreign tool can do anything, so hints can only raise it.
+fn assess_risk(tool: &RemoteTool) -> Risk {
+    let risk = Risk::new(RiskClass::Execute);
+    let risk = if tool.risk_hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
+    if tool.risk_hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
+}
+
+impl Tool for ForeignTool {
+    fn definition(&self) -> &Definition {
+        &self.0.definition
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
+        let (name, schemas) = (self.0.definition.name.as_str(), &self.0.schemas);
+        let (arguments, notes) = match schemas.input_validator.is_cheap(args) {
+            true => schemas.input_validator.validate_args(name, args)?,
+            false => {
+                let (schemas, args) = (Arc::clone(schemas), args.to_static());
+                let (tool, input_validator) = (name.to_owned(), &self.0.schemas.input_validator);
+                let validate = move || schemas.input_validator.validate_args(&tool, &args);
+                blocking_pool::block_with_timeout(
+                    &self.0.server.pools().validation,
+                    BLOCKING_TIMEOUT,
+                    validate,
+                )
+                .unwrap_or_else(|| Err(input_validator.too_expensive_error(name)))?
+            }
+        };
+        let was_shown = AtomicBool::new(false);
+        Ok(Box::new(PreparedForeignCall { tool: self.clone(), arguments, notes, was_shown }))
+    }
+}
+
+/// A call whose arguments match the server's schema.
+struct PreparedForeignCall {
+    tool: ForeignTool,
+    arguments: Map<String, Value>,
+    notes: Vec<ArgumentNote>,
+    /// Whether an approval prompt showed the tool's definition.
+    was_shown: AtomicBool,
+}
+
+impl PreparedCall for PreparedForeignCall {
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
+        let was_shown = self.was_shown.into_inner();
+        Box::pin(run_call(self.tool, self.arguments, was_shown, approved.context()))
+    }
+
+    fn summary(&self) -> Option<String> {
+        let Inner { server, remote_name, .. } = &*self.tool.0;
+        Some(format!("Calling {remote_name} of {}", server.name()))
+    }
+
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
+        let name = format!("{}/{remote_name}", server.name());
+        // Record the definition now: any decision voids the approvals of an earlier one.
+        server.pins().record_shown((server.name(), remote_name), snapshot);
+        let is_seen = server.pins().is_pinned(
+            cx.session().user_key(),
+            (server.name(), remote_name),
+            snapshot,
+        );
+        let unseen =
+            (!is_seen).then(|| Resource::new(name.clone()).with_permission(DEFINITION_PERMISSION));
+        Some(std::iter::once(Resource::new(name)).chain(unseen).collect())
+    }
+
+    fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
+        let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
+        server.pins().record_shown((server.name(), remote_name), snapshot);
+        self.was_shown.store(true, Ordering::Relaxed);
+        let difference = server.pins().diff_since_pinned(
+            cx.session().user_key(),
+            (server.name(), remote_name),
+            snapshot,
+        );
+        let Some(difference) = difference else { return Ok(None) };
+        let warnings = self.tool.lint_warnings(&server.other_tool_names());
+        let about = if difference.is_first {
+            "this tool was never run before; this is its whole definition"
+        } else {
+            "the server changed the definition of this tool since it was last approved"
+        };
+        Ok(Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff })))
+    }
+
+    /// No pattern of a grant covers a tool that changed since and changed back: approvals from
+    /// before are void.
+    fn covered_by(&self, _: &str) -> Option<bool> {
+        (!self.tool.is_current()).then_some(false)
+    }
+
+    fn notes(&self) -> &[ArgumentNote] {
+        &self.notes
+    }
+}
+
+/// Returns how a result violates the output schema of its tool, if it does.
+async fn find_output_violation(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
+    let Inner { schemas, server, .. } = &*tool.0;
+    let output_validator = schemas.output_validator()?;
+    let Some(value) = result.filter(|value| !output_validator.is_cheap(value)) else {
+        return output_validator.find_violation(result);
+    };
+    let (schemas, value) = (Arc::clone(schemas), value.clone());
+    let validate = move |_: &AbandonFlag| schemas.output_validator()?.find_violation(Some(&value));
+    blocking_pool::run_with_timeout(&server.pools().validation, VALIDATION_TIMEOUT, validate)
+        .await
+        .unwrap_or_else(|| Some(TOO_EXPENSIVE.to_owned()))
+}
+
+async fn run_call(
+    tool: ForeignTool,
+    arguments: Map<String, Value>,
+    was_shown: bool,
+    cx: Context,
+) -> Result<Output, ToolError> {
+    let Inner { server, remote_name, .. } = &*tool.0;
+    let remote = server
+        .connect()
+        .await
+        .map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
+    if !server.offers_tool(&tool) {
+        return Err(ToolError::conflict(format_args!(
+            "the server `{}` changed the definition of `{remote_name}`, so it was not called",
+            server.name()
+        ))
+        .hint("read the new definition of the tool, then call it again"));
+    }
+    // A user who approved the call has seen the definition; a rule or a mode has not.
+    let user = was_shown.then(|| cx.session().user_key());
+    server
+        .pins()
+        .record_run(user, (server.name(), remote_name), &tool.0.snapshot)
+        .map_err(pin_write_error)?;
+    if !tool.is_current() {
+        server.refresh_revision(&tool);
+    }
+    let cancel = CancellationToken::new();
+    let _abandoned = cancel.clone().drop_guard();
+    let report = |done, total, message: String| {
+        cx.progress(done, total, server.secrets().clean_text(&message));
+    };
+    let request_handler = ServerRequestHandler::new(
+        server.name(),
+        remote_name,
+        server.client_features().clone(),
+        cx.clone(),
+    );
+    let called = RemoteCall {
+        server: server.name(),
+        tool: remote_name,
+        arguments: &arguments,
+        timeout: server.call_timeout(),
+        on_progress: &report,
+        request_handler: &request_handler,
+        cancel,
+    };
+    let longest = server.max_call_duration();
+    let timed_out = |_| {
+        let why =
+            format_args!("it was not done after {longest:?}, in spite of its progress reports");
+        Err(RemoteError::timeout(why))
+    };
+    let called = timeout(longest, remote.call_tool(called)).await.unwrap_or_else(timed_out);
+    let mut result = match called {
+        Ok(result) => result,
+        Err(error) => {
+            let error = server.record_failure(error);
+            return Err(call_failure(&tool, error, &cx));
+        }
+    };
+    let failed = result.is_error;
+    if failed {
+        server.secrets().redact_result(&mut result);
+    }
+    let output_validator = tool.0.schemas.output_validator();
+    let violation = find_output_violation(&tool, result.structured_content.as_ref()).await;
+    if failed || violation.is_some() {
+        let structured = result.structured_content.clone();
+        structured.into_iter().for_each(|value| cx.set_metadata("structured", value));
+    }
+    if violation.is_some()
+        && let Some(value) = result.structured_content.take()
+        && result.content.is_empty()
+    {
+        // A failed call need not match the schema; but consumers of the schema would misread the value,
+        // so it is passed on as text only.
+        result.content.push(json!({ "type": "text", "text": value.to_string() }));
+    }
+    let output = result::convert_result(result, output_validator.is_some());
+    if let Some(how) = violation.filter(|_| !failed) {
+        let error = server.record_failure(RemoteError::protocol(how));
+        let mut told = call_failure(&tool, error, &cx);
+        if !output.as_text().is_empty() {
+            told.append(output.as_text());
+        }
+        return Err(told.with_output(output));
+    }
+    if !failed {
+        return Ok(output);
+    }
+    let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
+    let failed = ToolError::failed(words.unwrap_or("the tool failed without an error message"));
+    Err(failed.with_output(output))
+}
+
+/// The hint for a tool that certainly did not run.
+const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later";
+
+/// Returns the error for the model, and reports it to programs as metadata.
+fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
+    let Inner { server, remote_name, .. } = &*tool.0;
+    let class = error.class;
+    cx.set_metadata(
+        "mcp_error",
+        json!({
+            "error_type": class.as_str(), "server": server.name(), "tool": remote_name,
+            "original_error": error.message, "is_error": true,
+        }),
+    );
+    let label = class.as_str().to_ascii_uppercase();
+    let message =
+        format!("[{label}] server `{}`, tool `{remote_name}`: {}", server.name(), error.message);
+    let told = match class {
+        ErrorClass::Connection if error.not_run => {
+            ToolError::unavailable(message).hint(NOT_RUN_HINT)
+        }
+        ErrorClass::Connection => ToolError::unavailable(message)
+            .hint("it may or may not have run; check its effect before you call it again"),
+        ErrorClass::Timeout => ToolError::timeout(message).hint("request less in one call"),
+        ErrorClass::Aborted => ToolError::aborted(message),
+        ErrorClass::Protocol => ToolError::failed(message),
+    };
+    match error.source {
+        Some(source) => told.source(source),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC3
+    #[test]
+    fn hints_raise_the_risk_and_never_lower_it() {
+        let with = |annotations: Value| {
+            let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
+            tool.annotations = Some(annotations);
+            assess_risk(&tool)
+        };
+        let harmless = with(json!({ "readOnlyHint": true, "destructiveHint": false }));
+        assert_eq!(harmless, Risk::new(RiskClass::Execute));
+        assert!(with(json!({ "destructiveHint": true, "readOnlyHint": true })).destructive);
+        assert!(with(json!({ "openWorldHint": true })).open_world);
+        assert_eq!(with(json!("nonsense")), Risk::new(RiskClass::Execute));
+    }
+}

@@ -1,0 +1,197 @@
+//! The fast path over HTTP, compared with rmcp's responses.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::http::{ADA, Served, status};
+use super::*;
+use crate::fast_path::{FastResponse, HandedOffCall, SessionResponder};
+use crate::result::ContentSupport;
+use crate::ui::UiSupport;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The answer in the body of a response, which is JSON or a stream of events, and whether it
+/// is the former.
+fn message(answer: &str) -> (Value, bool) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    if head.contains("content-type: application/json") {
+        return (serde_json::from_str(body).unwrap(), true);
+    }
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut messages = data.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let answer = messages.find(|message| message["method"].is_null());
+    (answer.unwrap_or_else(|| panic!("no answer in {body}")), false)
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
+}
+
+// The way that an answer takes is not to be seen in it, and what needs no stream has none.
+#[tokio::test]
+async fn both_ways_give_the_same_answers() {
+    let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
+    let requests = [
+        ("ping", json!({}), true),
+        ("tools/list", json!({}), true),
+        ("tools/list", json!({ "cursor": "after:list" }), false),
+        ("tools/call", call("add", json!({ "a": 2, "b": 3 })), true),
+        ("tools/call", call("add", json!({ "a": "two" })), true),
+        ("tools/call", call("list", json!({})), true),
+        ("tools/call", call("picture", json!({})), true),
+        ("tools/call", call("fail", json!({})), true),
+        ("tools/call", call("panic", json!({})), true),
+        ("tools/call", call("write", json!({})), true),
+        ("tools/call", call("steps", json!({})), false),
+        ("tools/call", call("no_such_tool", json!({})), false),
+        ("tools/call", json!({ "name": "add", "_meta": {} }), false),
+        ("no/such/method", json!({}), false),
+    ];
+    let mut told = Vec::new();
+    for directly in [true, false] {
+        let served = Served::start(&server().with_fast_path(directly)).await;
+        let id = served.open(ADA).await;
+        let mut answers = Vec::new();
+        for (method, params, plain) in &requests {
+            let answer = served.post(ADA, Some(&id), &request(method, params.clone())).await;
+            assert_eq!(status(&answer), "200", "{answer}");
+            let (answer, is_json) = message(&answer);
+            assert_eq!(is_json, directly && *plain, "{method} {params}");
+            answers.push(answer);
+        }
+        told.push(answers);
+    }
+    assert_eq!(told[0], told[1]);
+}
+
+/// A server whose tool says something and then has to wait, and how often it has begun.
+fn slow() -> (Server, Arc<AtomicUsize>) {
+    let count = Arc::<AtomicUsize>::default();
+    let begun = Arc::clone(&count);
+    let tool =
+        DynamicTool::new(definition("slow", RiskClass::Read), move |_: Value, cx: Context| {
+            let nth = begun.fetch_add(1, Ordering::Relaxed);
+            async move {
+                cx.emit("early", json!(nth));
+                tokio::task::yield_now().await;
+                cx.emit("late", json!(nth));
+                "it went on"
+            }
+        });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    (Server::new(Pipeline::new(registry), Session::default()), count)
+}
+
+// Whoever goes on with a call goes on with the one that has begun.
+#[tokio::test]
+async fn a_call_that_has_to_wait_begins_once() {
+    let (server, count) = slow();
+    let served = Served::start(&server).await;
+    let id = served.open(ADA).await;
+    for nth in 1..=3 {
+        let call = request("tools/call", json!({ "name": "slow", "arguments": {} }));
+        let answer = served.post(ADA, Some(&id), &call).await;
+        let (answer, is_json) = message(&answer);
+        assert_eq!((text(&answer["result"]), is_json), ("it went on", false));
+        assert_eq!(count.load(Ordering::Relaxed), nth);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_can_be_taken_back() {
+    let seen = Arc::<Seen>::default();
+    let pipeline = Pipeline::new(registry(&seen));
+    let served = Served::start(&Server::new(pipeline, Session::default())).await;
+    let id = served.open(ADA).await;
+    let call = request("tools/call", json!({ "name": "wait", "arguments": {} }));
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 },
+    });
+    let ending = async {
+        seen.started.notified().await;
+        served.post(ADA, Some(&id), &cancel).await;
+        seen.ended.notified().await;
+    };
+    let calling = served.post(ADA, Some(&id), &call);
+    tokio::pin!(calling);
+    let both = async {
+        tokio::select! {
+            biased;
+            () = ending => {}
+            answer = &mut calling => panic!("{answer}"),
+        }
+    };
+    timeout(LIMIT, both).await.expect("the call ends");
+}
+
+// What is unusual in a head is for rmcp to judge.
+#[tokio::test]
+async fn what_rmcp_refuses_is_refused() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let call = request("tools/call", json!({ "name": "add", "arguments": { "a": 1, "b": 2 } }));
+    for (more, code, is_json) in [
+        ("MCP-Protocol-Version: 2025-11-25\r\n", "200", true),
+        ("MCP-Protocol-Version: 2024-11-05\r\n", "200", true),
+        ("MCP-Protocol-Version: 1999-01-01\r\n", "400", false),
+        ("MCP-Protocol-Version: 2026-07-28\r\n", "400", true),
+        ("Accept: text/plain\r\n", "200", false),
+        ("Content-Type: text/plain\r\n", "415", false),
+    ] {
+        let head = format!("Mcp-Session-Id: {id}\r\n{more}");
+        let answer = served.ask("POST", ADA, &head, &call.to_string()).await;
+        assert_eq!(status(&answer), code, "{more}: {answer}");
+        assert_eq!(answer.contains("content-type: application/json"), is_json, "{more}: {answer}");
+    }
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "204");
+    assert_eq!(status(&served.post(ADA, Some(&id), &call).await), "404");
+}
+
+/// What rmcp would have to go on with.
+pub(super) async fn begun(server: &Server, name: &str) -> HandedOffCall {
+    let single = SessionResponder {
+        pipeline: server.pipeline.clone(),
+        listing: Arc::default(),
+        session: Session::default(),
+        client: None,
+        ui: UiSupport::TextOnly,
+        content: ContentSupport::All,
+        log_threshold: Arc::default(),
+        in_flight: Arc::default(),
+    };
+    let call = request("tools/call", json!({ "name": name, "arguments": {} }));
+    match single.respond(call.to_string().as_bytes()).await {
+        FastResponse::HandedOff(handed, _) => handed,
+        FastResponse::Complete(_) | FastResponse::NotHandled => panic!("it has to wait"),
+    }
+}
+
+// A call that has begun runs on, also when rmcp takes nothing for as long as it runs.
+#[tokio::test]
+async fn a_call_that_nobody_has_taken_yet_runs_on() {
+    let (server, gate, _) = request_limits::gate();
+    let handed = begun(&server, "wait").await;
+    gate.add_permits(1);
+    let freed = async {
+        while gate.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, freed).await.expect("it goes on");
+    let (begun, _) = handed.take().unwrap();
+    assert_eq!(begun.outcome.await.unwrap().text(), "it went on");
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_takes_is_cancelled() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    let handed = begun(&server, "wait").await;
+    seen.started.notified().await;
+    drop(handed);
+    timeout(LIMIT, seen.ended.notified()).await.expect("the call ends");
+}
