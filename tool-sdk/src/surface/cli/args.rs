@@ -2,8 +2,8 @@
 //!
 //! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
 //! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
-//! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
-//! options before the command are not lost when there are more after it.
+//! level; [`settings`](super::settings) reads all levels, so that options before the command are not
+//! lost when there are more after it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -64,7 +64,6 @@ mod mcp;
 #[cfg(not(feature = "mcp"))]
 #[path = "mcp_disabled.rs"]
 mod mcp;
-mod paths;
 #[cfg(feature = "mcp")]
 mod principals;
 mod run_loop;

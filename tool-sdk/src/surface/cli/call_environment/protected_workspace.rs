@@ -5,11 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
-
 use crate::context::Session;
 use crate::process::sandbox::SandboxPolicy;
-use crate::surface::cli::{Io, config_file, paths};
+use crate::surface::cli::settings::Settings;
 use crate::truncate::{RETENTION, is_sweep_due, prepare_outputs, sweep_outputs};
 use crate::workspace::Workspace;
 
@@ -21,23 +19,21 @@ pub(super) struct ProtectedWorkspace {
 }
 
 impl ProtectedWorkspace {
-    /// Protects the configuration file and the state folder. `levels` are the parsed options from
-    /// left to right.
-    pub(super) fn new(
-        workspace: Workspace,
-        sandbox: SandboxPolicy,
-        levels: &[&ArgMatches],
-        io: &Io<'_>,
-    ) -> Self {
-        let mut folders = Self { workspace, sandbox, output_dir: None };
-        if let Some(path) = config_file::config_path(levels, io) {
-            folders = folders.protect_if_present(&path);
+    /// Protects the configuration file and the state folder.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut folders = Self {
+            workspace: settings.workspace.clone(),
+            sandbox: settings.sandbox.clone(),
+            output_dir: None,
+        };
+        if let Some(path) = &settings.config_path {
+            folders = folders.protect_if_present(path);
         }
-        if let Some(dir) = paths::state_dir(levels, io) {
+        if let Some(dir) = &settings.state_dir {
             let outputs = dir.join("outputs");
             sweep_if_due(&outputs);
             folders.output_dir = Some(outputs);
-            folders = folders.protect(&dir);
+            folders = folders.protect(dir);
         }
         folders
     }

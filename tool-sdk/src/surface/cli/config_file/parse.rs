@@ -5,9 +5,10 @@
 use serde_json::Value;
 
 use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
-use super::{ConfigFile, HooksConfig, check_path};
+use super::{ConfigFile, HooksConfig};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule, RuleConfig, RuleScope};
+use crate::surface::cli::settings::check_path;
 use crate::surface::cli::{mcp, serve};
 use crate::toolset::AgentProfile;
 

@@ -1,50 +1,19 @@
-//! Resolves the workspace roots and the state folder from options and environment.
+//! Resolves the paths of a command from options and environment: the roots, the configuration file
+//! and the state folder; and what the resolved settings name by them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use sha2::{Digest as _, Sha256};
 
-use super::exit::{CommandError, Result, with_cause};
-use super::settings::ResolvedSettings;
-use super::{Io, args};
+use super::{Settings, last_option};
 use crate::context::Session;
 use crate::permission::GrantStore;
+use crate::surface::cli::exit::{CommandError, Result, with_cause};
+use crate::surface::cli::{Io, args};
 use crate::workspace::Workspace;
 
-/// Opens the workspace: the roots of the command line, else of the environment, else the current
-/// folder. `levels` are the parsed options from left to right.
-pub(super) fn open_workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
-    let roots = workspace_roots(levels, io);
-    Workspace::open(&roots).map_err(|error| {
-        let mut wrong: Vec<String> = roots.iter().filter_map(open_error).collect();
-        if wrong.is_empty() {
-            wrong.push(error.to_string());
-        }
-        CommandError::config(wrong.join("\n"))
-            .hint("`--root` and TOOL_SDK_ROOT must name existing folders")
-    })
-}
-
-/// Returns why a root cannot be opened.
-fn open_error(root: &PathBuf) -> Option<String> {
-    let error = Workspace::open([root]).err()?;
-    if root.as_os_str().is_empty() {
-        return Some("the current folder no longer exists".to_owned());
-    }
-    Some(with_cause(&error))
-}
-
-/// Loads the settings and checks that the roots can be opened, so that every command rejects
-/// invalid options, even those that it does not use.
-pub(super) fn load_checked_settings(
-    levels: &[&ArgMatches],
-    io: &Io<'_>,
-) -> Result<ResolvedSettings> {
-    open_workspace(levels, io)?;
-    ResolvedSettings::load(levels, io)
-}
-
+/// Returns the roots of the command line, else of the environment, else the current folder.
 pub(super) fn workspace_roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
@@ -61,59 +30,99 @@ pub(super) fn workspace_roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBu
     }
 }
 
-/// Creates the session. Its id is derived from the roots, so that a later command with the same
-/// roots can read stored outputs, and one with other roots cannot.
-pub(super) fn new_session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
-    let mut digest = Sha256::new();
-    for root in workspace_roots(levels, io) {
-        let root = root.canonicalize().unwrap_or(root);
-        digest.update(root.as_os_str().as_encoded_bytes());
-        // Paths contain no zero byte, so it is a separator.
-        digest.update([0]);
-    }
-    Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
+/// Opens the workspace; fails with the errors of all roots that cannot be opened.
+pub(super) fn open_workspace(roots: &[PathBuf]) -> Result<Workspace> {
+    Workspace::open(roots).map_err(|error| {
+        let mut wrong: Vec<String> = roots.iter().filter_map(|root| open_error(root)).collect();
+        if wrong.is_empty() {
+            wrong.push(error.to_string());
+        }
+        CommandError::config(wrong.join("\n"))
+            .hint("`--root` and TOOL_SDK_ROOT must name existing folders")
+    })
 }
 
-/// Opens the stored approvals of the workspace, which the first root identifies.
-pub(super) fn open_approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<GrantStore> {
-    let dir = state_dir(levels, io)?.join("approvals");
-    let roots = workspace_roots(levels, io);
-    let store = GrantStore::open(dir, roots.first()?);
-    Some(store.with_writable_roots(&roots))
+/// Returns why a root cannot be opened.
+fn open_error(root: &Path) -> Option<String> {
+    let error = Workspace::open([root]).err()?;
+    if root.as_os_str().is_empty() {
+        return Some("the current folder no longer exists".to_owned());
+    }
+    Some(with_cause(&error))
+}
+
+/// Returns the configuration file that the command line or the environment names.
+pub(super) fn named_config(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+    named_path(levels, args::CONFIG, "TOOL_SDK_CONFIG", io)
+}
+
+/// Returns the user's own configuration file, whether or not it exists.
+///
+/// The workspace is never searched for a configuration: a tool that can write there must not be
+/// able to change what is allowed.
+pub(super) fn default_config(io: &Io<'_>) -> Option<PathBuf> {
+    let folder = user_folder("XDG_CONFIG_HOME", ".config", "APPDATA", io)?;
+    Some(folder.join("tool-sdk/config.toml"))
 }
 
 /// Returns the state folder; `None` if the user has no home folder.
 pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    levels
-        .iter()
-        .rev()
-        .find_map(|matches| matches.get_one::<PathBuf>(args::STATE_DIR).cloned())
-        .or_else(|| io.env_var("TOOL_SDK_STATE_DIR").map(PathBuf::from))
-        .map(|dir| io.resolve_path(dir))
-        .or_else(|| default_state_dir(io))
+    named_path(levels, args::STATE_DIR, "TOOL_SDK_STATE_DIR", io).or_else(|| {
+        let folder = user_folder("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", io)?;
+        Some(folder.join("tool-sdk"))
+    })
 }
 
-fn default_state_dir(io: &Io<'_>) -> Option<PathBuf> {
+/// Returns the path that an option, or else a variable, names.
+fn named_path(
+    levels: &[&ArgMatches],
+    option: &str,
+    variable: &str,
+    io: &Io<'_>,
+) -> Option<PathBuf> {
+    last_option::<PathBuf>(levels, option)
+        .or_else(|| io.env_var(variable).map(PathBuf::from))
+        .map(|path| io.resolve_path(path))
+}
+
+/// Returns a folder of the user: that of the variable `xdg`, else the one in the home folder, else
+/// that of the variable `windows`. A relative path counts as not set.
+fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<PathBuf> {
     let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-        .or_else(|| absolute("LOCALAPPDATA"))
-        .map(|base| base.join("tool-sdk"))
+    absolute(xdg)
+        .or_else(|| absolute("HOME").map(|home| home.join(in_home)))
+        .or_else(|| absolute(windows))
+}
+
+impl Settings {
+    /// Creates the session. Its id is derived from the roots, so that a later command with the same
+    /// roots can read stored outputs, and one with other roots cannot.
+    pub(crate) fn new_session(&self) -> Session {
+        let mut digest = Sha256::new();
+        for root in &self.roots {
+            let real = root.canonicalize();
+            digest.update(real.as_ref().unwrap_or(root).as_os_str().as_encoded_bytes());
+            // Paths contain no zero byte, so it is a separator.
+            digest.update([0]);
+        }
+        Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
+    }
+
+    /// Opens the stored approvals of the workspace, which the first root identifies.
+    pub(crate) fn open_approvals(&self) -> Option<GrantStore> {
+        let dir = self.state_dir.as_ref()?.join("approvals");
+        Some(GrantStore::open(dir, self.roots.first()?).with_writable_roots(&self.roots))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surface::cli::settings::option_levels;
     use crate::surface::cli::test_support;
 
-    struct ResolvedPaths {
-        roots: Vec<PathBuf>,
-        state_dir: Option<PathBuf>,
-        session: String,
-    }
-
     /// Resolves the paths of a command line in an environment.
-    fn resolve_paths(args: &[&str], env: &[(&str, &str)]) -> ResolvedPaths {
+    fn resolve_paths(args: &[&str], env: &[(&str, &str)]) -> (Vec<PathBuf>, Option<PathBuf>) {
         let env =
             |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
         let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
@@ -123,26 +132,19 @@ mod tests {
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
         let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
-        let levels = [&matches, matches.subcommand().unwrap().1];
-        let session = new_session(&levels, &io).id().to_string();
-        ResolvedPaths {
-            roots: workspace_roots(&levels, &io),
-            state_dir: state_dir(&levels, &io),
-            session,
-        }
+        let levels = option_levels(&matches);
+        (workspace_roots(&levels, &io), state_dir(&levels, &io))
     }
 
     #[track_caller]
     fn check_roots(args: &[&str], env: &[(&str, &str)], expected: &[&str]) {
-        assert_eq!(
-            resolve_paths(args, env).roots,
-            expected.iter().map(PathBuf::from).collect::<Vec<_>>()
-        );
+        let expected: Vec<_> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(resolve_paths(args, env).0, expected);
     }
 
     #[track_caller]
     fn check_state(args: &[&str], env: &[(&str, &str)], expected: Option<&str>) {
-        assert_eq!(resolve_paths(args, env).state_dir, expected.map(PathBuf::from));
+        assert_eq!(resolve_paths(args, env).1, expected.map(PathBuf::from));
     }
 
     #[test]
@@ -159,12 +161,21 @@ mod tests {
     // A stored output may contain text of files in the roots.
     #[test]
     fn different_roots_have_different_sessions() {
-        let session = |args: &[&str]| resolve_paths(&[&["list"], args].concat(), &[]).session;
-        let here = session(&[]);
-        assert_eq!((here.len(), &here[..4]), (20, "cli-"));
-        assert_eq!(here, session(&["--root", "/here"]));
-        for other in [&["--root", "/"][..], &["--root", "/here", "--root", "/"]] {
-            assert_ne!(here, session(other), "{other:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().to_str().unwrap();
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+        let io = Io { current_dir: here.into(), ..Io::new(&mut stdin, &mut out, &mut err) };
+        let session = |roots: &[&str]| {
+            let args = std::iter::once("list").chain(roots.iter().flat_map(|it| ["--root", it]));
+            let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
+            let settings = Settings::load(&option_levels(&matches), &io).ok().unwrap();
+            settings.new_session().id().to_string()
+        };
+        let own = session(&[]);
+        assert_eq!((own.len(), &own[..4]), (20, "cli-"));
+        assert_eq!(own, session(&[here]));
+        for other in [&["/"][..], &[here, "/"]] {
+            assert_ne!(own, session(other), "{other:?}");
         }
     }
 
