@@ -1,11 +1,12 @@
 //! Tests of the precedence of settings, with sample tools.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use serde_json::Value;
 
 use crate::surface::cli::test_support::{CliOutput, TestCli, run, test_registry};
-use crate::surface::cli::{self, Io};
+use crate::surface::cli::{App, Io};
 
 /// Returns the decision for a call of the tool `kinds`, which may write.
 fn decision(setting: &TestCli, options: &[&str]) -> Value {
@@ -39,15 +40,15 @@ fn check_refused(ran: &CliOutput, words: &str) {
 }
 
 /// Runs a command whose configuration file is removed once it was read; returns its exit code, the
-/// text of standard error, and the variables of settings that it read.
+/// text of standard error, and what it read and built: the variables of settings, and `toolset`.
 fn run_with_file_that_vanishes(text: &str, args: &[&str]) -> (u8, String, Vec<String>) {
     let setting = TestCli::default();
     let file = setting.write_text("rules.toml", text);
     let state = setting.folder.path().join("state");
-    let variables = RefCell::new(Vec::new());
+    let steps = Rc::new(RefCell::new(Vec::new()));
     let env = |name: &str| {
         if name.starts_with("TOOL_SDK_") {
-            variables.borrow_mut().push(name.to_owned());
+            steps.borrow_mut().push(name.to_owned());
         }
         match name {
             "TOOL_SDK_CONFIG" => Some(file.clone().into()),
@@ -67,13 +68,18 @@ fn run_with_file_that_vanishes(text: &str, args: &[&str]) -> (u8, String, Vec<St
         ..Io::new(&mut stdin, &mut out, &mut err)
     };
     let args = std::iter::once(&"toy").chain(args).map(Into::into);
-    let code = cli::run(test_registry(), args, &mut io);
+    let built = Rc::clone(&steps);
+    let app = App::new(test_registry()).with_toolset(move |tools| {
+        built.borrow_mut().push("toolset".to_owned());
+        tools
+    });
+    let code = app.run(args, &mut io);
     assert!(!std::path::Path::new(&file).exists(), "the file was read");
-    (code, String::from_utf8(err).unwrap(), variables.into_inner())
+    (code, String::from_utf8(err).unwrap(), steps.take())
 }
 
 #[test]
-fn every_command_resolves_its_settings_once() {
+fn every_command_resolves_its_settings_and_builds_its_toolset_once() {
     let servers = if cfg!(feature = "mcp") {
         "[mcp.servers.gone]\ncommand = \"/no/such/program\"\nsandbox = \"best_effort\"\n\
          [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n"
@@ -102,12 +108,12 @@ fn every_command_resolves_its_settings_once() {
         #[cfg(feature = "mcp")]
         (&["serve", "mcp", "--http", "127.0.0.1:0"], 2, "`ADA_TOKEN`"),
     ] {
-        let (ended, err, mut variables) = run_with_file_that_vanishes(&text, args);
+        let (ended, err, mut steps) = run_with_file_that_vanishes(&text, args);
         assert!(ended == code && err.contains(words), "{args:?}: {ended} {err}");
-        let count = variables.len();
-        variables.sort();
-        variables.dedup();
-        assert_eq!(variables.len(), count, "{args:?} reads a variable twice");
+        steps.sort();
+        for step in steps.windows(2) {
+            assert_ne!(step[0], step[1], "{args:?}");
+        }
     }
 }
 
