@@ -3,9 +3,8 @@
 use clap::{ArgMatches, Command};
 
 use super::call_environment::CallEnvironment;
-use super::config_file::TomlValue;
 use super::exit::{CommandError, Result};
-use super::settings::Settings;
+use super::settings::{Settings, TomlValue};
 use super::{App, Io};
 use crate::permission::Grantee;
 use crate::toolset::Toolset;

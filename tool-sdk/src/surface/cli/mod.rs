@@ -48,7 +48,6 @@ mod call;
 mod call_environment;
 mod call_request;
 mod check;
-mod config_file;
 mod doctor;
 mod event_printer;
 mod exit;

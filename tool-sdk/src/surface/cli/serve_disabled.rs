@@ -2,9 +2,8 @@
 
 use clap::{ArgMatches, Command};
 
-use super::config_file::TomlValue;
 use super::exit::{CommandError, Result};
-use super::settings::Settings;
+use super::settings::{Settings, TomlValue};
 use super::{App, Io};
 
 /// The settings of `serve`, which always are empty.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::context::Session;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{ApprovalRequest, ApprovalResponse, Approver};
-use crate::surface::cli::config_file::HooksConfig;
-use crate::surface::cli::settings::PromptMode;
+use crate::surface::cli::settings::{HooksConfig, PromptMode};
 use crate::surface::cli::terminal::{TerminalApprover, TerminalForms, TerminalLock};
 use crate::surface::cli::{Io, style};
 

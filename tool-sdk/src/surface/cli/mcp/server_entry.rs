@@ -26,8 +26,8 @@ use toml_edit::{Array, InlineTable, Table, value};
 use super::server_folders::ServerFolders;
 use crate::process::sandbox::{SandboxLevel, SandboxMode};
 use crate::surface::cli::Io;
-use crate::surface::cli::config_file::TomlValue;
 use crate::surface::cli::exit::{CommandError, Result};
+use crate::surface::cli::settings::TomlValue;
 use crate::surface::mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
     TransportConfig,
@@ -288,7 +288,7 @@ impl ServerEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::config_file::ConfigErrors;
+    use crate::surface::cli::settings::ConfigErrors;
 
     /// Parses servers; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServerEntries, String> {

@@ -12,6 +12,7 @@
 //! **Invariant:** a setting that cannot be parsed ends the command; no rule is ever skipped.
 
 mod env;
+mod file;
 mod options;
 mod paths;
 mod rules;
@@ -23,8 +24,11 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
+#[cfg(all(test, feature = "mcp"))]
+pub(super) use self::file::ConfigErrors;
+use self::file::ConfigFile;
+pub(super) use self::file::{HooksConfig, TomlValue};
 pub(super) use self::options::{last_option, option_levels};
-use super::config_file::{self, ConfigFile, HooksConfig};
 use super::exit::{CommandError, Result};
 use super::{Io, args, mcp, serve};
 use crate::context::ToolSettings;
@@ -92,7 +96,7 @@ impl Settings {
         let workspace = paths::open_workspace(&roots)?;
         let named_config = paths::named_config(levels, io);
         let config_path = named_config.clone().or_else(|| paths::default_config(io));
-        let config = config_file::load(config_path.as_deref(), named_config.is_some())?;
+        let config = file::load(config_path.as_deref(), named_config.is_some())?;
 
         let mode = option_or_env(levels, args::MODE, "TOOL_SDK_MODE", io)?;
         let mode = mode.or(config.mode).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The configuration file: where it is found and what it contains.
+//! The configuration file.
 //!
 //! `parse` turns its text into a [`ConfigFile`], and `toml_reader` walks TOML values and collects
 //! errors with their lines.
@@ -26,13 +26,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(all(test, feature = "mcp"))]
-pub(super) use self::toml_reader::ConfigErrors;
-pub(super) use self::toml_reader::TomlValue;
-use super::exit::{CommandError, Result};
-use super::{input, mcp, serve};
+pub(crate) use self::toml_reader::ConfigErrors;
+pub(crate) use self::toml_reader::TomlValue;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Mode, Rule};
 use crate::process::sandbox;
+use crate::surface::cli::exit::{CommandError, Result};
+use crate::surface::cli::{input, mcp, serve};
 use crate::toolset::AgentProfile;
 use crate::workspace::Durability;
 
@@ -41,10 +41,10 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The `[hooks]` table: commands that run before and after calls.
 #[derive(Debug)]
-pub(super) struct HooksConfig {
-    pub(super) commands: ExternalHooks,
+pub(crate) struct HooksConfig {
+    pub(crate) commands: ExternalHooks,
     /// Mistakes in the table that do not disable a deciding hook.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl HooksConfig {
