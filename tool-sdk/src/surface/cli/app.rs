@@ -16,7 +16,7 @@ use clap::{ArgMatches, Command};
 
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::settings::{Settings, option_levels};
+use super::settings::Settings;
 use super::{
     Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, show, style,
 };
@@ -178,7 +178,7 @@ impl App {
             Some(("check", sub)) => return check::run(self, program, matches, sub, io),
             _ => {}
         }
-        let settings = &Settings::load(&option_levels(matches), io)?;
+        let settings = &Settings::load(&args::option_levels(matches), io)?;
         match matches.subcommand() {
             Some(("list", sub)) => {
                 list::run(self.toolset_with_servers(settings, ServerScope::All, io)?, sub, io)

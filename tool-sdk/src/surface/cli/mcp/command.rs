@@ -15,7 +15,7 @@ use crate::error::ToolError;
 use crate::permission::spell_hidden;
 use crate::registry::Registry;
 use crate::surface::cli::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
-use crate::surface::cli::settings::{PromptMode, Settings, last_option};
+use crate::surface::cli::settings::{PromptMode, Settings};
 use crate::surface::cli::{App, Io, args, style};
 use crate::surface::mcp::ServerStatus;
 use crate::surface::mcp::client::name_prefix;
@@ -280,8 +280,8 @@ fn entry_from_args(levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
     // Environment and configuration are not read, because their sandbox settings are about commands.
     // So are options before the command, which are no error for a URL.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
-    described.sandbox = last_option(confining, args::SANDBOX);
-    described.sandbox_level = last_option(confining, args::SANDBOX_LEVEL);
+    described.sandbox = args::last_option(confining, args::SANDBOX);
+    described.sandbox_level = args::last_option(confining, args::SANDBOX_LEVEL);
     described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
     described.validate_as(server_name(matches)).map_err(CommandError::usage)
 }

@@ -11,16 +11,13 @@
 //!
 //! **Invariant:** a setting that cannot be parsed ends the command; no rule is ever skipped.
 
-mod env;
 mod file;
-mod options;
 mod paths;
 mod rules;
+mod sources;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::ArgMatches;
 
@@ -28,7 +25,7 @@ use clap::ArgMatches;
 pub(super) use self::file::ConfigErrors;
 use self::file::ConfigFile;
 pub(super) use self::file::{HooksConfig, TomlValue};
-pub(super) use self::options::{last_option, option_levels};
+use self::sources::Sources;
 use super::exit::{CommandError, Result};
 use super::{Io, args, mcp, serve};
 use crate::context::ToolSettings;
@@ -92,36 +89,37 @@ impl Settings {
     /// Opens the roots, so that every command rejects invalid options, even those that it does not
     /// use.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let roots = paths::workspace_roots(levels, io);
+        let from = Sources { levels, io };
+        let roots = paths::workspace_roots(from);
         let workspace = paths::open_workspace(&roots)?;
-        let named_config = paths::named_config(levels, io);
+        let named_config = from.named_path(args::CONFIG, "TOOL_SDK_CONFIG");
         let config_path = named_config.clone().or_else(|| paths::default_config(io));
         let config = file::load(config_path.as_deref(), named_config.is_some())?;
 
-        let mode = option_or_env(levels, args::MODE, "TOOL_SDK_MODE", io)?;
+        let mode = from.option_or_variable(args::MODE, "TOOL_SDK_MODE")?;
         let mode = mode.or(config.mode).unwrap_or_default();
-        let sandbox = resolve_sandbox(&config, mode, levels, io)?;
-        let rules = rules::append_rules(config.rules, levels, io)?;
-        let prompt_mode = resolve_prompt_mode(levels, io)?;
-        let safe = options::opposite_switches(levels, args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
-        let safe = safe.or(env::switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
+        let sandbox = resolve_sandbox(&config, mode, from)?;
+        let rules = rules::append_rules(config.rules, from)?;
+        let prompt_mode = resolve_prompt_mode(from)?;
+        let safe = from.opposite_switches(args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
+        let safe = safe.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         let mut session_settings = ToolSettings::default();
         session_settings.safe_commands = safe.unwrap_or(session_settings.safe_commands);
         let budget = Budget::from_env(io.env).map_err(CommandError::config)?;
-        let variants = env::variants(io)?.unwrap_or(config.variants);
-        let experimental = env::list(io, "TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
-        let writable = env::paths(io, "TOOL_SDK_WRITABLE")?.or(config.writable);
+        let variants = from.variants()?.unwrap_or(config.variants);
+        let experimental = from.list("TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
+        let writable = from.paths("TOOL_SDK_WRITABLE")?.or(config.writable);
         let writable: Option<Vec<_>> =
             writable.map(|folders| folders.iter().map(|it| io.resolve_path(it)).collect());
-        let audit = env::path(io, "TOOL_SDK_AUDIT")?.or(config.audit);
-        let durability = env::parse(io, "TOOL_SDK_DURABLE")?.or(config.durable);
-        let one_device = env::switch(io, "TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
+        let audit = from.path("TOOL_SDK_AUDIT")?.or(config.audit);
+        let durability = from.variable("TOOL_SDK_DURABLE")?.or(config.durable);
+        let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         Ok(Self {
             workspace: workspace
                 .durability(durability.unwrap_or_default())
                 .same_file_system(one_device.unwrap_or_default()),
             config_path,
-            state_dir: paths::state_dir(levels, io),
+            state_dir: paths::state_dir(from),
             rules,
             mode,
             prompt_mode,
@@ -173,44 +171,27 @@ impl Settings {
     }
 }
 
-/// Returns the value of an option, or else of an environment variable.
-fn option_or_env<T>(
-    levels: &[&ArgMatches],
-    option: &str,
-    variable: &str,
-    io: &Io<'_>,
-) -> Result<Option<T>>
-where
-    T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
-{
-    match last_option(levels, option) {
-        Some(given) => Ok(Some(given)),
-        None => env::parse(io, variable),
-    }
-}
-
 /// Resolves the sandbox policy for commands.
 fn resolve_sandbox(
     config: &ConfigFile,
     mode: Mode,
-    levels: &[&ArgMatches],
-    io: &Io<'_>,
+    from: Sources<'_, '_>,
 ) -> Result<SandboxPolicy> {
-    let how = option_or_env(levels, args::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
-    let level = option_or_env(levels, args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
+    let how = from.option_or_variable(args::SANDBOX, "TOOL_SDK_SANDBOX")?.or(config.sandbox);
+    let level = from.option_or_variable(args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL")?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
-    let network = env::switch(io, "TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
+    let network = from.switch("TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
     // Modes that forbid writing make the sandbox read-only.
     let level = if mode.forbids(RiskClass::Write) { SandboxLevel::ReadOnly } else { level };
     Ok(SandboxPolicy::new(how.unwrap_or_default(), level).with_network(network.unwrap_or(false)))
 }
 
-fn resolve_prompt_mode(levels: &[&ArgMatches], io: &Io<'_>) -> Result<PromptMode> {
-    let (yes, no_input) = match options::opposite_switches(levels, args::YES, args::NO_INPUT)? {
+fn resolve_prompt_mode(from: Sources<'_, '_>) -> Result<PromptMode> {
+    let (yes, no_input) = match from.opposite_switches(args::YES, args::NO_INPUT)? {
         Some(yes) => (yes, !yes),
         None => (
-            env::switch(io, "TOOL_SDK_YES")?.unwrap_or(false),
-            env::switch(io, "TOOL_SDK_NO_INPUT")?.unwrap_or(false),
+            from.switch("TOOL_SDK_YES")?.unwrap_or(false),
+            from.switch("TOOL_SDK_NO_INPUT")?.unwrap_or(false),
         ),
     };
     match (yes, no_input) {

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
 use sha2::{Digest as _, Sha256};
 
-use super::{Settings, last_option};
+use super::Settings;
+use super::sources::Sources;
 use crate::context::Session;
 use crate::permission::GrantStore;
 use crate::surface::cli::exit::{CommandError, Result, with_cause};
@@ -14,7 +14,7 @@ use crate::surface::cli::{Io, args};
 use crate::workspace::Workspace;
 
 /// Returns the roots of the command line, else of the environment, else the current folder.
-pub(super) fn workspace_roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
+pub(super) fn workspace_roots(Sources { levels, io }: Sources<'_, '_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
         .filter_map(|matches| matches.get_many::<PathBuf>(args::ROOT))
@@ -51,11 +51,6 @@ fn open_error(root: &Path) -> Option<String> {
     Some(with_cause(&error))
 }
 
-/// Returns the configuration file that the command line or the environment names.
-pub(super) fn named_config(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    named_path(levels, args::CONFIG, "TOOL_SDK_CONFIG", io)
-}
-
 /// Returns the user's own configuration file, whether or not it exists.
 ///
 /// The workspace is never searched for a configuration: a tool that can write there must not be
@@ -66,23 +61,11 @@ pub(super) fn default_config(io: &Io<'_>) -> Option<PathBuf> {
 }
 
 /// Returns the state folder; `None` if the user has no home folder.
-pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    named_path(levels, args::STATE_DIR, "TOOL_SDK_STATE_DIR", io).or_else(|| {
-        let folder = user_folder("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", io)?;
+pub(super) fn state_dir(from: Sources<'_, '_>) -> Option<PathBuf> {
+    from.named_path(args::STATE_DIR, "TOOL_SDK_STATE_DIR").or_else(|| {
+        let folder = user_folder("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", from.io)?;
         Some(folder.join("tool-sdk"))
     })
-}
-
-/// Returns the path that an option, or else a variable, names.
-fn named_path(
-    levels: &[&ArgMatches],
-    option: &str,
-    variable: &str,
-    io: &Io<'_>,
-) -> Option<PathBuf> {
-    last_option::<PathBuf>(levels, option)
-        .or_else(|| io.env_var(variable).map(PathBuf::from))
-        .map(|path| io.resolve_path(path))
 }
 
 /// Returns a folder of the user: that of the variable `xdg`, else the one in the home folder, else
@@ -118,7 +101,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::cli::settings::option_levels;
     use crate::surface::cli::test_support;
 
     /// Resolves the paths of a command line in an environment.
@@ -132,8 +114,9 @@ mod tests {
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
         let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
-        let levels = option_levels(&matches);
-        (workspace_roots(&levels, &io), state_dir(&levels, &io))
+        let levels = args::option_levels(&matches);
+        let from = Sources { levels: &levels, io: &io };
+        (workspace_roots(from), state_dir(from))
     }
 
     #[track_caller]
@@ -168,7 +151,7 @@ mod tests {
         let session = |roots: &[&str]| {
             let args = std::iter::once("list").chain(roots.iter().flat_map(|it| ["--root", it]));
             let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
-            let settings = Settings::load(&option_levels(&matches), &io).ok().unwrap();
+            let settings = Settings::load(&args::option_levels(&matches), &io).ok().unwrap();
             settings.new_session().id().to_string()
         };
         let own = session(&[]);

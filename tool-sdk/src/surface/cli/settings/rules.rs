@@ -2,9 +2,8 @@
 
 use clap::ArgMatches;
 
-use super::env;
+use super::sources::Sources;
 use crate::permission::{Action, Rule, RuleScope};
-use crate::surface::cli::Io;
 use crate::surface::cli::exit::{CommandError, Result};
 
 /// A rule, or the error message for it.
@@ -12,13 +11,9 @@ type ParsedRule = std::result::Result<Rule, String>;
 
 /// Appends the rules of the environment and of the command line to those of the file; fails with
 /// the messages of all invalid ones.
-pub(super) fn append_rules(
-    mut rules: Vec<Rule>,
-    levels: &[&ArgMatches],
-    io: &Io<'_>,
-) -> Result<Vec<Rule>> {
+pub(super) fn append_rules(mut rules: Vec<Rule>, from: Sources<'_, '_>) -> Result<Vec<Rule>> {
     let mut wrong = Vec::new();
-    for rule in env_rules(io)?.into_iter().chain(option_rules(levels)) {
+    for rule in env_rules(from)?.into_iter().chain(option_rules(from.levels)) {
         match rule {
             Ok(rule) => rules.push(rule),
             Err(why) => wrong.push(why),
@@ -46,14 +41,14 @@ fn option_rules(levels: &[&ArgMatches]) -> Vec<ParsedRule> {
 }
 
 /// Returns the rules of the environment, one a line: first `allow`, then `ask`, then `deny`.
-fn env_rules(io: &Io<'_>) -> Result<Vec<ParsedRule>> {
+fn env_rules(from: Sources<'_, '_>) -> Result<Vec<ParsedRule>> {
     let mut rules = Vec::new();
     for (variable, action) in [
         ("TOOL_SDK_ALLOW", Action::Allow),
         ("TOOL_SDK_ASK", Action::Ask),
         ("TOOL_SDK_DENY", Action::Deny),
     ] {
-        let text = env::text(io, variable)?.unwrap_or_default();
+        let text = from.text(variable)?.unwrap_or_default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             rules.push(parse_rule(action, line, variable, RuleScope::User));
         }
