@@ -89,8 +89,7 @@ pub(super) fn run(
                 remove_registration_tools(tools);
             }
             let serving = async {
-                let place = (endpoint, settings.roots.as_slice());
-                let serving = start_http(server, place, (token, http, own), io).await?;
+                let serving = start_http(server, endpoint, token, http, settings, io).await?;
                 serve_and_connect(serving, &servers, &patterns, io).await
             };
             run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
@@ -126,14 +125,17 @@ async fn serve_and_connect(
 }
 
 /// Listens at the address and prints it, and returns the future that serves. A Unix socket must
-/// not be inside `roots`.
+/// not be inside the roots.
 async fn start_http(
     server: Server,
-    (endpoint, roots): (&ListenAddress, &[PathBuf]),
-    (token, http, own): (ServerToken, HttpOptions, &ServeConfig),
+    endpoint: &ListenAddress,
+    token: ServerToken,
+    http: HttpOptions,
+    settings: &Settings,
     io: &mut Io<'_>,
 ) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
-    let (listener, endpoint) = endpoint.bind(roots, io).await?;
+    let own = &settings.serve;
+    let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
     io.print_stderr(style::sanitize_text(&format!("listening on {endpoint}")));
     if let Some(names) = principals::describe_allowed_hosts(own, &endpoint) {
         io.print_stderr(style::sanitize_text(&names));

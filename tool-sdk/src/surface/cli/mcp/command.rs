@@ -278,7 +278,7 @@ fn entry_from_args(levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
     described.url = one(URL);
     described.bearer_env = one(BEARER);
     // Environment and configuration are not read, because their sandbox settings are about commands.
-    // So are options before the command, which are no error for a URL.
+    // For a URL, the options before the command are about commands, too, and no error.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
     described.sandbox = args::last_option(confining, args::SANDBOX);
     described.sandbox_level = args::last_option(confining, args::SANDBOX_LEVEL);
