@@ -16,14 +16,14 @@ use clap::{ArgMatches, Command};
 
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::settings::ResolvedSettings;
+use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, paths, schema, serve, show,
-    style,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, show, style,
 };
 use tool_sdk_core::Session;
 use tool_sdk_core::Toolset;
 use tool_sdk_core::{Registry, RegistryError};
+use tool_sdk_process as process;
 use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 
@@ -174,72 +174,57 @@ impl App {
 
     fn run_command(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
         match matches.subcommand() {
+            // Their options go on after the name of the tool.
+            Some(("call", sub)) => return call::run(self, program, matches, sub, io),
+            Some(("check", sub)) => return check::run(self, program, matches, sub, io),
+            _ => {}
+        }
+        let settings = &Settings::load(&args::option_levels(matches), io)?;
+        match matches.subcommand() {
             Some(("list", sub)) => {
-                list::run(self.toolset_with_servers(matches, sub, ServerScope::All, io)?, sub, io)
+                list::run(self.toolset_with_servers(settings, ServerScope::All, io)?, sub, io)
             }
             Some(("show", sub)) => {
                 let need = match *show::requested_names(sub) {
                     [name] => ServerScope::Tool(name),
                     _ => ServerScope::All,
                 };
-                let tools = self.toolset_with_servers(matches, sub, need, io)?;
-                show::run(program, tools, sub, io)
+                show::run(program, self.toolset_with_servers(settings, need, io)?, sub, io)
             }
             Some(("schema", sub)) => {
-                let tools = self.toolset_with_servers(matches, sub, ServerScope::All, io)?;
+                let tools = self.toolset_with_servers(settings, ServerScope::All, io)?;
                 schema::run(program, tools, sub, io)
             }
-            Some(("call", sub)) => call::run(self, program, matches, sub, io),
-            Some(("check", sub)) => check::run(self, program, matches, sub, io),
-            Some(("approvals", sub)) => approvals::run(matches, sub, io),
-            Some(("doctor", sub)) => doctor::run(matches, sub, io),
-            Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
-            Some(("mcp", sub)) => mcp::run(self, matches, sub, io),
-            Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
+            Some(("approvals", sub)) => approvals::run(settings, sub, io),
+            Some(("doctor", sub)) => doctor::run(settings, sub, io),
+            Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
+            Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
+            Some(("serve", sub)) => serve::run(self, program, settings, sub, io),
             _ => Err(CommandError::usage("a command is missing")
                 .hint(format_args!("try `{program} --help`"))),
         }
     }
 
-    /// Validates the options and returns the toolset, including the tools of configured servers.
+    /// Returns the toolset, including the tools of configured servers.
     fn toolset_with_servers(
         &self,
-        top: &ArgMatches,
-        sub: &ArgMatches,
+        settings: &Settings,
         need: ServerScope<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
-        let own = self.build_toolset(&paths::load_checked_settings(&[top, sub], io)?)?;
-        Ok(ConfiguredServers::load(&[top, sub], io)?.merge_tools(own, need, io))
+        let own = self.build_toolset(settings)?;
+        Ok(ConfiguredServers::load(settings, io)?.merge_tools(own, need, io))
     }
 
     /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
-    pub(super) fn build_toolset(&self, settings: &ResolvedSettings) -> exit::Result<Toolset> {
-        let tools = settings.agents.iter().cloned().fold(self.base_toolset(), Toolset::with_agent);
-        let tools = tools
-            .with_mode(settings.mode)
-            .with_rules(settings.rules.clone())
-            .with_experimental_named(settings.experimental.iter().cloned());
-        settings.variants.iter().try_fold(tools, |tools, (group, variant)| {
-            tools.choose_variant(group, variant).map_err(CommandError::config)
-        })
+    pub(super) fn build_toolset(&self, settings: &Settings) -> exit::Result<Toolset> {
+        settings.configure_toolset(self.base_toolset())
     }
 
     /// Returns the toolset after the program's callbacks, without any settings.
     pub(super) fn base_toolset(&self) -> Toolset {
         let tools = Toolset::new(self.registry.clone());
         self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
-    }
-
-    /// Like [`base_toolset`](Self::base_toolset), but unfiltered when only the unfiltered toolset
-    /// has `tool`. The options after the tool's name, which are parsed later, may select it.
-    pub(super) fn toolset_containing(&self, tool: &str) -> Toolset {
-        let shaped = self.base_toolset();
-        if shaped.get(tool).is_some() {
-            return shaped;
-        }
-        let all = shaped.clone().unfiltered();
-        if all.get(tool).is_some() { all } else { shaped }
     }
 
     /// Applies the program's session callbacks.

@@ -4,30 +4,26 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{CommandError, Result};
-use super::{Io, args, exit, mcp, paths, style};
+use super::settings::Settings;
+use super::{Io, args, exit, mcp, style};
 use tool_sdk_core::PrivateFileError;
 use tool_sdk_core::ToolError;
 use tool_sdk_core::{GrantStore, Grantee, StoredGrant};
 
-/// Runs `approvals`. `top` holds the options before the command, `matches` those after it.
-pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some((command, behind)) = matches.subcommand() else {
         return Err(CommandError::usage("`list` or `revoke ID` is missing"));
     };
-    let levels = [top, matches, behind];
-    paths::load_checked_settings(&levels, io)?;
-    let store = paths::open_approvals(&levels, io).ok_or_else(|| {
+    let store = settings.open_approvals().ok_or_else(|| {
         CommandError::config("there is no state folder to store approvals in")
             .hint("`--state-dir` or HOME sets it")
     })?;
     match command {
         "revoke" => revoke_approval(&store, behind, io),
-        _ => list_approvals(
-            &store,
-            mcp::void_grant_check(&levels, io),
-            behind.get_flag(args::JSON),
-            io,
-        ),
+        _ => {
+            let is_void = mcp::void_grant_check(settings);
+            list_approvals(&store, is_void, behind.get_flag(args::JSON), io)
+        }
     }
 }
 

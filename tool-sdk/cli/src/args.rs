@@ -2,14 +2,15 @@
 //!
 //! `call` and `check` are parsed in two steps, because their flags depend on the tool: first up to
 //! the tool's name, then the rest with [`tool_command`]. Program options are declared at every
-//! level; [`settings`](super::settings) and [`paths`](super::paths) read all levels, so that
-//! options before the command are not lost when there are more after it.
+//! level; [`settings`](super::settings) reads all [`option_levels`], so that options before the
+//! command are not lost when there are more after it.
 
 use std::ffi::OsString;
+use std::iter;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgAction, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::flag::{self, ParamFlag};
 use super::{mcp, serve, style};
@@ -333,6 +334,22 @@ pub(super) fn with_globals(command: Command) -> Command {
         folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
     ])
+}
+
+/// Returns the matches of the program and of its subcommands that have program options, from left
+/// to right.
+pub(super) fn option_levels(matches: &ArgMatches) -> Vec<&ArgMatches> {
+    let all = iter::successors(Some(matches), |it| it.subcommand().map(|(_, behind)| behind));
+    // Where the switch is defined, it has a value, at least the default.
+    all.filter(|it| it.try_contains_id(YES).unwrap_or_default()).collect()
+}
+
+/// Returns the last value of an option.
+pub(super) fn last_option<T>(levels: &[&ArgMatches], option: &str) -> Option<T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).cloned()
 }
 
 /// The options that filter the toolset.

@@ -5,14 +5,12 @@ use std::io;
 use clap::ArgMatches;
 
 use super::args::{self, ToolVerb};
-use super::call_environment::CallEnvironment;
 use super::call_request::CallRequest;
 use super::exit::CommandError;
-use super::mcp::{ConfiguredServers, ServerScope};
-use super::{App, Io, exit, json_output, run_loop, show, style};
+use super::{App, Io, exit, json_output, style};
 use tool_sdk_core::ErrorKind;
+use tool_sdk_core::Outcome;
 use tool_sdk_core::{AttachmentData, Output};
-use tool_sdk_core::{Call, CallId, Outcome};
 
 /// Runs `call`. `top` holds the options before the command, `matches` those between the command
 /// and the tool's name.
@@ -24,8 +22,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = CallRequest::from_matches(program, ToolVerb::Call, top, matches)?;
-    let id = CallId::generate();
-    match (call_tool(app, program, &request, &id, io), request.wants_json()) {
+    match (call_tool(app, program, &request, io), request.has_switch(args::JSON)) {
         (Ok((tool, outcome)), true) => {
             let (document, code) = json_output::outcome_document(&tool, &outcome);
             writeln!(io.stdout, "{document}")?;
@@ -35,7 +32,8 @@ pub(super) fn run(
         (Err(failure), true) => {
             // A call that was never made is reported like one that failed; help stays text.
             let (code, error) = failure.into_tool_error()?;
-            writeln!(io.stdout, "{}", json_output::failure_document(request.name, &id, &error))?;
+            let document = json_output::failure_document(request.name, &request.id, &error);
+            writeln!(io.stdout, "{document}")?;
             Ok(code)
         }
         (Err(failure), false) => Err(failure),
@@ -47,52 +45,11 @@ fn call_tool(
     app: &App,
     program: &str,
     request: &CallRequest<'_>,
-    id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let own = app.toolset_containing(request.name);
-    let (servers, need) =
-        (ConfiguredServers::for_call(&own, request, io)?, ServerScope::Tool(request.name));
-    let known = servers.merge_tools(own, need, io);
-    let parsed = match request.parse(program, &known, io) {
-        Ok(parsed) => parsed,
-        Err(failure) => {
-            if request.has_switch(args::EVENTS) && known.view().definition(request.name).is_none() {
-                emit_unknown_tool(app, request, id, io)?;
-            }
-            return Err(failure);
-        }
-    };
-    let mut environment = CallEnvironment::build(app, &parsed.option_levels(), io)?;
-    servers.connect_into(&mut environment, need, io);
-    show::find_tool_or_explain(program, &environment.toolset_view(), &known, request.name)?;
-    let printer = environment.event_printer(parsed.has_switch(args::EVENTS), io);
-    let mut call = Call::new(request.name.to_owned(), parsed.arguments);
-    call.id = Some(id.clone());
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
-    let after = pipeline.clone();
-    let work = async move { pipeline.call(&session, call).await };
-    let outcome = run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?;
-    Ok((parsed.tool, outcome))
-}
-
-/// Makes a call of an unknown tool, so that `--events` prints its terminal event.
-fn emit_unknown_tool(
-    app: &App,
-    request: &CallRequest<'_>,
-    id: &CallId,
-    io: &mut Io<'_>,
-) -> exit::Result<()> {
-    let behind = request.options_after_name();
-    let levels: Vec<_> = request.options_before_name().into_iter().chain(&behind).collect();
-    let environment = CallEnvironment::build(app, &levels, io)?;
-    let printer = environment.event_printer(true, io);
-    let mut call = Call::new(request.name.to_owned(), "{}");
-    call.id = Some(id.clone());
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
-    let after = pipeline.clone();
-    let work = async move { pipeline.call(&session, call).await };
-    run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr).map(drop)
+    let ready = request.prepare(app, program, io)?;
+    let outcome = ready.environment.call(ready.call, request.emits_events(), io)?;
+    Ok((ready.tool, outcome))
 }
 
 fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {

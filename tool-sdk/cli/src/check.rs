@@ -9,13 +9,10 @@ use clap::ArgMatches;
 use serde::Serialize;
 
 use super::args::{self, ToolVerb};
-use super::call_environment::CallEnvironment;
 use super::call_request::CallRequest;
 use super::event_printer::EventPrinter;
 use super::exit::CommandError;
-use super::mcp::{ConfiguredServers, ServerScope};
-use super::{App, Io, exit, run_loop, show, style};
-use tool_sdk_core::Call;
+use super::{App, Io, exit, run_loop, style};
 use tool_sdk_core::CheckOutcome;
 
 pub(super) fn run(
@@ -26,23 +23,16 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = CallRequest::from_matches(program, ToolVerb::Check, top, matches)?;
-    let own = app.toolset_containing(request.name);
-    let (servers, need) =
-        (ConfiguredServers::for_call(&own, &request, io)?, ServerScope::Tool(request.name));
-    let known = servers.merge_tools(own, need, io);
-    let parsed = request.parse(program, &known, io)?;
-    let mut environment = CallEnvironment::build(app, &parsed.option_levels(), io)?;
-    servers.connect_into(&mut environment, need, io);
-    show::find_tool_or_explain(program, &environment.toolset_view(), &known, request.name)?;
-    let call = Call::new(request.name, parsed.arguments.as_str());
+    let ready = request.prepare(app, program, io)?;
+    let environment = &ready.environment;
     let printer = EventPrinter::warnings_only(environment.pipeline.subscribe());
-    let checked = run_loop::block_on(environment.pipeline.check(&environment.session, call))?;
+    let checked = run_loop::block_on(environment.pipeline.check(&environment.session, ready.call))?;
     // Prints warnings of the pipeline, for example about a corrupt approval store.
     printer.finish(io.stderr);
     let checked =
         checked.map_err(|error| CommandError::new(exit::exit_code(error.kind()), error))?;
     // JSON unless the output is a terminal.
-    if parsed.has_switch(args::JSON) || !io.stdout_is_terminal {
+    if request.has_switch(args::JSON) || !io.stdout_is_terminal {
         let document = CheckReport { permissions: resource_permissions(&checked), checked };
         let document = serde_json::to_string(&document).map_err(io::Error::from)?;
         writeln!(io.stdout, "{document}")?;

@@ -8,23 +8,21 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{self, CommandError, Result};
-use super::{Io, args, paths, style};
-use tool_sdk_process::internal;
-use tool_sdk_process::sandbox::{
-    self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport,
-};
+use super::settings::Settings;
+use super::{Io, args, style};
+use tool_sdk_process as process;
+use tool_sdk_process::sandbox::{SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport};
+use tool_sdk_process::{internal, sandbox};
 
 /// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
 
-/// Runs `doctor`. `top` holds the options before the command, `matches` those after it.
-pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
-    let levels = [top, matches];
-    let policy = paths::load_checked_settings(&levels, io)?.sandbox;
+pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let policy = settings.sandbox.clone();
     let report = DoctorReport {
         support: sandbox::probe(),
         shells: find_shells(io),
-        state: paths::state_dir(&levels, io).map(StateDir::inspect),
+        state: settings.state_dir.clone().map(StateDir::inspect),
         missing: unmet_requirements(&policy),
         self_test: run_self_test(matches)?,
         openat2: has_openat2(),

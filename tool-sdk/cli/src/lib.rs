@@ -48,7 +48,6 @@ mod call;
 mod call_environment;
 mod call_request;
 mod check;
-mod config_file;
 mod doctor;
 mod event_printer;
 mod exit;
@@ -64,7 +63,6 @@ mod mcp;
 #[cfg(not(feature = "mcp"))]
 #[path = "mcp_disabled.rs"]
 mod mcp;
-mod paths;
 #[cfg(feature = "mcp")]
 mod principals;
 mod run_loop;

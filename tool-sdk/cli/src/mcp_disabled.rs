@@ -3,9 +3,8 @@
 use clap::{ArgMatches, Command};
 
 use super::call_environment::CallEnvironment;
-use super::call_request::CallRequest;
-use super::config_file::TomlValue;
 use super::exit::{CommandError, Result};
+use super::settings::{Settings, TomlValue};
 use super::{App, Io};
 use tool_sdk_core::Grantee;
 use tool_sdk_core::Toolset;
@@ -24,12 +23,12 @@ pub(super) struct ConfiguredServers;
 
 impl ConfiguredServers {
     #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
-    pub(super) fn load(_: &[&ArgMatches], _: &Io<'_>) -> Result<Self> {
+    pub(super) fn load(_: &Settings, _: &Io<'_>) -> Result<Self> {
         Ok(Self)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
-    pub(super) fn for_call(_: &Toolset, _: &CallRequest<'_>, _: &Io<'_>) -> Result<Self> {
+    pub(super) fn load_unconnected(_: &Settings, _: &Io<'_>) -> Result<Self> {
         Ok(Self)
     }
 
@@ -52,7 +51,7 @@ impl ConfiguredServers {
     }
 }
 
-pub(super) fn void_grant_check(_: &[&ArgMatches], _: &Io<'_>) -> impl Fn(&Grantee) -> bool + use<> {
+pub(super) fn void_grant_check(_: &Settings) -> impl Fn(&Grantee) -> bool + use<> {
     |_| false
 }
 
@@ -64,6 +63,6 @@ pub(super) fn build_command(_: &str) -> Option<Command> {
     None
 }
 
-pub(super) fn run(_: &App, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+pub(super) fn run(_: &App, _: &Settings, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
     Err(CommandError::usage("this program is built without MCP client support"))
 }

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::config_file::TomlValue;
 use super::exit::{CommandError, Result};
 use super::listen_address::ListenAddress;
+use super::settings::TomlValue;
 use super::{Io, input, style};
 use tool_sdk_core::Toolset;
 use tool_sdk_mcp::{HttpOptions, Principal, Token};
@@ -232,7 +232,7 @@ impl PrincipalEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_file::ConfigErrors;
+    use crate::settings::ConfigErrors;
 
     /// Parses `[serve.mcp]`; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServeConfig, String> {

@@ -16,8 +16,8 @@ use super::listen_address::ListenAddress;
 use super::mcp::ConfiguredServers;
 use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
-use super::settings::PromptMode;
-use super::{App, Io, args, config_file, paths, run_loop, signals, style};
+use super::settings::{PromptMode, Settings};
+use super::{App, Io, args, run_loop, signals, style};
 use tool_sdk_core::Pipeline;
 use tool_sdk_core::PrivateFileError;
 use tool_sdk_core::RiskClass;
@@ -60,7 +60,7 @@ pub(super) fn build_command() -> Option<Command> {
 pub(super) fn run(
     app: &App,
     program: &str,
-    top: &ArgMatches,
+    settings: &Settings,
     serve: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
@@ -70,36 +70,27 @@ pub(super) fn run(
     };
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
-    let servers = ConfiguredServers::load(&[top, matches], io)?;
-    let mut environment = CallEnvironment::build(app, &[top, matches], io)?;
+    let servers = ConfiguredServers::load(settings, io)?;
+    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
     servers.attach_to(&mut environment);
     let patterns = environment.unmatched_patterns();
-    let CallEnvironment {
-        pipeline,
-        session,
-        prompt_mode: answers,
-        session_workspace: readable,
-        ..
-    } = environment;
+    let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let server = Server::new(pipeline.clone(), session)
         .with_name(program, env!("CARGO_PKG_VERSION"))
-        .with_client_approvals(answers != PromptMode::NoInput)
+        .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
         .with_session_setup(move |session| readable.attach_to(session));
     let served = match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
-            let own = config_file::load(&[top, matches], io)?.serve;
-            let token =
-                choose_token(endpoint, own.is_empty(), token_folder(&[top, matches], io), io)?;
+            let own = &settings.serve;
+            let token = choose_token(endpoint, own.is_empty(), token_folder(settings), io)?;
             let (http, tools) = (HttpOptions::new(token.as_token().clone()), pipeline.toolset());
-            let http = principals::add_principals(http, token.as_token(), &own, tools, io)?;
+            let http = principals::add_principals(http, token.as_token(), own, tools, io)?;
             // Registered servers are shared by all principals.
             if !own.register_servers {
                 remove_registration_tools(tools);
             }
-            let roots = paths::workspace_roots(&[top, matches], io);
             let serving = async {
-                let place = (endpoint, roots.as_slice());
-                let serving = start_http(server, place, (token, http, &own), io).await?;
+                let serving = start_http(server, endpoint, token, http, settings, io).await?;
                 serve_and_connect(serving, &servers, &patterns, io).await
             };
             run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
@@ -135,14 +126,17 @@ async fn serve_and_connect(
 }
 
 /// Listens at the address and prints it, and returns the future that serves. A Unix socket must
-/// not be inside `roots`.
+/// not be inside the roots.
 async fn start_http(
     server: Server,
-    (endpoint, roots): (&ListenAddress, &[PathBuf]),
-    (token, http, own): (ServerToken, HttpOptions, &ServeConfig),
+    endpoint: &ListenAddress,
+    token: ServerToken,
+    http: HttpOptions,
+    settings: &Settings,
     io: &mut Io<'_>,
 ) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
-    let (listener, endpoint) = endpoint.bind(roots, io).await?;
+    let own = &settings.serve;
+    let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
     io.print_stderr(style::sanitize_text(&format!("listening on {endpoint}")));
     if let Some(names) = principals::describe_allowed_hosts(own, &endpoint) {
         io.print_stderr(style::sanitize_text(&names));
@@ -218,9 +212,9 @@ fn choose_token(
 }
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
-fn token_folder(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PrivateFolder> {
-    let mut place = PrivateFolder::new(paths::state_dir(levels, io)?.join("mcp"));
-    place.add_writable_roots(&paths::workspace_roots(levels, io));
+fn token_folder(settings: &Settings) -> Option<PrivateFolder> {
+    let mut place = PrivateFolder::new(settings.state_dir.as_ref()?.join("mcp"));
+    place.add_writable_roots(&settings.roots);
     Some(place)
 }
 

@@ -2,8 +2,8 @@
 
 use clap::{ArgMatches, Command};
 
-use super::config_file::TomlValue;
 use super::exit::{CommandError, Result};
+use super::settings::{Settings, TomlValue};
 use super::{App, Io};
 
 /// The settings of `serve`, which always are empty.
@@ -19,6 +19,6 @@ pub(super) fn build_command() -> Option<Command> {
     None
 }
 
-pub(super) fn run(_: &App, _: &str, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+pub(super) fn run(_: &App, _: &str, _: &Settings, _: &ArgMatches, _: &mut Io<'_>) -> Result {
     Err(CommandError::usage("this program is built without a server"))
 }

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::mcp::{ConfiguredServers, ServerScope};
+use super::settings::Settings;
 use super::{App, Io, args, exit, input, json_output, run_loop, show};
 use tool_sdk_core::Batch;
 use tool_sdk_core::ToolError;
@@ -29,12 +30,12 @@ const MAX_LINE: usize = 4 << 20;
 pub(super) fn run(
     app: &App,
     program: &str,
-    top: &ArgMatches,
+    settings: &Settings,
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
-    let servers = ConfiguredServers::load(&[top, matches], io)?;
-    let mut environment = CallEnvironment::build(app, &[top, matches], io)?;
+    let servers = ConfiguredServers::load(settings, io)?;
+    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
     servers.connect_into(&mut environment, ServerScope::All, io);
     let view = environment.toolset_view();
     let entries: Vec<BatchEntry> = read_input(matches, io)?

@@ -1,27 +1,25 @@
 //! Builds the hooks, the approver and the forms of the environment.
 
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::settings::PromptMode;
+use crate::settings::{HooksConfig, PromptMode};
 use crate::terminal::{TerminalApprover, TerminalForms, TerminalLock};
-use crate::{Io, config_file, style};
+use crate::{Io, style};
 use tool_sdk_core::Session;
 use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
 use tool_sdk_hooks::ExternalHooks;
 
-/// Returns the configured hooks, to run in `folder`, and prints their warnings.
+/// Returns the configured hooks, and prints their warnings.
 pub(super) fn build_hooks(
-    configured: Option<config_file::HooksConfig>,
-    folder: PathBuf,
+    configured: Option<&HooksConfig>,
     io: &mut Io<'_>,
 ) -> Option<Arc<ExternalHooks>> {
-    let config_file::HooksConfig { commands, warnings: remarks } = configured?;
-    for remark in remarks {
-        io.print_stderr(style::sanitize_text(&format!("warning: hooks.{remark}")));
+    let HooksConfig { commands, warnings } = configured?;
+    for warning in warnings {
+        io.print_stderr(style::sanitize_text(&format!("warning: hooks.{warning}")));
     }
-    (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder)))
+    (!commands.is_empty()).then(|| Arc::new(commands.clone()))
 }
 
 /// Returns the approver for the prompt mode; `None` denies every call that needs approval.

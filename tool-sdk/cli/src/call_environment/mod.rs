@@ -1,6 +1,6 @@
 //! The environment of calls: pipeline, session, workspace, hooks and approver.
 //!
-//! It is built from the [`ResolvedSettings`] and the resolved [`paths`].
+//! It is built from the [`Settings`].
 
 mod approver;
 mod protected_workspace;
@@ -9,23 +9,23 @@ mod unmatched_patterns;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::ArgMatches;
 use tokio_util::sync::CancellationToken;
 
 use self::protected_workspace::{ProtectedWorkspace, SessionWorkspace};
 pub(super) use self::unmatched_patterns::UnmatchedPatterns;
 use super::event_printer::EventPrinter;
 use super::exit::{CommandError, Result};
-use super::settings::{PromptMode, ResolvedSettings};
+use super::settings::Settings;
 use super::terminal::TerminalLock;
-use super::{App, Io, paths, style};
+use super::{App, Io, run_loop, style};
 use tool_sdk_core::AuditLog;
 use tool_sdk_core::HookPriority;
 use tool_sdk_core::LoopGuard;
 use tool_sdk_core::Pipeline;
 use tool_sdk_core::Redactor;
-use tool_sdk_core::ToolsetView;
+use tool_sdk_core::{Call, Outcome};
 use tool_sdk_core::{ClientKind, Session};
+use tool_sdk_core::{Toolset, ToolsetView};
 use tool_sdk_hooks::ExternalHooks;
 
 /// Everything that a command needs to make calls.
@@ -34,9 +34,6 @@ pub(super) struct CallEnvironment {
     pub(super) session: Session,
     /// Cancels every call.
     pub(super) cancel_token: CancellationToken,
-    /// How calls that need approval are answered.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only a server needs it"))]
-    pub(super) prompt_mode: PromptMode,
     /// The workspace for further sessions.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have sessions"))]
     pub(super) session_workspace: SessionWorkspace,
@@ -48,31 +45,32 @@ pub(super) struct CallEnvironment {
 }
 
 impl CallEnvironment {
-    /// Builds the environment. `levels` are the parsed options from left to right.
-    pub(super) fn build(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
-        let settings = ResolvedSettings::load(levels, io)?;
-        let mut pipeline = Pipeline::new(app.build_toolset(&settings)?)
+    /// Builds the environment. `tools` are those of the program, as the settings configure them.
+    pub(super) fn build(
+        app: &App,
+        settings: &Settings,
+        tools: Toolset,
+        io: &mut Io<'_>,
+    ) -> Result<Self> {
+        let mut pipeline = Pipeline::new(tools)
             .budget(settings.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
-        let patterns = settings.tool_patterns();
-        if let Some(writable) = &settings.writable {
+        let writable = settings.writable.as_deref();
+        if let Some(writable) = writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {
                 let warning = format!("warning: `{}` (writable) does not exist", folder.display());
                 io.print_stderr(style::sanitize_text(&warning));
             }
             pipeline = pipeline.writable_roots(writable);
         }
-        let workspace = paths::open_workspace(levels, io)?
-            .durability(settings.durability)
-            .same_file_system(settings.one_device);
-        let mut folders = ProtectedWorkspace::new(workspace, settings.sandbox, levels, io);
+        let mut folders = ProtectedWorkspace::new(settings);
         if let Some(outputs) = folders.output_dir() {
             pipeline = pipeline.output_dir(outputs);
         }
-        if let Some(store) = paths::open_approvals(levels, io) {
-            let writable = settings.writable.as_deref().unwrap_or_default();
-            pipeline = pipeline.grant_store(store.with_writable_roots(writable));
+        if let Some(store) = settings.open_approvals() {
+            pipeline =
+                pipeline.grant_store(store.with_writable_roots(writable.unwrap_or_default()));
         }
         if let Some(path) = &settings.audit {
             pipeline = pipeline.audit(open_audit_log(path)?);
@@ -80,10 +78,7 @@ impl CallEnvironment {
         }
         let lock = TerminalLock::default();
         let approver = approver::build_approver(settings.prompt_mode, &lock, io);
-        // Relative paths in arguments start at the first root, so hooks run there.
-        let folder = paths::workspace_roots(levels, io).into_iter().next();
-        let folder = folder.unwrap_or_else(|| io.current_dir.clone());
-        let hooks = approver::build_hooks(settings.hooks, folder, io);
+        let hooks = approver::build_hooks(settings.hooks.as_ref(), io);
         for file in hooks.iter().flat_map(|hooks| hooks.command_files()) {
             folders = folders.protect_if_present(&file);
         }
@@ -96,7 +91,8 @@ impl CallEnvironment {
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.into_parts();
-        let session = paths::new_session(levels, io)
+        let session = settings
+            .new_session()
             .with_client(ClientKind::Cli)
             .with_service(settings.session_settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
@@ -106,12 +102,25 @@ impl CallEnvironment {
             pipeline,
             session,
             cancel_token: stop,
-            prompt_mode: settings.prompt_mode,
             session_workspace: readable,
             terminal_lock: lock,
             hooks,
-            patterns,
+            patterns: settings.tool_patterns(),
         })
+    }
+
+    /// Makes a call, prints its events, and waits for what it left running.
+    pub(super) fn call(
+        self,
+        call: Call<'static>,
+        events: bool,
+        io: &mut Io<'_>,
+    ) -> Result<Outcome> {
+        let printer = self.event_printer(events, io);
+        let Self { pipeline, session, cancel_token, .. } = self;
+        let after = pipeline.clone();
+        let work = async move { pipeline.call(&session, call).await };
+        run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)
     }
 
     /// Returns the tools that the session can use.

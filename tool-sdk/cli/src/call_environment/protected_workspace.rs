@@ -5,9 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
-
-use crate::{Io, config_file, paths};
+use crate::settings::Settings;
 use tool_sdk_core::Session;
 use tool_sdk_core::internal::{RETENTION, is_sweep_due, sweep_outputs};
 use tool_sdk_core::prepare_outputs;
@@ -22,23 +20,21 @@ pub(super) struct ProtectedWorkspace {
 }
 
 impl ProtectedWorkspace {
-    /// Protects the configuration file and the state folder. `levels` are the parsed options from
-    /// left to right.
-    pub(super) fn new(
-        workspace: Workspace,
-        sandbox: SandboxPolicy,
-        levels: &[&ArgMatches],
-        io: &Io<'_>,
-    ) -> Self {
-        let mut folders = Self { workspace, sandbox, output_dir: None };
-        if let Some(path) = config_file::config_path(levels, io) {
-            folders = folders.protect_if_present(&path);
+    /// Protects the configuration file and the state folder.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut folders = Self {
+            workspace: settings.workspace.clone(),
+            sandbox: settings.sandbox.clone(),
+            output_dir: None,
+        };
+        if let Some(path) = &settings.config_path {
+            folders = folders.protect_if_present(path);
         }
-        if let Some(dir) = paths::state_dir(levels, io) {
+        if let Some(dir) = &settings.state_dir {
             let outputs = dir.join("outputs");
             sweep_if_due(&outputs);
             folders.output_dir = Some(outputs);
-            folders = folders.protect(&dir);
+            folders = folders.protect(dir);
         }
         folders
     }

@@ -3,6 +3,7 @@
 //! **Invariant:** a server's tools are only pinned as trusted after all of their text was shown.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
@@ -11,8 +12,8 @@ use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
 use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
-use crate::settings::{PromptMode, ResolvedSettings};
-use crate::{App, Io, args, config_file, paths, style};
+use crate::settings::{PromptMode, Settings};
+use crate::{App, Io, args, style};
 use tool_sdk_core::Definition;
 use tool_sdk_core::Registry;
 use tool_sdk_core::ToolError;
@@ -81,34 +82,41 @@ fn describe_sandbox_args(add: Command) -> Command {
         .mut_arg(args::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
 }
 
-pub(crate) fn run(app: &App, top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
+/// Runs `mcp`. `top` holds the options before the command.
+pub(crate) fn run(
+    app: &App,
+    settings: &Settings,
+    top: &ArgMatches,
+    mcp: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
-    let levels = [top, matches];
-    paths::load_checked_settings(&levels, io)?;
     match command {
-        "add" => add_server(app, &levels, io),
-        "remove" => remove_server(&levels, io),
-        "inspect" => inspect_server(app, &levels, io),
-        _ => list_servers(&levels, io),
+        "add" => add_server(app, settings, entry_from_args(&[top, matches])?, io),
+        "remove" => remove_server(settings, server_name(matches), io),
+        "inspect" => inspect_server(app, settings, matches, io),
+        _ => list_servers(settings, matches.get_flag(args::JSON), io),
     }
 }
 
-fn server_name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
-    levels[1].get_one::<String>(args::NAME).map_or("", String::as_str)
+fn server_name(matches: &ArgMatches) -> &str {
+    matches.get_one::<String>(args::NAME).map_or("", String::as_str)
 }
 
-fn list_servers(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let servers = ConfiguredServers::load(levels, io)?;
+fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
+    let servers = ConfiguredServers::load(settings, io)?;
     servers.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
     let statuses = servers.manager().statuses();
-    if levels[1].get_flag(args::JSON) {
+    if json {
         writeln!(io.stdout, "{:#}", json!(statuses))?;
-    } else if statuses.is_empty() {
+        return Ok(0);
+    }
+    if statuses.is_empty() {
         io.print_stderr("no servers are configured");
     }
-    for status in statuses.iter().filter(|_| !levels[1].get_flag(args::JSON)) {
+    for status in &statuses {
         let state = match (&status.last_error, status.connected) {
             _ if !status.enabled => "switched off".to_owned(),
             (_, true) => format!("{} tools", status.tools.len()),
@@ -181,10 +189,10 @@ fn connect_and_list(
     Ok((status, own.cloned().collect()))
 }
 
-fn inspect_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let servers = ConfiguredServers::load(levels, io)?;
-    let (status, tools) = connect_and_list(app, &servers, server_name(levels), io)?;
-    if levels[1].get_flag(args::JSON) {
+fn inspect_server(app: &App, settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let servers = ConfiguredServers::load(settings, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server_name(matches), io)?;
+    if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
         let page = render_page(&status, &tools, &servers.manager().pin_texts(&status.name));
@@ -210,26 +218,19 @@ fn render_page(
     page.join("\n") + "\n"
 }
 
-fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let server = server_name(levels);
-    let path = config_file::config_path(levels, io).ok_or_else(|| {
-        CommandError::config("no configuration file is known; set `--config` or HOME")
-    })?;
-    // Checks that the file can be edited before the server is started.
-    ConfigDocument::read(&path)?;
-    let entry = entry_from_args(server, levels)?;
-    let others = config_file::load(levels, io)?.servers;
-    if others.iter().any(|other| other.name == server) {
+fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_>) -> Result {
+    let server = &*entry.name;
+    let path = config_path(settings)?;
+    if settings.servers.iter().any(|other| other.name == server) {
         return Err(duplicate_server(server));
     }
-    let table = entry.to_toml();
     // Loads it with the others, so that name conflicts are found now.
-    let all: Vec<_> = others.into_iter().chain([entry]).collect();
-    let servers = ConfiguredServers::from_entries(&all, levels, io)?;
+    let all = settings.servers.iter().chain([&entry]);
+    let servers = ConfiguredServers::with_entries(all, settings, io)?;
     let (status, tools) = connect_and_list(app, &servers, server, io)?;
     let shown = servers.manager().pin_texts(server);
     io.print_stderr(render_page(&status, &tools, &shown));
-    if !confirm_add(levels, server, io)? {
+    if !confirm_add(settings, server, io)? {
         let words = format_args!("`{server}` was not added");
         return Err(CommandError::new(DENIED, ToolError::denied(words))
             .hint("`--yes` adds it without asking"));
@@ -240,7 +241,7 @@ fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         return Err(CommandError::new(FAILED, ToolError::conflict(words))
             .hint("add it again to review them"));
     }
-    ConfigDocument::lock_for_edit(&path)?.add_server(server, &table)?;
+    ConfigDocument::lock_for_edit(path)?.add_server(server, &entry.to_toml())?;
     io.print_stderr(format_args!(
         "added {server} with {} tools to {}",
         tools.len(),
@@ -250,9 +251,9 @@ fn add_server(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
 }
 
 /// Asks the user whether the server may be added.
-fn confirm_add(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
+fn confirm_add(settings: &Settings, server: &str, io: &Io<'_>) -> Result<bool> {
     let question = format!("add the server {server} and trust what is shown? [y/N] ");
-    match (ResolvedSettings::load(levels, io)?.prompt_mode, &io.console) {
+    match (settings.prompt_mode, &io.console) {
         (PromptMode::AssumeYes, _) => Ok(true),
         (PromptMode::Terminal, Some(console)) => {
             let answer = console.prompt(&question, &|| true)?;
@@ -263,7 +264,7 @@ fn confirm_add(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<b
 }
 
 /// Builds a server entry from the options.
-fn entry_from_args(server: &str, levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
+fn entry_from_args(levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
     let matches = levels[1];
     let words = |id: &str| -> Vec<String> {
         matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
@@ -276,32 +277,31 @@ fn entry_from_args(server: &str, levels: &[&ArgMatches; 2]) -> Result<ServerEntr
     described.env_from = words(ENV);
     described.url = one(URL);
     described.bearer_env = one(BEARER);
-    // Sandbox options before the command are about commands, and no error for a URL.
+    // Environment and configuration are not read, because their sandbox settings are about commands.
+    // For a URL, the options before the command are about commands, too, and no error.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
-    described.sandbox = last_option(confining, args::SANDBOX);
-    described.sandbox_level = last_option(confining, args::SANDBOX_LEVEL);
+    described.sandbox = args::last_option(confining, args::SANDBOX);
+    described.sandbox_level = args::last_option(confining, args::SANDBOX_LEVEL);
     described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
-    described.validate_as(server).map_err(CommandError::usage)
+    described.validate_as(server_name(matches)).map_err(CommandError::usage)
 }
 
-/// Returns the last value of an option. Environment and configuration are not read, because their
-/// sandbox settings are about commands.
-fn last_option<T: Copy + Send + Sync + 'static>(levels: &[&ArgMatches], option: &str) -> Option<T> {
-    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).copied()
-}
-
-fn remove_server(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
-    let server = server_name(levels);
-    let path = config_file::config_path(levels, io).ok_or_else(|| {
+/// Returns the path of the configuration file, for an edit.
+fn config_path(settings: &Settings) -> Result<&Path> {
+    settings.config_path.as_deref().ok_or_else(|| {
         CommandError::config("no configuration file is known; set `--config` or HOME")
-    })?;
-    if !ConfigDocument::lock_for_edit(&path)?.remove_server(server)? {
+    })
+}
+
+fn remove_server(settings: &Settings, server: &str, io: &mut Io<'_>) -> Result {
+    let path = config_path(settings)?;
+    if !ConfigDocument::lock_for_edit(path)?.remove_server(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         return Err(CommandError::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));
     }
     // Without its pins, the server must be trusted again when it is added again.
-    open_pins(levels, io).forget_server(server).map_err(|error| {
+    open_pins(settings).forget_server(server).map_err(|error| {
         let error = ToolError::unavailable(with_cause(&error));
         CommandError::new(FAILED, error)
             .hint("removed from the configuration, but its stored pins could not be deleted")

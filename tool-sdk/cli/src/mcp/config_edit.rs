@@ -37,7 +37,7 @@ pub(super) struct ConfigEdit {
 
 impl ConfigDocument {
     /// Reads and parses the file; a missing one is empty.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path) -> Result<Self> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read.map_err(|error| file_error("read", path, error))?,

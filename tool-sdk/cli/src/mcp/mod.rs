@@ -16,20 +16,19 @@ mod server_folders;
 mod tests;
 mod text_edit;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ArgMatches;
 use tokio::runtime::{Handle, Runtime};
 
 pub(super) use self::command::{build_command, run};
+use self::server_entry::ServerEntry;
 pub(super) use self::server_entry::{ServerEntries, parse_servers};
 use self::server_folders::ServerFolders;
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
-use super::call_request::CallRequest;
 use super::exit::{CommandError, FAILED, Result};
-use super::{Io, config_file, paths, style};
+use super::settings::Settings;
+use super::{Io, style};
 use tool_sdk_core::ToolError;
 use tool_sdk_core::Toolset;
 use tool_sdk_core::{Grantee, Rule};
@@ -67,43 +66,32 @@ pub(super) struct ConfiguredServers {
 }
 
 impl ConfiguredServers {
-    /// Loads the configured servers without starting one. `levels` are the parsed options from
-    /// left to right.
-    pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        Self::from_entries(&config_file::load(levels, io)?.servers, levels, io)
+    /// Loads the configured servers without starting one.
+    pub(super) fn load(settings: &Settings, io: &Io<'_>) -> Result<Self> {
+        Self::with_entries(settings.servers.iter(), settings, io)
     }
 
-    /// Loads the servers for a call. For one of the program's own tools, none is connected, but the
-    /// tool may still list them.
-    pub(super) fn for_call(own: &Toolset, request: &CallRequest<'_>, io: &Io<'_>) -> Result<Self> {
-        match own.get(request.name) {
-            // The options after the tool's name are not parsed yet, and not needed.
-            Some(_) => {
-                let levels = request.options_before_name();
-                // Configuration errors are reported later, when all options are parsed.
-                let servers =
-                    config_file::load(&levels, io).map(|it| it.servers).unwrap_or_default();
-                let folders = ServerFolders::resolve_or_empty(&servers, &levels, io);
-                let upstreams =
-                    servers.iter().filter_map(|server| server.to_server_config(&folders, io).ok());
-                Self::register(upstreams.collect(), entry_names(&servers), &levels, io)
-            }
-            None => {
-                let behind = request.options_after_name();
-                let levels: Vec<_> =
-                    request.options_before_name().into_iter().chain(&behind).collect();
-                Self::load(&levels, io)
-            }
-        }
+    /// Loads the servers for a call of one of the program's own tools: none can be connected, but
+    /// the tool may list them.
+    pub(super) fn load_unconnected(settings: &Settings, io: &Io<'_>) -> Result<Self> {
+        let folders = ServerFolders::resolve(&settings.servers, settings);
+        let upstreams =
+            settings.servers.iter().filter_map(|server| server.to_server_config(&folders, io).ok());
+        Self::register(upstreams.collect(), entry_names(&settings.servers), settings)
     }
 
-    fn from_entries(servers: &ServerEntries, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let folders = ServerFolders::resolve(servers, levels, io)?;
-        let upstreams: Vec<ServerConfig> = servers
-            .iter()
+    /// Loads these servers without starting one.
+    fn with_entries<'e>(
+        entries: impl Iterator<Item = &'e ServerEntry> + Clone,
+        settings: &Settings,
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let folders = ServerFolders::resolve(entries.clone(), settings);
+        let upstreams: Vec<ServerConfig> = entries
+            .clone()
             .map(|server| server.to_server_config(&folders, io))
             .collect::<Result<_>>()?;
-        let mut known = Self::register(upstreams, entry_names(servers), levels, io)?;
+        let mut known = Self::register(upstreams, entry_names(entries), settings)?;
         known.runtime = (!known.enabled_names.is_empty()).then(start_runtime).transpose()?;
         Ok(known)
     }
@@ -112,11 +100,10 @@ impl ConfiguredServers {
     fn register(
         upstreams: Vec<ServerConfig>,
         configured: Vec<String>,
-        levels: &[&ArgMatches],
-        io: &Io<'_>,
+        settings: &Settings,
     ) -> Result<Self> {
         let toolset = Toolset::new(tool_sdk_core::Registry::default());
-        let known = ServerManager::new(Arc::new(toolset), open_pins(levels, io));
+        let known = ServerManager::new(Arc::new(toolset), open_pins(settings));
         let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
         for upstream in upstreams {
             known.add(upstream).map_err(CommandError::config)?;
@@ -279,26 +266,24 @@ async fn drain_tasks(runtime: &Handle) {
 }
 
 /// Opens the pinned definitions of the servers' tools.
-fn open_pins(levels: &[&ArgMatches], io: &Io<'_>) -> ToolPins {
-    let roots = paths::workspace_roots(levels, io);
-    let kept = |dir: PathBuf| ToolPins::in_folder(dir.join("mcp")).not_inside(&roots);
-    paths::state_dir(levels, io).map_or_else(ToolPins::in_memory, kept)
+fn open_pins(settings: &Settings) -> ToolPins {
+    match &settings.state_dir {
+        Some(dir) => ToolPins::in_folder(dir.join("mcp")).not_inside(&settings.roots),
+        None => ToolPins::in_memory(),
+    }
 }
 
 /// Returns a predicate for grants that are void because the tool's definition has changed.
-pub(super) fn void_grant_check(
-    levels: &[&ArgMatches],
-    io: &Io<'_>,
-) -> impl Fn(&Grantee) -> bool + use<> {
-    let pins = open_pins(levels, io);
+pub(super) fn void_grant_check(settings: &Settings) -> impl Fn(&Grantee) -> bool + use<> {
+    let pins = open_pins(settings);
     move |to| {
         let definition = to.definition.as_deref();
         definition.is_some_and(|definition| pins.is_approval_void(to.tool.as_str(), definition))
     }
 }
 
-fn entry_names(servers: &ServerEntries) -> Vec<String> {
-    servers.iter().map(|server| server.name.clone()).collect()
+fn entry_names<'e>(entries: impl IntoIterator<Item = &'e ServerEntry>) -> Vec<String> {
+    entries.into_iter().map(|server| server.name.clone()).collect()
 }
 
 fn start_runtime() -> Result<Runtime> {

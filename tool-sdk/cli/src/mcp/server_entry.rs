@@ -25,8 +25,8 @@ use toml_edit::{Array, InlineTable, Table, value};
 
 use super::server_folders::ServerFolders;
 use crate::Io;
-use crate::config_file::TomlValue;
 use crate::exit::{CommandError, Result};
+use crate::settings::TomlValue;
 use tool_sdk_mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
     TransportConfig,
@@ -288,7 +288,7 @@ impl ServerEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config_file::ConfigErrors;
+    use crate::settings::ConfigErrors;
 
     /// Parses servers; fails with the formatted errors.
     fn read(text: &str) -> std::result::Result<ServerEntries, String> {

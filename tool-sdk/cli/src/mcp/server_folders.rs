@@ -3,12 +3,8 @@
 
 use std::path::PathBuf;
 
-use clap::ArgMatches;
-
-use super::server_entry::{ServerEntries, ServerEntry};
-use crate::exit::Result;
-use crate::settings::ResolvedSettings;
-use crate::{Io, config_file, paths};
+use super::server_entry::ServerEntry;
+use crate::settings::Settings;
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The folders for servers.
@@ -20,43 +16,24 @@ pub(super) struct ServerFolders {
 }
 
 impl ServerFolders {
-    /// Resolves the folders for `servers`. `levels` are the parsed options from left to right.
-    pub(super) fn resolve(
-        servers: &ServerEntries,
-        levels: &[&ArgMatches],
-        io: &Io<'_>,
-    ) -> Result<Self> {
-        let roots = paths::workspace_roots(levels, io);
-        if !servers.iter().any(ServerEntry::is_sandboxed) {
-            return Ok(Self { roots, ..Self::default() });
+    /// Resolves the folders for these servers.
+    pub(super) fn resolve<'e>(
+        entries: impl IntoIterator<Item = &'e ServerEntry>,
+        settings: &Settings,
+    ) -> Self {
+        let roots = settings.roots.clone();
+        if !entries.into_iter().any(ServerEntry::is_sandboxed) {
+            return Self { roots, ..Self::default() };
         }
-        let settings = ResolvedSettings::load(levels, io)?;
-        let hooks = settings.hooks.map(|hooks| {
-            let folder = roots.first().cloned().unwrap_or_else(|| io.current_dir.clone());
-            hooks.commands.in_folder(folder).command_files()
-        });
-        let own =
-            config_file::config_path(levels, io).into_iter().chain(hooks.into_iter().flatten());
+        let hooks = settings.hooks.iter().flat_map(|hooks| hooks.commands.command_files());
         // A missing file cannot be protected while a process runs.
-        let own = own.filter(|path| path.exists());
-        let kept = paths::state_dir(levels, io).into_iter().chain(settings.audit);
-        let protected = own.chain(kept).collect();
+        let own = settings.config_path.clone().into_iter().chain(hooks).filter(|it| it.exists());
+        let kept = settings.state_dir.iter().chain(&settings.audit).cloned();
         let writable = match &settings.writable {
             Some(folders) => intersect_folders(&resolve_links(&roots), &resolve_links(folders)),
             None => resolve_links(&roots),
         };
-        Ok(Self { roots, writable, protected })
-    }
-
-    /// Like [`resolve`](Self::resolve), but with no writable folders after an error, which the
-    /// caller reports later.
-    pub(super) fn resolve_or_empty(
-        servers: &ServerEntries,
-        levels: &[&ArgMatches],
-        io: &Io<'_>,
-    ) -> Self {
-        let roots = || Self { roots: paths::workspace_roots(levels, io), ..Self::default() };
-        Self::resolve(servers, levels, io).unwrap_or_else(|_| roots())
+        Self { roots, writable, protected: own.chain(kept).collect() }
     }
 
     /// Returns the sandbox policy for a server.

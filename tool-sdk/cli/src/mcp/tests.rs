@@ -1,9 +1,14 @@
 //! Tests of configured servers, from the configuration to a call; the server is a shell script.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::test_support::{CliOutput, TestCli};
+use crate::App;
+use crate::test_support::{CliOutput, TestCli, make_definition};
 use http_stub::{HttpStub, StubReply};
+use tool_sdk_core::DynamicTool;
+use tool_sdk_core::Registry;
+use tool_sdk_core::{Context, FromContext as _, State};
+use tool_sdk_mcp::ServerManager;
 
 /// A server with one tool as a shell script; `cases` handle its calls.
 fn server(tool: &str, cases: &str) -> String {
@@ -162,6 +167,24 @@ fn an_unavailable_server_only_causes_a_warning() {
     let called = shelf.run(&["call", "echo", "--text", "hi"]);
     assert_eq!((called.out.as_str(), called.err.as_str()), ("hi\n", ""), "it is not even tried");
     assert_eq!(shelf.run(&["call", "mcp__gone__x", "{}"]).code, 2);
+}
+
+// The options after the name of a tool select the servers that the tool lists.
+#[test]
+fn a_tool_of_the_program_lists_the_servers_of_its_call() {
+    let tool = DynamicTool::new(make_definition("servers", json!({})), |_: Value, cx: Context| {
+        let manager = State::<ServerManager>::from_context(&cx).map(|it| it.statuses());
+        async move { manager.map(|it| it.iter().map(|it| it.name.clone()).collect::<String>()) }
+    });
+    let app = App::new(Registry::builder().add(tool).build().unwrap());
+    let shelf = TestConfig::new("[mcp.servers.gone]\ncommand = \"/no/such/program\"\n");
+    for args in [
+        &["--yes", "--config", &*shelf.config, "call", "servers"][..],
+        &["--yes", "call", "servers", "--config", &*shelf.config],
+    ] {
+        let called = shelf.setting.run_app(&app, args);
+        assert_eq!((called.code, called.out.as_str()), (0, "gone\n"), "{args:?}: {}", called.err);
+    }
 }
 
 // F10

@@ -1,8 +1,12 @@
 //! Tests of the precedence of settings, with sample tools.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use serde_json::Value;
 
-use crate::test_support::{CliOutput, TestCli, run};
+use crate::test_support::{CliOutput, TestCli, run, test_registry};
+use crate::{App, Io};
 
 /// Returns the decision for a call of the tool `kinds`, which may write.
 fn decision(setting: &TestCli, options: &[&str]) -> Value {
@@ -33,6 +37,84 @@ fn with_file(text: &str) -> TestCli {
 fn check_refused(ran: &CliOutput, words: &str) {
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
     assert!(ran.err.contains(words), "{words}: {}", ran.err);
+}
+
+/// Runs a command whose configuration file is removed once it was read; returns its exit code, the
+/// text of standard error, and what it read and built: the variables of settings, and `toolset`.
+fn run_with_file_that_vanishes(text: &str, args: &[&str]) -> (u8, String, Vec<String>) {
+    let setting = TestCli::default();
+    let file = setting.write_text("rules.toml", text);
+    let state = setting.folder.path().join("state");
+    let steps = Rc::new(RefCell::new(Vec::new()));
+    let env = |name: &str| {
+        if name.starts_with("TOOL_SDK_") {
+            steps.borrow_mut().push(name.to_owned());
+        }
+        match name {
+            "TOOL_SDK_CONFIG" => Some(file.clone().into()),
+            "TOOL_SDK_STATE_DIR" => Some(state.clone().into()),
+            // The first variable after the file.
+            "TOOL_SDK_MODE" => {
+                let _ = std::fs::remove_file(&file);
+                None
+            }
+            _ => None,
+        }
+    };
+    let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+    let mut io = Io {
+        env: &env,
+        current_dir: setting.folder.path().to_owned(),
+        ..Io::new(&mut stdin, &mut out, &mut err)
+    };
+    let args = std::iter::once(&"toy").chain(args).map(Into::into);
+    let built = Rc::clone(&steps);
+    let app = App::new(test_registry()).with_toolset(move |tools| {
+        built.borrow_mut().push("toolset".to_owned());
+        tools
+    });
+    let code = app.run(args, &mut io);
+    assert!(!std::path::Path::new(&file).exists(), "the file was read");
+    (code, String::from_utf8(err).unwrap(), steps.take())
+}
+
+#[test]
+fn every_command_resolves_its_settings_and_builds_its_toolset_once() {
+    let servers = if cfg!(feature = "mcp") {
+        "[mcp.servers.gone]\ncommand = \"/no/such/program\"\nsandbox = \"best_effort\"\n\
+         [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n"
+    } else {
+        ""
+    };
+    let text = format!("audit = \"log\"\nwritable = [\".\"]\n[hooks]\nStop = []\n{servers}");
+    for (args, code, words) in [
+        (&["list"][..], 0, ""),
+        (&["show", "echo"], 0, ""),
+        (&["schema"], 0, ""),
+        (&["call", "echo", "--text", "x"], 0, "hooks.Stop"),
+        (&["call", "ecko", "{}", "--events"], 2, "there is no tool `ecko`"),
+        (&["check", "kinds"], 0, "hooks.Stop"),
+        (&["batch"], 0, "hooks.Stop"),
+        (&["approvals", "list"], 0, "no approvals"),
+        (&["doctor"], 0, ""),
+        #[cfg(feature = "mcp")]
+        (&["call", "mcp__gone__x", "{}", "--yes"], 2, "`gone` is left out"),
+        #[cfg(feature = "mcp")]
+        (&["mcp", "list"], 0, "`gone` is left out"),
+        #[cfg(feature = "mcp")]
+        (&["mcp", "inspect", "gone"], 1, "does not answer"),
+        #[cfg(feature = "mcp")]
+        (&["mcp", "add", "it", "--", "/no/such/program"], 1, "does not answer"),
+        #[cfg(feature = "mcp")]
+        (&["serve", "mcp", "--http", "127.0.0.1:0"], 2, "`ADA_TOKEN`"),
+    ] {
+        let (ended, err, mut steps) = run_with_file_that_vanishes(&text, args);
+        assert!(ended == code && err.contains(words), "{args:?}: {ended} {err}");
+        steps.sort();
+        for step in steps.windows(2) {
+            assert_ne!(step[0], step[1], "{args:?}");
+        }
+    }
 }
 
 // F75: the last rule that matches decides, across the three options.

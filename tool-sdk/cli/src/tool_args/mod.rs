@@ -176,8 +176,9 @@ impl<'w> ToolArgs<'w> {
         }
     }
 
-    /// Returns a fault if a flag that needs a value is followed by another flag, because the value
-    /// was most likely forgotten.
+    /// Returns a fault if a flag that needs a value is followed by another flag or by `--`, because
+    /// the value was most likely forgotten. So the program options among the words are the same
+    /// whether or not the flags of the tool are known.
     fn missing_value_fault(
         &self,
         at: usize,
@@ -185,16 +186,21 @@ impl<'w> ToolArgs<'w> {
         command: &Command,
     ) -> Option<Fault> {
         let flag = &self.flags[at];
-        let next = rest.as_slice().first()?.to_str()?;
-        let name = next.strip_prefix("--")?.split('=').next().unwrap_or_default();
-        let is_known = self.flags.iter().any(|flag| flag.matches_name(name))
-            || takes_value(command, name).is_some();
+        let next = rest.as_slice().first()?;
+        let is_known = match &*next.to_string_lossy() {
+            "--" | "-h" => true,
+            text => text.strip_prefix("--").is_some_and(|text| {
+                let name = text.split('=').next().unwrap_or_default();
+                self.flags.iter().any(|flag| flag.matches_name(name))
+                    || takes_value(command, name).is_some()
+            }),
+        };
         (is_known && !flag.is_switch()).then(|| {
             let message = format!(
                 "`{}` has no value; write `--{}={}` if that is its value",
                 flag.name,
                 flag.long(),
-                excerpt(OsStr::new(next))
+                excerpt(next)
             );
             Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message)
         })

@@ -98,10 +98,44 @@ fn a_known_flag_is_not_taken_as_a_value() {
         ),
         (&["--text", "--deny", "x"], "`text` has no value; write `--text=--deny`"),
         (&["--tags", "--count", "1"], "`tags` has no value; write `--tags=--count`"),
+        (&["--text", "--"], "`text` has no value; write `--text=--`"),
     ] {
         check_faults(words, &[message]);
     }
     check(&["--text=--json"], r#"{"text":"--json"}"#);
+}
+
+// The settings of a call are resolved before the flags of a server's tool are known.
+#[test]
+fn the_program_options_do_not_depend_on_the_flags_of_the_tool() {
+    const WORDS: [&str; 12] = [
+        "--text",
+        "--loud",
+        "--no-such",
+        "--no-such=x",
+        "--deny",
+        "--deny=x",
+        "--yes",
+        "-x",
+        "--",
+        "-",
+        "{}",
+        "word",
+    ];
+    let definition = test_support::kinds_tool();
+    let flags = flag::tool_flags(&definition);
+    let verb = args::ToolVerb::Call;
+    let known = args::tool_command("toy", verb, &definition, &flags);
+    let unknown = args::tool_options_command(verb);
+    for number in 0..WORDS.len().pow(4) {
+        let at = |place| WORDS[number / WORDS.len().pow(place) % WORDS.len()].into();
+        let words: Vec<OsString> = (0..4).map(at).collect();
+        let with_flags = ToolArgs::parse(&words, &flags, &known);
+        if with_flags.faults.is_empty() {
+            let without = ToolArgs::parse(&words, &[], &unknown);
+            assert_eq!(with_flags.program_options, without.program_options, "{words:?}");
+        }
+    }
 }
 
 #[test]

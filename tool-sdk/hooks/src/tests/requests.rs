@@ -12,9 +12,9 @@ use tool_sdk_core::Pipeline;
 use tool_sdk_core::Registry;
 use tool_sdk_core::internal::ApprovalInternals;
 use tool_sdk_core::{
-    Action, ApprovalRequest, ApprovalResponse, DecisionSource, Rule, ScriptedApprover,
+    Action, ApprovalRequest, ApprovalResponse, Rule, ScriptedApprover,
 };
-use tool_sdk_core::{DynamicTool, Resource, ToolDisplay, ToolSource};
+use tool_sdk_core::{DynamicTool, Resource};
 use tool_sdk_core::{Risk, RiskClass};
 
 /// An approver whose answer shows that it was asked.

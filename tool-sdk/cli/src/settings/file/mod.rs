@@ -1,4 +1,4 @@
-//! The configuration file: where it is found and what it contains.
+//! The configuration file.
 //!
 //! `parse` turns its text into a [`ConfigFile`], and `toml_reader` walks TOML values and collects
 //! errors with their lines.
@@ -25,13 +25,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
-
 #[cfg(all(test, feature = "mcp"))]
-pub(super) use self::toml_reader::ConfigErrors;
-pub(super) use self::toml_reader::TomlValue;
-use super::exit::{CommandError, Result};
-use super::{Io, args, input, mcp, serve};
+pub(crate) use self::toml_reader::ConfigErrors;
+pub(crate) use self::toml_reader::TomlValue;
+use crate::exit::{CommandError, Result};
+use crate::{input, mcp, serve};
 use tool_sdk_core::AgentProfile;
 use tool_sdk_core::{Mode, Rule};
 use tool_sdk_hooks::ExternalHooks;
@@ -43,10 +41,17 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The `[hooks]` table: commands that run before and after calls.
 #[derive(Debug)]
-pub(super) struct HooksConfig {
-    pub(super) commands: ExternalHooks,
+pub(crate) struct HooksConfig {
+    pub(crate) commands: ExternalHooks,
     /// Mistakes in the table that do not disable a deciding hook.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl HooksConfig {
+    /// Sets the folder in which the commands run.
+    pub(super) fn in_folder(self, folder: &Path) -> Self {
+        Self { commands: self.commands.in_folder(folder), ..self }
+    }
 }
 
 /// The parsed configuration file.
@@ -67,10 +72,8 @@ pub(super) struct ConfigFile {
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
     /// The configured MCP servers.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
     pub(super) servers: mcp::ServerEntries,
     /// The settings of `serve`.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) serve: serve::ServeConfig,
     /// Whether changed files are synced to disk before their call ends.
     pub(super) durable: Option<Durability>,
@@ -81,18 +84,11 @@ pub(super) struct ConfigFile {
     pub(super) sandbox_network: Option<bool>,
 }
 
-/// Loads the configuration that the command line or the environment names, or else the user's
-/// own, if there is one.
-///
-/// The workspace is never searched for a configuration: a tool that can write there must not be
-/// able to change what is allowed.
-pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<ConfigFile> {
-    let named = named_path(levels, io);
-    let Some(path) = named.clone().or_else(|| default_config_path(io)) else {
-        return Ok(ConfigFile::default());
-    };
-    match File::open(&path) {
-        Err(error) if named.is_none() && is_missing(&error) => Ok(ConfigFile::default()),
+/// Loads the file. A missing one is empty, unless it `must_exist`.
+pub(super) fn load(path: Option<&Path>, must_exist: bool) -> Result<ConfigFile> {
+    let Some(path) = path else { return Ok(ConfigFile::default()) };
+    match File::open(path) {
+        Err(error) if !must_exist && is_missing(&error) => Ok(ConfigFile::default()),
         Err(error) => {
             Err(CommandError::config(format_args!("cannot open `{}`: {error}", path.display())))
         }
@@ -105,44 +101,6 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<ConfigFile> {
     }
 }
 
-/// Returns the path of the configuration file, whether or not it exists.
-pub(super) fn config_path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    named_path(levels, io).or_else(|| default_config_path(io))
-}
-
-/// Returns the path if it can be meant literally.
-///
-/// # Errors
-///
-/// Fails for an empty path, which would be the current folder, and for a path that starts with
-/// `~`, which only a shell expands.
-pub(super) fn check_path(path: PathBuf) -> std::result::Result<PathBuf, &'static str> {
-    match path.components().next() {
-        None => Err("it is empty; write `.` for the folder that the program runs in"),
-        Some(first) if first.as_os_str() == "~" => {
-            Err("`~` is not expanded here; write the path of the home folder, or `./~`")
-        }
-        Some(_) => Ok(path),
-    }
-}
-
-fn named_path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
-    levels
-        .iter()
-        .rev()
-        .find_map(|matches| matches.get_one::<PathBuf>(args::CONFIG).cloned())
-        .or_else(|| io.env_var("TOOL_SDK_CONFIG").map(PathBuf::from))
-        .map(|path| io.resolve_path(path))
-}
-
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-fn default_config_path(io: &Io<'_>) -> Option<PathBuf> {
-    let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    absolute("XDG_CONFIG_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
-        .or_else(|| absolute("APPDATA"))
-        .map(|base| base.join(Path::new("tool-sdk/config.toml")))
 }

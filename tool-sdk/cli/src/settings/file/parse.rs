@@ -5,7 +5,8 @@
 use serde_json::Value;
 
 use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
-use super::{ConfigFile, HooksConfig, check_path};
+use super::{ConfigFile, HooksConfig};
+use crate::settings::check_path;
 use crate::{mcp, serve};
 use tool_sdk_core::AgentProfile;
 use tool_sdk_core::{Action, Rule, RuleConfig, RuleScope};

@@ -1,0 +1,217 @@
+//! Resolves the paths of a command from options and environment: the roots, the configuration file
+//! and the state folder; and what the resolved settings name by them.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::Settings;
+use super::sources::Sources;
+use crate::exit::{CommandError, Result, with_cause};
+use crate::{Io, args};
+use tool_sdk_core::GrantStore;
+use tool_sdk_core::Session;
+use tool_sdk_workspace::Workspace;
+
+/// Returns the roots of the command line, else of the environment, else the current folder.
+pub(super) fn workspace_roots(Sources { levels, io }: Sources<'_, '_>) -> Vec<PathBuf> {
+    let given: Vec<PathBuf> = levels
+        .iter()
+        .filter_map(|matches| matches.get_many::<PathBuf>(args::ROOT))
+        .flatten()
+        .map(|root| io.resolve_path(root))
+        .collect();
+    if !given.is_empty() {
+        return given;
+    }
+    match io.env_var("TOOL_SDK_ROOT") {
+        Some(list) => std::env::split_paths(&list).map(|root| io.resolve_path(root)).collect(),
+        None => vec![io.current_dir.clone()],
+    }
+}
+
+/// Opens the workspace; fails with the errors of all roots that cannot be opened.
+pub(super) fn open_workspace(roots: &[PathBuf]) -> Result<Workspace> {
+    Workspace::open(roots).map_err(|error| {
+        let mut wrong: Vec<String> = roots.iter().filter_map(|root| open_error(root)).collect();
+        if wrong.is_empty() {
+            wrong.push(error.to_string());
+        }
+        CommandError::config(wrong.join("\n"))
+            .hint("`--root` and TOOL_SDK_ROOT must name existing folders")
+    })
+}
+
+/// Returns why a root cannot be opened.
+fn open_error(root: &Path) -> Option<String> {
+    let error = Workspace::open([root]).err()?;
+    if root.as_os_str().is_empty() {
+        return Some("the current folder no longer exists".to_owned());
+    }
+    Some(with_cause(&error))
+}
+
+/// Returns the user's own configuration file, whether or not it exists.
+///
+/// The workspace is never searched for a configuration: a tool that can write there must not be
+/// able to change what is allowed.
+pub(super) fn default_config(io: &Io<'_>) -> Option<PathBuf> {
+    let folder = user_folder("XDG_CONFIG_HOME", ".config", "APPDATA", io)?;
+    Some(folder.join("tool-sdk/config.toml"))
+}
+
+/// Returns the state folder; `None` if the user has no home folder.
+pub(super) fn state_dir(from: Sources<'_, '_>) -> Option<PathBuf> {
+    from.named_path(args::STATE_DIR, "TOOL_SDK_STATE_DIR").or_else(|| {
+        let folder = user_folder("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", from.io)?;
+        Some(folder.join("tool-sdk"))
+    })
+}
+
+/// Returns a folder of the user: that of the variable `xdg`, else the one in the home folder, else
+/// that of the variable `windows`. A relative path counts as not set.
+fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<PathBuf> {
+    let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    absolute(xdg)
+        .or_else(|| absolute("HOME").map(|home| home.join(in_home)))
+        .or_else(|| absolute(windows))
+}
+
+impl Settings {
+    /// Creates the session. Its id is derived from the roots, so that a later command with the same
+    /// roots can read stored outputs, and one with other roots cannot.
+    pub(crate) fn new_session(&self) -> Session {
+        let mut digest = Sha256::new();
+        for root in &self.roots {
+            let real = root.canonicalize();
+            digest.update(real.as_ref().unwrap_or(root).as_os_str().as_encoded_bytes());
+            // Paths contain no zero byte, so it is a separator.
+            digest.update([0]);
+        }
+        Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
+    }
+
+    /// Opens the stored approvals of the workspace, which the first root identifies.
+    pub(crate) fn open_approvals(&self) -> Option<GrantStore> {
+        let dir = self.state_dir.as_ref()?.join("approvals");
+        Some(GrantStore::open(dir, self.roots.first()?).with_writable_roots(&self.roots))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support;
+
+    /// Resolves the paths of a command line in an environment.
+    fn resolve_paths(args: &[&str], env: &[(&str, &str)]) -> (Vec<PathBuf>, Option<PathBuf>) {
+        let env =
+            |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+        let io = Io {
+            env: &env,
+            current_dir: "/here".into(),
+            ..Io::new(&mut stdin, &mut out, &mut err)
+        };
+        let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
+        let levels = args::option_levels(&matches);
+        let from = Sources { levels: &levels, io: &io };
+        (workspace_roots(from), state_dir(from))
+    }
+
+    #[track_caller]
+    fn check_roots(args: &[&str], env: &[(&str, &str)], expected: &[&str]) {
+        let expected: Vec<_> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(resolve_paths(args, env).0, expected);
+    }
+
+    #[track_caller]
+    fn check_state(args: &[&str], env: &[(&str, &str)], expected: Option<&str>) {
+        assert_eq!(resolve_paths(args, env).1, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let env = [("TOOL_SDK_ROOT", "/a:b"), ("TOOL_SDK_STATE_DIR", "/s")];
+        check_roots(&["list"], &[], &["/here"]);
+        #[cfg(unix)]
+        check_roots(&["list"], &env, &["/a", "/here/b"]);
+        check_roots(&["--root", "/x", "list"], &env, &["/x"]);
+        check_state(&["list"], &env, Some("/s"));
+        check_state(&["list", "--state-dir", "t"], &env, Some("/here/t"));
+    }
+
+    // A stored output may contain text of files in the roots.
+    #[test]
+    fn different_roots_have_different_sessions() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().to_str().unwrap();
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+        let io = Io { current_dir: here.into(), ..Io::new(&mut stdin, &mut out, &mut err) };
+        let session = |roots: &[&str]| {
+            let args = std::iter::once("list").chain(roots.iter().flat_map(|it| ["--root", it]));
+            let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
+            let settings = Settings::load(&args::option_levels(&matches), &io).ok().unwrap();
+            settings.new_session().id().to_string()
+        };
+        let own = session(&[]);
+        assert_eq!((own.len(), &own[..4]), (20, "cli-"));
+        assert_eq!(own, session(&[here]));
+        for other in [&["/"][..], &[here, "/"]] {
+            assert_ne!(own, session(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn reports_every_root_that_cannot_be_opened() {
+        let setting = test_support::TestCli::default();
+        let file = setting.write_text("file", "");
+        let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        let lines: Vec<&str> = ran.err.lines().collect();
+        assert_eq!(lines.len(), 3, "{}", ran.err);
+        for (line, folder) in lines.iter().zip(["nowhere`: ", "file`: "]) {
+            assert!(line.contains(folder), "{}", ran.err);
+        }
+        assert!(lines[2].starts_with("hint: `--root`"), "{}", ran.err);
+    }
+
+    #[test]
+    fn reports_a_deleted_current_folder() {
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        io.current_dir = PathBuf::new();
+        let words = ["toy", "list"].map(Into::into);
+        assert_eq!(crate::run(test_support::test_registry(), words, &mut io), 2);
+        let err = String::from_utf8(err).unwrap();
+        assert!(err.starts_with("error: the current folder no longer exists\nhint: "), "{err}");
+    }
+
+    #[test]
+    fn options_stand_before_and_after_the_command() {
+        check_roots(
+            &["--root", "/a", "list", "--root", "/b", "--root=/c"],
+            &[],
+            &["/a", "/b", "/c"],
+        );
+        check_state(&["--state-dir=/a", "list", "--state-dir=/b"], &[], Some("/b"));
+    }
+
+    #[test]
+    fn the_state_folder_is_the_users() {
+        let home = ("HOME", "/home/ada");
+        check_state(&["list"], &[home], Some("/home/ada/.local/state/tool-sdk"));
+        check_state(&["list"], &[home, ("XDG_STATE_HOME", "/s")], Some("/s/tool-sdk"));
+        check_state(
+            &["list"],
+            &[home, ("XDG_STATE_HOME", "relative")],
+            Some("/home/ada/.local/state/tool-sdk"),
+        );
+        check_state(
+            &["list"],
+            &[home, ("TOOL_SDK_STATE_DIR", "")],
+            Some("/home/ada/.local/state/tool-sdk"),
+        );
+        check_state(&["list"], &[], None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Reads the rules of the command line and of the environment.
+
+use clap::ArgMatches;
+
+use super::sources::Sources;
+use crate::exit::{CommandError, Result};
+use tool_sdk_core::{Action, Rule, RuleScope};
+
+/// A rule, or the error message for it.
+type ParsedRule = std::result::Result<Rule, String>;
+
+/// Appends the rules of the environment and of the command line to those of the file; fails with
+/// the messages of all invalid ones.
+pub(super) fn append_rules(mut rules: Vec<Rule>, from: Sources<'_, '_>) -> Result<Vec<Rule>> {
+    let mut wrong = Vec::new();
+    for rule in env_rules(from)?.into_iter().chain(option_rules(from.levels)) {
+        match rule {
+            Ok(rule) => rules.push(rule),
+            Err(why) => wrong.push(why),
+        }
+    }
+    if wrong.is_empty() { Ok(rules) } else { Err(CommandError::usage(wrong.join("\n"))) }
+}
+
+/// Returns the rules of the command line, in their order.
+fn option_rules(levels: &[&ArgMatches]) -> Vec<ParsedRule> {
+    let mut rules = Vec::new();
+    for matches in levels {
+        let mut given = Vec::new();
+        for action in [Action::Allow, Action::Ask, Action::Deny] {
+            let texts = matches.get_many::<String>(action.as_str()).into_iter().flatten();
+            let places = matches.indices_of(action.as_str()).into_iter().flatten();
+            given.extend(places.zip(texts).map(|(place, text)| (place, action, text)));
+        }
+        given.sort_by_key(|(place, ..)| *place);
+        for (_, action, text) in given {
+            rules.push(parse_rule(action, text, &format!("--{action}"), RuleScope::Session));
+        }
+    }
+    rules
+}
+
+/// Returns the rules of the environment, one a line: first `allow`, then `ask`, then `deny`.
+fn env_rules(from: Sources<'_, '_>) -> Result<Vec<ParsedRule>> {
+    let mut rules = Vec::new();
+    for (variable, action) in [
+        ("TOOL_SDK_ALLOW", Action::Allow),
+        ("TOOL_SDK_ASK", Action::Ask),
+        ("TOOL_SDK_DENY", Action::Deny),
+    ] {
+        let text = from.text(variable)?.unwrap_or_default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            rules.push(parse_rule(action, line, variable, RuleScope::User));
+        }
+    }
+    Ok(rules)
+}
+
+fn parse_rule(action: Action, text: &str, origin: &str, scope: RuleScope) -> ParsedRule {
+    match Rule::parse(action, text) {
+        Ok(rule) => Ok(rule.origin(origin).scope(scope)),
+        Err(error) => Err(format!("{origin}: {error}")),
+    }
+}
