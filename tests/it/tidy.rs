@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tool_sdk::Registry;
 
-use crate::support::root;
+use crate::support::{published_packages, published_sources, root};
 
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
     &["name", "content", "risk", "error", "redact", "schema", "call"],
-    &["context", "workspace", "process", "private_file"],
+    &["context", "private_file"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch"],
-    &["surface"],
+    &["provider", "schema_files", "schema_lock"],
     &["testing", "macros", "__private", "lib"],
 ];
 
@@ -128,7 +128,7 @@ fn groups_and_names_of_the_root_are_seen() {
 
 #[test]
 fn modules_use_only_what_stands_before_them() {
-    let folder = root().join("tool-sdk/src");
+    let folder = root().join("tool-sdk/core/src");
     let layer = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
     let crate_root = read(&folder.join("lib.rs"));
     let shown = re_exports(&crate_root);
@@ -165,7 +165,7 @@ fn the_runtime_names_no_standard_tool() {
         .filter(|name| *name != "shell")
         .collect();
     assert!(standard.len() >= 3);
-    for folder in ["tool-sdk/src", "tool-macros/src"] {
+    for folder in published_sources().iter().filter(|folder| !folder.starts_with("tool-std")) {
         for path in sources(&root().join(folder)) {
             let text = read(&path);
             let words: BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
@@ -231,12 +231,32 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+// All crates of the SDK are one release.
 #[test]
-fn the_macros_are_pinned_to_their_own_version() {
+fn crates_of_the_sdk_are_pinned_to_one_version() {
     let version = env!("CARGO_PKG_VERSION");
     let manifest = read(&root().join("Cargo.toml"));
-    let pin = format!("tool-sdk-macros = {{ path = \"tool-macros\", version = \"={version}\" }}");
-    assert!(manifest.contains(&pin), "expected {pin}");
+    let mut count = 0;
+    for package in published_packages() {
+        let own = read(&root().join(&package).join("Cargo.toml"));
+        let name = own.split("name = \"").nth(1).and_then(|it| it.split('"').next());
+        let name = name.expect("it has a name");
+        if name != "tool-sdk" && name.starts_with("tool-sdk") {
+            let pin = format!("{name} = {{ path = \"{package}\", version = \"={version}\" }}");
+            assert!(manifest.contains(&pin), "expected {pin}");
+            count += 1;
+        }
+    }
+    assert!(count >= 7, "{count}");
+}
+
+#[test]
+fn unsafe_code_is_in_the_process_crate_alone() {
+    for folder in published_sources() {
+        let file = root().join(&folder).join("lib.rs");
+        let is_forbidden = read(&file).contains("#![forbid(unsafe_code)]");
+        assert_eq!(is_forbidden, folder != "tool-sdk/process/src", "{}", file.display());
+    }
 }
 
 #[test]
@@ -249,7 +269,8 @@ fn the_changelog_has_the_current_version() {
 
 #[test]
 fn source_files_say_what_they_are_for() {
-    for folder in ["tool-macros/src", "tool-sdk/src", "tool-std/src", "tests/it", "examples"] {
+    let folders = published_sources().into_iter().chain(["tests/it".into(), "examples".into()]);
+    for folder in folders {
         for path in sources(&root().join(folder)) {
             assert!(read(&path).starts_with("//!"), "{} has no head", path.display());
         }

@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::root;
-
-/// The crates that are published.
-const CRATES: [&str; 3] = ["tool-macros/src", "tool-sdk/src", "tool-std/src"];
+use crate::support::{published_sources, root};
 
 /// Words that stand where a comment should name its actor.
 const BANNED: [&str; 7] =
@@ -84,7 +81,7 @@ fn comments_and_documents_name_their_actors() {
             found.push(format!("{}:{}: {}", path.display(), number + 1, text.trim()));
         }
     };
-    for folder in CRATES {
+    for folder in published_sources() {
         let sources = files_below(&root().join(folder), "rs");
         for path in sources.iter().filter(|path| !is_test(path)) {
             for (number, line) in read(path).lines().enumerate() {
@@ -108,9 +105,9 @@ fn comments_and_documents_name_their_actors() {
 
 #[test]
 fn no_two_visible_types_of_a_crate_share_a_name() {
-    for folder in CRATES {
+    for folder in published_sources() {
         let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-        let sources = files_below(&root().join(folder), "rs");
+        let sources = files_below(&root().join(&folder), "rs");
         for path in sources.iter().filter(|path| !is_test(path) && !is_stub(path)) {
             for name in read(path).lines().filter_map(visible_type) {
                 places.entry(name.to_owned()).or_default().push(path.clone());
@@ -137,8 +134,8 @@ fn is_test(path: &Path) -> bool {
 
 #[test]
 fn paths_and_visibility_are_plain() {
-    for folder in CRATES {
-        for path in files_below(&root().join(folder), "rs") {
+    for folder in published_sources() {
+        for path in files_below(&root().join(&folder), "rs") {
             let text = read(&path);
             for banned in ["pub(in ", "super::super::", "#[inline(always)]"] {
                 assert!(!text.contains(banned), "{} has `{banned}`", path.display());

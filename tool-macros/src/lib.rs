@@ -12,6 +12,8 @@
 //!
 //! **Invariant:** nothing here knows what a tool does with its arguments.
 
+#![forbid(unsafe_code)]
+
 mod attr;
 mod beside;
 mod diag;

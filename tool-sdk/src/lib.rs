@@ -53,6 +53,8 @@
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
+#![forbid(unsafe_code)]
+
 // F29: the code in the documentation compiles and runs.
 /// The chapters of the guide and the READMEs, as doctests.
 #[cfg(doctest)]

@@ -33,6 +33,8 @@
 //!
 //! The binary `tool-std` has all tools.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "fs")]
 mod diff;
 #[cfg(feature = "fs")]

@@ -23,7 +23,6 @@ use super::{
 use tool_sdk_core::Session;
 use tool_sdk_core::Toolset;
 use tool_sdk_core::{Registry, RegistryError};
-use tool_sdk_process as process;
 use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 

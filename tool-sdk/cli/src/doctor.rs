@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::exit::{self, CommandError, Result};
 use super::settings::Settings;
 use super::{Io, args, style};
-use tool_sdk_process as process;
 use tool_sdk_process::sandbox::{SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport};
 use tool_sdk_process::{internal, sandbox};
 

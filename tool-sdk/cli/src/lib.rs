@@ -40,6 +40,8 @@
 //! **Invariant:** no tool is known by name here, and standard input, standard output and the
 //! environment are only accessed through [`Io`].
 
+#![forbid(unsafe_code)]
+
 mod app;
 mod approvals;
 mod args;

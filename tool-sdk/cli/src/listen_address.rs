@@ -5,8 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use tool_sdk_core::internal::sha256_hex;
 
-use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 
 use super::Io;
@@ -71,8 +71,7 @@ impl ListenAddress {
         match self {
             Self::Tcp(address) => address.port().to_string(),
             Self::Unix(path) => {
-                let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-                format!("unix-{:.16}", format!("{digest:x}"))
+                format!("unix-{:.16}", sha256_hex(path.as_os_str().as_encoded_bytes()))
             }
         }
     }

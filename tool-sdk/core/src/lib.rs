@@ -4,6 +4,8 @@
 //! This crate is a part of [tool-sdk](https://docs.rs/tool-sdk), which re-exports it and explains
 //! it. Programs name `tool_sdk` only.
 
+#![forbid(unsafe_code)]
+
 extern crate self as tool_sdk;
 
 mod audit;
@@ -25,6 +27,7 @@ mod scheduler;
 mod schema;
 mod schema_files;
 mod schema_lock;
+mod sha256;
 
 mod private_file;
 pub mod provider;
@@ -108,6 +111,7 @@ pub mod internal {
         with_encoded_refs, with_local_refs, without_remote_refs,
     };
     pub use crate::schema_files::{SchemaFileChange, SchemaFileState, compare_schema_files};
+    pub use crate::sha256::{sha256_hex, to_hex};
     pub use crate::tool::args::{ArgChecks, parse_text};
     pub use crate::tool::{ExternalArgNames, check_strict, check_unambiguous, closest_name};
     pub use crate::toolset::{

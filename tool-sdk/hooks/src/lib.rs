@@ -7,6 +7,8 @@
 //! **Invariant:** a command that fails, times out or cannot be started decides nothing; unless its
 //! entry has `on_error = "ignore"`, the call that it should have decided about is denied.
 
+#![forbid(unsafe_code)]
+
 mod after_call;
 mod approver;
 mod combine;

@@ -22,6 +22,8 @@
 //! **Invariant:** every call goes through the pipeline. A client counts as a model, not as a user:
 //! only an answer to a question that the server asked can allow a call.
 
+#![forbid(unsafe_code)]
+
 mod approval_form;
 mod call;
 mod client;

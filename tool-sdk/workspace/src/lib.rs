@@ -9,6 +9,8 @@
 //!
 //! **Invariant:** no file is opened by its absolute path.
 
+#![forbid(unsafe_code)]
+
 mod atomic_rename;
 mod cache;
 mod dir_lock;

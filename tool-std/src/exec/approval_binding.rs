@@ -16,8 +16,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hmac_sha256::Hash;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
 
@@ -224,12 +224,19 @@ struct PlacedCommand<'a> {
 
 /// Returns a digest of the environment that does not reveal its values.
 fn environment_digest(env: &ChildEnv) -> String {
-    let mut digest = Sha256::new();
+    let mut digest = Hash::new();
     for part in env.iter().flat_map(|(name, value)| [name, value]) {
         digest.update(part.len().to_be_bytes());
         digest.update(part.as_bytes());
     }
-    format!("{:x}", digest.finalize())
+    to_hex(digest.finalize())
+}
+
+fn to_hex(hash: [u8; 32]) -> String {
+    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Returns the identity of a program file.
@@ -289,7 +296,7 @@ impl ScriptHasher {
         if is_read {
             self.files_left -= 1;
             self.bytes_left -= metadata.len().min(MAX_READ_BYTES);
-            let _ = write!(fact, "{:x}", Sha256::digest(&self.read_prefix(file)?));
+            fact.push_str(&to_hex(Hash::hash(&self.read_prefix(file)?)));
         }
         if !is_read || metadata.len() > MAX_READ_BYTES {
             // A change after the hashed prefix changes the inode or its change time.

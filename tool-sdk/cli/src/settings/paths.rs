@@ -2,8 +2,7 @@
 //! and the state folder; and what the resolved settings name by them.
 
 use std::path::{Path, PathBuf};
-
-use sha2::{Digest as _, Sha256};
+use tool_sdk_core::internal::sha256_hex;
 
 use super::Settings;
 use super::sources::Sources;
@@ -81,14 +80,14 @@ impl Settings {
     /// Creates the session. Its id is derived from the roots, so that a later command with the same
     /// roots can read stored outputs, and one with other roots cannot.
     pub(crate) fn new_session(&self) -> Session {
-        let mut digest = Sha256::new();
+        let mut names = Vec::new();
         for root in &self.roots {
             let real = root.canonicalize();
-            digest.update(real.as_ref().unwrap_or(root).as_os_str().as_encoded_bytes());
+            names.extend(real.as_ref().unwrap_or(root).as_os_str().as_encoded_bytes());
             // Paths contain no zero byte, so it is a separator.
-            digest.update([0]);
+            names.push(0);
         }
-        Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
+        Session::new(format!("cli-{:.16}", sha256_hex(names)))
     }
 
     /// Opens the stored approvals of the workspace, which the first root identifies.

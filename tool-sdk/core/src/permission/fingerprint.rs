@@ -5,13 +5,14 @@
 //! fingerprint only when they differ in blanks, in the order of keys, or in how the same characters
 //! are escaped.
 
+use crate::sha256::to_hex;
 use std::fmt;
 
+use hmac_sha256::Hash;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, json};
-use sha2::{Digest, Sha256};
 
 use crate::tool::Definition;
 use crate::tool::args::MAX_DEPTH;
@@ -182,12 +183,12 @@ impl<'de> Deserialize<'de> for ObjectMembers<'de> {
 }
 
 /// A hash over several texts, each preceded by its length.
-struct FieldHasher(Sha256);
+struct FieldHasher(Hash);
 
 impl FieldHasher {
     /// `kind` separates hashes of different things.
     fn new(kind: &str) -> Self {
-        let mut fields = Self(Sha256::new());
+        let mut fields = Self(Hash::new());
         fields.add(kind);
         fields
     }
@@ -198,11 +199,7 @@ impl FieldHasher {
     }
 
     fn finish(self) -> String {
-        use fmt::Write as _;
-        self.0.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        to_hex(self.0.finalize())
     }
 }
 

@@ -11,9 +11,7 @@ use tool_sdk_core::HookPriority;
 use tool_sdk_core::Pipeline;
 use tool_sdk_core::Registry;
 use tool_sdk_core::internal::ApprovalInternals;
-use tool_sdk_core::{
-    Action, ApprovalRequest, ApprovalResponse, Rule, ScriptedApprover,
-};
+use tool_sdk_core::{Action, ApprovalRequest, ApprovalResponse, Rule, ScriptedApprover};
 use tool_sdk_core::{DynamicTool, Resource};
 use tool_sdk_core::{Risk, RiskClass};
 

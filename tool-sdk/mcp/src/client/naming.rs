@@ -9,9 +9,7 @@
 //! **Invariant:** the server's name comes from the host's configuration, never from the server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-
-use sha2::{Digest as _, Sha256};
+use tool_sdk_core::internal::sha256_hex;
 
 use tool_sdk_core::ToolName;
 
@@ -125,11 +123,8 @@ fn has_hash_suffix(name: &str) -> bool {
 
 /// Returns the start of the hash of both names, before they are sanitized.
 fn hash_suffix(server: &str, tool: &str) -> String {
-    let hash = Sha256::new().chain_update(server).chain_update([0]).chain_update(tool).finalize();
-    let mut digits = String::with_capacity(HASH_DIGITS);
-    for byte in hash.iter().take(HASH_DIGITS / 2) {
-        let _ = write!(digits, "{byte:02x}");
-    }
+    let mut digits = sha256_hex([server, tool].join("\0"));
+    digits.truncate(HASH_DIGITS);
     digits
 }
 

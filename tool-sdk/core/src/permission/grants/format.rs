@@ -3,10 +3,10 @@
 //!
 //! **Invariant:** a file is accepted as a whole or not at all.
 
+use crate::sha256::sha256_hex;
 use std::io;
 
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 
 use super::StoredGrant;
 
@@ -75,7 +75,7 @@ fn append_checksum(body: &str) -> String {
 }
 
 fn checksum(body: &str) -> String {
-    format!("{:x}", Sha256::digest(body))
+    sha256_hex(body)
 }
 
 #[cfg(test)]

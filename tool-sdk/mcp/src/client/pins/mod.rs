@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tool_sdk_core::internal::sha256_hex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
 use self::file::{LoadedPins, PinFile};
@@ -214,7 +214,7 @@ impl DefinitionSnapshot {
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
         });
-        let digest = format!("{:x}", Sha256::digest(to_sorted_lines(&description)));
+        let digest = sha256_hex(to_sorted_lines(&description));
         Self { description, digest }
     }
 
