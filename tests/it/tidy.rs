@@ -13,7 +13,7 @@ use crate::support::{published_packages, published_sources, root};
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["name", "content", "risk", "error", "redact", "schema", "call"],
+    &["sha256", "name", "content", "risk", "error", "redact", "schema", "call"],
     &["context", "private_file"],
     &["tool"],
     &["registry", "truncate", "permission"],
