@@ -133,7 +133,8 @@ async fn authorizes_a_path_wherever_it_is_decoded() {
     let rules = ["allow *", "deny edit(secrets/*)", "deny clear_*(secrets/*)"];
     let rules = rules.iter().map(|rule| rule.parse::<Rule>().unwrap());
     let pipeline = Pipeline::new(Registry::builder().add(tools).build().unwrap()).rules(rules);
-    let nested: [(&str, fn(&str) -> Value); 7] = [
+    type MakeArguments = fn(&str) -> Value;
+    let nested: [(&str, MakeArguments); 7] = [
         ("clear_flattened", |path| json!({ "sync": true, "path": path })),
         ("clear_untagged", |path| json!({ "paths": path })),
         ("clear_untagged", |path| json!({ "paths": ["src/a", path] })),

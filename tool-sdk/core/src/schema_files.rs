@@ -21,6 +21,7 @@ pub struct SchemaFileChange {
 /// How a file differs from the current schema of its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "each crate of the SDK handles every variant")]
 pub enum SchemaFileState {
     /// It holds the current schema.
     Same,

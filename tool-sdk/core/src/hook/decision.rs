@@ -41,6 +41,7 @@ pub struct DecisionDetails {
 
 /// What a hook requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_enums, reason = "each crate of the SDK handles every variant")]
 pub enum HookVerdict {
     /// No request.
     #[default]

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// How a keyword holds subschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "each crate of the SDK handles every variant")]
 pub enum SubschemaKind {
     /// As its value.
     One,

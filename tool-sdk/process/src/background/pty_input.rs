@@ -125,22 +125,22 @@ mod tests {
     fn a_call_types_only_behind_what_it_was_judged_by() {
         let (first, second) = ("a", "b");
         let mut typed = PtyInput::default();
-        assert_eq!(typed.snapshot_for(&first, &find_line_start), "");
-        assert_eq!(typed.snapshot_for(&second, &find_line_start), "");
-        assert!(typed.is_unchanged_for(&first, &find_line_start));
+        assert_eq!(typed.snapshot_for(first, &find_line_start), "");
+        assert_eq!(typed.snapshot_for(second, &find_line_start), "");
+        assert!(typed.is_unchanged_for(first, &find_line_start));
         typed.push(b"rm -");
-        assert!(!typed.is_unchanged_for(&second, &find_line_start));
+        assert!(!typed.is_unchanged_for(second, &find_line_start));
 
         // So is a call that took two different snapshots.
-        assert_eq!(typed.snapshot_for(&first, &find_line_start), "rm -");
+        assert_eq!(typed.snapshot_for(first, &find_line_start), "rm -");
         typed.push(b"f x\n");
-        assert_eq!(typed.snapshot_for(&first, &find_line_start), "");
-        assert!(!typed.is_unchanged_for(&first, &find_line_start));
+        assert_eq!(typed.snapshot_for(first, &find_line_start), "");
+        assert!(!typed.is_unchanged_for(first, &find_line_start));
 
         // A terminated line is not pending.
-        assert_eq!(typed.snapshot_for(&first, &find_line_start), "");
+        assert_eq!(typed.snapshot_for(first, &find_line_start), "");
         typed.push(b"ls\n");
-        assert!(typed.is_unchanged_for(&first, &find_line_start));
+        assert!(typed.is_unchanged_for(first, &find_line_start));
         typed.push(b"l");
         typed.push(b"x\x03y");
         assert_eq!(typed.to_text(), "y");
@@ -151,16 +151,16 @@ mod tests {
     fn what_several_may_have_read_goes_on() {
         let mut typed = PtyInput::default();
         let (first, second) = ("a", "b");
-        typed.snapshot_for(&first, &|_| 0);
-        typed.snapshot_for(&second, &|_| 0);
-        typed.mark_shared(&first, &|_| 0);
-        assert!(!typed.is_unchanged_for(&second, &|_| 0));
-        assert!(typed.is_unchanged_for(&first, &|_| 0));
+        typed.snapshot_for(first, &|_| 0);
+        typed.snapshot_for(second, &|_| 0);
+        typed.mark_shared(first, &|_| 0);
+        assert!(!typed.is_unchanged_for(second, &|_| 0));
+        assert!(typed.is_unchanged_for(first, &|_| 0));
         typed.push(b"a\nb");
         typed.discard_completed(&|_| 0);
-        assert_eq!(typed.snapshot_for(&second, &|_| 0), "b");
+        assert_eq!(typed.snapshot_for(second, &|_| 0), "b");
         assert_eq!((typed.to_text().as_str(), typed.is_shared()), ("b", true));
-        assert!(typed.is_unchanged_for(&second, &|_| 0));
+        assert!(typed.is_unchanged_for(second, &|_| 0));
         typed.push(b"\x03");
         assert_eq!((typed.to_text().as_str(), typed.is_shared()), ("", false));
     }
