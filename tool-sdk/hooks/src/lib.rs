@@ -68,7 +68,7 @@ const MAX_OUTPUT: usize = 64 << 10;
 ///
 /// The default timeout is 10 seconds before a call and for a permission request, and 60 seconds
 /// after a call; `timeout` overrides it. A command that is `async` decides nothing and no call waits
-/// for it; [`Pipeline::finish`](crate::Pipeline::finish) does.
+/// for it; [`Pipeline::finish`](tool_sdk_core::Pipeline::finish) does.
 ///
 /// # Examples
 ///

@@ -1,6 +1,6 @@
 //! UI pages that some clients show beside the result of a tool, and the metadata for them.
 //!
-//! A tool names its page by a URI, see [`Display::ui`](crate::Display::ui); the host supplies the
+//! A tool names its page by a URI, see [`Display::ui`](tool_sdk_core::ToolDisplay::ui); the host supplies the
 //! page. Clients announce the extension MCP Apps if they show pages. ChatGPT does not announce it:
 //! it is recognized by its name, and reads keys of its own beside those of the extension.
 //!

@@ -52,7 +52,7 @@ impl Pipeline {
     ///
     /// Tools can read the files when the folder is part of the session's workspace: create it with
     /// [`prepare_outputs`](crate::prepare_outputs) and add it with
-    /// [`Workspace::with_read_only`](crate::Workspace::with_read_only).
+    /// `Workspace::with_read_only`.
     #[must_use]
     pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
         self.configure(|inner| inner.output_dir = Some(folder.into()))

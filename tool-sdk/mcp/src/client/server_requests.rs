@@ -1,7 +1,7 @@
 //! Requests that a server sends while one of its tools runs: elicitation, sampling and roots.
 //!
 //! A request is answered only if the host enabled its kind for this server. Elicitation goes to the
-//! user who called the tool, see [`Session::inquire`](crate::Session::inquire); sampling as well,
+//! user who called the tool, see [`Session::inquire`](tool_sdk_core::Session::inquire); sampling as well,
 //! after an approval or a rule allowed it; roots are those that the host configured.
 //!
 //! **Invariant:** a request that could belong to the calls of two users is refused.

@@ -92,7 +92,7 @@ impl GrantStore {
     ///
     /// The first grant creates the folder; until then no file is touched. No tool may be able to
     /// write there: a store in the workspace is refused, and so is a store in a root of the
-    /// [`Workspace`](crate::Workspace) of a session. Name other places that tools can write to with
+    /// `Workspace` of a session. Name other places that tools can write to with
     /// [`with_writable_roots`](Self::with_writable_roots).
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>, workspace: &Path) -> Self {
