@@ -49,7 +49,8 @@
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
 //! dependencies: `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
-//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `otel` fields
+//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
+//! same without a server over HTTP, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
@@ -175,14 +176,28 @@ pub use tool_sdk_core::{link, tools};
 #[cfg(feature = "cli")]
 #[doc(inline)]
 pub use tool_sdk_cli as cli;
+/// The Model Context Protocol: a [`Server`](mcp::Server) for the tools of a pipeline, and a client
+/// for those of other servers.
+///
+/// Over standard input and output with the feature `mcp-stdio`; over HTTP as well, on axum, with
+/// `mcp`.
+#[cfg(feature = "mcp-stdio")]
+pub mod mcp {
+    #[doc(inline)]
+    pub use tool_sdk_core::Principal;
+    #[cfg(feature = "mcp")]
+    #[doc(inline)]
+    pub use tool_sdk_http::{
+        HttpListener, HttpOptions, InvalidToken, Token, UnixSocket, router, serve_http,
+    };
+    #[doc(inline)]
+    pub use tool_sdk_mcp::*;
+}
 #[cfg(feature = "hooks")]
 #[doc(inline)]
 pub use tool_sdk_hooks::{ExternalHooks, HookConfigError};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};
-#[cfg(feature = "mcp")]
-#[doc(inline)]
-pub use tool_sdk_mcp as mcp;
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;

@@ -39,7 +39,7 @@ use std::io;
 use std::process::Command;
 
 use tokio::net::TcpListener;
-use tool_sdk::mcp::{HttpOptions, Server};
+use tool_sdk::mcp::{self, HttpOptions, Server};
 
 use figures::Figures;
 
@@ -72,7 +72,7 @@ fn serve_http(server: Option<Server>) -> Result<(), Box<dyn Error>> {
         println!("{}", listener.local_addr()?);
         match server {
             Some(server) => {
-                server.serve_http(listener, HttpOptions::new(web::TOKEN.parse()?)).await?
+                mcp::serve_http(&server, listener, HttpOptions::new(web::TOKEN.parse()?)).await?
             }
             None => hand::serve_http(listener).await?,
         }

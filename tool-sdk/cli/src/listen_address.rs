@@ -10,7 +10,7 @@ use tool_sdk_core::internal::sha256_hex;
 use tokio::net::TcpListener;
 
 use super::Io;
-use tool_sdk_mcp::{HttpListener, UnixSocket};
+use tool_sdk_http::{HttpListener, UnixSocket};
 
 /// The prefix of a Unix socket path.
 const UNIX_PREFIX: &str = "unix:";

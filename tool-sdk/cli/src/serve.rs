@@ -25,7 +25,9 @@ use tool_sdk_core::ToolError;
 use tool_sdk_core::Toolset;
 use tool_sdk_core::internal::private_file;
 use tool_sdk_core::internal::private_file::{PrivateFolder, append_to};
-use tool_sdk_mcp::{HttpOptions, Server, Token};
+use tool_sdk_http::serve_http;
+use tool_sdk_http::{HttpOptions, Token};
+use tool_sdk_mcp::Server;
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
@@ -153,7 +155,7 @@ async fn start_http(
             None => io.print_stderr(format_args!("the token is {}", token.reveal())),
         }
     }
-    Ok(server.serve_http(listener, principals::allow_hosts(http, own, endpoint.port())))
+    Ok(serve_http(&server, listener, principals::allow_hosts(http, own, endpoint.port())))
 }
 
 /// Removes the tools that register servers.

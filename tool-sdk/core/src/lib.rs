@@ -20,6 +20,7 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
+mod principal;
 mod redact;
 mod registry;
 mod risk;
@@ -67,6 +68,7 @@ pub use self::permission::{
     StoredGrant, StoredGrants, approval_channel,
 };
 pub use self::pipeline::{CheckOutcome, Pipeline};
+pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
 #[cfg(feature = "linked")]

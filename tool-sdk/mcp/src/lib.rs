@@ -42,8 +42,6 @@ mod resources;
 mod result;
 mod stdio;
 mod suspended_calls;
-#[cfg(test)]
-mod tests;
 mod tool_list_changes;
 mod ui;
 
@@ -62,7 +60,7 @@ pub use self::client::{
     TransportConfig, connect_streams,
 };
 use self::connection::Connection;
-pub use self::http::{HttpListener, HttpOptions, InvalidToken, Principal, Token, UnixSocket};
+pub use self::http::HttpService;
 use self::listing::ToolListing;
 pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
 pub use self::resources::{
@@ -278,22 +276,36 @@ impl Server {
         })
     }
 
-    /// Serves all clients that know the token, over streamable HTTP at `/mcp`. Listens at a TCP
-    /// listener or at a [`UnixSocket`], whose clients send `localhost` as the host.
+    /// Returns the server over streamable HTTP, as a tower service for the server of a host.
     ///
-    /// # Errors
+    /// The host authenticates clients before: in a layer in front of the service it refuses
+    /// requests, checks host and origin, and inserts the `Arc<Principal>` of a request into its
+    /// extensions. Requests without one are those of a single, anonymous user.
+    /// `tool_sdk::mcp::router` does all of that with tokens.
     ///
-    /// Fails when connections cannot be accepted.
-    pub fn serve_http<L: Into<HttpListener>>(
-        &self,
-        listener: L,
-        http: HttpOptions,
-    ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
-        let mut server = self.clone();
-        if http.has_principals() {
-            server.session = server.session.with_shared_server();
-        }
-        http::serve(Arc::new(server), listener.into(), http)
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use axum::Router;
+    /// use tool_sdk::mcp::Server;
+    /// use tool_sdk::{Pipeline, Registry, Session};
+    ///
+    /// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
+    /// let app: Router = Router::new().nest_service("/mcp", server.http_service());
+    /// # let _ = app;
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    #[must_use]
+    pub fn http_service(&self) -> HttpService {
+        HttpService::new(Arc::new(self.clone()))
+    }
+
+    /// Declares that several principals share the server, so that state which is kept per user,
+    /// such as the pins of foreign tools, is kept apart for the anonymous ones as well.
+    #[must_use]
+    pub fn shared_by_principals(mut self) -> Self {
+        self.session = self.session.with_shared_server();
+        self
     }
 }
 

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{CallToolRequestParams, ErrorData};
 
-use super::Principal;
 use super::call::{AwaitedInput, SuspendableCall};
+use tool_sdk_core::Principal;
 
 /// A call and the input that it waits for.
 pub(super) struct SuspendedCall {

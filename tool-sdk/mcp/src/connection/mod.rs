@@ -20,6 +20,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::Server;
 use super::fast_path::{FastPathGate, HandedOffCall, LogThreshold, SessionResponder, SpawnedCall};
 use super::http::{HttpSessions, PrincipalKey, StatelessSessions};
 use super::input::InputCapabilities;
@@ -29,8 +30,8 @@ use super::message::RawArguments;
 use super::resource_adapter::ResourceSubscriptions;
 use super::result::ContentSupport;
 use super::ui::UiSupport;
-use super::{Principal, Server};
 use tool_sdk_core::GrantScope;
+use tool_sdk_core::Principal;
 use tool_sdk_core::Subscription;
 use tool_sdk_core::ToolsetView;
 use tool_sdk_core::{ClientKind, Session};

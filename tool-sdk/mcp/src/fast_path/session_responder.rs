@@ -178,3 +178,90 @@ impl HandedOffCall {
         self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use tokio::sync::Semaphore;
+    use tokio::time::timeout;
+    use tool_sdk_core::{
+        Context, Definition, DynamicTool, Registry, Risk, RiskClass, Schema, ToolName,
+    };
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Counts a call that was dropped.
+    struct DropCounter(Arc<AtomicUsize>);
+
+    impl Drop for DropCounter {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Starts a call that waits for `gate`, and returns what rmcp would take over.
+    async fn begin_waiting(gate: &Arc<Semaphore>, dropped: &Arc<AtomicUsize>) -> HandedOffCall {
+        let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        let schema = serde_json::from_value::<Schema>(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("wait"), "Waits.", schema);
+        let definition = definition.risk(Risk::new(RiskClass::Read));
+        let (gate, dropped) = (Arc::clone(gate), Arc::clone(dropped));
+        let tool = DynamicTool::new(definition, move |_: Value, _: Context| {
+            let (gate, counter) = (Arc::clone(&gate), DropCounter(Arc::clone(&dropped)));
+            async move {
+                let _counter = counter;
+                gate.acquire().await.unwrap().forget();
+                "it went on"
+            }
+        });
+        let responder = SessionResponder {
+            pipeline: Pipeline::new(Registry::builder().add(tool).build().unwrap()),
+            listing: Arc::default(),
+            session: Session::default(),
+            client: None,
+            ui: UiSupport::TextOnly,
+            content: ContentSupport::All,
+            log_threshold: Arc::default(),
+            in_flight: Arc::default(),
+        };
+        let call = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","arguments":{}}}"#;
+        match responder.respond(call).await {
+            FastResponse::HandedOff(handed, _) => handed,
+            FastResponse::Complete(_) | FastResponse::NotHandled => panic!("it has to wait"),
+        }
+    }
+
+    // A call that has begun runs on, also when rmcp takes nothing for as long as it runs.
+    #[tokio::test]
+    async fn runs_a_call_on_that_rmcp_has_not_taken_over_yet() {
+        let gate = Arc::new(Semaphore::new(0));
+        let handed = begin_waiting(&gate, &Arc::default()).await;
+        gate.add_permits(1);
+        let freed = async {
+            while gate.available_permits() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LIMIT, freed).await.expect("it goes on");
+        let (begun, _) = handed.take().unwrap();
+        assert_eq!(begun.outcome.await.unwrap().text(), "it went on");
+    }
+
+    #[tokio::test]
+    async fn cancels_a_call_that_rmcp_never_takes_over() {
+        let (gate, dropped) = (Arc::new(Semaphore::new(0)), Arc::<AtomicUsize>::default());
+        let handed = begin_waiting(&gate, &dropped).await;
+        drop(handed);
+        let ended = async {
+            while dropped.load(Ordering::Relaxed) == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LIMIT, ended).await.expect("the call ends");
+    }
+}

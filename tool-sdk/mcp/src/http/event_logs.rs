@@ -117,7 +117,7 @@ mod tests {
     use hyper::body::Bytes;
 
     use super::*;
-    use crate::Principal;
+    use tool_sdk_core::Principal;
 
     fn ada() -> PrincipalKey {
         Some(Arc::new(Principal::new("ada")))

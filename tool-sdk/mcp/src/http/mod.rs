@@ -1,66 +1,49 @@
-//! The MCP server over streamable HTTP, at one path.
+//! The MCP server over streamable HTTP, as a tower service.
 //!
-//! rmcp implements the protocol; this handler checks every request first. It rejects
-//! unauthenticated requests before reading the body, see [`auth`], lets only its owner use a
-//! session, and validates messages. It answers simple requests of an initialized session itself,
-//! and resumes lost event streams.
+//! The host that mounts the service authenticates its clients first, and hands over the principal of each
+//! request. rmcp implements the protocol; this service lets only its owner use a session and
+//! validates messages. It answers simple requests of an initialized session itself, and resumes
+//! lost event streams.
 
-mod auth;
 mod batch;
-mod connection_limiter;
-mod cors;
 mod event_log;
 mod event_logs;
 mod keep_alive;
-mod listener;
-mod principal;
 mod request_head;
 mod responses;
 mod resume;
 mod sessions;
-#[cfg(unix)]
-mod socket;
-#[cfg(not(unix))]
-#[path = "socket_nothing.rs"]
-mod socket;
 mod stateless_sessions;
-mod token;
 
 use std::borrow::Cow;
 use std::convert::Infallible;
-use std::io;
-use std::pin::pin;
-use std::sync::Arc;
+use std::fmt;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes};
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
-use hyper::http::uri::Authority;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use self::auth::{Authenticator, HttpRejection};
-use self::connection_limiter::{ConnectionLimiter, ConnectionSlot};
 use self::event_logs::EventLogs;
-pub use self::listener::HttpListener;
-use self::listener::HttpStream;
-pub use self::principal::Principal;
 use self::request_head::{RequestHead, SESSION_ID};
 use self::responses::{
     HttpResponse, JSON, error_response, full_response, hold_until_end, is_event_stream,
-    rejection_response, text_response,
+    text_response,
 };
 pub(super) use self::sessions::{HttpSessions, PrincipalKey};
-pub use self::socket::UnixSocket;
 pub(super) use self::stateless_sessions::StatelessSessions;
-pub use self::token::{InvalidToken, Token};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_core::Principal;
+use tower_service::Service;
+
 use super::Server;
 use super::connection::Connection;
 use super::fast_path::{FastResponse, InFlightGuard, id_json};
@@ -68,15 +51,11 @@ use super::json_rpc_batch;
 use super::message::{self, MessageError, MessageKind};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-type Service = StreamableHttpService<Connection, LocalSessionManager>;
+type RmcpService = StreamableHttpService<Connection, LocalSessionManager>;
 
-/// The path of the endpoint.
-const MCP_PATH: &str = "/mcp";
 /// The longest body that is read.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// How long a peer may take for the head of a request, and how long it may do nothing.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take for the rest.
+/// How long a client may take for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much is read of what is too long, and for how long, before it is refused.
 const MAX_DRAINED_BYTES: usize = 8 * MAX_BODY_BYTES;
@@ -86,146 +65,60 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 /// What is said where there is no room for another session.
 const TOO_MANY_SESSIONS: &str =
     "all your sessions here have calls that run: end one, or come later";
-/// How long accepting rests when the system has no room for another connection.
-const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
-/// The options of an HTTP server: who may use it.
+/// The MCP server over streamable HTTP, as a tower service; see [`Server::http_service`].
 ///
-/// # Examples
-///
-/// ```
-/// use tool_sdk::mcp::{HttpOptions, Token};
-///
-/// let token = Token::random()?;
-/// let http = HttpOptions::new(token).allow_host("tools.example.com").allow_origin("https://example.com");
-/// # let _ = http;
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct HttpOptions {
-    token: Token,
-    principals: Vec<(Token, Principal)>,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-}
+/// Cheap to clone; clones share their sessions.
+#[derive(Clone)]
+pub struct HttpService(Arc<HttpHandler>);
 
-impl HttpOptions {
-    /// Accepts requests with the token that name a local host, with the port if there is one.
-    #[must_use]
-    pub fn new(token: Token) -> Self {
-        Self { token, principals: Vec::new(), hosts: Vec::new(), origins: Vec::new() }
-    }
-
-    /// Accepts a principal with a token of its own.
-    #[must_use]
-    pub fn with_principal(mut self, token: Token, principal: Principal) -> Self {
-        self.principals.push((token, principal));
-        self
-    }
-
-    /// Returns true if any principal has a token of its own.
-    pub(super) fn has_principals(&self) -> bool {
-        !self.principals.is_empty()
-    }
-
-    /// Accepts requests for this host, as `HOST` or `HOST:PORT`.
-    #[must_use]
-    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
-        self.hosts.push(host.into());
-        self
-    }
-
-    /// Accepts scripts of this web site, such as `https://example.com`.
-    #[must_use]
-    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
-        self.origins.push(origin.into());
-        self
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService").finish_non_exhaustive()
     }
 }
 
-/// Serves for as long as connections can be accepted.
-pub(super) async fn serve(
-    server: Arc<Server>,
-    listener: HttpListener,
-    http: HttpOptions,
-) -> io::Result<()> {
-    let lasting = Arc::<StatelessSessions>::default();
-    let guard = Authenticator::new(&http, listener.local_hosts()?);
-    let door = Arc::new(HttpHandler::new(server, guard, Arc::clone(&lasting)));
-    let (sessions, tapes) = (Arc::clone(&door.sessions), Arc::clone(&door.event_logs));
-    let rounds = async {
-        loop {
-            tokio::time::sleep(CLEANUP_INTERVAL).await;
-            lasting.remove_idle(Instant::now());
-            sessions.close_expired(Instant::now()).await;
-            tapes.remove_expired(Instant::now());
-        }
-    };
-    tokio::select! {
-        ended = accept_connections(listener, door) => ended,
-        () = rounds => Ok(()),
+impl HttpService {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self(Arc::new(HttpHandler::new(server)))
     }
 }
 
-async fn accept_connections(listener: HttpListener, door: Arc<HttpHandler>) -> io::Result<()> {
-    let room = Arc::<ConnectionLimiter>::default();
-    loop {
-        let stream = match listener.accept().await {
-            Ok(stream) => stream,
-            Err(error) if is_permanent(&error) => return Err(error),
-            Err(_) => {
-                tokio::time::sleep(ACCEPT_BACKOFF).await;
-                continue;
-            }
-        };
-        let (door, seat) = (Arc::clone(&door), room.acquire_slot());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = serve_connection(stream, door, &seat) => {}
-                () = seat.wait_for_eviction() => {}
-            }
-        });
+impl<B> Service<Request<B>> for HttpService
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Response = HttpResponse;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let handler = Arc::clone(&self.0);
+        Box::pin(async move { Ok(handler.handle(request).await) })
     }
 }
 
-/// Whether accepting will never work again.
-fn is_permanent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
-}
-
-/// Serves one connection until one of the two sides ends it.
-async fn serve_connection(stream: HttpStream, door: Arc<HttpHandler>, seat: &Arc<ConnectionSlot>) {
-    let answer = service_fn(|request: Request<Incoming>| {
-        let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
-        async move { Ok::<_, Infallible>(door.handle(request, &seat).await) }
-    });
-    // A connection error does not concern other connections.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), answer)
-        .await;
-}
-
-/// What every request comes through.
+/// Handles the requests of all clients.
 struct HttpHandler {
-    authenticator: Authenticator,
     sessions: Arc<HttpSessions>,
+    stateless_sessions: Arc<StatelessSessions>,
     event_logs: Arc<EventLogs>,
-    service: Service,
+    service: RmcpService,
+    /// Ends the task that removes what is idle; it begins with the first request.
+    cleanup: OnceLock<DropGuard>,
 }
 
 impl HttpHandler {
-    fn new(
-        server: Arc<Server>,
-        authenticator: Authenticator,
-        lasting: Arc<StatelessSessions>,
-    ) -> Self {
+    fn new(server: Arc<Server>) -> Self {
         let config = StreamableHttpServerConfig::default()
-            // The guard has looked already, and knows the port.
+            // The host of this service checks both, and knows the port.
             .disable_allowed_hosts()
             .disable_allowed_origins()
-            // A name that leads back to nothing: the answer to the first message is not kept.
+            // An event id that leads to nothing: the response to `initialize` is not kept.
             .with_sse_retry(None)
             .with_max_request_body_bytes(MAX_BODY_BYTES);
         let mut manager = LocalSessionManager::default();
@@ -234,75 +127,71 @@ impl HttpHandler {
         manager.session_config.keep_alive = None;
         let manager = Arc::new(manager);
         let sessions = Arc::new(HttpSessions::new(Arc::clone(&manager)));
-        let known = Arc::clone(&sessions);
+        let stateless_sessions = Arc::<StatelessSessions>::default();
+        let (known, lasting) = (Arc::clone(&sessions), Arc::clone(&stateless_sessions));
         let connect = move || {
             let connection = Connection::new(Arc::clone(&server))?;
             Ok(connection.with_http_sessions(Arc::clone(&lasting), Arc::clone(&known)))
         };
         let service = StreamableHttpService::new(connect, manager, config);
-        Self { authenticator, sessions, event_logs: Arc::default(), service }
+        let (event_logs, cleanup) = Default::default();
+        Self { sessions, stateless_sessions, event_logs, service, cleanup }
     }
 
-    /// Rejections get CORS headers as well, unless the origin itself is rejected.
-    async fn handle(
-        self: &Arc<Self>,
-        request: Request<Incoming>,
-        seat: &ConnectionSlot,
-    ) -> HttpResponse {
-        let now = Instant::now();
-        let (site, admitted) = {
-            let head = RequestHead::from_headers(request.headers());
-            let target = request.uri().authority().map(Authority::as_str);
-            if let Err(refused) = self.authenticator.check_host_and_origin(&head, target) {
-                return rejection_response(refused);
-            }
-            let admitted = match cors::is_preflight(request.method(), request.headers()) {
-                true => Err(cors::preflight_response(request.headers())),
-                false => self.authorize(&request, &head, seat, now).map_err(rejection_response),
-            };
-            (head.origin.value().cloned(), admitted)
-        };
-        let mut answer = match admitted {
-            Ok(owner) => {
-                self.handle_authorized(request, owner).await.unwrap_or_else(|refused| refused)
-            }
-            Err(answer) => answer,
-        };
-        if let Some(site) = site {
-            cors::allow_origin(&mut answer, site);
+    async fn handle<B>(self: &Arc<Self>, request: Request<B>) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
+        self.cleanup.get_or_init(|| self.spawn_cleanup());
+        let owner = request.extensions().get::<Arc<Principal>>().cloned();
+        match self.check_session(&request, &owner) {
+            Ok(()) => self.handle_authorized(request, owner).await.unwrap_or_else(|it| it),
+            Err(refused) => refused,
         }
-        answer
     }
 
-    /// Authenticates the request and checks that the session belongs to its principal.
-    fn authorize(
+    /// Checks that the session of the request belongs to its principal.
+    fn check_session<B>(
         &self,
-        request: &Request<Incoming>,
-        head: &RequestHead<'_>,
-        seat: &ConnectionSlot,
-        now: Instant,
-    ) -> Result<PrincipalKey, HttpRejection> {
-        let owner = self.authenticator.authenticate(head)?;
-        seat.mark_authenticated(&owner);
-        if request.uri().path() != MCP_PATH {
-            return Err(HttpRejection::Path);
+        request: &Request<B>,
+        owner: &PrincipalKey,
+    ) -> Result<(), HttpResponse> {
+        let head = RequestHead::from_headers(request.headers());
+        let is_there = |id| self.sessions.touch(id, owner, Instant::now());
+        let is_known = request_head::is_stateless(request.method(), request.headers())
+            || !head.session.is_present()
+            || head.session.as_text().is_some_and(is_there);
+        match is_known {
+            true => Ok(()),
+            false => Err(text_response(StatusCode::NOT_FOUND, "there is no such session")),
         }
-        let is_there = |id| self.sessions.touch(id, &owner, now);
-        if request_head::is_stateless(request.method(), request.headers()) {
-            return Ok(owner);
-        }
-        if head.session.is_present() && !head.session.as_text().is_some_and(is_there) {
-            return Err(HttpRejection::Session);
-        }
-        Ok(owner)
+    }
+
+    /// Removes idle sessions and old events for as long as the returned guard exists.
+    fn spawn_cleanup(&self) -> DropGuard {
+        let stateless_sessions = Arc::clone(&self.stateless_sessions);
+        let (sessions, event_logs) = (Arc::clone(&self.sessions), Arc::clone(&self.event_logs));
+        let end = CancellationToken::new();
+        tokio::spawn(end.clone().run_until_cancelled_owned(async move {
+            loop {
+                tokio::time::sleep(CLEANUP_INTERVAL).await;
+                stateless_sessions.remove_idle(Instant::now());
+                sessions.close_expired(Instant::now()).await;
+                event_logs.remove_expired(Instant::now());
+            }
+        }));
+        end.drop_guard()
     }
 
     /// Answers an authorized request.
-    async fn handle_authorized(
+    async fn handle_authorized<B>(
         self: &Arc<Self>,
-        request: Request<Incoming>,
+        request: Request<B>,
         owner: PrincipalKey,
-    ) -> Result<HttpResponse, HttpResponse> {
+    ) -> Result<HttpResponse, HttpResponse>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
         let (mut head, body) = read_request(request).await?;
         if request_head::is_stateless(&head.method, &head.headers) {
             head.headers.remove(SESSION_ID);
@@ -444,10 +333,14 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Reads the whole of a request.
-async fn read_request(request: Request<Incoming>) -> Result<(Parts, Bytes), HttpResponse> {
-    let (head, mut body) = request.into_parts();
+async fn read_request<B>(request: Request<B>) -> Result<(Parts, Bytes), HttpResponse>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let (head, body) = request.into_parts();
+    let mut body = pin!(body);
     let whole = {
-        let mut reading = pin!(read_body(Limited::new(&mut body, MAX_BODY_BYTES)));
+        let mut reading = pin!(read_body(Limited::new(body.as_mut(), MAX_BODY_BYTES)));
         // Most bodies come with their head, and need no timer.
         match reading.as_mut().now_or_never() {
             Some(whole) => whole,
@@ -464,7 +357,7 @@ async fn read_request(request: Request<Incoming>) -> Result<(Parts, Bytes), Http
         Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
             // A peer that still writes when the connection ends may never read why.
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain_body(&mut body)).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain_body(body.as_mut())).await;
             Err(text_response(StatusCode::PAYLOAD_TOO_LARGE, "the message is longer than 1 MiB"))
         }
         Err(_) => Err(text_response(StatusCode::BAD_REQUEST, "the message did not come whole")),
@@ -472,7 +365,10 @@ async fn read_request(request: Request<Incoming>) -> Result<(Parts, Bytes), Http
 }
 
 /// All of a body, which mostly comes in one piece.
-async fn read_body(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> {
+async fn read_body<B>(mut body: Limited<Pin<&mut B>>) -> Result<Bytes, BoxError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
     let (mut first, mut all) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
@@ -489,7 +385,7 @@ async fn read_body(mut body: Limited<&mut Incoming>) -> Result<Bytes, BoxError> 
 }
 
 /// Reads on, and keeps nothing of it.
-async fn drain_body(body: &mut Incoming) {
+async fn drain_body<B: Body<Data = Bytes>>(mut body: Pin<&mut B>) {
     let mut read = 0;
     while let Some(Ok(frame)) = body.frame().await {
         read += frame.data_ref().map_or(0, Bytes::len);

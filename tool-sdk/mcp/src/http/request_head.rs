@@ -16,9 +16,6 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 /// What stands in a head under the names that matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RequestHead<'a> {
-    pub(super) host: HeaderField<'a>,
-    pub(super) origin: HeaderField<'a>,
-    pub(super) authorization: HeaderField<'a>,
     pub(super) session: HeaderField<'a>,
     content_type: HeaderField<'a>,
     accept: HeaderField<'a>,
@@ -56,9 +53,6 @@ impl<'a> RequestHead<'a> {
         let mut head = Self::default();
         for (name, value) in headers {
             let field = match name {
-                it if *it == header::HOST => &mut head.host,
-                it if *it == header::ORIGIN => &mut head.origin,
-                it if *it == header::AUTHORIZATION => &mut head.authorization,
                 it if *it == header::CONTENT_TYPE => &mut head.content_type,
                 it if *it == header::ACCEPT => &mut head.accept,
                 it if *it == SESSION_ID => &mut head.session,

@@ -12,7 +12,6 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::task::unconstrained;
 
-use super::auth::HttpRejection;
 use crate::fast_path::InFlightGuard;
 use crate::message::MessageError;
 
@@ -58,15 +57,6 @@ pub(super) fn error_response(fault: &MessageError) -> HttpResponse {
         false => StatusCode::BAD_REQUEST,
     };
     full_response(status, fault.to_response().to_string().into(), JSON)
-}
-
-pub(super) fn rejection_response(refused: HttpRejection) -> HttpResponse {
-    let mut answer = text_response(refused.status(), refused.message());
-    if refused == HttpRejection::Token {
-        let value = HeaderValue::from_static("Bearer");
-        answer.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-    }
-    answer
 }
 
 pub(super) fn text_response(status: StatusCode, words: &'static str) -> HttpResponse {

@@ -60,7 +60,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::Principal;
+    use tool_sdk_core::Principal;
 
     #[test]
     fn an_owner_has_one_session_until_nobody_hears_of_it() {

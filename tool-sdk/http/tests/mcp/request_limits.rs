@@ -14,7 +14,7 @@ const FULL: u64 = 256;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A server whose one tool waits until it may go on, and how many calls have come to wait.
-pub(super) fn gate() -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {
+pub(crate) fn gate() -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {
     let (gate, count) = (Arc::new(Semaphore::new(0)), Arc::<AtomicUsize>::default());
     let (wait, came) = (Arc::clone(&gate), Arc::clone(&count));
     let tool =

@@ -23,7 +23,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use self::peer::Peer;
-use super::Server;
 use tool_sdk_core::Pipeline;
 use tool_sdk_core::Registry;
 use tool_sdk_core::Schema;
@@ -33,6 +32,7 @@ use tool_sdk_core::{Attachment, Output};
 use tool_sdk_core::{Context, Session};
 use tool_sdk_core::{Definition, DynamicTool};
 use tool_sdk_core::{Risk, RiskClass};
+use tool_sdk_mcp::Server;
 
 fn schema(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap()

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::PrincipalKey;
+use super::auth::PrincipalKey;
 
 /// How many strangers there may be.
 const MAX_UNAUTHENTICATED: usize = 256;
@@ -139,7 +139,7 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Principal;
+    use tool_sdk_core::Principal;
 
     // RS4
     #[test]

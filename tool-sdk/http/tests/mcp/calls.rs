@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::http::{ADA, Served};
 use super::*;
-use crate::{ProviderFuture, ResourceDefinition, ResourceProvider};
 use tool_sdk_core::{Icon, ToolDisplay};
+use tool_sdk_mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
 
 fn names(page: &Value) -> Vec<&str> {
     let tools = page["result"]["tools"].as_array().unwrap();
@@ -308,7 +308,9 @@ impl ResourceProvider for Changing {
 #[tokio::test]
 async fn peers_hear_of_the_resources_that_they_watch() {
     let changed = tokio::sync::broadcast::channel(8).0;
-    let server = server().with_resources(Changing(changed.clone()));
+    let pipeline = pipeline();
+    let server = Server::new(pipeline.clone(), Session::default());
+    let server = server.with_resources(Changing(changed.clone()));
     let mut legacy = Peer::legacy(&server, json!({})).await;
     legacy.request("resources/subscribe", json!({ "uri": "shelf://a" })).await;
     let mut modern = Peer::modern(&server, json!({}));
@@ -318,7 +320,7 @@ async fn peers_hear_of_the_resources_that_they_watch() {
     let accepted = &accepted["params"]["notifications"]["resourceSubscriptions"];
     assert_eq!(*accepted, json!(["shelf://a"]));
     modern.request("tools/list", json!({})).await;
-    server.pipeline.toolset().remove("add");
+    pipeline.toolset().remove("add");
     tokio::time::sleep(Duration::from_millis(50)).await;
     for uri in ["shelf://b", "shelf://a"] {
         changed.send(uri.to_owned()).unwrap();

@@ -23,7 +23,8 @@ impl UnixSocket {
         Self::bind_outside(path.as_ref(), &[]).await
     }
 
-    pub(crate) async fn bind_outside(path: &Path, _: &[PathBuf]) -> io::Result<Self> {
+    #[doc(hidden)]
+    pub async fn bind_outside(path: &Path, _: &[PathBuf]) -> io::Result<Self> {
         let path = path.display();
         Err(io::Error::other(format!("`{path}`: this system has no UNIX sockets")))
     }

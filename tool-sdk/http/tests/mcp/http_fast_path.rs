@@ -7,9 +7,6 @@ use tokio::time::timeout;
 
 use super::http::{ADA, Served, status};
 use super::*;
-use crate::fast_path::{FastResponse, HandedOffCall, SessionResponder};
-use crate::result::ContentSupport;
-use crate::ui::UiSupport;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -149,49 +146,4 @@ async fn what_rmcp_refuses_is_refused() {
     let named = format!("Mcp-Session-Id: {id}\r\n");
     assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "204");
     assert_eq!(status(&served.post(ADA, Some(&id), &call).await), "404");
-}
-
-/// What rmcp would have to go on with.
-pub(super) async fn begun(server: &Server, name: &str) -> HandedOffCall {
-    let single = SessionResponder {
-        pipeline: server.pipeline.clone(),
-        listing: Arc::default(),
-        session: Session::default(),
-        client: None,
-        ui: UiSupport::TextOnly,
-        content: ContentSupport::All,
-        log_threshold: Arc::default(),
-        in_flight: Arc::default(),
-    };
-    let call = request("tools/call", json!({ "name": name, "arguments": {} }));
-    match single.respond(call.to_string().as_bytes()).await {
-        FastResponse::HandedOff(handed, _) => handed,
-        FastResponse::Complete(_) | FastResponse::NotHandled => panic!("it has to wait"),
-    }
-}
-
-// A call that has begun runs on, also when rmcp takes nothing for as long as it runs.
-#[tokio::test]
-async fn a_call_that_nobody_has_taken_yet_runs_on() {
-    let (server, gate, _) = request_limits::gate();
-    let handed = begun(&server, "wait").await;
-    gate.add_permits(1);
-    let freed = async {
-        while gate.available_permits() > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(LIMIT, freed).await.expect("it goes on");
-    let (begun, _) = handed.take().unwrap();
-    assert_eq!(begun.outcome.await.unwrap().text(), "it went on");
-}
-
-#[tokio::test]
-async fn a_call_that_nobody_takes_is_cancelled() {
-    let seen = Arc::<Seen>::default();
-    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
-    let handed = begun(&server, "wait").await;
-    seen.started.notified().await;
-    drop(handed);
-    timeout(LIMIT, seen.ended.notified()).await.expect("the call ends");
 }

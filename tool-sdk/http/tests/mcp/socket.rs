@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use super::*;
-use crate::{HttpOptions, UnixSocket};
+use tool_sdk_http::{HttpOptions, UnixSocket, serve_http};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -38,7 +38,7 @@ async fn who_comes_in_at_a_socket_needs_the_token() {
     let path = socket.path().to_owned();
     let http = HttpOptions::new(TOKEN.parse().unwrap()).allow_host("tools.example.com");
     let server = Server::new(pipeline(), Session::new("test"));
-    let serving = tokio::spawn(server.serve_http(socket, http));
+    let serving = tokio::spawn(serve_http(&server, socket, http));
 
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     for (host, more, status) in [

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 
 use super::http::{ADA, Served, next};
 use super::*;
-use crate::{
+use tool_sdk_core::{ConversationMessage, Inquiry};
+use tool_sdk_mcp::{
     PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition, ResourceProvider,
 };
-use tool_sdk_core::{ConversationMessage, Inquiry};
 
 fn name() -> Inquiry {
     let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tool_sdk_core::Session;
+use crate::context::Session;
 
 /// A principal: a person or program with a token of its own.
 ///
@@ -54,7 +54,9 @@ impl Principal {
     }
 
     /// Returns the session for the principal's calls.
-    pub(crate) fn apply_to(&self, session: Session) -> Session {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn apply_to(&self, session: Session) -> Session {
         let mut session = session.with_user(self.name.clone());
         if let Some(agent) = &self.agent {
             session = session.with_agent(agent.clone());

@@ -6,9 +6,9 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 
-use crate::Server;
+use tool_sdk_mcp::Server;
 
-pub(super) struct Peer {
+pub(crate) struct Peer {
     write: WriteHalf<DuplexStream>,
     read: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: JoinHandle<std::io::Result<()>>,
@@ -31,22 +31,22 @@ impl Peer {
     }
 
     /// A peer that has said nothing yet.
-    pub(super) fn uninitialized(server: &Server) -> Self {
+    pub(crate) fn uninitialized(server: &Server) -> Self {
         Self::start(server, None)
     }
 
     /// A peer that begins with the handshake.
-    pub(super) async fn legacy(server: &Server, capabilities: Value) -> Self {
+    pub(crate) async fn legacy(server: &Server, capabilities: Value) -> Self {
         Self::legacy_named("by-hand", server, capabilities).await
     }
 
     /// The same under another name.
-    pub(super) async fn legacy_named(name: &str, server: &Server, capabilities: Value) -> Self {
+    pub(crate) async fn legacy_named(name: &str, server: &Server, capabilities: Value) -> Self {
         Self::initialize(("2025-11-25", name), server, capabilities).await
     }
 
     /// The same of another version.
-    pub(super) async fn legacy_version(
+    pub(crate) async fn legacy_version(
         version: &str,
         server: &Server,
         capabilities: Value,
@@ -72,11 +72,11 @@ impl Peer {
     }
 
     /// A peer whose requests stand for themselves.
-    pub(super) fn modern(server: &Server, capabilities: Value) -> Self {
+    pub(crate) fn modern(server: &Server, capabilities: Value) -> Self {
         Self::modern_named("by-hand", server, capabilities)
     }
 
-    pub(super) fn modern_named(name: &str, server: &Server, capabilities: Value) -> Self {
+    pub(crate) fn modern_named(name: &str, server: &Server, capabilities: Value) -> Self {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": capabilities,
@@ -85,18 +85,18 @@ impl Peer {
         Self::start(server, Some(meta))
     }
 
-    pub(super) async fn send_line(&mut self, line: &str) {
+    pub(crate) async fn send_line(&mut self, line: &str) {
         self.write.write_all(line.as_bytes()).await.unwrap();
         self.write.write_all(b"\n").await.unwrap();
     }
 
-    pub(super) async fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.send_line(&message.to_string()).await;
     }
 
     /// Sends a request and does not wait; gives its id.
-    pub(super) async fn send(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(crate) async fn send(&mut self, method: &str, mut params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
         for (key, value) in self.meta.iter().flat_map(|meta| meta.as_object().unwrap()) {
@@ -107,35 +107,35 @@ impl Peer {
         id
     }
 
-    pub(super) async fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         self.receive_response(id).await
     }
 
     /// The result of a call that is a result.
-    pub(super) async fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({ "name": name, "arguments": arguments });
         let mut answer = self.request("tools/call", params).await;
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].take()
     }
 
-    pub(super) async fn receive_response(&mut self, id: u64) -> Value {
+    pub(crate) async fn receive_response(&mut self, id: u64) -> Value {
         self.receive_matching(|message| message["id"] == id && message["method"].is_null()).await
     }
 
     /// The answer to a request that was written by hand.
-    pub(super) async fn receive_response_to(&mut self, id: &str) -> Value {
+    pub(crate) async fn receive_response_to(&mut self, id: &str) -> Value {
         self.receive_matching(|message| message["id"] == id && message["method"].is_null()).await
     }
 
     /// The next error.
-    pub(super) async fn receive_error(&mut self) -> Value {
+    pub(crate) async fn receive_error(&mut self) -> Value {
         self.receive_matching(|message| !message["error"].is_null()).await
     }
 
     /// The next answers that come together.
-    pub(super) async fn receive_batch(&mut self) -> Vec<Value> {
+    pub(crate) async fn receive_batch(&mut self) -> Vec<Value> {
         match self.receive_matching(Value::is_array).await {
             Value::Array(answers) => answers,
             other => unreachable!("{other}"),
@@ -143,18 +143,18 @@ impl Peer {
     }
 
     /// The next request or notification that the server sends under this name.
-    pub(super) async fn receive_method(&mut self, method: &str) -> Value {
+    pub(crate) async fn receive_method(&mut self, method: &str) -> Value {
         self.receive_matching(|message| message["method"] == method).await
     }
 
     /// Answers a request of the server.
-    pub(super) async fn reply(&mut self, request: &Value, result: Value) {
+    pub(crate) async fn reply(&mut self, request: &Value, result: Value) {
         let message = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
         self.send_line(&message.to_string()).await;
     }
 
     /// How often the server has sent this until now.
-    pub(super) fn count_received(&self, method: &str) -> usize {
+    pub(crate) fn count_received(&self, method: &str) -> usize {
         self.heard.iter().filter(|message| message["method"] == method).count()
     }
 
@@ -173,7 +173,7 @@ impl Peer {
     }
 
     /// Hangs up and waits until the server has noticed; gives what it still said.
-    pub(super) async fn hang_up(mut self) -> Vec<Value> {
+    pub(crate) async fn hang_up(mut self) -> Vec<Value> {
         self.write.shutdown().await.unwrap();
         let mut rest = self.heard;
         while let Some(line) = self.read.next_line().await.unwrap() {

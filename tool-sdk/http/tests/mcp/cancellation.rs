@@ -146,16 +146,6 @@ async fn a_peer_that_hangs_up_gives_up_its_calls() {
     }
 }
 
-// Over HTTP a connection says nothing of who still waits; what does not go on has no one.
-#[tokio::test]
-async fn a_call_over_http_that_nobody_goes_on_with_is_given_up() {
-    let (server, mut given) = giving(Session::default());
-    let handed = http_fast_path::begun(&server, "stay").await;
-    let cx = stays(&mut given).await;
-    drop(handed);
-    is_given_up(&cx).await;
-}
-
 #[tokio::test]
 async fn the_host_gives_up_what_it_serves() {
     let host = CancellationToken::new();

@@ -29,13 +29,13 @@ const OTHERS_MODE_BITS: u32 = 0o077;
 /// # Examples
 ///
 /// ```no_run
-/// use tool_sdk::mcp::{HttpOptions, Server, UnixSocket, Token};
+/// use tool_sdk::mcp::{HttpOptions, Server, Token, UnixSocket, serve_http};
 /// use tool_sdk::{Pipeline, Registry, Session};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
 /// let socket = UnixSocket::bind("/run/user/1000/shelf/mcp").await?;
-/// server.serve_http(socket, HttpOptions::new(Token::random()?)).await?;
+/// serve_http(&server, socket, HttpOptions::new(Token::random()?)).await?;
 /// # Ok(())
 /// # }
 /// ```

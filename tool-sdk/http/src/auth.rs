@@ -1,0 +1,271 @@
+//! Decides by the head whether a request is accepted: host, then origin, then token.
+//!
+//! A web page in a browser on this machine can reach every local port. The host header detects DNS
+//! rebinding, the origin identifies the web site, and the token is a secret that no web site knows.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tool_sdk_core::Principal;
+
+use super::HttpOptions;
+use super::connection_limiter::ConnectionSlot;
+use super::token::TokenDigest;
+
+/// Who sends a request; `None` for clients with the shared token.
+pub(super) type PrincipalKey = Option<Arc<Principal>>;
+
+/// Checks the heads of requests.
+#[derive(Debug)]
+pub(super) struct Authenticator {
+    /// The tokens and their principals; the shared token is first.
+    tokens: Vec<(TokenDigest, PrincipalKey)>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HttpRejection {
+    /// The host is not a name of this server.
+    Host,
+    /// The web site is not on the list.
+    Origin,
+    /// The token is missing or unknown.
+    Token,
+}
+
+impl IntoResponse for HttpRejection {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Host => {
+                (StatusCode::FORBIDDEN, "this host name is not served here").into_response()
+            }
+            Self::Origin => {
+                (StatusCode::FORBIDDEN, "this origin may not use the server").into_response()
+            }
+            Self::Token => (
+                StatusCode::UNAUTHORIZED,
+                [(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
+                "send `Authorization: Bearer TOKEN` with the server's token",
+            )
+                .into_response(),
+        }
+    }
+}
+
+/// The value of a header in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeaderField<'a> {
+    Missing,
+    Text(&'a str),
+    /// It is repeated, or no text.
+    Invalid,
+}
+
+impl<'a> HeaderField<'a> {
+    fn of(headers: &'a HeaderMap, name: &HeaderName) -> Self {
+        let mut values = headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Self::Missing,
+            (Some(value), None) => value.to_str().map_or(Self::Invalid, Self::Text),
+            (Some(_), Some(_)) => Self::Invalid,
+        }
+    }
+
+    fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Missing | Self::Invalid => None,
+        }
+    }
+}
+
+impl Authenticator {
+    /// `hosts` are the names under which clients reach the server.
+    pub(super) fn new(options: &HttpOptions, mut hosts: Vec<String>) -> Self {
+        hosts.extend_from_slice(&options.hosts);
+        let own = options.principals.iter();
+        let own = own.map(|(token, principal)| (token, Some(Arc::new(principal.clone()))));
+        let tokens = [(&options.token, None)].into_iter().chain(own);
+        let tokens =
+            tokens.map(|(token, owner)| (TokenDigest::new(token.reveal()), owner)).collect();
+        Self { tokens, hosts, origins: options.origins.clone() }
+    }
+
+    /// Checks that host and origin are known; `target` is the host in the request line, which
+    /// counts as well where there is one (RFC 9112, 3.2.2). Browsers ask that much without a
+    /// token.
+    fn check_host_and_origin(
+        &self,
+        headers: &HeaderMap,
+        target: Option<&str>,
+    ) -> Result<(), HttpRejection> {
+        let one_of =
+            |value: &str, list: &[String]| list.iter().any(|it| it.eq_ignore_ascii_case(value));
+        let host = HeaderField::of(headers, &HOST).text();
+        if !host.is_some_and(|host| one_of(host, &self.hosts))
+            || !target.is_none_or(|target| one_of(target, &self.hosts))
+        {
+            return Err(HttpRejection::Host);
+        }
+        match HeaderField::of(headers, &ORIGIN) {
+            HeaderField::Missing => Ok(()),
+            HeaderField::Text(origin) if one_of(origin, &self.origins) => Ok(()),
+            HeaderField::Text(_) | HeaderField::Invalid => Err(HttpRejection::Origin),
+        }
+    }
+
+    /// Returns the principal of the request; `None` for the shared token.
+    fn authenticate(&self, headers: &HeaderMap) -> Result<PrincipalKey, HttpRejection> {
+        self.find_principal(headers).ok_or(HttpRejection::Token)
+    }
+
+    /// Compares all tokens, so that the time tells nothing about which of them it is.
+    fn find_principal(&self, headers: &HeaderMap) -> Option<PrincipalKey> {
+        let (scheme, token) = HeaderField::of(headers, &AUTHORIZATION).text()?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let digest = TokenDigest::new(token.trim());
+        let mut found = None;
+        for (known, owner) in &self.tokens {
+            if known.matches(&digest) {
+                found = Some(owner.clone());
+            }
+        }
+        found
+    }
+}
+
+/// Refuses requests for other hosts, and those of scripts of other web sites.
+pub(super) async fn check_host_and_origin(
+    State(authenticator): State<Arc<Authenticator>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let target = request.uri().authority().map(Authority::as_str);
+    match authenticator.check_host_and_origin(request.headers(), target) {
+        // A site on the net may not reach into a private network, whatever its script may send.
+        Ok(()) if is_private_network_preflight(&request) => HttpRejection::Origin.into_response(),
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+fn is_private_network_preflight(request: &Request) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key("access-control-request-private-network")
+}
+
+/// Refuses requests without a token; the others carry their principal.
+pub(super) async fn require_token(
+    State(authenticator): State<Arc<Authenticator>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let owner = match authenticator.authenticate(request.headers()) {
+        Ok(owner) => owner,
+        Err(refused) => return refused.into_response(),
+    };
+    if let Some(slot) = request.extensions().get::<Arc<ConnectionSlot>>() {
+        slot.mark_authenticated(&owner);
+    }
+    if let Some(principal) = owner {
+        request.extensions_mut().insert(principal);
+    }
+    next.run(request).await
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    /// Those of a server at an address.
+    fn names() -> Vec<String> {
+        ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"].map(str::to_owned).to_vec()
+    }
+
+    #[track_caller]
+    fn check(headers: &[(&'static str, &str)], expected: Result<(), HttpRejection>) {
+        check_at(None, headers, expected);
+    }
+
+    #[track_caller]
+    fn check_at(
+        target: Option<&str>,
+        headers: &[(&'static str, &str)],
+        expected: Result<(), HttpRejection>,
+    ) {
+        let http = HttpOptions::new(TOKEN.parse().unwrap())
+            .allow_host("Tools.example.com")
+            .allow_origin("https://example.com");
+        let guard = Authenticator::new(&http, names());
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        let entered = guard
+            .check_host_and_origin(&map, target)
+            .and_then(|()| guard.authenticate(&map).map(drop));
+        assert_eq!(entered, expected, "{headers:?}");
+    }
+
+    // RS2, RS3
+    #[test]
+    fn name_site_and_token_have_to_be_right() {
+        let host = ("host", "localhost:8000");
+        let bearer = format!("Bearer {TOKEN}");
+        let token = ("authorization", bearer.as_str());
+        check(&[host, token], Ok(()));
+        check(&[("host", "[::1]:8000"), token], Ok(()));
+        check(&[("host", "tools.EXAMPLE.com"), token], Ok(()));
+        check(&[host, token, ("origin", "https://example.com")], Ok(()));
+
+        check(&[token], Err(HttpRejection::Host));
+        check(&[("host", "evil.example"), token], Err(HttpRejection::Host));
+        check(&[("host", "localhost:8001"), token], Err(HttpRejection::Host));
+        check(&[host, ("host", "evil.example"), token], Err(HttpRejection::Host));
+
+        check(&[host, token, ("origin", "http://localhost:8000")], Err(HttpRejection::Origin));
+        check(&[host, token, ("origin", "null")], Err(HttpRejection::Origin));
+        check(&[host, token, ("origin", "")], Err(HttpRejection::Origin));
+
+        check(&[host], Err(HttpRejection::Token));
+        check(&[host, ("authorization", TOKEN)], Err(HttpRejection::Token));
+        check(&[host, ("authorization", "Bearer ")], Err(HttpRejection::Token));
+        check(&[host, ("authorization", &bearer[..bearer.len() - 1])], Err(HttpRejection::Token));
+        check(&[host, token, token], Err(HttpRejection::Token));
+        check(&[host, ("authorization", &bearer.replace("Bearer", "bearer"))], Ok(()));
+
+        check_at(Some("localhost:8000"), &[host, token], Ok(()));
+        check_at(Some("evil.example"), &[host, token], Err(HttpRejection::Host));
+        check_at(Some("localhost:8000"), &[token], Err(HttpRejection::Host));
+    }
+
+    // F130
+    #[test]
+    fn a_token_says_who_it_is() {
+        let ada = "ada-0123456789abcdef0123456789abcdef";
+        let http = HttpOptions::new(TOKEN.parse().unwrap())
+            .with_principal(ada.parse().unwrap(), Principal::new("ada"));
+        let guard = Authenticator::new(&http, names());
+        let who = |token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.append(HOST, "localhost:8000".parse().unwrap());
+            headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+            guard.authenticate(&headers)
+        };
+        assert_eq!(who(ada), Ok(Some(Arc::new(Principal::new("ada")))));
+        assert_eq!(who(TOKEN), Ok(None));
+        assert_eq!(who("bob-0123456789abcdef0123456789abcdef"), Err(HttpRejection::Token));
+    }
+}

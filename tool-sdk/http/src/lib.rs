@@ -1,0 +1,32 @@
+//! The HTTP server of `tool-sdk`: one server for every protocol over HTTP.
+//!
+//! [`serve_http`] listens at an address or a UNIX socket, checks host, origin and token of each
+//! request before its body is read, and mounts the Model Context Protocol at `/mcp`. [`router`]
+//! returns the same as an axum router, for hosts with a server of their own. A host with its own
+//! authentication nests [`HttpService`](tool_sdk_mcp::HttpService) alone.
+//!
+//! ```text
+//! listener ─▶ connection_limiter ─▶ hyper ─▶ auth ─▶ router ─▶ mcp::HttpService
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod auth;
+mod connection_limiter;
+mod listener;
+mod options;
+mod router;
+mod server;
+#[cfg(unix)]
+mod socket;
+#[cfg(not(unix))]
+#[path = "socket_unsupported.rs"]
+mod socket;
+mod token;
+
+pub use self::listener::HttpListener;
+pub use self::options::HttpOptions;
+pub use self::router::router;
+pub use self::server::serve_http;
+pub use self::socket::UnixSocket;
+pub use self::token::{InvalidToken, Token};

@@ -1,0 +1,90 @@
+//! The routes, and the checks that every request passes before them.
+
+use axum::Router;
+use axum::http::header::{self, CACHE_CONTROL, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use axum::http::{Method, StatusCode};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+use std::time::Duration;
+use tool_sdk_mcp::Server;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use super::HttpOptions;
+use super::auth::{self, Authenticator};
+
+/// The path of the MCP endpoint.
+const MCP_PATH: &str = "/mcp";
+/// How long a browser need not repeat a preflight request.
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
+/// What a script may read beside the headers that every script may.
+const EXPOSED_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("mcp-protocol-version"),
+    HeaderName::from_static("mcp-session-id"),
+    WWW_AUTHENTICATE,
+];
+
+/// Returns the routes of a server, with all checks of its options: host, origin and token.
+///
+/// `hosts` are the names under which clients reach the server, as `HOST:PORT`, beside those of the
+/// options. A response is for one client at one time, so none is stored by caches.
+///
+/// # Examples
+///
+/// In a server of the host, beside its own routes:
+///
+/// ```no_run
+/// use axum::{Router, routing::get};
+/// use tool_sdk::mcp::{HttpOptions, Server, Token, router};
+/// use tool_sdk::{Pipeline, Registry, Session};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
+/// let tools = router(&server, &HttpOptions::new(Token::random()?), ["127.0.0.1:8080"]);
+/// let app = Router::new().route("/health", get(|| async { "ok" })).merge(tools);
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+/// axum::serve(listener, app).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn router(
+    server: &Server,
+    options: &HttpOptions,
+    hosts: impl IntoIterator<Item = impl Into<String>>,
+) -> Router {
+    let hosts = hosts.into_iter().map(Into::into).collect();
+    let authenticator = Arc::new(Authenticator::new(options, hosts));
+    let service = match options.principals.is_empty() {
+        true => server.http_service(),
+        false => server.clone().shared_by_principals().http_service(),
+    };
+    // The last layer is the first that a request passes.
+    Router::new()
+        .route_service(MCP_PATH, service)
+        .fallback(reject_path)
+        .layer(middleware::from_fn_with_state(Arc::clone(&authenticator), auth::require_token))
+        .layer(cors_layer(options))
+        .layer(SetResponseHeaderLayer::overriding(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        .layer(middleware::from_fn_with_state(authenticator, auth::check_host_and_origin))
+}
+
+async fn reject_path() -> Response {
+    (StatusCode::NOT_FOUND, "the protocol is spoken at /mcp").into_response()
+}
+
+/// Lets the scripts of accepted web sites send any header and read responses. They still need the
+/// token, and browsers send no cookies with their requests.
+fn cors_layer(options: &HttpOptions) -> CorsLayer {
+    let origins = options.origins.iter().filter_map(|origin| HeaderValue::try_from(origin).ok());
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(EXPOSED_HEADERS)
+        .vary([header::ORIGIN])
+        .max_age(PREFLIGHT_MAX_AGE)
+}
