@@ -269,7 +269,12 @@ impl<'a> BaseFolder<'a> {
         let is_known = !subjects.is_empty() && is_certain && home_paths::strip_home(path).is_none();
         let mut subjects: Vec<Resource> = subjects.into_iter().map(named).collect();
         if !is_known {
-            subjects.extend(unknown_file(path, access));
+            // Deny rules may name the file by its absolute path.
+            let place = self.folder.as_ref().filter(|_| !path.starts_with(['~', '$']));
+            let place = place.map_or_else(|| path.into(), |folder| folder.join(path));
+            let place = place.components().collect::<PathBuf>().to_string_lossy().into_owned();
+            let unknown = unknown_file(path, access).into_iter();
+            subjects.extend(unknown.map(|it| it.with_forbidden_spelling(place.clone())));
         }
         subjects
     }
