@@ -38,6 +38,9 @@ const MAY_PUSH: &[&str] = &["annex", "flow", "lfs", "subtree", "svn", "town"];
 const VALUED: &[&str] =
     &["--exec", "--push-option", "--receive-pack", "--recurse-submodules", "--repo"];
 
+/// Settings whose values are addresses or names of remotes.
+const REMOTE_KEYS: &[&str] = &["pushdefault", "pushremote", "pushurl", "remote", "url"];
+
 /// Returns resources for the pushes that may go to a local repository.
 ///
 /// They run in one of `folders`, which is empty if these are unknown; `remotes` are the commands
@@ -217,65 +220,35 @@ struct GitSettings {
     includes: Vec<String>,
 }
 
-/// Parses a settings file; `None` if the syntax is uncertain.
+/// Returns the settings that a file may have; `None` if it has escapes or continued lines.
 fn parse_config(text: &str) -> Option<GitSettings> {
+    if text.contains('\\') {
+        return None;
+    }
     let mut settings = GitSettings::default();
-    let mut section = String::new();
-    for line in text.trim_start_matches('\u{feff}').lines() {
-        let mut line = line.trim();
-        if line.ends_with('\\') {
-            return None;
+    for line in text.lines() {
+        if line.to_ascii_lowercase().contains("[url") {
+            settings.addresses.extend(line.split('"').skip(1).step_by(2).map(str::to_owned));
         }
-        while let Some(head) = line.strip_prefix('[') {
-            let end = section_end(head)?;
-            section = head[..end].to_ascii_lowercase();
-            if section.starts_with("url") {
-                settings.addresses.push(unquote_value(head[3..end].trim()));
+        for (at, _) in line.match_indices('=') {
+            let key = line[..at].trim_end().rsplit([' ', '\t', ']']).next().unwrap_or_default();
+            let key = key.to_ascii_lowercase();
+            let values = possible_values(&line[at + 1..]);
+            if key == "path" {
+                settings.includes.extend(values);
+            } else if REMOTE_KEYS.contains(&&*key) {
+                settings.addresses.extend(values);
             }
-            line = head[end + 1..].trim();
-        }
-        let Some((key, value)) = line.split_once('=') else { continue };
-        let key = key.trim().to_ascii_lowercase();
-        let is_remote = section.starts_with("remote") && matches!(&*key, "url" | "pushurl");
-        if is_remote || matches!(&*key, "pushdefault" | "pushremote" | "remote") {
-            settings.addresses.push(unquote_value(value.trim()));
-        }
-        if section.starts_with("include") && key == "path" {
-            settings.includes.push(unquote_value(value.trim()));
         }
     }
     Some(settings)
 }
 
-/// Returns the offset of the bracket that closes a section header, outside of quotes.
-fn section_end(head: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    head.find(|c| {
-        let is_plain = !std::mem::take(&mut escaped);
-        match c {
-            '\\' if quoted => escaped = is_plain,
-            '"' if is_plain => quoted = !quoted,
-            _ => {}
-        }
-        c == ']' && !quoted
-    })
-}
-
-/// Removes quotes and comments from a value.
-fn unquote_value(value: &str) -> String {
-    let mut plain = String::with_capacity(value.len());
-    let (mut quoted, mut chars) = (false, value.chars());
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => quoted = !quoted,
-            '\\' => plain.extend(chars.next()),
-            '#' | ';' if !quoted => break,
-            c => plain.push(c),
-        }
-    }
-    let end = if value.ends_with('"') { plain.len() } else { plain.trim_end().len() };
-    plain.truncate(end);
-    plain
+/// Returns the values that a text may stand for: a comment begins at any of these characters, or
+/// they are quoted.
+fn possible_values(text: &str) -> impl Iterator<Item = String> {
+    let ends = text.match_indices([';', '#']).map(|(at, _)| at).chain([text.len()]);
+    ends.map(|end| text[..end].trim().replace('"', ""))
 }
 
 #[cfg(test)]
@@ -358,19 +331,19 @@ mod tests {
     }
 
     #[test]
-    fn finds_module_and_extension_of_a_name() {
+    fn finds_every_address_that_settings_may_have() {
         let text = "\
             [core]\n\tbare = false\n\
-            [remote \"h\"]\n\turl = ./bare ; so\n\tpushURL = \"./x y;\\\"z\"\n\
-            [url \"./c\"] insteadOf = https://a\n\
+            [remote \"h\"]\n\turl = ./bare ; so\n\tpushURL = \"./x y;z\"\n\
+            [url \"./c\"] insteadOf = \"https://a\"\n\
             [branch \"main\"]\n\tremote = ../d\n\
-            [submodule \"s\"]\n\turl = ./s\n";
+            \u{feff}[core] [remote \"a]=b\"] url = ./e\n\
+            [includeIf \"gitdir:]\"]PATH=\"f\"\n";
         let settings = parse_config(text).unwrap();
-        assert_eq!(settings.addresses, ["./bare", "./x y;\"z", "./c", "../d"]);
+        for address in ["./bare", "./x y;z", "./c", "../d", "./e"] {
+            assert!(settings.addresses.iter().any(|it| it == address), "{address}: {settings:?}");
+        }
+        assert_eq!(settings.includes, ["f"]);
         assert!(parse_config("[remote \"h\"]\nurl = a\\\nb\n").is_none());
-        let odd =
-            "\u{feff}[core] [remote \"a]b\"] url = ./e\n[includeIf \"gitdir:\\\"]\"]PATH=\"f\"\n";
-        let settings = parse_config(odd).unwrap();
-        assert_eq!((settings.addresses, settings.includes), (vec!["./e".into()], vec!["f".into()]));
     }
 }
