@@ -291,41 +291,8 @@ pub(super) fn denied_unknown_files(text: &str, access: FileAccess) -> Resource {
 /// Whether `program` resolves to a file below one of `roots` in this environment.
 fn is_program_below(program: &str, env: &ChildEnv, roots: &[&Path]) -> bool {
     // A path is checked as a path.
-    if program.contains('/') || !path_leads_below(env, roots) {
-        return false;
-    }
-    let Some(file) = env.find_program(program) else { return false };
-    file.parent().is_some_and(|folder| is_folder_in(folder, roots))
-}
-
-/// A cached check of the search path.
-struct SearchPathCache {
-    folders: Vec<PathBuf>,
-    roots: Vec<PathBuf>,
-    leads_below: bool,
-}
-
-thread_local! {
-    /// A cache of one entry, because every command checks the same search path and roots.
-    static LAST: RefCell<Option<SearchPathCache>> = const { RefCell::new(None) };
-}
-
-/// Whether a directory of the search path is below one of `roots`.
-///
-/// Changing this later needs a change outside of the roots.
-fn path_leads_below(env: &ChildEnv, roots: &[&Path]) -> bool {
-    let is_of =
-        |known: &&mut SearchPathCache| env.path_dirs().eq(&known.folders) && roots == known.roots;
-    LAST.with_borrow_mut(|last| match last.as_mut().filter(is_of) {
-        Some(known) => known.leads_below,
-        None => {
-            let folders: Vec<PathBuf> = env.path_dirs().map(Path::to_owned).collect();
-            let roots_of = roots.iter().map(|root| root.to_path_buf()).collect();
-            let leads_below = folders.iter().any(|folder| is_folder_in(folder, roots));
-            *last = Some(SearchPathCache { folders, roots: roots_of, leads_below });
-            leads_below
-        }
-    })
+    let file = if program.contains('/') { None } else { env.find_program(program) };
+    file.as_deref().and_then(Path::parent).is_some_and(|folder| is_folder_in(folder, roots))
 }
 
 /// Whether a directory is below one of `roots`, also if it does not exist yet.
