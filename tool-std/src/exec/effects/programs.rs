@@ -220,7 +220,7 @@ const PROGRAMS: &[Program] = &[
     program(&["bash", "sh"]).reads(Reads::Nested).runs(Runs::Script),
     program(&[
         ".", "ash", "bun", "csh", "dash", "deno", "expect", "fish", "java", "ksh", "lua", "node",
-        "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "source", "tclsh",
+        "nodejs", "perl", "php", "pwsh", "pypy", "python", "rscript", "ruby", "source", "tclsh",
         "tcsh", "ts-node", "tsx", "zsh",
     ])
     .runs(Runs::Script),

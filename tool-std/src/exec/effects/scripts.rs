@@ -119,6 +119,7 @@ mod tests {
             ("./a b", &["./a"][..]),
             ("perl5.36-x86_64-linux-gnu a", &["a"]),
             ("nodejs a", &["a"]),
+            ("Rscript a", &["a"]),
             ("python3.12 -W a b c", &["a", "b", "c"]),
             ("/bin/sh a", &["/bin/sh", "a"]),
             ("cat a", &[]),
