@@ -19,7 +19,7 @@ use super::paths::{home_path, normalize_path, strip_home};
 use crate::shell::ScriptAnalysis;
 
 /// The permissions for reading and writing files.
-pub(super) const READ: &str = "read";
+const READ: &str = "read";
 pub(super) const WRITE: &str = "edit";
 
 /// The permission for files that are, or may be, outside of the workspace.
@@ -30,7 +30,7 @@ const PROTECTED: &str = "protected_path";
 
 /// How a file is accessed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileAccess {
+pub(super) enum FileAccess {
     Read,
     Write,
     Remove,
@@ -43,6 +43,12 @@ impl FileAccess {
             Self::Read => (READ, RiskClass::Read),
             Self::Write | Self::Remove => (WRITE, RiskClass::Write),
         }
+    }
+
+    /// Limits the resource of a file to deny rules.
+    pub(super) fn deny_only(self, file: Resource) -> Resource {
+        let (permission, class) = self.permission_and_class();
+        file.with_permission(permission).with_class(class).deny_rules_only()
     }
 
     /// Returns the resource for a file that is only known at run time.

@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Resource, RiskClass};
+use tool_sdk::Resource;
 
-use super::base_folder::{FileAccess, READ, denied_unknown_files};
+use super::base_folder::{FileAccess, denied_unknown_files};
 use super::git;
 use super::operands::{self, OperandKind, operand_words};
 use super::paths::{home_path, normalize_path, strip_home};
@@ -136,7 +136,8 @@ impl<'a> ReadNames<'a> {
                 unknown = unknown.or(Some(name));
                 // The name as spelled may match a deny rule for any depth.
                 let place = name.trim_start_matches('/');
-                resources.push(limit_to_deny_rules(Resource::path(as_file_name(name), place)));
+                resources
+                    .push(FileAccess::Read.deny_only(Resource::path(as_file_name(name), place)));
             }
             for place in places {
                 let real = place.canonicalize().ok().filter(|real| *real != place);
@@ -231,10 +232,6 @@ fn directory_option(command: &SimpleCommand) -> Option<&str> {
     }
 }
 
-fn limit_to_deny_rules(subject: Resource) -> Resource {
-    subject.with_permission(READ).with_class(RiskClass::Read).deny_rules_only()
-}
-
 /// Returns the resource for a named file.
 fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Resource {
     // The text is relative to the root, however it is spelled.
@@ -244,7 +241,9 @@ fn named_read(name: &str, place: PathBuf, roots: &[&Path]) -> Resource {
     let spellings =
         if place.is_dir() { vec![text.clone(), place.display().to_string()] } else { vec![] };
     let beginnings = spellings.into_iter().map(|it| format!("{}/", it.trim_end_matches('/')));
-    limit_to_deny_rules(Resource::path(as_file_name(&text), place)).with_known_prefixes(beginnings)
+    FileAccess::Read
+        .deny_only(Resource::path(as_file_name(&text), place))
+        .with_known_prefixes(beginnings)
 }
 
 /// Spells a name so that command rules do not take it for a program.

@@ -126,8 +126,8 @@ fn named_operands<'a>(program: &Program, command: &'a SimpleCommand) -> Vec<Oper
         if program.reads == Reads::Git && (!is_option || word.starts_with("-L")) {
             operands.extend(git::tracked_path(word).map(|path| Kind::Tracked.of(path)));
         }
-        let is_certain = !matches!(certainty, WordCertainty::Pattern | WordCertainty::AnyWords);
-        let is_file = !is_option && !(std::mem::take(&mut is_pattern) && is_certain);
+        let may_be_more = matches!(certainty, WordCertainty::Pattern | WordCertainty::AnyWords);
+        let is_file = !is_option && (!std::mem::take(&mut is_pattern) || may_be_more);
         operands.extend(match certainty {
             // A closing bracket alone is literal.
             WordCertainty::Pattern if !word.contains(['*', '?', '[']) => Some(path.of(word)),

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Resource, RiskClass};
+use tool_sdk::Resource;
 
 use super::Line;
 use super::base_folder::{FileAccess, WRITE, denied_unknown_files, unknown_file};
@@ -23,26 +23,14 @@ use crate::shell::SimpleCommand;
 
 /// Returns the resources of what a read-only command reads.
 pub(super) fn read_resources(line: &Line<'_>, command: &SimpleCommand) -> Vec<Resource> {
-    let resolver = Resolver {
-        line,
-        folders: line.folders_of(command),
-        access: FileAccess::Read,
-        is_certain: line.are_reads_certain(),
-        budget: &line.read_budget,
-    };
-    resolver.resources(operands::read_operands(command), &command.text)
+    let resolver = Resolver::new(line, command, FileAccess::Read);
+    resolver.resources(operands::read_operands(command), &line.read_budget, command)
 }
 
 /// Returns the resources of what an approved command writes.
 pub(super) fn write_resources(line: &Line<'_>, command: &SimpleCommand) -> Vec<Resource> {
-    let resolver = Resolver {
-        line,
-        folders: line.folders_of(command),
-        access: FileAccess::Write,
-        is_certain: line.are_writes_certain,
-        budget: &line.write_budget,
-    };
-    resolver.resources(operands::write_operands(command), &command.text)
+    let resolver = Resolver::new(line, command, FileAccess::Write);
+    resolver.resources(operands::write_operands(command), &line.write_budget, command)
 }
 
 /// Resolves the operands of a command.
@@ -51,10 +39,6 @@ struct Resolver<'a> {
     /// The directories in which it may run; empty if they are unknown.
     folders: &'a [PathBuf],
     access: FileAccess,
-    /// Whether the current files are those that it finds.
-    is_certain: bool,
-    /// How many files may still be checked.
-    budget: &'a Cell<usize>,
 }
 
 /// The files that an operand stands for.
@@ -65,16 +49,26 @@ struct LocatedFiles {
     has_more: bool,
 }
 
-impl Resolver<'_> {
-    fn resources(&self, operands: Vec<Operand<'_>>, command: &str) -> Vec<Resource> {
+impl<'a> Resolver<'a> {
+    fn new(line: &'a Line<'a>, command: &SimpleCommand, access: FileAccess) -> Self {
+        Self { line, folders: line.folders_of(command), access }
+    }
+
+    /// Returns the resources of the operands, as far as the budget of files suffices.
+    fn resources(
+        &self,
+        operands: Vec<Operand<'_>>,
+        budget: &Cell<usize>,
+        command: &SimpleCommand,
+    ) -> Vec<Resource> {
         let mut resources = Vec::new();
         for operand in operands {
             let located = self.locate(operand);
             let matches = if operand.kind == Kind::Pattern { located.files.len() } else { 0 };
-            let remaining = self.budget.get().checked_sub(1 + matches);
-            self.budget.set(remaining.unwrap_or_default());
+            let remaining = budget.get().checked_sub(1 + matches);
+            budget.set(remaining.unwrap_or_default());
             if remaining.is_none() {
-                resources.extend(self.unknown(Kind::Unknown.of(command)));
+                resources.extend(self.unknown(Kind::Unknown.of(&command.text)));
                 break;
             }
             for file in &located.files {
@@ -88,15 +82,17 @@ impl Resolver<'_> {
     }
 
     fn file_resources(&self, operand: Operand<'_>, file: &Path) -> Vec<Resource> {
+        let base = self.line.base;
         if self.access == FileAccess::Read {
-            return self.line.base.place_resources(file, self.is_certain, FileAccess::Read);
+            return base.place_resources(file, self.line.are_reads_certain(), self.access);
         }
         let is_removed = operand.kind == Kind::Removed;
         let access = if is_removed { FileAccess::Remove } else { FileAccess::Write };
         // A copy to `.` is spelled without it.
         let file: PathBuf = file.components().collect();
-        let resources = self.line.base.place_resources(&file, true, access).into_iter();
-        let other = (!self.is_certain).then(|| denied_unknown_files(operand.text, access));
+        let resources = base.place_resources(&file, true, access).into_iter();
+        let is_certain = self.line.are_writes_certain;
+        let other = (!is_certain).then(|| denied_unknown_files(operand.text, access));
         resources.map(limit_to_deny_rules).chain(other).collect()
     }
 
@@ -242,8 +238,7 @@ fn limit_to_deny_rules(resource: Resource) -> Resource {
     match (resource.permission(), resource.absolute()) {
         // Command rules could take a plain file name for a program.
         (Some(WRITE), Some(place)) if !resource.text().contains(['.', '/']) => {
-            let named = Resource::path(format!("./{}", resource.text()), place);
-            named.with_permission(WRITE).with_class(RiskClass::Write).deny_rules_only()
+            FileAccess::Write.deny_only(Resource::path(format!("./{}", resource.text()), place))
         }
         (Some(WRITE), _) => resource.deny_rules_only(),
         _ => resource,
