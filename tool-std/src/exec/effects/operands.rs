@@ -377,8 +377,11 @@ impl<'a> SplitWords<'a> {
         if letter == program.suffixed {
             return;
         }
-        let value = Some((&word[at + 1..], certainty)).filter(|(value, _)| !value.is_empty());
-        let value = value.or_else(|| words.next());
+        let joined = Some((&word[at + 1..], certainty)).filter(|(value, _)| !value.is_empty());
+        let value = joined.or_else(|| words.next());
+        // In an unknown version the next word may be an option.
+        self.letters
+            .extend(value.filter(|(value, _)| value.starts_with('-')).map(|(value, _)| value));
         let is_output = program.output.is_some_and(|(output, _)| letter == Some(output));
         self.outputs.extend(value.filter(|_| is_output));
     }
