@@ -507,3 +507,14 @@ async fn rule_with_absolute_path_denies_unknown_file() {
         assert_eq!(checked.decision.action, Deny, "{cmd}: {:?}", checked.decision.reason);
     }
 }
+
+// F92: a file behind a dangling link may be one that a rule denies.
+#[tokio::test]
+async fn unknown_written_file_may_be_denied() {
+    let host = Host::new(Mode::Auto, &["allow *", "deny edit(secret)"]);
+    symlink("nowhere", host.folder.path().join("lnk")).unwrap();
+    for (cmd, expected) in [("cp a lnk", Ask), ("cp a ./lnk", Ask), ("cp a b", Allow)] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}

@@ -235,9 +235,10 @@ fn is_folder(place: &Path) -> bool {
 /// Limits the resource of an edited file to deny rules; external and protected files still need
 /// approval.
 fn limit_to_deny_rules(resource: Resource) -> Resource {
+    let is_plain = !resource.has_unknown_effect() && !resource.text().contains(['.', '/']);
     match (resource.permission(), resource.absolute()) {
         // Command rules could take a plain file name for a program.
-        (Some(WRITE), Some(place)) if !resource.text().contains(['.', '/']) => {
+        (Some(WRITE), Some(place)) if is_plain => {
             FileAccess::Write.deny_only(Resource::path(format!("./{}", resource.text()), place))
         }
         (Some(WRITE), _) => resource.deny_rules_only(),
