@@ -2,8 +2,14 @@
 //!
 //! [`file_resources`] walks over the analysis once. Redirections and the operands of read-only
 //! commands need approval like those of any tool. Other commands are approved as a whole, so
-//! the files that they may read and write are matched against deny rules only. What a program
-//! does with its operands is in the table of [`programs`].
+//! the files that they may read and write are matched against deny rules only.
+//!
+//! - [`programs`] is the table of what each program does with its words.
+//! - [`operands`] and [`git`] turn the words of a command into operands by that table.
+//! - [`resolve`] turns operands into resources, [`names`] the names in words that may be any file,
+//!   and [`git_push`] the repositories that a push may go to.
+//! - [`base_folder`] and [`paths`] say where a path leads.
+//! - [`scripts`] and [`mentioned_files`] find the files that an approval is bound to.
 //!
 //! **Invariant:** a file that is not certain counts as unknown, and needs approval.
 

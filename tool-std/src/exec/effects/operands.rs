@@ -379,7 +379,7 @@ impl<'a> SplitWords<'a> {
         }
         let joined = Some((&word[at + 1..], certainty)).filter(|(value, _)| !value.is_empty());
         let value = joined.or_else(|| words.next());
-        // In an unknown version the next word may be an option.
+        // Other versions of a program may take no value here.
         self.letters
             .extend(value.filter(|(value, _)| value.starts_with('-')).map(|(value, _)| value));
         let is_output = program.output.is_some_and(|(output, _)| letter == Some(output));
@@ -389,7 +389,9 @@ impl<'a> SplitWords<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::OperandKind::{CurrentFolder, Entries, MaybePath, Path, Pattern, Tracked, Unknown};
+    use super::OperandKind::{
+        CopyOf, CurrentFolder, Entries, MaybePath, Path, Pattern, Removed, Tracked, Tree, Unknown,
+    };
     use super::*;
     use crate::shell::analyze_script;
 
@@ -460,6 +462,33 @@ mod tests {
             found.retain(|it| !matches!(it.kind, Kind::Subtree | Kind::UnnamedContent));
             assert_eq!(found.len(), expected.len(), "{script}: {found:?}");
             assert!(expected.iter().all(|it| found.contains(it)), "{script}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn written_words_follow_the_table() {
+        for (script, expected) in [
+            ("cat a", &[][..]),
+            ("tee -a a /dev/null b", &[Path.of("a"), Path.of("b")]),
+            ("cp -r a b c", &[CopyOf("a").of("c"), CopyOf("b").of("c")]),
+            ("cp -t c a", &[CopyOf("a").of("c")]),
+            ("cp -St a c", &[CopyOf("a").of("c")]),
+            ("cp $X c", &[Unknown.of("$X"), Tree.of("c")]),
+            ("ln a", &[CopyOf("a").of(".")]),
+            ("mv --target=c a", &[CopyOf("a").of("c"), Removed.of("a")]),
+            ("chmod +x a", &[Tree.of("a")]),
+            ("dd if=a of=b", &[Path.of("b")]),
+            ("curl -so a --out=b u", &[Path.of("a"), Path.of("b")]),
+            ("rm -f -- -a b*", &[Removed.of("-a"), Pattern.of("b*")]),
+            ("sed s/a/b/ f", &[]),
+            ("sed -i.bak s/a/b/ f", &[Path.of("f")]),
+            ("sed -ne s/a/b/ -i f", &[Path.of("f")]),
+            ("sed --in-place -l 5 p f", &[Path.of("f")]),
+            ("find a | xargs touch b", &[Path.of("b"), Unknown.of("touch b")]),
+        ] {
+            let analysis = analyze_script(script);
+            let command = analysis.commands.iter().rfind(|it| !it.is_embedded).unwrap();
+            assert_eq!(write_operands(command), expected, "{script}");
         }
     }
 

@@ -228,3 +228,34 @@ const PROGRAMS: &[Program] = &[
     program(&["cargo", "gzip", "rsync", "scp", "tail", "tar", "unzip", "zip"]).runs(Runs::Nothing),
     program(&["gh"]).runs(Runs::Nothing).messages(&["-b", "-t", "--body", "--notes", "--title"]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_has_one_row() {
+        let mut names: Vec<&str> =
+            PROGRAMS.iter().flat_map(|program| program.names).copied().collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(names.iter().all(|name| bare_name(name) == *name), "{names:?}");
+    }
+
+    #[test]
+    fn version_may_follow_the_name_of_an_interpreter() {
+        for (word, expected) in [
+            ("python3.12", Runs::Script),
+            ("/usr/bin/perl5.36-x86_64", Runs::Script),
+            ("sed4", Runs::ScriptOption),
+            ("git", Runs::Nothing),
+            ("./git", Runs::Unknown),
+            ("git2", Runs::Unknown),
+            ("make", Runs::Unknown),
+        ] {
+            assert!(Program::find_runs(word) == expected, "{word}");
+        }
+    }
+}
