@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tool_sdk::{Resource, ToolError};
 
 use super::effects::base_folder::BaseFolder;
-use super::{effects::program_lookup, effects::script_operands};
+use super::effects::{self, git, scripts};
 use crate::shell::{self, OpaqueReason, ScriptAnalysis, SimpleCommand};
 
 /// A command line with its analysis.
@@ -109,7 +109,7 @@ impl<'a> CommandAnalysis<'a> {
     /// Fails if a part was not analysed, so that no rule has seen it, or if an approval could not
     /// be bound to a script.
     pub(super) fn check_complete(&self) -> Result<(), ToolError> {
-        match self.analysis.is_truncated() || script_operands::has_too_many_words(&self.analysis) {
+        match self.analysis.is_truncated() || scripts::has_too_many_words(&self.analysis) {
             false => Ok(()),
             true => Err(ToolError::denied("the command is too long to be analysed")
                 .hint("write it to a file in several steps, then run the file")),
@@ -129,7 +129,7 @@ impl<'a> CommandAnalysis<'a> {
         let commands = self.command_resources(&analysis, &is_own).into_iter();
         let mut subjects: Vec<Resource> = commands.map(|it| base.restrict_command(it)).collect();
         subjects.extend(self.whole_line_resource());
-        subjects.extend(base.file_resources(&analysis));
+        subjects.extend(effects::file_resources(base, &analysis));
         subjects
     }
 
@@ -168,8 +168,7 @@ impl<'a> CommandAnalysis<'a> {
         subjects.extend(quoted.filter_map(unquoted_resource));
         subjects.extend(commands.iter().flat_map(spelling_resources));
         subjects.extend(commands.iter().filter(|it| it.has_open_end).map(open_end_resource));
-        let is_alias =
-            |it: &&SimpleCommand| it.may_be_alias && !program_lookup::is_external_git_command(it);
+        let is_alias = |it: &&SimpleCommand| it.may_be_alias && !git::is_external_git_command(it);
         subjects.extend(commands.iter().filter(is_alias).map(alias_resource));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.text.to_line()];

@@ -23,7 +23,7 @@ use tool_sdk::{Context, Workspace};
 
 use super::analysis::CommandAnalysis;
 use super::effects::mentioned_files::{FileMap, MentionQuery, MentionedFiles};
-use super::effects::script_operands;
+use super::effects::scripts;
 
 /// The fact that something was not inspected. Its value is random, so no approval stays valid.
 pub(super) const UNSEEN: &str = "unseen";
@@ -69,7 +69,7 @@ impl ApprovalBinding<'_> {
             return facts;
         }
         let analysis = self.analysis.script_analysis();
-        let reads_input = script_operands::has_input_reader(analysis);
+        let reads_input = scripts::has_input_reader(analysis);
         let (mut programs, mut named) = (HashSet::new(), BTreeSet::new());
         let mut known = LocatedPrograms::default();
         let commands = self.placed_commands();
@@ -88,10 +88,10 @@ impl ApprovalBinding<'_> {
                 programs.insert(file.clone());
                 facts.push(program_fact(file));
             }
-            let given = script_operands::input_words(argv).filter(|_| reads_input);
+            let given = scripts::input_words(argv).filter(|_| reads_input);
             let read = analysis.reads.iter().filter(|_| reads_input);
             let read = read.map(|word| Cow::Borrowed(word.as_str()));
-            for word in script_operands::script_words(argv).chain(given).chain(read) {
+            for word in scripts::script_words(argv).chain(given).chain(read) {
                 named.extend(folders.iter().map(|folder| folder.join(&*word)));
             }
         }
@@ -102,7 +102,7 @@ impl ApprovalBinding<'_> {
         let mut scripts = ScriptHasher::new(cx);
         facts.extend(scripts.script_facts(&named));
         let mut is_cut = known.is_incomplete || !are_all_named;
-        if script_operands::may_run_files(analysis) {
+        if scripts::may_run_files(analysis) {
             let mut mentioned = self.mentioned_files(folder, &commands, cx);
             is_cut |= mentioned.is_incomplete;
             mentioned.files.retain(|file, _| !named.contains_key(file));
@@ -133,8 +133,8 @@ impl ApprovalBinding<'_> {
             text: &self.analysis.source_text(),
             words: commands.iter().flat_map(|it| it.argv).map(String::as_str).collect(),
             folders: &folders,
-            adds_extensions: script_operands::adds_extensions(analysis),
-            runs_found_files: script_operands::runs_found_files(analysis),
+            adds_extensions: scripts::adds_extensions(analysis),
+            runs_found_files: scripts::runs_found_files(analysis),
             is_relevant: &|folder| folder.to_str().is_some_and(is_ours),
         };
         text.find_mentions()
@@ -158,9 +158,9 @@ impl ApprovalBinding<'_> {
         let Some(folder) = self.folder.clone() else { return Vec::new() };
         let mut folders = vec![folder];
         let mut placed = Vec::new();
-        for command in script_operands::visible_commands(self.analysis.script_analysis()) {
+        for command in scripts::visible_commands(self.analysis.script_analysis()) {
             let argv = command.argv.as_slice();
-            match script_operands::entered_folder(argv) {
+            match scripts::entered_folder(argv) {
                 // `cd` may fail, or be undone at the end of a subshell.
                 Some(into) => {
                     let entered: Vec<PathBuf> =

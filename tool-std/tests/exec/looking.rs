@@ -492,3 +492,29 @@ async fn glob_from_fallback_scan_may_match_denied_file() {
         assert_eq!(decision.action, Allow, "{cmd}: {:?}", decision.reason);
     }
 }
+
+// F72: a rule may name a file by its absolute path, also where it leads to an unknown file.
+#[tokio::test]
+async fn rule_with_absolute_path_denies_unknown_file() {
+    let host = Host::new(Mode::Auto, &[]);
+    let root = host.folder.path().canonicalize().unwrap();
+    symlink("/etc/passwd", root.join("lnk")).unwrap();
+    let rules = ["allow exec_command".to_owned()].into_iter();
+    let denied = ["read", "edit"].map(|it| format!("deny {it}({}/lnk)", root.display()));
+    host.pipeline.set_rules(rules.chain(denied).map(|rule| rule.parse().unwrap()).collect());
+    for cmd in ["cat lnk", "cat ./lnk", "cat < lnk", "echo x > lnk", "cp a ./lnk"] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Deny, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// F92: a file behind a dangling link may be one that a rule denies.
+#[tokio::test]
+async fn unknown_written_file_may_be_denied() {
+    let host = Host::new(Mode::Auto, &["allow *", "deny edit(secret)"]);
+    symlink("nowhere", host.folder.path().join("lnk")).unwrap();
+    for (cmd, expected) in [("cp a lnk", Ask), ("cp a ./lnk", Ask), ("cp a b", Allow)] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}

@@ -1,5 +1,4 @@
-//! The files that a command line reads and writes, as resources: those of its redirections, and
-//! the operands of its read-only commands.
+//! The directory in which a command line runs, and the resources of paths from there.
 //!
 //! Files are checked where they are, under `edit` or `read`, and, as for every other tool, under
 //! `external_directory` and `protected_path` where these apply.
@@ -7,23 +6,21 @@
 //! **Invariant:** an unknown file needs approval, and a policy that limits writable directories
 //! does not allow it.
 
-use std::borrow::Cow;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Resource, RiskClass, ToolError, Workspace, WorkspacePath};
 
-use super::read_only_files::{self, ReadOnlyFiles};
-use super::{
-    git_remotes, home_paths, possible_reads, possible_writes, program_lookup, push_targets,
-};
+use super::git::work_tree_top;
+use super::paths::{home_path, normalize_path, strip_home};
 use crate::shell::ScriptAnalysis;
 
 /// The permissions for reading and writing files.
-pub(crate) const READ: &str = "read";
-pub(crate) const WRITE: &str = "edit";
+const READ: &str = "read";
+pub(super) const WRITE: &str = "edit";
 
 /// The permission for files that are, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
@@ -31,14 +28,9 @@ const OUTSIDE: &str = "external_directory";
 /// The permission for files that programs run or obey later.
 const PROTECTED: &str = "protected_path";
 
-/// How many redirected files and how many read operands of a line are checked. The rest needs
-/// approval as one unknown file.
-const MAX_REDIRECTED: usize = 128;
-const MAX_READ_OPERANDS: usize = 160;
-
 /// How a file is accessed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileAccess {
+pub(super) enum FileAccess {
     Read,
     Write,
     Remove,
@@ -51,6 +43,20 @@ impl FileAccess {
             Self::Read => (READ, RiskClass::Read),
             Self::Write | Self::Remove => (WRITE, RiskClass::Write),
         }
+    }
+
+    /// Limits the resource of a file to deny rules.
+    pub(super) fn deny_only(self, file: Resource) -> Resource {
+        let (permission, class) = self.permission_and_class();
+        file.with_permission(permission).with_class(class).deny_rules_only()
+    }
+
+    /// Returns the resource for a file that is only known at run time.
+    fn unknown_resource(self, text: &str, why: &'static str) -> Resource {
+        let (permission, class) = self.permission_and_class();
+        // A relative path is inside no directory.
+        let unknown = Resource::path(text, text.trim_start_matches('/'));
+        unknown.with_reason(why).with_unknown_effect().with_permission(permission).with_class(class)
     }
 }
 
@@ -120,10 +126,19 @@ impl<'a> BaseFolder<'a> {
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
         let Some(folder) = self.known_folder() else { return true };
         let roots: Vec<&Path> = workspace.roots().collect();
-        git_remotes::work_tree_top(folder).is_some_and(|top| {
+        work_tree_top(folder).is_some_and(|top| {
             let top = top.canonicalize().unwrap_or(top);
-            program_lookup::is_folder_in(&top, &roots) && !roots.contains(&&*top)
+            is_folder_in(&top, &roots) && !roots.contains(&&*top)
         })
+    }
+
+    pub(super) fn workspace(&self) -> Option<Arc<Workspace>> {
+        self.cx.state::<Workspace>().ok().map(|workspace| workspace.0)
+    }
+
+    /// Returns the resource that says why nothing can be run here.
+    pub(super) fn refusal(&self) -> Option<Resource> {
+        self.refusal.clone()
     }
 
     fn known_folder(&self) -> Option<&Path> {
@@ -135,69 +150,6 @@ impl<'a> BaseFolder<'a> {
         Self { refusal: Some(Resource::new(folder).with_refusal(error)), ..Self::new(cx, None) }
     }
 
-    /// Returns a resource for each file and permission.
-    pub(crate) fn file_resources(&self, analysis: &ScriptAnalysis) -> Vec<Resource> {
-        let is_certain = |path: &str| {
-            !analysis.has_unstable_paths()
-                && (analysis.opaque.is_none() || Path::new(path).is_absolute())
-        };
-        let folders = self.run_folders(analysis, self.known_folder()).unwrap_or_default();
-        let about = |path: &String, access| match self.resolve_redirect(path, analysis, &folders) {
-            Some(path) => self.path_resources(&path, is_certain(&path), access),
-            None => unknown_file(path, access),
-        };
-        let redirected = |paths: &[String], access| {
-            let (some, rest) = paths.split_at(paths.len().min(MAX_REDIRECTED));
-            let rest = (!rest.is_empty()).then(|| unknown_file(&rest.join(" "), access));
-            let some = some.iter().flat_map(|path| about(path, access));
-            some.chain(rest.into_iter().flatten()).collect::<Vec<_>>()
-        };
-        let writes = redirected(&analysis.writes, FileAccess::Write).into_iter();
-        let reads = redirected(&analysis.reads, FileAccess::Read);
-        let budget = Cell::new(MAX_READ_OPERANDS);
-        let is_settled = !analysis.has_unstable_paths() && !analysis.may_rename_files;
-        let is_certain = analysis.opaque.is_none() && is_settled;
-        // An opaque script is allowed only by a rule for everything.
-        let is_named = !analysis.commands.iter().any(|command| command.hides_commands);
-        let files_may_appear = analysis.opaque.is_none() && is_named && !is_settled;
-        // Equal commands have equal resources.
-        let mut seen = HashSet::new();
-        let safe = analysis.commands.iter().filter(|command| command.is_read_only);
-        let commands =
-            safe.filter(|command| seen.insert((&command.text, command.may_run_elsewhere)));
-        let has_default_globbing = !analysis.commands.iter().any(read_only_files::changes_globbing);
-        let looked_at = commands.flat_map(|command| {
-            let folders = if command.may_run_elsewhere { &[][..] } else { &folders };
-            let from = ReadOnlyFiles {
-                base: self,
-                folders,
-                is_certain,
-                files_may_appear,
-                has_default_globbing,
-                budget: &budget,
-            };
-            from.read_resources(command)
-        });
-        let pushed =
-            self.push_resources(analysis).into_iter().map(|subject| self.restrict_command(subject));
-        let workspace = self.cx.state::<Workspace>().ok();
-        let roots: Vec<&Path> = workspace.iter().flat_map(|it| it.roots()).collect();
-        let read = possible_reads::read_resources(analysis, &folders, &roots);
-        let written = possible_writes::write_resources(self, analysis, &folders);
-        let all = writes.chain(reads).chain(looked_at).chain(written).chain(pushed).chain(read);
-        all.chain(self.refusal.clone()).collect()
-    }
-
-    /// Returns resources for the commands that push into a local repository.
-    fn push_resources(&self, analysis: &ScriptAnalysis) -> Vec<Resource> {
-        if !analysis.commands.iter().any(push_targets::is_push) {
-            return Vec::new();
-        }
-        let Ok(workspace) = self.cx.state::<Workspace>() else { return Vec::new() };
-        let folders = self.run_folders(analysis, self.known_folder()).unwrap_or_default();
-        push_targets::push_resources(analysis, &folders, &workspace)
-    }
-
     /// Whether a bare program name resolves to a file in the workspace, where anything that can
     /// write files could have put it.
     pub(crate) fn is_workspace_program(&self, program: &str) -> bool {
@@ -206,35 +158,20 @@ impl<'a> BaseFolder<'a> {
         }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
         let roots: Vec<&Path> = workspace.roots().collect();
-        let is_own = program_lookup::is_program_below(program, &ChildEnv::path_only(), &roots);
+        let is_own = is_program_below(program, &ChildEnv::path_only(), &roots);
         self.workspace_programs.borrow_mut().insert(program.to_owned(), is_own);
         is_own
     }
 
-    /// Resolves the path of a redirection after the leading directory changes. `None` if their
-    /// target is unknown.
-    fn resolve_redirect<'p>(
-        &self,
-        path: &'p str,
-        analysis: &ScriptAnalysis,
-        folders: &[PathBuf],
-    ) -> Option<Cow<'p, str>> {
-        if !analysis.redirects_follow_changes
-            || analysis.opaque.is_some()
-            || path.starts_with(['/', '~'])
-        {
-            return Some(Cow::Borrowed(path));
-        }
-        let [folder] = folders else { return None };
-        folder.join(path).into_os_string().into_string().ok().map(Cow::Owned)
+    /// Returns the directories in which the commands may run; none if they are unknown.
+    pub(super) fn run_folders(&self, analysis: &ScriptAnalysis) -> Vec<PathBuf> {
+        self.known_run_folders(analysis).unwrap_or_default()
     }
 
-    /// Returns the directories in which the commands may run, starting at `start`, if they are
-    /// known.
-    fn run_folders(&self, analysis: &ScriptAnalysis, start: Option<&Path>) -> Option<Vec<PathBuf>> {
+    fn known_run_folders(&self, analysis: &ScriptAnalysis) -> Option<Vec<PathBuf>> {
         let enter = |at: EnteredFolder, to: &Option<String>| at.enter_folder(to.as_deref()?);
         let (first, later) = analysis.folder_changes.split_at_checked(analysis.leading_changes)?;
-        let start = EnteredFolder { folder: start?.to_owned(), is_physical: true };
+        let start = EnteredFolder { folder: self.known_folder()?.to_owned(), is_physical: true };
         let start_folder = first.iter().try_fold(start, enter)?;
         let folder = start_folder.folder.clone();
         match later {
@@ -245,8 +182,23 @@ impl<'a> BaseFolder<'a> {
         }
     }
 
-    /// Returns the resources for a path relative to the base.
-    pub(crate) fn path_resources(
+    /// Returns the resources for a place, spelled relative to the base if it is below.
+    pub(super) fn place_resources(
+        &self,
+        place: &Path,
+        is_certain: bool,
+        access: FileAccess,
+    ) -> Vec<Resource> {
+        let Some(path) = place.to_str() else {
+            return unknown_file(&place.to_string_lossy(), access);
+        };
+        let folder = self.folder.as_ref().and_then(|folder| folder.to_str());
+        let below = folder.and_then(|folder| path.strip_prefix(folder)?.strip_prefix('/'));
+        self.path_resources(below.unwrap_or(path), is_certain, access)
+    }
+
+    /// Returns the resources for a path as the shell spells it, relative to the base.
+    pub(super) fn path_resources(
         &self,
         path: &str,
         is_certain: bool,
@@ -266,17 +218,22 @@ impl<'a> BaseFolder<'a> {
         // A path that cannot be resolved now may exist when it is opened.
         subjects.retain(|subject| subject.absolute().is_some());
         // A command may have changed the home directory.
-        let is_known = !subjects.is_empty() && is_certain && home_paths::strip_home(path).is_none();
+        let is_known = !subjects.is_empty() && is_certain && strip_home(path).is_none();
         let mut subjects: Vec<Resource> = subjects.into_iter().map(named).collect();
         if !is_known {
-            subjects.extend(unknown_file(path, access));
+            // Deny rules may name the file by its absolute path.
+            let place = self.folder.as_ref().filter(|_| !path.starts_with(['~', '$']));
+            let place = place.map_or_else(|| path.into(), |folder| folder.join(path));
+            let place = place.components().collect::<PathBuf>().to_string_lossy().into_owned();
+            let unknown = unknown_file(path, access).into_iter();
+            subjects.extend(unknown.map(|it| it.with_forbidden_spelling(place.clone())));
         }
         subjects
     }
 
     fn resolve_place(&self, path: &str) -> Option<WorkspacePath> {
-        let path = match (home_paths::strip_home(path), &self.folder) {
-            (Some(_), _) => home_paths::home_path(path)?,
+        let path = match (strip_home(path), &self.folder) {
+            (Some(_), _) => home_path(path)?,
             // The home directory of another user, or a name that begins with a tilde.
             (None, _) if path.starts_with('~') => return None,
             (None, Some(folder)) => folder.join(path),
@@ -306,7 +263,7 @@ impl EnteredFolder {
     fn enter_folder(self, to: &str) -> Option<Self> {
         let place = self.folder.join(to);
         let folder = place.canonicalize().ok()?;
-        let is_straight = self.is_physical && normalize_dots(&place) == folder;
+        let is_straight = self.is_physical && normalize_path(&place) == folder;
         let goes_up = Path::new(to).components().any(|part| part == Component::ParentDir);
         // Bash resolves `link/..` logically, the kernel physically.
         let is_known = (is_straight || !goes_up)
@@ -316,34 +273,72 @@ impl EnteredFolder {
     }
 }
 
-/// Resolves `..` logically, as bash does: `a/..` is removed.
-fn normalize_dots(path: &Path) -> PathBuf {
-    let mut read = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(read.pop()),
-            part => read.push(part),
+/// Returns the resources for an unknown file.
+pub(super) fn unknown_file(text: &str, access: FileAccess) -> Vec<Resource> {
+    let unknown = access.unknown_resource(text, "the file is only known at run time");
+    // PA7: it may be a protected file.
+    let protected =
+        (access != FileAccess::Read).then(|| unknown.clone().with_permission(PROTECTED));
+    let outside = unknown.clone().with_permission(OUTSIDE);
+    [outside, unknown].into_iter().chain(protected).collect()
+}
+
+/// Returns the resource for unknown files of an approved command, for deny rules.
+pub(super) fn denied_unknown_files(text: &str, access: FileAccess) -> Resource {
+    let why = match access {
+        FileAccess::Read => "the files that it reads are only known at run time",
+        FileAccess::Write | FileAccess::Remove => {
+            "the files that it writes are only known at run time"
+        }
+    };
+    access.unknown_resource(text, why).deny_rules_only()
+}
+
+/// Whether `program` resolves to a file below one of `roots` in this environment.
+fn is_program_below(program: &str, env: &ChildEnv, roots: &[&Path]) -> bool {
+    // A path is checked as a path.
+    let file = if program.contains('/') { None } else { env.find_program(program) };
+    file.as_deref().and_then(Path::parent).is_some_and(|folder| is_folder_in(folder, roots))
+}
+
+/// Whether a directory is below one of `roots`, also if it does not exist yet.
+pub(super) fn is_folder_in(folder: &Path, roots: &[&Path]) -> bool {
+    let there = folder.ancestors().find_map(|there| there.canonicalize().ok());
+    let place = there.as_deref().unwrap_or(folder);
+    roots.iter().any(|root| place.starts_with(root) || folder.starts_with(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    // SH4: a folder of the workspace on the path may hold any program.
+    #[test]
+    fn workspace_program_is_not_trusted_by_name() {
+        let (system, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let bin = own.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        for folder in [system.path(), &bin] {
+            fs::write(folder.join("cat"), "").unwrap();
+            fs::set_permissions(folder.join("cat"), Permissions::from_mode(0o755)).unwrap();
+        }
+        let (own, system) = (own.path(), system.path());
+        let later = system.join("later");
+        std::os::unix::fs::symlink(&bin, &later).unwrap();
+        for (program, folders, expected) in [
+            ("cat", [bin.as_path(), system], true),
+            ("cat", [system, &bin], false),
+            ("rg", [&bin, system], false),
+            ("/bin/cat", [&bin, system], false),
+            ("cat", [&later, system], true),
+            ("cat", [system, system], false),
+        ] {
+            let path = format!("{}:{}", folders[0].display(), folders[1].display());
+            let env = ChildEnv::from_parent([("PATH", path)]);
+            assert_eq!(is_program_below(program, &env, &[own]), expected, "{program} {folders:?}");
         }
     }
-    read
-}
-
-/// Returns the resources for an unknown file.
-pub(crate) fn unknown_file(path: &str, access: FileAccess) -> Vec<Resource> {
-    let (permission, class) = access.permission_and_class();
-    // A relative path is inside no directory.
-    let unknown = Resource::path(path, path.trim_start_matches('/'))
-        .with_reason("the file is only known at run time")
-        .with_unknown_effect()
-        .with_class(class);
-    let mut subjects =
-        vec![unknown.clone().with_permission(OUTSIDE), unknown.clone().with_permission(permission)];
-    // PA7: it may be a protected file.
-    subjects.extend((access != FileAccess::Read).then(|| unknown.with_permission(PROTECTED)));
-    subjects
-}
-
-/// Whether a path may leave its starting directory.
-pub(crate) fn leaves_folder(path: &str) -> bool {
-    path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..")
 }

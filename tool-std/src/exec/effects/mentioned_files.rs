@@ -90,11 +90,7 @@ impl<'t> MentionQuery<'t> {
             is_incomplete: false,
         };
         for folder in self.folders {
-            let names = if lists {
-                search.list_folder(folder, MAX_FOLDER_NAMES + 1).filter(FolderNames::is_complete)
-            } else {
-                None
-            };
+            let names = if lists { search.list_all(folder) } else { None };
             search.folders.push(ListedFolder::from_names(folder, names));
         }
         let mut at = 0;
@@ -152,42 +148,20 @@ struct ListedFolder {
     names: Option<HashSet<String>>,
     /// Script names by their stem.
     stems: HashMap<String, Vec<String>>,
-    /// The first bytes of the names.
-    starts: [bool; 256],
 }
 
 impl ListedFolder {
-    fn from_names(path: &Path, names: Option<FolderNames>) -> Self {
+    fn from_names(path: &Path, names: Option<Vec<String>>) -> Self {
         let mut stems: HashMap<String, Vec<String>> = HashMap::new();
-        let names = names.map(|names| names.names);
-        let mut starts = [names.is_none(); 256];
         for name in names.iter().flatten() {
-            starts[usize::from(name.as_bytes()[0])] = true;
-            if let Some((stem, ending)) = name.rsplit_once('.')
-                && EXTENSIONS.contains(&ending)
+            if let Some((stem, extension)) = name.rsplit_once('.')
+                && EXTENSIONS.contains(&extension)
             {
                 stems.entry(stem.to_owned()).or_default().push(name.clone());
             }
         }
-        Self { path: path.to_owned(), names, stems, starts }
-    }
-
-    /// Whether a name may exist in the directory.
-    fn may_have(&self, name: &str) -> bool {
-        name.bytes().next().is_none_or(|byte| self.starts[usize::from(byte)] || byte == b'.')
-    }
-}
-
-/// The names in a directory: all of them, or one more than the limit.
-struct FolderNames {
-    names: HashSet<String>,
-    /// The number of entries, including names that are not UTF-8.
-    count: usize,
-}
-
-impl FolderNames {
-    fn is_complete(&self) -> bool {
-        self.count <= MAX_FOLDER_NAMES
+        let names = names.map(|names| names.into_iter().collect());
+        Self { path: path.to_owned(), names, stems }
     }
 }
 
@@ -209,23 +183,30 @@ impl MentionSearch {
         remaining.is_some()
     }
 
+    /// Lists all names of a directory, if they are not too many.
+    fn list_all(&mut self, folder: &Path) -> Option<Vec<String>> {
+        let names = self.list_folder(folder, MAX_FOLDER_NAMES + 1);
+        names.filter(|names| names.len() <= MAX_FOLDER_NAMES)
+    }
+
     /// Lists at most `most` names of a directory; `None` if the budget is exhausted.
-    fn list_folder(&mut self, folder: &Path, most: usize) -> Option<FolderNames> {
+    fn list_folder(&mut self, folder: &Path, most: usize) -> Option<Vec<String>> {
         if !self.spend_budget(LIST_COST) {
             return None;
         }
-        let Ok(entries) = folder.read_dir() else {
-            return Some(FolderNames { names: HashSet::new(), count: 0 });
-        };
-        let (most, mut count) = (most.min(self.budget), 0);
-        let name =
-            |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
-        let names: HashSet<String> =
-            entries.take(most).inspect(|_| count += 1).filter_map(name).collect();
+        let Ok(entries) = folder.read_dir() else { return Some(Vec::new()) };
+        let most = most.min(self.budget);
+        let mut names = Vec::new();
+        for entry in entries.take(most) {
+            match entry {
+                Ok(entry) => names.push(entry.file_name().to_string_lossy().into_owned()),
+                Err(_) => self.is_incomplete = true,
+            }
+        }
         // With an exhausted budget the listing may be incomplete.
-        self.spend_budget(count);
-        self.is_incomplete |= most <= MAX_FOLDER_NAMES && count == most;
-        Some(FolderNames { names, count })
+        self.spend_budget(names.len());
+        self.is_incomplete |= most <= MAX_FOLDER_NAMES && names.len() == most;
+        Some(names)
     }
 
     /// Returns the metadata of a path without following links.
@@ -244,9 +225,6 @@ impl MentionSearch {
             Some((first, _)) => (first, true),
             None => (name, false),
         };
-        if !folder.may_have(first) {
-            return Vec::new();
-        }
         let is_listed = folder.names.is_some() && !matches!(first, "" | "." | "..");
         let is_there =
             folder.names.as_ref().is_none_or(|names| !is_listed || names.contains(first));
@@ -343,24 +321,21 @@ impl MentionSearch {
 
     /// Returns the matches of one glob component in a directory.
     fn expand_pattern(&mut self, at: usize, place: &Path, pattern: &str) -> Vec<PathBuf> {
-        let other = match place == self.folders[at].path {
-            true => None,
-            false => self.list_folder(place, MAX_FOLDER_NAMES + 1).filter(FolderNames::is_complete),
+        let names: Option<Vec<String>> = match &self.folders[at] {
+            folder if folder.path == place => {
+                folder.names.as_ref().map(|names| names.iter().cloned().collect())
+            }
+            _ => self.list_all(place),
         };
-        let all = match &other {
-            Some(names) => Some(&names.names),
-            None if place == self.folders[at].path => self.folders[at].names.as_ref(),
-            None => None,
-        };
-        self.is_incomplete |= all.is_none();
+        self.is_incomplete |= names.is_none();
         let start = pattern.split(WILDCARDS).next().unwrap_or_default();
         let end = pattern.rsplit([']', '*', '?']).next().unwrap_or_default();
-        let is_meant = |it: &&String| {
+        let mut names = names.unwrap_or_default();
+        names.retain(|it| {
             it.len() >= start.len() + end.len() && it.starts_with(start) && it.ends_with(end)
-        };
-        let mut meant: Vec<&String> = all.into_iter().flatten().filter(is_meant).collect();
-        meant.sort_unstable();
-        meant.into_iter().map(|it| place.join(it)).take(MAX_FILES + 1).collect()
+        });
+        names.sort_unstable();
+        names.into_iter().map(|name| place.join(name)).take(MAX_FILES + 1).collect()
     }
 
     /// Adds directories to the search.
@@ -379,8 +354,7 @@ impl MentionSearch {
                 self.is_incomplete = true;
                 return;
             }
-            let names =
-                self.list_folder(&folder, MAX_FOLDER_NAMES + 1).filter(FolderNames::is_complete);
+            let names = self.list_all(&folder);
             self.folders.push(ListedFolder::from_names(&folder, names));
         }
     }
@@ -396,7 +370,7 @@ impl MentionSearch {
             // Not more than can be inspected.
             let most = self.budget.saturating_sub(LIST_COST) / (1 + STAT_COST);
             let names = self.list_folder(&folders[at], most.min(MAX_FOLDER_NAMES + 1));
-            let mut names: Vec<String> = names.into_iter().flat_map(|it| it.names).collect();
+            let mut names = names.unwrap_or_default();
             // Hidden files come last.
             names.sort_unstable_by(|one, other| {
                 let is_hidden = |name: &String| name.starts_with('.');

@@ -1,128 +1,84 @@
-//! Detects commands that print lines of files that no word names: recursive searches, and git
-//! commands that compare revisions.
+//! What git prints of files that no word names, the paths in its words, and where it is installed.
 //!
 //! **Invariant:** an unknown option may print more.
 
-/// Short options of `grep` and `rg` without value.
-const FLAGS: &str = "EFGHILPRSTUVZabchilnopqrsvwxyz";
+use std::path::{Path, PathBuf};
+
+use tool_sdk::process::ChildEnv;
+
+use crate::shell::{self, SimpleCommand};
 
 /// Global options of git that take the next word.
-const VALUED: &[&str] = &[
-    "-C",
-    "-c",
-    "--attr-source",
-    "--config-env",
-    "--git-dir",
-    "--namespace",
-    "--super-prefix",
-    "--work-tree",
+const VALUED: &str =
+    "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree";
+
+/// The directories with git's own programs.
+const GIT_EXEC_PATHS: &[&str] = &[
+    "/usr/lib/git-core",
+    "/usr/libexec/git-core",
+    "/usr/local/libexec/git-core",
+    "/opt/homebrew/opt/git/libexec/git-core",
 ];
 
-/// Options of `git diff`, `git log` and `git show` that print only names and numbers of files,
-/// and options that do not change which contents are printed.
-const SUMMARIES: &[&str] = &[
-    "--dirstat",
-    "--name-only",
-    "--name-status",
-    "--no-patch",
-    "--numstat",
-    "--quiet",
-    "--shortstat",
-    "--stat",
-    "--summary",
-    "-q",
-    "-s",
-];
-const NEUTRAL: &[&str] = &[
-    "--",
-    "--abbrev-commit",
-    "--after",
-    "--all",
-    "--author",
-    "--before",
-    "--branches",
-    "--cached",
-    "--committer",
-    "--date",
-    "--decorate",
-    "--exit-code",
-    "--find-renames",
-    "--first-parent",
-    "--follow",
-    "--format",
-    "--graph",
-    "--grep",
-    "--max-count",
-    "--merge-base",
-    "--merges",
-    "--no-color",
-    "--no-commit-id",
-    "--no-decorate",
-    "--no-ext-diff",
-    "--no-merges",
-    "--no-renames",
-    "--oneline",
-    "--pretty",
-    "--remotes",
-    "--reverse",
-    "--root",
-    "--since",
-    "--skip",
-    "--staged",
-    "--tags",
-    "--topo-order",
-    "--until",
-    "-M",
-    "-i",
-    "-r",
-    "-z",
-];
+/// Options of `git diff`, `git log` and `git show` that print only names and numbers of files.
+const SUMMARIES: &str = "--dirstat --name-only --name-status --no-patch --numstat --quiet \
+    --shortstat --stat --summary -q -s";
 
-/// Whether a search is recursive.
-pub(super) fn searches_subtree(name: &str, rest: &[String]) -> bool {
-    let goes_down = |word: &String| word.starts_with('-') && word.contains(['r', 'R', 'd']);
-    name == "rg" || name == "grep" && rest.iter().any(goes_down)
-}
-
-/// Whether a search certainly has a path operand besides the pattern, and no operand can be the
-/// value of an option.
-pub(super) fn names_search_path(name: &str, rest: &[String]) -> bool {
-    let ends = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
-    let (options, operands): (Vec<_>, Vec<_>) =
-        rest[..ends].iter().partition(|word| word.starts_with('-'));
-    let is_flag = |word: &&String| {
-        // For `rg`, these letters take a value.
-        let is_valued = |letter| !FLAGS.contains(letter) || name == "rg" && "ErT".contains(letter);
-        word.starts_with("--") && word.contains('=') || !word[1..].contains(is_valued)
-    };
-    let behind = rest.len().saturating_sub(ends + 1);
-    options.iter().all(is_flag) && operands.len() + behind > 1
-}
+/// Options that do not change which contents are printed.
+const NEUTRAL: &str = "-- --abbrev-commit --after --all --author --before --branches --cached \
+    --committer --date --decorate --exit-code --find-renames --first-parent --follow --format \
+    --graph --grep --max-count --merge-base --merges --no-color --no-commit-id --no-decorate \
+    --no-ext-diff --no-merges --no-renames --oneline --pretty --remotes --reverse --root --since \
+    --skip --staged --tags --topo-order --until -M -i -r -z";
 
 /// Whether a program prints lines of files that its words do not name.
 pub(super) fn shows_unnamed_lines(name: &str, rest: &[String]) -> bool {
-    let words = || rest.iter().map(String::as_str);
+    let words: Vec<&str> = rest.iter().map(String::as_str).collect();
     match name.strip_prefix("git-") {
-        Some(command) => git_command_shows_lines(command, &words().collect::<Vec<_>>()),
-        None => name == "git" && git_shows_unnamed_lines(rest),
+        Some(command) => command_shows_lines(command, &words),
+        None => {
+            name == "git"
+                && subcommand(&words).is_some_and(|(it, rest)| command_shows_lines(it, rest))
+        }
     }
 }
 
-/// Whether git prints lines of files that its words do not name.
-pub(super) fn git_shows_unnamed_lines(rest: &[String]) -> bool {
-    let mut words = rest.iter().map(String::as_str);
+/// Returns the subcommand of git and the words after it.
+fn subcommand<'w, 't>(words: &'w [&'t str]) -> Option<(&'t str, &'w [&'t str])> {
+    let mut words = words.iter();
     while let Some(word) = words.next() {
         if !word.starts_with('-') {
-            return git_command_shows_lines(word, &words.collect::<Vec<_>>());
+            return Some((word, words.as_slice()));
         }
-        if VALUED.contains(&word) {
+        if VALUED.split(' ').any(|it| it == *word) {
             words.next();
         }
     }
-    false
+    None
 }
 
-fn git_command_shows_lines(command: &str, words: &[&str]) -> bool {
+/// Whether a git subcommand is an installed program, which takes precedence over an alias.
+pub(crate) fn is_external_git_command(command: &SimpleCommand) -> bool {
+    let Some(program) = shell::external_git_program(&command.argv) else { return false };
+    GIT_EXEC_PATHS.iter().any(|folder| Path::new(folder).join(&program).is_file())
+        || ChildEnv::path_only().find_program(&program).is_some()
+}
+
+/// Returns the top of the work tree that contains a directory.
+pub(super) fn work_tree_top(folder: &Path) -> Option<PathBuf> {
+    let is_top = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    folder.ancestors().find(is_top).map(Path::to_owned)
+}
+
+/// Returns the path in `revision:path`, `lines:path` or `:(words)path`.
+pub(super) fn tracked_path(word: &str) -> Option<&str> {
+    let (_, path) = word.rsplit_once(':')?;
+    let path = path.rsplit(')').next()?.trim_start_matches('/');
+    // Exclusion patterns name no files.
+    (!path.is_empty() && !path.starts_with(['!', '^'])).then_some(path)
+}
+
+fn command_shows_lines(command: &str, words: &[&str]) -> bool {
     let ends = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     let options = || words[..ends].iter().copied().filter(|word| word.starts_with('-'));
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
@@ -205,8 +161,9 @@ fn is_neutral(option: &str) -> bool {
 }
 
 /// Whether it is one of the options, with or without a value.
-fn is_one_of(options: &[&str], option: &str) -> bool {
-    options.contains(&option.split('=').next().unwrap_or_default())
+fn is_one_of(options: &str, option: &str) -> bool {
+    let name = option.split('=').next().unwrap_or_default();
+    options.split(' ').any(|it| it == name)
 }
 
 #[cfg(test)]
@@ -303,30 +260,7 @@ mod tests {
             ("ls-files", false),
             ("rev-parse HEAD", false),
         ] {
-            assert_eq!(git_shows_unnamed_lines(&words(text)), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_search_is_told_where_to_look_when_nothing_else_can_be_meant() {
-        for (name, text, expected) in [
-            ("rg", "x", false),
-            ("rg", "x a", true),
-            ("rg", "-ni x a", true),
-            ("rg", "-t rust x", false),
-            ("rg", "--type rust x", false),
-            ("rg", "--type=rust x a", true),
-            ("rg", "-T rust x", false),
-            ("rg", "-E utf8 x", false),
-            ("rg", "-- x a", true),
-            ("rg", "-- x", false),
-            ("rg", "-e x a", false),
-            ("grep", "-rn x a", true),
-            ("grep", "-rE x a", true),
-            ("grep", "-A 3 -r x", false),
-            ("grep", "-r x", false),
-        ] {
-            assert_eq!(names_search_path(name, &words(text)), expected, "{name} {text}");
+            assert_eq!(shows_unnamed_lines("git", &words(text)), expected, "{text}");
         }
     }
 }

@@ -4,23 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::shell::{ScriptAnalysis, SimpleCommand, WordCertainty, bare_name};
-
-/// Interpreters, which run a script given by name.
-const INTERPRETERS: &[&str] = &[
-    ".", "ash", "bash", "bun", "csh", "dash", "deno", "expect", "fish", "java", "ksh", "lua",
-    "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "sh", "source",
-    "tclsh", "tcsh", "ts-node", "tsx", "zsh",
-];
-
-/// Programs that do not run their operands, or run project code that is not inspected.
-const NON_INTERPRETERS: &[&str] = &[
-    "cargo", "chmod", "chown", "cp", "curl", "echo", "gh", "git", "gzip", "kill", "ln", "mkdir",
-    "mv", "printf", "rm", "rmdir", "rsync", "scp", "tail", "tar", "touch", "unzip", "wget", "zip",
-];
-
-/// Programs that run a script given with `-f`.
-const FILE_OPTION_INTERPRETERS: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed"];
+use super::programs::{Program, Runs};
+use crate::shell::{ScriptAnalysis, SimpleCommand, WordCertainty};
 
 /// The maximum number of words that may name a script.
 const MAX_WORDS: usize = 1024;
@@ -41,9 +26,10 @@ pub(crate) fn entered_folder(argv: &[String]) -> Option<&str> {
 pub(crate) fn script_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let (head, operands) = argv.split_at(argv.len().min(1));
     let own = head.iter().filter(|head| head.contains('/'));
-    let reads = head.iter().any(|head| is_program_in(head, INTERPRETERS));
+    let runs = head.first().map(|program| Program::find_runs(program));
+    let reads = runs == Some(Runs::Script);
     let read = operands.iter().filter(move |word| reads && !word.starts_with('-'));
-    let is_file = head.iter().any(|head| is_program_in(head, FILE_OPTION_INTERPRETERS));
+    let is_file = runs == Some(Runs::ScriptOption);
     let files = words_behind("-f", operands).filter(move |_| is_file);
     let modules = words_behind("-m", operands).filter(move |_| reads).flat_map(|module| {
         let path = module.replace('.', "/");
@@ -68,15 +54,18 @@ pub(crate) fn has_input_reader(analysis: &ScriptAnalysis) -> bool {
 
 /// Whether a program of the line may run a file that the line mentions.
 pub(crate) fn may_run_files(analysis: &ScriptAnalysis) -> bool {
-    let handles = |head: &String| NON_INTERPRETERS.contains(&head.as_str());
-    let is_known = |it: &SimpleCommand| it.is_safe || it.argv.first().is_some_and(handles);
+    let is_known = |it: &SimpleCommand| {
+        let program = it.argv.first();
+        it.is_safe || program.is_some_and(|it| Program::find_runs(it) == Runs::Nothing)
+    };
     !visible_commands(analysis).all(is_known) || analysis.commands.is_empty()
 }
 
 /// Whether a program of the line may add a file extension to a name.
 pub(crate) fn adds_extensions(analysis: &ScriptAnalysis) -> bool {
-    visible_commands(analysis)
-        .any(|it| it.argv.first().is_some_and(|head| is_program_in(head, INTERPRETERS)))
+    visible_commands(analysis).any(|it| {
+        it.argv.first().is_some_and(|program| Program::find_runs(program) == Runs::Script)
+    })
 }
 
 /// Whether a program of the line runs files that another one finds: `find -exec sh {} +`.
@@ -91,7 +80,9 @@ pub(crate) fn runs_found_files(analysis: &ScriptAnalysis) -> bool {
         };
         let mut words = command.argv.iter().zip(&command.word_certainty);
         let is_own = words.next().is_some_and(is_found);
-        is_own || is_program_in(head, INTERPRETERS) && (command.has_open_end || words.any(is_found))
+        is_own
+            || Program::find_runs(head) == Runs::Script
+                && (command.has_open_end || words.any(is_found))
     })
 }
 
@@ -104,7 +95,8 @@ pub(crate) fn input_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>>
 /// Whether it executes its standard input.
 fn reads_input(argv: &[String]) -> bool {
     let Some((head, words)) = argv.split_first() else { return false };
-    let is_one = is_program_in(head, INTERPRETERS) && !matches!(head.as_str(), "." | "source");
+    let is_one =
+        Program::find_runs(head) == Runs::Script && !matches!(head.as_str(), "." | "source");
     is_one && words.iter().all(|word| word.starts_with('-'))
 }
 
@@ -114,14 +106,6 @@ pub(crate) fn has_too_many_words(analysis: &ScriptAnalysis) -> bool {
         .flat_map(|command| script_words(&command.argv))
         .nth(MAX_WORDS)
         .is_some()
-}
-
-fn is_program_in(program: &str, names: &[&str]) -> bool {
-    let name = bare_name(program);
-    // A version and an architecture may follow the name.
-    let is_version = |c: char| c.is_ascii_digit() || c == '.';
-    let family = name.split(is_version).next().unwrap_or_default().trim_end_matches('-');
-    names.contains(&&*name) || (!family.is_empty() && names.contains(&family))
 }
 
 #[cfg(test)]
@@ -135,6 +119,7 @@ mod tests {
             ("./a b", &["./a"][..]),
             ("perl5.36-x86_64-linux-gnu a", &["a"]),
             ("nodejs a", &["a"]),
+            ("Rscript a", &["a"]),
             ("python3.12 -W a b c", &["a", "b", "c"]),
             ("/bin/sh a", &["/bin/sh", "a"]),
             ("cat a", &[]),
