@@ -52,7 +52,8 @@ pub mod screen;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "shell")]
-pub mod shell;
+#[doc(inline)]
+pub use tool_shell_analysis as shell;
 #[cfg(feature = "tools")]
 pub mod tools;
 

@@ -15,7 +15,8 @@ use tool_sdk::{Resource, ToolError};
 
 use super::effects::base_folder::BaseFolder;
 use super::effects::{self, git, scripts};
-use crate::shell::{self, OpaqueReason, ScriptAnalysis, SimpleCommand};
+use tool_shell_analysis as shell;
+use tool_shell_analysis::{OpaqueReason, ScriptAnalysis, SimpleCommand};
 
 /// A command line with its analysis.
 pub(super) struct CommandAnalysis<'a> {
@@ -66,7 +67,10 @@ impl<'a> CommandAnalysis<'a> {
     /// Sets whether the command has a terminal: `nohup` then writes its output to a file.
     pub(super) fn with_terminal(mut self, is_shown: bool) -> Self {
         let is_one = |command: &&mut SimpleCommand| {
-            command.argv.first().is_some_and(|program| shell::bare_name(program) == "nohup")
+            command
+                .argv
+                .first()
+                .is_some_and(|program| shell::internal::bare_name(program) == "nohup")
         };
         if is_shown {
             let commands = &mut Arc::make_mut(&mut self.analysis).commands;
@@ -157,9 +161,9 @@ impl<'a> CommandAnalysis<'a> {
         subjects.extend(commands.iter().map(|command| command_resource(command, opaque, is_own)));
         // Read-only commands need approval if the settings do not trust them.
         let is_more = commands.len() > 1 || commands.iter().any(|command| command.is_safe);
-        if is_more && shell::can_offer_grant(analysis) {
+        if is_more && shell::internal::can_offer_grant(analysis) {
             let offering = |(subject, command): (Resource, _)| {
-                subject.with_suggestions(shell::rule_patterns(command))
+                subject.with_suggestions(shell::internal::rule_patterns(command))
             };
             subjects = subjects.into_iter().zip(commands).map(offering).collect();
         }
@@ -249,7 +253,7 @@ thread_local! {
 /// Analyses a text, which depends on nothing else, with a cache of one entry.
 fn cached_analysis(text: &CommandText<'_>) -> Arc<ScriptAnalysis> {
     // A longer text is not analysed, and comparing it would take longer.
-    if text.is_longer_than(shell::MAX_LINE) {
+    if text.is_longer_than(shell::internal::MAX_LINE) {
         return text.analyze().into();
     }
     LAST.with_borrow_mut(|last| match last {
@@ -272,7 +276,7 @@ fn is_text_unquoted(command: &SimpleCommand) -> bool {
 fn unquoted_resource(command: &SimpleCommand) -> Option<Resource> {
     let text = command.argv.join(" ");
     let (program, rest) = text.split_at(command.argv.first()?.len());
-    let bare = format!("{}{rest}", shell::bare_name(program));
+    let bare = format!("{}{rest}", shell::internal::bare_name(program));
     Some(Resource::new(text).with_forbidden_spelling(bare).deny_rules_only())
 }
 
@@ -290,7 +294,7 @@ fn known_prefixes(command: &SimpleCommand) -> Vec<String> {
     if command.is_fully_known() {
         return Vec::new();
     }
-    let texts = shell::alternative_spellings(command).unwrap_or_default().into_iter();
+    let texts = shell::internal::alternative_spellings(command).unwrap_or_default().into_iter();
     let texts = texts.chain([command.text.clone()]).chain(command.bare_text());
     texts.map(|text| known_prefix(&text).to_owned()).collect()
 }
@@ -305,12 +309,12 @@ fn known_prefix(text: &str) -> &str {
 }
 
 fn is_git(program: &str) -> bool {
-    shell::bare_name(program) == "git"
+    shell::internal::bare_name(program) == "git"
 }
 
 /// Returns the alternative spellings of a command, for deny rules.
 fn spelling_resources(command: &SimpleCommand) -> Vec<Resource> {
-    let Some(texts) = shell::alternative_spellings(command) else {
+    let Some(texts) = shell::internal::alternative_spellings(command) else {
         return vec![Resource::new(command.text.clone()).with_unknown_effect()];
     };
     texts.into_iter().map(|text| Resource::new(text).deny_rules_only()).collect()
@@ -357,7 +361,7 @@ fn command_resource(
         return subject.opaque();
     }
     // The profile of a program does not apply to another program of the same name.
-    let is_known = command.is_safe || shell::has_profile(command);
+    let is_known = command.is_safe || shell::internal::has_profile(command);
     if is_known && command.argv.first().is_some_and(|program| is_own(program)) {
         return subject.with_reason("a program of the workspace has this name").opaque();
     }

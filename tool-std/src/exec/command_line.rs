@@ -15,9 +15,9 @@ use super::approval_binding::ApprovalBinding;
 use super::effects::base_folder::BaseFolder;
 use super::output::start_error;
 use super::{patch_command, sandbox};
-use crate::shell::OpaqueReason;
+use tool_shell_analysis::OpaqueReason;
 #[cfg(feature = "mcp")]
-use crate::shell::is_login_shell;
+use tool_shell_analysis::internal::is_login_shell;
 
 /// Environment variables of every command, so that programs write plain text and never start a
 /// pager.

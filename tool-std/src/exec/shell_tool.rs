@@ -8,7 +8,7 @@ use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
 use super::command_line::{base_folder, child_environment, working_folder};
 use super::{oneshot, patch_command, sandbox};
-use crate::shell::strip_login_option;
+use tool_shell_analysis::internal::strip_login_option;
 
 /// Run a program with its arguments and return its output.
 ///

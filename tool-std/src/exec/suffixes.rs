@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::shell::analyze_script;
+use tool_shell_analysis::analyze_script;
 
 /// The maximum number of suffixes.
 const MAX_SUFFIXES: usize = 1024;

@@ -18,7 +18,8 @@ use super::output::SessionOutput;
 use super::output_wait::wait_for_output;
 use super::sandbox::{self, SandboxReport};
 use super::{incomplete_input, suffixes, terminal_shells};
-use crate::shell::{OpaqueReason, ScriptAnalysis, bare_name};
+use tool_shell_analysis::internal::bare_name;
+use tool_shell_analysis::{OpaqueReason, ScriptAnalysis};
 
 /// Builtins that change how the shell interprets text that is typed later.
 const REBINDING_BUILTINS: &[&str] = &["alias", "bind", "enable", "hash", "shopt"];

@@ -144,27 +144,19 @@ impl HttpHandler {
     {
         self.cleanup.get_or_init(|| self.spawn_cleanup());
         let owner = request.extensions().get::<Arc<Principal>>().cloned();
-        match self.check_session(&request, &owner) {
-            Ok(()) => self.handle_authorized(request, owner).await.unwrap_or_else(|it| it),
-            Err(refused) => refused,
+        if !self.owns_session(&request, &owner) {
+            return text_response(StatusCode::NOT_FOUND, "there is no such session");
         }
+        self.handle_authorized(request, owner).await.unwrap_or_else(|refused| refused)
     }
 
-    /// Checks that the session of the request belongs to its principal.
-    fn check_session<B>(
-        &self,
-        request: &Request<B>,
-        owner: &PrincipalKey,
-    ) -> Result<(), HttpResponse> {
+    /// Returns whether the session that the request names, if any, belongs to its principal.
+    fn owns_session<B>(&self, request: &Request<B>, owner: &PrincipalKey) -> bool {
         let head = RequestHead::from_headers(request.headers());
-        let is_there = |id| self.sessions.touch(id, owner, Instant::now());
-        let is_known = request_head::is_stateless(request.method(), request.headers())
+        let is_own = |id| self.sessions.touch(id, owner, Instant::now());
+        request_head::is_stateless(request.method(), request.headers())
             || !head.session.is_present()
-            || head.session.as_text().is_some_and(is_there);
-        match is_known {
-            true => Ok(()),
-            false => Err(text_response(StatusCode::NOT_FOUND, "there is no such session")),
-        }
+            || head.session.as_text().is_some_and(is_own)
     }
 
     /// Removes idle sessions and old events for as long as the returned guard exists.

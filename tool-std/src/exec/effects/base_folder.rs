@@ -16,7 +16,7 @@ use tool_sdk::{Context, Resource, RiskClass, ToolError, Workspace, WorkspacePath
 
 use super::git::work_tree_top;
 use super::paths::{home_path, normalize_path, strip_home};
-use crate::shell::ScriptAnalysis;
+use tool_shell_analysis::ScriptAnalysis;
 
 /// The permissions for reading and writing files.
 const READ: &str = "read";

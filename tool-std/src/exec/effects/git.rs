@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
 
-use crate::shell::{self, SimpleCommand};
+use tool_shell_analysis as shell;
+use tool_shell_analysis::SimpleCommand;
 
 /// Global options of git that take the next word.
 const VALUED: &str =
@@ -59,7 +60,7 @@ fn subcommand<'w, 't>(words: &'w [&'t str]) -> Option<(&'t str, &'w [&'t str])> 
 
 /// Whether a git subcommand is an installed program, which takes precedence over an alias.
 pub(crate) fn is_external_git_command(command: &SimpleCommand) -> bool {
-    let Some(program) = shell::external_git_program(&command.argv) else { return false };
+    let Some(program) = shell::internal::external_git_program(&command.argv) else { return false };
     GIT_EXEC_PATHS.iter().any(|folder| Path::new(folder).join(&program).is_file())
         || ChildEnv::path_only().find_program(&program).is_some()
 }

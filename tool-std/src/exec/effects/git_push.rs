@@ -19,7 +19,8 @@ use tool_sdk::{Resource, Workspace};
 use super::base_folder::is_folder_in;
 use super::git::work_tree_top;
 use super::operands::operand_words;
-use crate::shell::{SimpleCommand, WordCertainty, bare_name};
+use tool_shell_analysis::internal::bare_name;
+use tool_shell_analysis::{SimpleCommand, WordCertainty};
 
 /// The maximum number of words that may name a repository.
 const MAX_WORDS: usize = 64;
@@ -254,7 +255,7 @@ fn possible_values(text: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::analyze_script;
+    use tool_shell_analysis::analyze_script;
 
     fn repository(place: &Path, folder: &str, config: &str) {
         std::fs::create_dir_all(place.join(folder)).unwrap();

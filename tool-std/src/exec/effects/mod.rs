@@ -34,7 +34,8 @@ use tool_sdk::{Resource, Workspace};
 
 use self::base_folder::{BaseFolder, FileAccess, unknown_file};
 use self::names::ReadNames;
-use crate::shell::{ScriptAnalysis, SimpleCommand, bare_name};
+use tool_shell_analysis::internal::bare_name;
+use tool_shell_analysis::{ScriptAnalysis, SimpleCommand};
 
 /// The maximum number of files of one redirection kind, read operands and written files that are
 /// checked. The rest counts as one unknown file.

@@ -17,7 +17,8 @@ use super::git;
 use super::operands::{self, OperandKind, operand_words};
 use super::paths::{home_path, normalize_path, strip_home};
 use super::programs::{Program, Reads};
-use crate::shell::{ScriptAnalysis, SimpleCommand, WordCertainty, bare_name};
+use tool_shell_analysis::internal::bare_name;
+use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, WordCertainty};
 
 /// The maximum number of option letters before a name in one word.
 const MAX_OPTION_LETTERS: usize = 3;

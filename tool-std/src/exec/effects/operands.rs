@@ -8,7 +8,8 @@ use self::OperandKind as Kind;
 use super::git;
 use super::paths::leaves_folder;
 use super::programs::{Program, Reads, Writes};
-use crate::shell::{SimpleCommand, WordCertainty, bare_name};
+use tool_shell_analysis::internal::bare_name;
+use tool_shell_analysis::{SimpleCommand, WordCertainty};
 
 /// Short options of `grep` and `rg` without value, and those of them that take one in `rg`.
 const SEARCH_FLAGS: &str = "EFGHILPRSTUVZabchilnopqrsvwxyz";
@@ -393,7 +394,7 @@ mod tests {
         CopyOf, CurrentFolder, Entries, MaybePath, Path, Pattern, Removed, Tracked, Tree, Unknown,
     };
     use super::*;
-    use crate::shell::analyze_script;
+    use tool_shell_analysis::analyze_script;
 
     #[test]
     fn every_word_that_may_name_a_file_is_given() {

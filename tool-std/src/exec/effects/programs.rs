@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** plain data; nothing here looks at a command or a file.
 
-use crate::shell::bare_name;
+use tool_shell_analysis::internal::bare_name;
 
 /// How a program uses files.
 #[derive(Clone, Copy)]

@@ -19,7 +19,7 @@ use super::base_folder::{FileAccess, WRITE, denied_unknown_files, unknown_file};
 use super::git::work_tree_top;
 use super::operands::{self, Operand, OperandKind as Kind};
 use super::paths::{PatternMatches, home_path, leaves_folder, match_files, may_contain_home};
-use crate::shell::SimpleCommand;
+use tool_shell_analysis::SimpleCommand;
 
 /// Returns the resources of what a read-only command reads.
 pub(super) fn read_resources(line: &Line<'_>, command: &SimpleCommand) -> Vec<Resource> {

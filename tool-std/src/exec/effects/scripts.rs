@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::programs::{Program, Runs};
-use crate::shell::{ScriptAnalysis, SimpleCommand, WordCertainty};
+use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, WordCertainty};
 
 /// The maximum number of words that may name a script.
 const MAX_WORDS: usize = 1024;
@@ -111,7 +111,7 @@ pub(crate) fn has_too_many_words(analysis: &ScriptAnalysis) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::analyze_script;
+    use tool_shell_analysis::analyze_script;
 
     #[test]
     fn every_word_that_may_name_a_script_is_looked_for() {

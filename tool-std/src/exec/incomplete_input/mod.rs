@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** input that is not certain to be complete counts as incomplete until Ctrl-C.
 
-use crate::shell::analyze_script;
+use tool_shell_analysis::analyze_script;
 
 /// The maximum number of possible first lines.
 const MAX_READERS: usize = 64;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use super::word::bare_name;
 
 /// Replaces the option `-lc` of a shell by `-c`.
-pub(crate) fn strip_login_option(argv: &[String]) -> Cow<'_, [String]> {
+pub fn strip_login_option(argv: &[String]) -> Cow<'_, [String]> {
     if !is_login_shell(argv) {
         return Cow::Borrowed(argv);
     }
@@ -21,7 +21,7 @@ pub(crate) fn strip_login_option(argv: &[String]) -> Cow<'_, [String]> {
 }
 
 /// Whether `argv` is a login shell with a script.
-pub(crate) fn is_login_shell(argv: &[String]) -> bool {
+pub fn is_login_shell(argv: &[String]) -> bool {
     let is_bash = |shell: &str| matches!(&*bare_name(shell), "bash" | "sh");
     matches!(argv, [shell, option, _, ..] if option == "-lc" && is_bash(shell))
 }

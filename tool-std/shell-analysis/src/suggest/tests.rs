@@ -3,7 +3,7 @@
 use tool_sdk::Pattern;
 
 use super::*;
-use crate::shell::{analyze_argv, analyze_script};
+use crate::{analyze_argv, analyze_script};
 
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {

@@ -19,7 +19,6 @@ use super::program_names::canonical_name;
 use super::word::{ShellWord, list_contains};
 
 /// Whether the arguments of a program are profiled.
-#[cfg(all(feature = "exec", unix))]
 pub(super) fn has_profile(program: &str) -> bool {
     PROFILES.iter().any(|profile| profile.names.contains(&&*canonical_name(program)))
 }

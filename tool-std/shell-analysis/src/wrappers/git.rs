@@ -3,8 +3,8 @@
 //!
 //! **Invariant:** every range of words that may be a nested command is returned.
 
-use crate::shell::aliases;
-use crate::shell::word::{ShellWord, bare_name};
+use crate::aliases;
+use crate::word::{ShellWord, bare_name};
 
 /// The maximum number of guessed starts of a nested command.
 const MAX_STARTS: usize = 8;
@@ -101,7 +101,7 @@ mod tests {
             let found: Vec<String> = nested_git_commands(&words)
                 .commands
                 .iter()
-                .map(|words| crate::shell::wrappers::join_values(words))
+                .map(|words| crate::wrappers::join_values(words))
                 .collect();
             assert_eq!(found, expected, "{text}");
         }

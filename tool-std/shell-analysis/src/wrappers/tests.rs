@@ -108,13 +108,13 @@ fn appended_words_reach_nested_command() {
         ("timeout 5 git log", &[]),
         ("xargs sh -c 'git log'", &["sh -c 'git log'"]),
     ] {
-        let commands = crate::shell::analyze_script(script).commands;
+        let commands = crate::analyze_script(script).commands;
         let open: Vec<_> =
             commands.iter().filter(|it| it.has_open_end).map(|it| &*it.text).collect();
         assert_eq!(open, expected, "{script}");
     }
     for script in ["xargs watch git log", "xargs git for-each-repo --config=a"] {
-        let asks = crate::shell::analyze_script(script).commands[1].approval_reason;
+        let asks = crate::analyze_script(script).commands[1].approval_reason;
         assert_eq!(asks, Some(OpaqueReason::WrapperOptions), "{script}");
     }
 }

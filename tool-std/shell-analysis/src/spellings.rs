@@ -14,7 +14,7 @@ const MAX_SPELLINGS: usize = 16;
 
 /// Returns the spellings of a command under the other names of its program and without leading
 /// options. `None` if there are more than `MAX_SPELLINGS`.
-pub(crate) fn alternative_spellings(command: &SimpleCommand) -> Option<Vec<String>> {
+pub fn alternative_spellings(command: &SimpleCommand) -> Option<Vec<String>> {
     let Some(program) = command.argv.first() else { return Some(Vec::new()) };
     let mut texts = without_leading_options(command)?;
     texts.sort_unstable();
@@ -93,7 +93,7 @@ fn action_word_candidates<'w>(words: &'w [&str]) -> impl Iterator<Item = usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::analyze_script;
+    use crate::analyze_script;
 
     #[test]
     fn every_reading_is_given() {

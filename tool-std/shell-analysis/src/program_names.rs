@@ -132,7 +132,7 @@ fn strip_target_triple(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::{dangerous, embedded_commands, wrappers};
+    use crate::{dangerous, embedded_commands, wrappers};
 
     // Lookups use canonical names.
     #[test]

@@ -13,6 +13,8 @@
 //! **Invariant:** pure and linear in the length of the script. Nothing here starts a process,
 //! reads a file or knows a permission rule.
 
+#![forbid(unsafe_code)]
+
 mod aliases;
 mod analyze;
 mod ansi_quotes;
@@ -30,30 +32,29 @@ mod parser;
 mod program_names;
 mod raw_text;
 mod safe;
-#[cfg(all(feature = "exec", unix))]
 mod spellings;
 mod suggest;
-#[cfg(all(feature = "exec", unix))]
 mod synonyms;
 mod word;
 mod wrappers;
 
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::aliases::external_git_program;
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::analyze::MAX_BYTES as MAX_LINE;
 use self::analyze::ScriptAnalyzer;
-#[cfg(all(feature = "exec", unix, feature = "mcp"))]
-pub(crate) use self::login_shell::is_login_shell;
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::login_shell::strip_login_option;
 pub use self::opaque_reason::OpaqueReason;
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::spellings::alternative_spellings;
 pub use self::suggest::suggest_patterns;
-#[cfg(all(feature = "exec", unix))]
-pub(crate) use self::suggest::{can_offer_grant, rule_patterns};
-pub(crate) use self::word::{WordCertainty, bare_name};
+pub use self::word::WordCertainty;
+use self::word::bare_name;
+
+/// For `tool-std`, without a promise of stability.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::aliases::external_git_program;
+    pub use crate::analyze::MAX_BYTES as MAX_LINE;
+    pub use crate::has_profile;
+    pub use crate::login_shell::{is_login_shell, strip_login_option};
+    pub use crate::spellings::alternative_spellings;
+    pub use crate::suggest::{can_offer_grant, rule_patterns};
+    pub use crate::word::bare_name;
+}
 
 /// The result of the static analysis of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,17 +72,17 @@ pub struct ScriptAnalysis {
     /// Whether the script consists only of plain words and `;`, `&&`, `||`, `|`.
     pub is_plain: bool,
     /// The target of each command that changes the working directory; `None` if it is not known.
-    pub(crate) folder_changes: Vec<Option<String>>,
+    pub folder_changes: Vec<Option<String>>,
     /// How many of these run before every other command.
-    pub(crate) leading_changes: usize,
+    pub leading_changes: usize,
     /// Whether all of these run first, and every redirection is opened after them.
-    pub(crate) redirects_follow_changes: bool,
+    pub redirects_follow_changes: bool,
     /// Paths that redirections of an opaque script may read.
-    pub(crate) possible_reads: Vec<String>,
+    pub possible_reads: Vec<String>,
     /// Texts that an interpreter may execute from its standard input, and whether it is a shell.
-    pub(crate) code_inputs: Vec<(String, bool)>,
+    pub code_inputs: Vec<(String, bool)>,
     /// Whether a command may link, move or mount files.
-    pub(crate) may_rename_files: bool,
+    pub may_rename_files: bool,
     is_direct: bool,
     has_unstable_paths: bool,
     is_truncated: bool,
@@ -144,8 +145,9 @@ impl ScriptAnalysis {
 
     /// Merges the commands of `other` into this analysis; the script properties of `self` are
     /// kept.
-    #[cfg(all(feature = "exec", unix))]
-    pub(crate) fn merge(mut self, other: Self) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
         self.commands.extend(other.commands);
         self.opaque = self.opaque.or(other.opaque);
         self.is_truncated |= other.is_truncated;
@@ -185,23 +187,22 @@ pub struct SimpleCommand {
     /// it, and `argv` has only its first word.
     pub is_embedded: bool,
     /// Whether it is read-only, even if it needs approval because of the shell that runs it.
-    pub(crate) is_read_only: bool,
+    pub is_read_only: bool,
     /// How certain the value of each word is.
-    pub(crate) word_certainty: Vec<WordCertainty>,
+    pub word_certainty: Vec<WordCertainty>,
     /// Whether it may run a command whose name is not known, so that no deny rule can match it.
-    pub(crate) hides_commands: bool,
+    pub hides_commands: bool,
     /// Whether its subcommand may be an alias from the settings of git or cargo.
-    pub(crate) may_be_alias: bool,
+    pub may_be_alias: bool,
     /// Whether more arguments may be appended at run time, as `xargs` does.
-    pub(crate) has_open_end: bool,
+    pub has_open_end: bool,
     /// Whether it may run in another directory, or see other files in it.
-    pub(crate) may_run_elsewhere: bool,
+    pub may_run_elsewhere: bool,
 }
 
 impl SimpleCommand {
     /// Whether the value of every word is known.
-    #[cfg(all(feature = "exec", unix))]
-    pub(crate) fn is_fully_known(&self) -> bool {
+    pub fn is_fully_known(&self) -> bool {
         let is_known =
             |known: &WordCertainty| matches!(known, WordCertainty::Literal | WordCertainty::Pipe);
         !self.has_open_end && self.word_certainty.iter().all(is_known)
@@ -236,8 +237,9 @@ impl SimpleCommand {
 }
 
 /// Whether the classification of a command relies on the option profile of its program.
-#[cfg(all(feature = "exec", unix))]
-pub(crate) fn has_profile(command: &SimpleCommand) -> bool {
+#[doc(hidden)]
+#[must_use]
+pub fn has_profile(command: &SimpleCommand) -> bool {
     command.argv.first().is_some_and(|program| dangerous::has_profile(program))
 }
 

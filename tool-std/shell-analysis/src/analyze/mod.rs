@@ -30,7 +30,7 @@ const MAX_GUESSED_WORDS: usize = 10;
 
 /// The maximum length of an analysed script or argument list, in bytes. No system starts a
 /// program with a longer argument.
-pub(crate) const MAX_BYTES: usize = 128 * 1024;
+pub const MAX_BYTES: usize = 128 * 1024;
 
 /// The work limit for one command line, in units of analysed bytes.
 pub(super) const MAX_WORK: usize = 448 * 1024;

@@ -1,6 +1,6 @@
 //! The builtins of bash, as data.
 
-use crate::shell::word::{ShellWord, list_contains};
+use crate::word::{ShellWord, list_contains};
 
 /// Builtins without an equivalent program.
 const BUILTINS: &str = "\

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::shell::execution_order::CommandPosition;
-use crate::shell::word::ShellWord;
-use crate::shell::wrappers::{ArgPlaceholder, ScriptLanguage};
+use crate::execution_order::CommandPosition;
+use crate::word::ShellWord;
+use crate::wrappers::{ArgPlaceholder, ScriptLanguage};
 
 /// A script that waits to be parsed.
 pub(super) struct QueuedScript {

@@ -66,8 +66,7 @@ pub(super) fn may_be_alias(words: &[ShellWord]) -> bool {
 }
 
 /// Returns the external program (`git-NAME`) that git prefers to an alias, if it is installed.
-#[cfg(all(feature = "exec", unix))]
-pub(crate) fn external_git_program(argv: &[String]) -> Option<String> {
+pub fn external_git_program(argv: &[String]) -> Option<String> {
     let (head, rest) = argv.split_first()?;
     let command = find_subcommand(rest.iter().map(String::as_str), GIT_VALUED_OPTIONS)?;
     let is_name = command.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');

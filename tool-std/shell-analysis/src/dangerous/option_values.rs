@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::shell::word::ShellWord;
+use crate::word::ShellWord;
 
 /// Whether the value of an option is harmless.
 type IsHarmless = fn(&str) -> bool;

@@ -4,7 +4,7 @@
 //! A program of the same name, started by `xargs`, does not evaluate variables, so words that are
 //! appended at run time do not matter here.
 
-use crate::shell::word::ShellWord;
+use crate::word::ShellWord;
 
 /// Whether one of the arguments may name a variable.
 type VariableCheck = fn(&[ShellWord]) -> bool;

@@ -3,7 +3,7 @@
 //! These programs have too many options for a list of the harmless ones, so the dangerous ones
 //! are listed.
 
-use crate::shell::word::ShellWord;
+use crate::word::ShellWord;
 
 /// The dangerous arguments of a group of programs.
 #[derive(Debug)]
@@ -282,7 +282,7 @@ impl DangerousOptions {
 #[cfg(test)]
 mod tests {
     use super::{ShellWord, find_options};
-    use crate::shell::program_names::canonical_name;
+    use crate::program_names::canonical_name;
 
     fn has_one<'w>(program: &str, arguments: impl Iterator<Item = &'w str>) -> bool {
         let words: Vec<_> = arguments.map(ShellWord::from_literal).collect();

@@ -112,7 +112,7 @@ impl OpaqueReason {
     ///
     /// File access is checked separately. For `RiskyArgument` and `Assignment`, the embedded texts
     /// decide.
-    pub(crate) fn hides_commands(self) -> bool {
+    pub fn hides_commands(self) -> bool {
         !matches!(
             self,
             Self::RiskyArgument

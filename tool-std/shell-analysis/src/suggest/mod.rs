@@ -48,7 +48,7 @@ pub fn suggest_patterns(script: &ScriptAnalysis, is_allowed: &dyn Fn(&str) -> bo
 }
 
 /// Whether "always allow" may be offered for commands of the script.
-pub(crate) fn can_offer_grant(script: &ScriptAnalysis) -> bool {
+pub fn can_offer_grant(script: &ScriptAnalysis) -> bool {
     let asks = |command: &SimpleCommand| {
         command.approval_reason.is_some_and(|why| why != OpaqueReason::ProgramPath)
     };
@@ -60,7 +60,7 @@ pub(crate) fn can_offer_grant(script: &ScriptAnalysis) -> bool {
 }
 
 /// Returns the patterns of rules that would allow one command, from specific to general.
-pub(crate) fn rule_patterns(command: &SimpleCommand) -> Vec<String> {
+pub fn rule_patterns(command: &SimpleCommand) -> Vec<String> {
     let argv: Vec<&str> = command.argv.iter().map(String::as_str).collect();
     let Some((&program, rest)) = argv.split_first() else { return Vec::new() };
     let (name, known) = (bare_name(program), canonical_name(program));

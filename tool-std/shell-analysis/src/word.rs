@@ -63,7 +63,8 @@ impl ShellWord {
 
 /// How certain the value of a word is before the script runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WordCertainty {
+#[expect(clippy::exhaustive_enums, reason = "a reader must handle every degree of certainty")]
+pub enum WordCertainty {
     /// The value is exactly as spelled.
     Literal,
     /// The names of the files that match a pattern.
@@ -261,7 +262,7 @@ pub(super) fn list_contains(list: &str, name: &str) -> bool {
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Returns the program name without directory and `.exe`, in lower case.
-pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
+pub fn bare_name(program: &str) -> Cow<'_, str> {
     if program.len() > MAX_PATH_BYTES {
         return Cow::Borrowed(program);
     }

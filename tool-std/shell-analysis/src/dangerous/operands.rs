@@ -1,7 +1,7 @@
 //! Operands and subcommands with which programs change settings, write files or configure what
 //! others run.
 
-use crate::shell::word::ShellWord;
+use crate::word::ShellWord;
 
 /// The number of operands that a program only reads, and its short options that take the next
 /// word. The program writes the operand after those.
