@@ -54,13 +54,13 @@ pub fn serve_http<L: Into<HttpListener>>(
     let (server, listener) = (server.clone(), listener.into());
     async move {
         let router = router(&server, &options, listener.local_hosts()?);
-        accept_connections(&listener, router, &options).await
+        accept_connections(listener, router, &options).await
     }
 }
 
 /// Serves until connections cannot be accepted any more, or until the shutdown.
 async fn accept_connections(
-    listener: &HttpListener,
+    listener: HttpListener,
     router: Router,
     options: &HttpOptions,
 ) -> io::Result<()> {
@@ -92,6 +92,8 @@ async fn accept_connections(
         });
         while connections.try_join_next().is_some() {}
     }
+    // From here on the system refuses connections.
+    drop(listener);
     // Dropping what still runs closes its connection.
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, all).await;

@@ -1,7 +1,11 @@
 //! Several principals at one HTTP server.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use tool_sdk_core::ErrorKind;
@@ -34,6 +38,11 @@ impl Drop for Served {
 
 impl Served {
     pub(crate) async fn start(server: &Server) -> Self {
+        Self::start_with(server, |http| http).await
+    }
+
+    /// Starts a server with changed options.
+    async fn start_with(server: &Server, change: impl FnOnce(HttpOptions) -> HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let token = Token::random().unwrap();
@@ -45,6 +54,7 @@ impl Served {
             )
             .with_principal(BOB.parse().unwrap(), Principal::new("bob"))
             .allow_origin(SITE);
+        let http = change(http);
         Self { address, anybody, serving: tokio::spawn(serve_http(server, listener, http)) }
     }
 
@@ -321,7 +331,7 @@ async fn idle_connections_keep_nobody_out() {
     for _ in 0..300 {
         idle.push(served.connect().await);
     }
-    let limit = std::time::Duration::from_secs(5);
+    let limit = Duration::from_secs(5);
     let id = tokio::time::timeout(limit, served.open(ADA)).await.expect("it is let in at once");
     let answer = served.post(ADA, Some(&id), &call("who")).await;
     assert!(answer.contains("it is ada"), "{answer}");
@@ -341,7 +351,7 @@ async fn a_crowd_of_one_keeps_out_nobody_else() {
         stream.write_all(head.as_bytes()).await.unwrap();
         crowd.push(stream);
     }
-    let limit = std::time::Duration::from_secs(5);
+    let limit = Duration::from_secs(5);
     let id = tokio::time::timeout(limit, served.open(BOB)).await.expect("it is let in at once");
     assert_eq!(status(&served.post(BOB, Some(&id), &call("who")).await), "200");
     let id = served.open(ADA).await;
@@ -550,4 +560,32 @@ async fn a_script_of_a_site_that_was_let_in_is_no_stranger_to_browsers() {
     // Nobody else hears of it.
     let answer = served.post(ADA, Some(&ada), &call("who")).await;
     assert_eq!(header(&answer, "access-control-allow-origin"), None, "{answer}");
+}
+
+// A shutdown ends nothing that runs: its response still comes, and serving ends without an error.
+#[tokio::test]
+async fn shuts_down_when_the_running_requests_have_ended() {
+    let (server, gate, count) = request_limits::gate();
+    let stop = CancellationToken::new();
+    let mut served = Served::start_with(&server, |http| http.shut_down_on(stop.clone())).await;
+    let id = served.open(ADA).await;
+    let call = call("wait");
+    let response = served.post(ADA, Some(&id), &call);
+    let stopping = async {
+        while count.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+        while TcpStream::connect(&served.address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        gate.add_permits(1);
+    };
+    let (response, ()) = tokio::join!(response, stopping);
+    assert!(response.contains("it went on"), "{response}");
+    tokio::time::timeout(Duration::from_secs(20), &mut served.serving)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
 }
