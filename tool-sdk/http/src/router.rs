@@ -25,7 +25,8 @@ const EXPOSED_HEADERS: [HeaderName; 3] = [
     WWW_AUTHENTICATE,
 ];
 
-/// Returns the routes of a server, with all checks of its options: host, origin and token.
+/// Returns the routes of a server, with all checks of its options: host, origin and token. Other
+/// routes of an application that merges it are not checked.
 ///
 /// `hosts` are the names under which clients reach the server, as `HOST:PORT`, beside those of the
 /// options. A response is for one client at one time, so none is stored by caches.
@@ -54,15 +55,27 @@ pub fn router(
     hosts: impl IntoIterator<Item = impl Into<String>>,
 ) -> Router {
     let hosts = hosts.into_iter().map(Into::into).collect();
-    let authenticator = Arc::new(Authenticator::new(options, hosts));
+    with_checks(mcp_route(server, options), options, hosts)
+}
+
+/// Returns the routes of a server that has no others: every request passes the checks, also one to
+/// another path.
+pub(super) fn whole_router(server: &Server, options: &HttpOptions, hosts: Vec<String>) -> Router {
+    with_checks(mcp_route(server, options).fallback(reject_path), options, hosts)
+}
+
+fn mcp_route(server: &Server, options: &HttpOptions) -> Router {
     let service = match options.principals.is_empty() {
         true => server.http_service(),
         false => server.clone().shared_by_principals().http_service(),
     };
-    // The last layer is the first that a request passes.
-    Router::new()
-        .route_service(MCP_PATH, service)
-        .fallback(reject_path)
+    Router::new().route_service(MCP_PATH, service)
+}
+
+/// Adds the checks of host, origin and token. The last layer is the first that a request passes.
+fn with_checks(router: Router, options: &HttpOptions, hosts: Vec<String>) -> Router {
+    let authenticator = Arc::new(Authenticator::new(options, hosts));
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&authenticator), auth::require_token))
         .layer(cors_layer(options))
         .layer(SetResponseHeaderLayer::overriding(
@@ -87,4 +100,35 @@ fn cors_layer(options: &HttpOptions) -> CorsLayer {
         .expose_headers(EXPOSED_HEADERS)
         .vary([header::ORIGIN])
         .max_age(PREFLIGHT_MAX_AGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Request;
+    use tool_sdk_core::{Pipeline, Registry, Session};
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::Token;
+
+    // An application keeps its own routes and its own answer to unknown paths.
+    #[tokio::test]
+    async fn checks_its_own_routes_and_no_others() {
+        let server = Server::new(Pipeline::new(Registry::default()), Session::default());
+        let token = Token::random().unwrap();
+        let bearer = format!("Bearer {}", token.reveal());
+        let tools = router(&server, &HttpOptions::new(token), ["127.0.0.1:80"]);
+        let app = Router::new().fallback(|| async { StatusCode::IM_A_TEAPOT }).merge(tools);
+        for (path, host, token, status) in [
+            ("/other", "evil.example", "", StatusCode::IM_A_TEAPOT),
+            ("/mcp", "evil.example", &*bearer, StatusCode::FORBIDDEN),
+            ("/mcp", "127.0.0.1:80", "", StatusCode::UNAUTHORIZED),
+            ("/mcp", "127.0.0.1:80", &*bearer, StatusCode::NOT_ACCEPTABLE),
+        ] {
+            let request = Request::get(path).header("host", host).header("authorization", token);
+            let response = app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+            assert_eq!(response.status(), status, "{path} {host}");
+        }
+    }
 }

@@ -17,7 +17,8 @@ use tower::ServiceExt as _;
 
 use super::connection_limiter::{ConnectionLimiter, ConnectionSlot};
 use super::listener::HttpStream;
-use super::{HttpListener, HttpOptions, router};
+use super::router::whole_router;
+use super::{HttpListener, HttpOptions};
 
 /// How long a client may take for the head of a request, and how long a connection may be idle.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,7 +54,7 @@ pub fn serve_http<L: Into<HttpListener>>(
 ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
     let (server, listener) = (server.clone(), listener.into());
     async move {
-        let router = router(&server, &options, listener.local_hosts()?);
+        let router = whole_router(&server, &options, listener.local_hosts()?);
         accept_connections(listener, router, &options).await
     }
 }
