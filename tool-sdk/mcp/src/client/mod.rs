@@ -37,7 +37,6 @@ mod status;
 pub(crate) mod tests;
 mod tool;
 mod tool_index;
-mod tool_mentions;
 mod transport;
 mod validator;
 

@@ -128,9 +128,8 @@ pub(super) struct DescriptionLint {
 
 impl DescriptionLint {
     pub(super) fn check_tool(tool: &RemoteTool) -> Self {
-        let (mut warnings, mentioned_names) =
-            (description_lint::text_warnings(tool), description_lint::mentioned_names(tool));
-        warnings.extend(description_lint::lookalike_warnings(&mentioned_names));
+        let warnings = description_lint::text_warnings(tool);
+        let mentioned_names = description_lint::mentioned_names(tool);
         Self { warnings, mentioned_names }
     }
 }
