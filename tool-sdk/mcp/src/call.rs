@@ -4,6 +4,7 @@
 //! A legacy client is asked while the call runs (`legacy_client`). For a modern client the call is
 //! suspended (`suspended_calls`) and resumed by its next request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -29,10 +30,16 @@ use tool_sdk_core::Session;
 use tool_sdk_core::Subscription;
 use tool_sdk_core::ToolsetView;
 use tool_sdk_core::{ApprovalReceiver, ApprovalSender, PendingRequest, approval_channel};
-use tool_sdk_core::{Call, CallId, Outcome};
+use tool_sdk_core::{Call, CallId, Leniency, Outcome, RawArgs};
 
 /// The key of the approval question among the input requests.
 const APPROVAL_KEY: &str = "approval";
+
+/// Returns the arguments of a client's call. Models in strict mode send `null` for an optional
+/// argument; it counts as absent, and the outcome has a note of it.
+pub(super) fn client_args<'a>(text: impl Into<Cow<'a, str>>) -> RawArgs<'a> {
+    RawArgs::new(text).lenient(Leniency::default().null_is_absent())
+}
 
 /// Calls a tool, or resumes a suspended call.
 pub(super) async fn call_tool(
@@ -145,7 +152,7 @@ impl CallHandler<'_> {
         // The tool's parser gets the arguments as the client wrote them, so that it sees duplicate
         // keys.
         let arguments = raw_arguments(&self.cx).map_or(arguments, str::to_owned);
-        let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
+        let mut call = Call::new(name, client_args(arguments)).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
         let view = pipeline.toolset().view_for(&session);
         let running = Box::pin(async move { pipeline.call(&session, call).await });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::http::{ADA, Served};
 use super::*;
-use tool_sdk_core::{Icon, ToolDisplay};
+use tool_sdk_core::{Coercion, EventKind, Icon, ToolDisplay};
 use tool_sdk_mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
 
 fn names(page: &Value) -> Vec<&str> {
@@ -91,6 +91,44 @@ async fn a_long_list_comes_in_pages() {
     for cursor in ["no such cursor", "t0500", "after:", "after: t0500"] {
         let wrong = peer.request("tools/list", json!({ "cursor": cursor })).await;
         assert_eq!(wrong["error"]["code"], -32602, "{cursor}");
+    }
+}
+
+// Models in strict mode send `null` for an optional argument.
+#[tokio::test]
+async fn null_for_an_optional_argument_is_absent_and_noted() {
+    let mut greet = definition("greet", RiskClass::Read);
+    greet.parameters = schema(json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "manner": { "type": "string" },
+            "comment": { "type": ["string", "null"] },
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+    }));
+    let greet = DynamicTool::new(greet, |args: Value, _: Context| async move { args.to_string() });
+    let pipeline = Pipeline::new(Registry::builder().add(greet).build().unwrap());
+    let server = Server::new(pipeline.clone(), Session::default());
+    for mut peer in [
+        Peer::legacy(&server, json!({})).await,
+        Peer::legacy(&server.clone().with_fast_path(false), json!({})).await,
+        Peer::modern(&server, json!({})),
+    ] {
+        let mut events = pipeline.subscribe();
+        let sent = json!({ "name": "ada", "manner": null, "comment": null });
+        let result = peer.call("greet", sent).await;
+        assert_eq!(text(&result), r#"{"name":"ada","comment":null}"#);
+        let notes = loop {
+            if let EventKind::Pending { notes, .. } = events.recv().await.unwrap().kind {
+                break notes;
+            }
+        };
+        let [note] = &*notes else { panic!("{notes:?}") };
+        assert_eq!((note.argument.as_str(), note.what), ("manner", Coercion::NullAsAbsent));
+        let refused = peer.call("greet", json!({ "name": null })).await;
+        assert_eq!(refused["isError"], true, "{refused}");
     }
 }
 

@@ -1,15 +1,16 @@
 //! Validates the arguments of a foreign tool against the server's input schema.
 //!
 //! Arguments are sent if the schema accepts them, in the draft that it is written in. Errors are
-//! worded like those of native tools as far as possible.
+//! worded like those of native tools as far as possible. With a schema that breaks a
+//! [rule](super::schema_rules), the server alone validates them.
 //!
 //! **Invariant:** nothing is fetched, and the arguments that are sent are those that were checked.
 
 use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
-use super::schema_repair::repair_schema;
-use super::validator::{SchemaValidator, ValidationOutcome};
+use super::schema_repair::without_malformed;
+use super::validator::SchemaValidator;
 use crate::message::outside_strings;
 use tool_sdk_core::Schema;
 use tool_sdk_core::internal::check_strict;
@@ -42,7 +43,7 @@ impl InputValidator {
             SchemaValidator::compile(schema, |schema| Schema::from_value(as_object_schema(schema)))
         };
         let (judge, left) = judge(schema).map(|judge| (judge, Vec::new())).or_else(|why| {
-            let (rest, left) = repair_schema(schema).ok_or_else(|| unusable_schema(&why))?;
+            let (rest, left) = without_malformed(schema).ok_or_else(|| unusable_schema(&why))?;
             judge(&rest).map(|judge| (judge, left)).map_err(|_| unusable_schema(&why))
         })?;
         let told = judge.schema().clone();
@@ -56,7 +57,15 @@ impl InputValidator {
             let place = place.escape_debug().take(80).collect::<String>();
             format!("`{place}` of its schema is malformed and checked by the server only")
         });
-        self.validator.warnings().chain(places)
+        let rule = self.validator.broken_rule().into_iter();
+        let rule =
+            rule.map(|rule| format!("its arguments are validated by the server only: {rule}"));
+        self.validator.warnings().chain(places).chain(rule)
+    }
+
+    /// Whether arguments are validated here.
+    pub(super) fn is_active(&self) -> bool {
+        self.validator.broken_rule().is_none()
     }
 
     /// Whether validating is so cheap that it can run inline.
@@ -65,9 +74,44 @@ impl InputValidator {
         serde_json::from_str(raw.text()).is_ok_and(is_quick)
     }
 
-    /// Returns the error for arguments that are too expensive to validate.
-    pub(super) fn too_expensive_error(&self, tool: &str) -> InvalidArgs {
-        InvalidArgs::from_faults(tool.to_owned(), too_expensive_faults(), &self.checks)
+    /// Returns the error for arguments whose validation did not end in time.
+    pub(super) fn too_late_error(&self, tool: &str) -> InvalidArgs {
+        let late =
+            "validating the arguments took too long; send less at once, or less deeply nested";
+        self.invalid_args(tool, single_fault(late))
+    }
+
+    fn invalid_args(&self, tool: &str, faults: Vec<Fault>) -> InvalidArgs {
+        InvalidArgs::from_faults(tool.to_owned(), faults, &self.checks)
+    }
+
+    /// Parses arguments that the server alone validates.
+    ///
+    /// # Errors
+    ///
+    /// Fails when they are no JSON object, or cannot be sent as they are.
+    pub(super) fn parse_args(
+        &self,
+        tool: &str,
+        raw: &RawArgs<'_>,
+    ) -> Result<Map<String, Value>, InvalidArgs> {
+        self.check_integers(tool, raw)?;
+        check_strict(raw.text())
+            .map_err(|error| self.invalid_args(tool, single_fault(&error.to_string())))?;
+        match parse_object(raw.text()) {
+            Value::Object(arguments) => Ok(arguments),
+            _ => Err(self.invalid_args(tool, single_fault("the arguments must be an object"))),
+        }
+    }
+
+    /// Checks that every whole number can be sent exactly.
+    fn check_integers(&self, tool: &str, raw: &RawArgs<'_>) -> Result<(), InvalidArgs> {
+        let Some(number) = find_unsafe_integer(raw.text()) else { return Ok(()) };
+        let message = format!(
+            "the whole number {number} is too large to be sent exactly; send a string, if the tool \
+             accepts one"
+        );
+        Err(self.invalid_args(tool, single_fault(&message)))
     }
 
     /// Parses and validates arguments.
@@ -76,30 +120,14 @@ impl InputValidator {
         tool: &str,
         raw: &RawArgs<'_>,
     ) -> Result<(Map<String, Value>, Vec<ArgumentNote>), InvalidArgs> {
-        if let Some(number) = find_unsafe_integer(raw.text()) {
-            let message = format!(
-                "the whole number {number} is too large to be sent exactly; send a string, if the \
-                 tool accepts one"
-            );
-            let fault = Fault::new(FaultKind::Constraint, String::new(), message);
-            return Err(InvalidArgs::from_faults(tool.to_owned(), vec![fault], &self.checks));
-        }
-        let is_bounded =
-            serde_json::from_str(raw.text()).is_ok_and(|it| self.validator.is_affordable(&it));
-        if !is_bounded && check_strict(raw.text()).is_ok() {
-            return Err(InvalidArgs::from_faults(
-                tool.to_owned(),
-                too_expensive_faults(),
-                &self.checks,
-            ));
-        }
+        self.check_integers(tool, raw)?;
         match parse_text(tool, &self.checks, raw) {
             Ok((text, notes)) => {
                 let arguments = parse_object(&text);
                 let faults = self.schema_faults(&arguments);
                 match arguments {
                     Value::Object(arguments) if faults.is_empty() => Ok((arguments, notes)),
-                    _ => Err(InvalidArgs::from_faults(tool.to_owned(), faults, &self.checks)),
+                    _ => Err(self.invalid_args(tool, faults)),
                 }
             }
             Err(invalid) => match check_strict(raw.text()).map(|()| parse_object(raw.text())) {
@@ -116,12 +144,11 @@ impl InputValidator {
     /// Returns how arguments violate the server's own schema.
     fn schema_faults(&self, arguments: &Value) -> Vec<Fault> {
         match self.validator.validate(arguments, MAX_FAULTS, to_fault) {
-            ValidationOutcome::Valid => Vec::new(),
-            ValidationOutcome::Invalid(faults) if faults.is_empty() => {
+            Ok(()) => Vec::new(),
+            Err(faults) if faults.is_empty() => {
                 single_fault("the arguments violate the server's schema")
             }
-            ValidationOutcome::Invalid(faults) => faults,
-            ValidationOutcome::TooExpensive => too_expensive_faults(),
+            Err(faults) => faults,
         }
     }
 }
@@ -144,12 +171,6 @@ fn as_object_schema(mut schema: Value) -> Value {
 /// Returns one fault of the arguments as a whole.
 fn single_fault(message: &str) -> Vec<Fault> {
     vec![Fault::new(FaultKind::Constraint, String::new(), message.to_owned())]
-}
-
-fn too_expensive_faults() -> Vec<Fault> {
-    single_fault(
-        "validating the arguments would take too long; send less at once, or less deeply nested",
-    )
 }
 
 /// Parses arguments that are known to be one object; returns `null` otherwise, which no schema of
@@ -360,17 +381,33 @@ mod tests {
 
     // fault 10
     #[test]
-    fn rejects_arguments_that_are_too_expensive() {
+    fn schema_that_breaks_a_rule_is_left_to_the_server() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "$ref": "#" } },
             "patternProperties": { "a": { "$ref": "#" } },
         });
-        let deep =
-            |depth: usize| (0..depth).fold("{}".to_owned(), |it, _| format!(r#"{{"a":{it}}}"#));
-        assert!(take(schema.clone(), &deep(10)).is_ok());
-        let error = take(schema, &deep(60)).unwrap_err();
-        assert!(error.contains("less deeply nested"), "{error}");
+        let deep = (0..60).fold("{}".to_owned(), |it, _| format!(r#"{{"a":{it}}}"#));
+        let contract = check_unvalidated(&schema, "in two ways");
+        assert!(contract.parse_args("t", &RawArgs::new(&*deep)).is_ok());
+        for (wrong, why) in [
+            ("[]", "must be a JSON object"),
+            (r#"{"a":1,"a":2}"#, "comes twice"),
+            (r#"{"a":18446744073709551616}"#, "too large"),
+        ] {
+            let error = contract.parse_args("t", &RawArgs::new(wrong)).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        }
+    }
+
+    /// Checks that the tool can be called, and that a warning says why nothing is validated.
+    #[track_caller]
+    fn check_unvalidated(schema: &Value, why: &str) -> InputValidator {
+        let (contract, _) = InputValidator::compile(schema).unwrap();
+        let warnings: Vec<_> = contract.warnings().collect();
+        let is_said = |it: &String| it.contains("validated by the server only") && it.contains(why);
+        assert!(!contract.is_active() && warnings.iter().any(is_said), "{warnings:?}");
+        contract
     }
 
     // fault 10: a short text may compile to much memory.
@@ -476,7 +513,7 @@ mod tests {
     }
     // fault 10: schemas with an `$id` are compiled again for each path that leads to them.
     #[test]
-    fn schemas_with_many_ids_are_merged_or_rejected() {
+    fn schemas_with_many_ids_are_left_to_the_server() {
         let steps = |end: Value| {
             let mut defs = Map::new();
             for at in 0..24 {
@@ -494,11 +531,9 @@ mod tests {
             }
             json!({ "type": "object", "properties": { "a": { "$ref": "l0" } }, "$defs": defs })
         };
-        assert!(
-            InputValidator::compile(&steps(json!({ "items": { "$dynamicRef": "#q" } }))).is_err()
-        );
-        let (contract, _) = InputValidator::compile(&steps(json!({ "type": "integer" }))).unwrap();
-        assert!(contract.validate_args("t", &RawArgs::new("{}")).is_ok());
+        for end in [json!({ "items": { "$dynamicRef": "#q" } }), json!({ "type": "integer" })] {
+            check_unvalidated(&steps(end), "their own `$id`");
+        }
     }
 
     // fault 10: also in places where only earlier drafts have schemas.
@@ -520,7 +555,7 @@ mod tests {
         ] {
             let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
                 "type": "object", "properties": { "a": { "$ref": "l0" }, "b": place } });
-            assert!(InputValidator::compile(&schema).is_err(), "{schema}");
+            check_unvalidated(&schema, "their own `$id`");
         }
     }
 }

@@ -15,7 +15,6 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::blocking_pool::{self, AbandonFlag, BlockingPools};
 use super::config::{ServerConfig, TransportConfig};
 use super::pins::ToolPins;
 use super::remote::{ErrorClass, RemoteConnection, RemoteError, RemoteFuture, RemoteTool};
@@ -24,7 +23,7 @@ use super::server_requests::ClientFeatures;
 use super::status::ServerStatus;
 use super::tool::{DescriptionLint, ForeignTool, ToolSchemas};
 use super::tool_index::{OtherToolNames, ToolNameIndex};
-use super::{naming, transport};
+use super::{naming, time_limit, transport};
 use tool_sdk_core::Tool;
 use tool_sdk_core::Toolset;
 
@@ -49,6 +48,10 @@ const MAX_ERROR_CHARS: usize = 1000;
 const MIN_CALL_LIMIT: Duration = Duration::from_secs(3600);
 const CALL_TIMEOUT_FACTOR: u32 = 12;
 
+/// The warning while a server has lost validation.
+const LOST_VALIDATION: &str = "validating took too long, so nothing that its tools send or receive \
+                               is validated until it is connected again";
+
 /// One server.
 pub(super) struct ServerConnection {
     config: ServerConfig,
@@ -62,7 +65,6 @@ pub(super) struct ServerConnection {
     publish_lock: Mutex<()>,
     /// Held while a connection is opened, so that concurrent callers share it.
     connect_lock: tokio::sync::Mutex<()>,
-    pools: BlockingPools,
 }
 
 #[derive(Default)]
@@ -80,6 +82,7 @@ struct State {
     stderr: String,
     /// Which tools are left out, and why.
     warnings: Vec<String>,
+    has_lost_validation: bool,
 }
 
 #[derive(Clone)]
@@ -113,7 +116,6 @@ impl ServerConnection {
             state: Mutex::default(),
             publish_lock: Mutex::default(),
             connect_lock: tokio::sync::Mutex::default(),
-            pools: BlockingPools::default(),
         })
     }
 
@@ -129,9 +131,14 @@ impl ServerConnection {
         self.config.transport.identity()
     }
 
-    /// The threads and their limits for work that may take long.
-    pub(super) fn pools(&self) -> &BlockingPools {
-        &self.pools
+    /// Whether validating took too long since the server was connected; nothing is validated then.
+    pub(super) fn has_lost_validation(&self) -> bool {
+        self.lock_state().has_lost_validation
+    }
+
+    /// Turns validation off until the server is connected again.
+    pub(super) fn lose_validation(&self) {
+        self.lock_state().has_lost_validation = true;
     }
 
     pub(super) fn pins(&self) -> &ToolPins {
@@ -234,6 +241,7 @@ impl ServerConnection {
             }
             state.connection = Some(connection);
             state.disconnect_reason = None;
+            state.has_lost_validation = false;
         }
         self.publish_tools(&remote, made);
         let watch = watch_tool_changes(Arc::downgrade(self), Arc::clone(&remote));
@@ -453,7 +461,7 @@ impl ServerConnection {
             each.map(|tool| (tool.remote_name().to_owned(), Arc::clone(tool.schemas()))).collect()
         };
         let is_quick = listed.len() <= MAX_INLINE_TOOLS && listed.iter().all(ToolSchemas::is_cheap);
-        let make = move |waiting: &AbandonFlag| {
+        let make = move || {
             let of = |tool: RemoteTool| {
                 let same = known.get(&tool.name).filter(|schemas| schemas.matches_tool(&tool));
                 let schemas = match same {
@@ -467,18 +475,11 @@ impl ServerConnection {
                     .unwrap_or_default();
                 PreparedTool { tool, schemas, lint }
             };
-            listed.into_iter().take_while(|_| !waiting.is_abandoned()).map(of).collect()
+            listed.into_iter().map(of).collect()
         };
         let made = match is_quick {
-            true => Some(make(&AbandonFlag::default())),
-            false => {
-                blocking_pool::run_with_timeout(
-                    &self.pools.listing,
-                    self.config.startup_timeout,
-                    make,
-                )
-                .await
-            }
+            true => Some(make()),
+            false => time_limit::run_with_limit(self.config.startup_timeout, make).await,
         };
         let tools =
             made.ok_or_else(|| RemoteError::timeout("checking its tool schemas took too long"))?;
@@ -617,6 +618,7 @@ impl ServerConnection {
         let connection = state.connection.as_ref();
         let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
         let complaints = connection.map(|connection| connection.remote.stderr_tail());
+        let lost = state.has_lost_validation.then_some(LOST_VALIDATION).into_iter();
         let odd = state.tools.iter().flat_map(|tool| {
             let odd = tool.lint_warnings(&other_tools);
             odd.into_iter().map(|one| format!("{}: {one}", tool.remote_name()))
@@ -628,7 +630,11 @@ impl ServerConnection {
             connected,
             tools: state.published.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
-            warnings: state.warnings.iter().cloned().chain(odd).collect(),
+            warnings: lost
+                .map(str::to_owned)
+                .chain(state.warnings.iter().cloned())
+                .chain(odd)
+                .collect(),
             stderr: self.secrets.clean_text(complaints.as_ref().unwrap_or(&state.stderr)),
         }
     }

@@ -1,7 +1,7 @@
 //! Description lint: makes a server's text readable, and warns about signs of prompt injection.
 //!
-//! Invisible characters are escaped, long texts are cut, and look-alike letters and mentions of
-//! other servers' tools are reported.
+//! Invisible characters are escaped, long texts are cut, and mentions of other servers' tools are
+//! reported.
 //!
 //! **Invariant:** warnings do not decide anything; a person reads them.
 
@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use super::remote::RemoteTool;
 use super::tool_index::OtherToolNames;
-use super::tool_mentions::{self, NAME_SEPARATORS};
-use tool_sdk_core::internal::walk;
-use tool_sdk_core::internal::{mixed_script_warning, spell_hidden};
+use tool_sdk_core::internal::{spell_hidden, walk};
 
 /// The longest text about one tool that a model sees, in bytes.
 const MAX_BYTES: usize = 4 << 10;
@@ -97,15 +95,17 @@ pub(super) fn text_warnings(tool: &RemoteTool) -> Vec<String> {
 
 /// Returns the words in a tool's text that may be names of tools, in lower case.
 ///
-/// An ordinary word counts where it is marked up as a name, and where it is a whole value. Outside
-/// of schemas only as much text is searched as is ever shown; a server may send much more.
+/// A word counts if ordinary text does not spell words so, such as `fetch_page`, and an ordinary
+/// word where it is quoted or called, unless it is a parameter of the tool. Outside of schemas only
+/// as much text is searched as is ever shown; a server may send much more.
 pub(super) fn mentioned_names(tool: &RemoteTool) -> BTreeSet<String> {
     let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()];
-    let schemas: Vec<&Value> = schemas.into_iter().flatten().collect();
-    let mut texts = Vec::new();
-    schemas.iter().for_each(|schema| collect_texts(schema, &mut texts));
+    let (mut texts, mut words, mut own) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for schema in schemas.into_iter().flatten() {
+        collect_texts(schema, &mut texts);
+        collect_property_names(schema, &mut own);
+    }
     let beside = json!([tool.name, tool.title, tool.description, tool.annotations, tool.meta]);
-    let mut words = Vec::new();
     collect_texts(&beside, &mut words);
     let mut left = MAX_METADATA_BYTES;
     for text in words {
@@ -114,36 +114,40 @@ pub(super) fn mentioned_names(tool: &RemoteTool) -> BTreeSet<String> {
         texts.push(shown);
     }
     let mut names = BTreeSet::new();
-    let mut own = BTreeSet::new();
-    schemas.iter().for_each(|schema| collect_property_names(schema, &mut own));
-    texts.into_iter().for_each(|text| tool_mentions::collect_mentions(text, &own, &mut names));
-    let mut values = Vec::new();
-    schemas.into_iter().for_each(|schema| collect_values(schema, &mut values));
-    values.into_iter().for_each(|text| tool_mentions::collect_whole_value(text, &mut names));
+    for (word, is_marked) in texts.into_iter().flat_map(split_words) {
+        let name = word.to_lowercase();
+        if is_identifier_like(word) || (is_marked && !own.contains(&name)) {
+            names.insert(name);
+        }
+    }
     names
 }
 
-/// Returns warnings about names that mix scripts, such as a Cyrillic letter in a Latin word.
-pub(super) fn lookalike_warnings(names: &BTreeSet<String>) -> Vec<String> {
-    let odd: BTreeSet<String> = names
-        .iter()
-        // Compound words may combine languages; a disguised name is a single word.
-        .filter(|name| {
-            name.split(NAME_SEPARATORS)
-                .any(|word| mixed_script_warning(word).is_some() && has_only_lookalikes(word))
+/// Characters that join the parts of a name.
+const NAME_SEPARATORS: [char; 3] = ['_', '-', '.'];
+
+/// The longest name of a tool, with that of its server.
+const MAX_NAME_LEN: usize = 32 + 2 + 128;
+
+/// Splits a text into words; also returns whether each is quoted or called.
+fn split_words(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let is_part = |c: char| c.is_alphanumeric() || NAME_SEPARATORS.contains(&c);
+    text.split(move |c| !is_part(c))
+        .map(move |part| {
+            let word = part.trim_matches(NAME_SEPARATORS);
+            let start = word.as_ptr().addr() - text.as_ptr().addr();
+            let before = text[..start].chars().next_back();
+            let after = text[start + word.len()..].chars().next();
+            let is_quoted = before == after && before.is_some_and(|mark| "`'\"*_".contains(mark));
+            (word, is_quoted || after == Some('('))
         })
-        .filter_map(|name| mixed_script_warning(name.trim_matches(NAME_SEPARATORS)))
-        .take(MAX_MENTIONS)
-        .collect();
-    odd.into_iter().collect()
+        .filter(|(word, _)| (1..=MAX_NAME_LEN).contains(&word.len()))
 }
 
-/// Whether all Greek and Cyrillic letters of a word look like Latin ones; `Δ` in `Δt` does not.
-fn has_only_lookalikes(word: &str) -> bool {
-    /// Greek and Cyrillic letters that look like a Latin one, in either case.
-    const ALIKE: &str = "αβεζηικμνορτυχавекмнорстухіјѕԁһԛԝ";
-    let shows = |c: char| matches!(c, '\u{370}'..='\u{52f}') && !ALIKE.contains(c);
-    !word.chars().any(shows)
+/// Whether ordinary text does not spell a word so.
+fn is_identifier_like(word: &str) -> bool {
+    let is_camel = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    word.contains(NAME_SEPARATORS) || word.as_bytes().windows(2).any(is_camel)
 }
 
 /// How many mentions of other tools are reported for one tool.
@@ -154,15 +158,7 @@ pub(super) fn mention_warnings(
     names: &BTreeSet<String>,
     other_tools: &OtherToolNames,
 ) -> Vec<String> {
-    let found: BTreeSet<&str> = if names.len() <= other_tools.len() {
-        names.iter().filter_map(|name| Some(other_tools.get(name)?.as_str())).collect()
-    } else {
-        let found = other_tools.iter().filter(|(name, _)| names.contains(*name));
-        found.map(|(_, it)| it.as_str()).collect()
-    };
-    // A name with its server is also found without it.
-    let is_twice = |it: &str| it.split_once('/').is_some_and(|(_, tool)| found.contains(tool));
-    let told: Vec<&str> = found.iter().copied().filter(|it| !is_twice(it)).collect();
+    let told: Vec<&String> = names.iter().filter_map(|name| other_tools.get(name)).collect();
     let rest = told.len().saturating_sub(MAX_MENTIONS);
     let rest = (rest > 0).then(|| format!("it mentions {rest} more tools that are not its own"));
     let told = told.iter().take(MAX_MENTIONS);
@@ -205,30 +201,6 @@ fn collect_property_names(schema: &Value, names: &mut BTreeSet<String>) {
         names.extend(properties.keys().map(|name| name.to_lowercase()));
     }
     walk::for_each_in_any_draft(schema, &mut |inner| collect_property_names(inner, names));
-}
-
-/// Collects the texts in a schema that are values, alone or in a list.
-fn collect_values<'v>(schema: &'v Value, texts: &mut Vec<&'v str>) {
-    match schema {
-        Value::Object(members) => {
-            for (key, one) in members {
-                let is_in = |keys: &[&str]| keys.contains(&key.as_str());
-                match one {
-                    Value::Object(schemas) if is_in(NAMED_SCHEMA_KEYWORDS) => {
-                        schemas.values().for_each(|it| collect_values(it, texts));
-                    }
-                    Value::String(text) if is_in(VALUE_KEYWORDS) => texts.push(text),
-                    Value::Array(values) if is_in(VALUE_KEYWORDS) => {
-                        texts.extend(values.iter().filter_map(Value::as_str));
-                    }
-                    _ if is_in(VALUE_KEYWORDS) => {}
-                    one => collect_values(one, texts),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_values(item, texts)),
-        _ => {}
-    }
 }
 
 #[cfg(test)]
@@ -287,31 +259,26 @@ mod tests {
 
     // MC4
     #[test]
-    fn values_in_schemas_may_be_names() {
-        let mut odd = tool("Adds.");
-        odd.input_schema["properties"]["x"] = json!({
-            "type": "string", "enum": ["search", "the rest"], "default": "List",
-            "properties": { "const": { "const": "write" } },
-        });
-        let names = mentioned_names(&odd);
-        for name in ["search", "list", "write"] {
-            assert!(names.contains(name), "{name}: {names:?}");
-        }
-        for word in ["string", "object", "rest", "const", "x", "type"] {
-            assert!(!names.contains(word), "{word}: {names:?}");
-        }
-    }
-
-    // MC4
-    #[test]
-    fn reports_lookalike_letters() {
-        let told = |words: &str| lookalike_warnings(&mentioned_names(&tool(words)));
-        let odd = "letters of different scripts in one name: fetch_p\\u{430}ge";
-        assert_eq!(told("Call fetch_p\u{430}ge, _fetch_p\u{430}ge_."), [odd]);
-        let odd = "letters of different scripts in one name: s\\u{435}arch";
-        assert_eq!(told("Before it, `s\u{435}arch`."), [odd]);
-        assert_eq!(told("Call F\u{395}TCH_PAGE.").len(), 1);
-        assert_eq!(told("Читает `файл`, größe_2, Δt, `Δt_ms`, σx_2 and fetch_page."), [""; 0]);
+    fn finds_identifiers_and_marked_words() {
+        let mut tool = tool(
+            "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
+             _send_mail_, SEND_FAX, `search`, look(1). Use the 'x' or \"**list**\"; don't press it.",
+        );
+        tool.input_schema["properties"]["x"]["description"] = "From put_page.".into();
+        let found: Vec<String> = mentioned_names(&tool).into_iter().collect();
+        let expected = [
+            "books.find-all",
+            "fetchpage",
+            "find_book",
+            "list",
+            "look",
+            "mcp__git__log",
+            "put_page",
+            "search",
+            "send_fax",
+            "send_mail",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -325,7 +292,6 @@ mod tests {
         let one = "it mentions `fetchPage`, which is not its own tool";
         assert_eq!(told("Not fetch, page or find.", &["fetchPage", "find"]), [""; 0]);
         assert_eq!(told("Not `FETCHPAGE`; fetchPage.", &["fetchPage", "find"]), [one]);
-        assert_eq!(told("As in t/fetchPage.", &["fetchPage", "t/fetchPage"]), [one]);
         let many: Vec<String> = (0..400).map(|nth| format!("tool_{nth}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let told = told(&many.join(" "), &many);

@@ -10,7 +10,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::description_lint::{self, LABEL_KEYWORDS};
-use super::validator::{SchemaValidator, ValidationOutcome};
+use super::validator::SchemaValidator;
 use tool_sdk_core::Redactor;
 use tool_sdk_core::Schema;
 use tool_sdk_core::internal::is_secret_key;
@@ -61,9 +61,11 @@ impl ElicitationForm {
         if has_invisible_text(&schema) {
             return Err("it contains invisible characters");
         }
-        let judge = SchemaValidator::compile(&schema, Schema::from_value)
-            .map_err(|_| "its schema is not usable")?;
-        Ok(Self { message: description_lint::clean_text(message), schema, validator: judge })
+        let validator = SchemaValidator::compile(&schema, Schema::from_value)
+            .ok()
+            .filter(|validator| validator.broken_rule().is_none())
+            .ok_or("its schema is not usable")?;
+        Ok(Self { message: description_lint::clean_text(message), schema, validator })
     }
 
     /// Checks the user's answer and returns it as it is sent. A field that was left out gets the
@@ -85,7 +87,7 @@ impl ElicitationForm {
             return Err("it has fields that the form does not ask for");
         }
         let answer = Value::Object(answer);
-        if !matches!(self.validator.validate(&answer, 0, |_| ()), ValidationOutcome::Valid) {
+        if self.validator.validate(&answer, 0, |_| ()).is_err() {
             return Err("it does not match the form's schema");
         }
         let mut redacted = answer.clone();

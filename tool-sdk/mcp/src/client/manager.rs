@@ -216,7 +216,10 @@ impl ServerManager {
         self.lock_connections().values().map(|connection| connection.status()).collect()
     }
 
-    fn find_connection(&self, server: &str) -> Result<Arc<ServerConnection>, RemoteError> {
+    pub(super) fn find_connection(
+        &self,
+        server: &str,
+    ) -> Result<Arc<ServerConnection>, RemoteError> {
         self.lock_connections().get(server).cloned().ok_or_else(|| {
             let server: String = server.escape_debug().take(80).collect();
             RemoteError::connection(format_args!("unknown server `{server}`"))

@@ -15,7 +15,6 @@
 //! **Invariant:** nothing that a server sends grants a permission.
 
 mod args;
-mod blocking_pool;
 mod config;
 mod connection;
 mod description_lint;
@@ -27,17 +26,16 @@ mod output_validator;
 mod pins;
 mod remote;
 mod result;
-mod schema_cost;
-mod schema_patterns;
 mod schema_repair;
+mod schema_rules;
 mod secret_filter;
 mod server_requests;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
+mod time_limit;
 mod tool;
 mod tool_index;
-mod tool_mentions;
 mod transport;
 mod validator;
 

@@ -6,12 +6,12 @@
 use jsonschema::ValidationError;
 use serde_json::Value;
 
-use super::validator::{SchemaValidator, ValidationOutcome};
+use super::validator::SchemaValidator;
 use tool_sdk_core::Schema;
 
-/// The error for a result that cannot be validated within the limits.
-pub(super) const TOO_EXPENSIVE: &str =
-    "validating its structured result against its output schema would take too long";
+/// The error for a result whose validation did not end in time.
+pub(super) const TOO_LATE: &str =
+    "validating its structured result against its output schema took too long";
 
 /// The validator of a tool's structured results.
 pub(super) struct OutputValidator(SchemaValidator);
@@ -21,9 +21,13 @@ impl OutputValidator {
     ///
     /// # Errors
     ///
-    /// Returns why the schema cannot be used.
+    /// Returns why results cannot be validated with the schema.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
-        SchemaValidator::compile(schema, Schema::result_from_value).map(Self)
+        let validator = SchemaValidator::compile(schema, Schema::result_from_value)?;
+        match validator.broken_rule() {
+            Some(rule) => Err(rule.to_owned()),
+            None => Ok(Self(validator)),
+        }
     }
 
     /// The schema that clients of this program see.
@@ -48,15 +52,9 @@ impl OutputValidator {
                 "it returned no structured result, although it has an output schema".to_owned(),
             );
         };
-        match self.0.validate(value, 1, describe_violation) {
-            ValidationOutcome::Valid => None,
-            ValidationOutcome::Invalid(faults) => {
-                Some(faults.into_iter().next().unwrap_or_else(|| {
-                    "its structured result violates its output schema".to_owned()
-                }))
-            }
-            ValidationOutcome::TooExpensive => Some(TOO_EXPENSIVE.to_owned()),
-        }
+        let reasons = self.0.validate(value, 1, describe_violation).err()?;
+        let unlisted = || "its structured result violates its output schema".to_owned();
+        Some(reasons.into_iter().next().unwrap_or_else(unlisted))
     }
 }
 
@@ -105,16 +103,14 @@ mod tests {
         check(&json!({ "type": ["integer", "null"] }), Some(Value::Null), None);
     }
 
-    // fault 10
+    // fault 10: the output schema is left out, so clients do not rely on it.
     #[test]
-    fn result_that_is_too_expensive_to_validate_is_rejected() {
+    fn schemas_that_break_a_rule_are_not_used() {
         let twice = json!({ "$ref": "#/$defs/t", "$defs": { "t": { "allOf": [
             { "items": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } },
         ] } } });
-        let deep = (0..30).fold(json!(1), |inner, _| json!([inner]));
-        let expected =
-            "validating its structured result against its output schema would take too long";
-        check(&twice, Some(deep), Some(expected));
+        let why = OutputValidator::compile(&twice).err().unwrap();
+        assert!(why.contains("in two ways"), "{why}");
     }
 
     // fault 10: the meta-schemas are not visible here, but validating against them is work as well.
@@ -123,15 +119,12 @@ mod tests {
         let standard = json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" });
         let promised =
             |many: usize| json!({ "properties": { "v": { "anyOf": vec![&standard; many] } } });
-        let properties = |many: u32| {
-            (0..many).map(|at| (at.to_string(), json!({ "type": "integer" }))).collect::<Value>()
-        };
-        let told = |schema: &Value, many: u32| {
-            let result = json!({ "v": { "properties": properties(many) } });
-            OutputValidator::compile(schema).unwrap().find_violation(Some(&result))
-        };
-        assert_eq!(told(&promised(1), 20), None);
-        assert!(told(&promised(500), 2_000).unwrap().contains("too long"));
+        let properties = (0..2_000).map(|at| (at.to_string(), json!({ "type": "integer" })));
+        let result = json!({ "v": { "properties": properties.collect::<Value>() } });
+        let validator = OutputValidator::compile(&promised(1)).unwrap();
+        assert_eq!(validator.find_violation(Some(&result)), None);
+        let why = OutputValidator::compile(&promised(500)).err().unwrap();
+        assert!(why.contains("more than 2000 times"), "{why}");
     }
 
     #[test]

@@ -1,56 +1,90 @@
-//! Schema repair: removes malformed keywords from a server's schema instead of rejecting the tool.
+//! Removes keywords from a server's schema that cannot be used here, instead of rejecting the tool.
 //!
-//! Servers send `"required": null`, `"type": "int"` or an empty list for an empty object, and check
-//! arguments in their own way. A malformed keyword is left to them, as unsupported patterns are.
+//! Servers send `"required": null`, `"type": "int"` or an empty list for an empty object, and
+//! patterns in the syntax of another language. They check arguments in their own way, so such a
+//! keyword is left to them.
 //!
 //! **Invariant:** the repaired schema accepts everything that the original was meant to accept.
 
 use serde_json::{Map, Value, json};
 
-use super::schema_patterns::{NEGATING_KEYWORDS, without_negations};
 use tool_sdk_core::internal::walk;
 use tool_sdk_core::internal::walk::SubschemaKind;
 use tool_sdk_core::internal::{expected_value, is_followed_draft, redirect_refs};
 
+/// Keywords that negate or count the match of a subschema, with those that depend on them. Where
+/// such a subschema accepts more, the schema around it accepts less.
+const NEGATING_KEYWORDS: &[(&str, &[&str])] = &[
+    ("not", &[]),
+    ("if", &["then", "else"]),
+    ("oneOf", &[]),
+    ("contains", &["minContains", "maxContains"]),
+];
+
+/// Keywords that apply to what no other keyword evaluated; they reject more when less is evaluated.
+const UNEVALUATED_KEYWORDS: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
+
+/// Keywords that lead to another schema.
+const REFERENCE_KEYWORDS: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
+
 /// Returns the schema without malformed keywords, and their JSON pointers; `None` where it has
 /// none.
-pub(super) fn repair_schema(schema: &Value) -> Option<(Value, Vec<String>)> {
-    let mut rest = schema.clone();
-    let Value::Object(root) = &mut rest else { return None };
-    let mut left = Vec::new();
+pub(super) fn without_malformed(schema: &Value) -> Option<(Value, Vec<String>)> {
+    let mut repaired = schema.clone();
+    let Value::Object(root) = &mut repaired else { return None };
+    let mut repair = KeywordRepair { is_wrong: &is_malformed, removed: Vec::new() };
     if root.get("$schema").is_some_and(|draft| !is_followed_draft(draft)) {
-        remove_keyword(root, "$schema", "", &mut left);
+        repair.remove_keyword(root, "$schema", "");
     }
     let is_newest = !root.contains_key("$schema");
     if is_newest {
         redirect_refs(root, false);
     }
-    repair_object(root, is_newest, "", &mut left);
-    if !left.is_empty() {
-        // Below a negation, accepting more would mean rejecting more.
-        without_negations(root);
-    }
-    (rest != *schema).then_some((rest, left))
+    normalize_lists(root, is_newest);
+    let removed = repair.repair_root(root);
+    (repaired != *schema).then_some((repaired, removed))
 }
 
-/// Repairs an object schema. Without a `$schema`, a list in `items` is read as `prefixItems`.
-fn repair_object(
-    schema: &mut Map<String, Value>,
-    is_newest: bool,
-    path: &str,
-    left: &mut Vec<String>,
-) {
-    let keywords: Vec<String> = schema.keys().cloned().collect();
-    for keyword in &keywords {
-        if let Some(value) = schema.get_mut(keyword) {
-            let holds = walk::subschema_kind(keyword);
-            if matches!(holds, Some(SubschemaKind::One | SubschemaKind::Map)) && *value == json!([])
-            {
-                *value = json!({});
-            }
-            if !is_valid_keyword(keyword, value) {
-                remove_keyword(schema, keyword, path, left);
-            }
+/// Returns the schema without the patterns that are not supported, and those patterns; `None` where
+/// it has none.
+pub(super) fn without_patterns(
+    schema: &Value,
+    is_unsupported: &dyn Fn(&str) -> bool,
+) -> Option<(Value, Vec<String>)> {
+    let mut patterns = collect_patterns(schema);
+    patterns.sort_unstable();
+    patterns.dedup();
+    patterns.retain(|pattern| is_unsupported(pattern));
+    if patterns.is_empty() {
+        return None;
+    }
+    let is_wrong = |keyword: &str, value: &Value| {
+        keyword == "pattern" && value.as_str().is_some_and(|it| patterns.contains(&it))
+    };
+    let mut repaired = schema.clone();
+    let root = repaired.as_object_mut()?;
+    KeywordRepair { is_wrong: &is_wrong, removed: Vec::new() }.repair_root(root);
+    Some((repaired, patterns.into_iter().map(str::to_owned).collect()))
+}
+
+/// Returns all patterns of a schema, in any draft.
+pub(super) fn collect_patterns(schema: &Value) -> Vec<&str> {
+    let Value::Object(members) = schema else { return Vec::new() };
+    let mut found: Vec<&str> = members.get("pattern").and_then(Value::as_str).into_iter().collect();
+    if let Some(Value::Object(named)) = members.get("patternProperties") {
+        found.extend(named.keys().map(String::as_str));
+    }
+    walk::for_each_in_any_draft(members, &mut |inner| found.extend(collect_patterns(inner)));
+    found
+}
+
+/// Replaces an empty list where an object belongs. Without a `$schema`, a list in `items` is read
+/// as `prefixItems`.
+fn normalize_lists(schema: &mut Map<String, Value>, is_newest: bool) {
+    for (keyword, value) in schema.iter_mut() {
+        let holds = walk::subschema_kind(keyword);
+        if matches!(holds, Some(SubschemaKind::One | SubschemaKind::Map)) && *value == json!([]) {
+            *value = json!({});
         }
     }
     if is_newest
@@ -61,81 +95,152 @@ fn repair_object(
         let rest = schema.shift_remove("additionalItems");
         schema.extend(rest.map(|rest| ("items".to_owned(), rest)));
     }
-    for (turn, beside) in NEGATING_KEYWORDS {
-        let before = left.len();
-        if let Some(inner) = schema.get_mut(*turn) {
-            let path = format!("{path}/{turn}");
-            match inner {
-                Value::Array(all) => {
-                    all.iter_mut().for_each(|one| repair_subschema(one, is_newest, &path, left))
-                }
-                one => repair_subschema(one, is_newest, &path, left),
+    walk::for_each_in_any_draft_mut(schema, &mut |inner| {
+        if let Value::Object(inner) = inner {
+            normalize_lists(inner, is_newest);
+        }
+    });
+}
+
+/// Removes keywords with a wrong value from all schemas of a document.
+struct KeywordRepair<'a> {
+    is_wrong: &'a dyn Fn(&str, &Value) -> bool,
+    /// The JSON pointers of the removed keywords.
+    removed: Vec<String>,
+}
+
+impl KeywordRepair<'_> {
+    fn repair_root(mut self, root: &mut Map<String, Value>) -> Vec<String> {
+        self.repair_schema(root, "");
+        if !self.removed.is_empty() {
+            remove_distant_negations(root);
+        }
+        self.removed
+    }
+
+    fn repair_schema(&mut self, schema: &mut Map<String, Value>, path: &str) {
+        let keywords: Vec<String> = schema.keys().cloned().collect();
+        for keyword in &keywords {
+            if schema.get(keyword).is_some_and(|value| (self.is_wrong)(keyword, value)) {
+                self.remove_keyword(schema, keyword, path);
             }
         }
-        if left.len() > before {
-            schema.shift_remove(*turn);
-            beside.iter().for_each(|beside| drop(schema.shift_remove(*beside)));
+        self.repair_pattern_properties(schema, path);
+        for keyword in &keywords {
+            let Some(value) = schema.get_mut(keyword) else { continue };
+            let before = self.removed.len();
+            self.repair_keyword(keyword, value, &format!("{path}/{keyword}"));
+            if let Some((_, dependent)) = NEGATING_KEYWORDS.iter().find(|(it, _)| it == keyword)
+                && self.removed.len() > before
+            {
+                schema.shift_remove(keyword);
+                dependent.iter().for_each(|it| drop(schema.shift_remove(*it)));
+            }
         }
     }
-    for (keyword, value) in schema {
-        let path = format!("{path}/{keyword}");
-        match (walk::subschema_kind(keyword), value) {
-            (Some(SubschemaKind::One), one) => repair_subschema(one, is_newest, &path, left),
+
+    fn repair_keyword(&mut self, keyword: &str, value: &mut Value, path: &str) {
+        match (kind_in_any_draft(keyword, value), value) {
+            (Some(SubschemaKind::One), inner) => self.repair_subschema(inner, path),
             (Some(SubschemaKind::List), Value::Array(all)) => {
-                all.iter_mut().for_each(|one| repair_subschema(one, is_newest, &path, left));
+                all.iter_mut().for_each(|inner| self.repair_subschema(inner, path));
             }
             (Some(SubschemaKind::Map), Value::Object(named)) => {
-                for (name, one) in named {
-                    repair_subschema(one, is_newest, &format!("{path}/{name}"), left);
+                for (name, inner) in named {
+                    self.repair_subschema(inner, &format!("{path}/{name}"));
                 }
             }
             _ => {}
         }
     }
-}
 
-/// Repairs a subschema; one that is no schema becomes `true`.
-fn repair_subschema(schema: &mut Value, is_newest: bool, path: &str, left: &mut Vec<String>) {
-    match schema {
-        Value::Object(schema) => repair_object(schema, is_newest, path, left),
-        // A list in `items` of an earlier draft is handled elsewhere.
-        Value::Bool(_) | Value::Array(_) => {}
-        none => {
-            left.push(path.to_owned());
-            *none = true.into();
+    /// Repairs a subschema; one that is no schema becomes `true`.
+    fn repair_subschema(&mut self, schema: &mut Value, path: &str) {
+        match schema {
+            Value::Object(schema) => self.repair_schema(schema, path),
+            // `dependencies` of earlier drafts has lists of names.
+            Value::Bool(_) | Value::Array(_) => {}
+            none => {
+                self.removed.push(path.to_owned());
+                *none = true.into();
+            }
         }
+    }
+
+    fn repair_pattern_properties(&mut self, schema: &mut Map<String, Value>, path: &str) {
+        let Some(Value::Object(named)) = schema.get_mut("patternProperties") else { return };
+        let before = named.len();
+        named.retain(|pattern, _| !(self.is_wrong)("pattern", &json!(pattern)));
+        if named.len() < before {
+            schema.shift_remove("additionalProperties");
+            self.removed.push(format!("{path}/patternProperties"));
+        }
+    }
+
+    /// Removes a keyword, and the keywords whose meaning depends on it.
+    fn remove_keyword(&mut self, schema: &mut Map<String, Value>, keyword: &str, path: &str) {
+        let dependent: &[&str] = match keyword {
+            "properties" | "patternProperties" => &["additionalProperties"],
+            "prefixItems" => &["items"],
+            _ => &[],
+        };
+        schema.shift_remove(keyword);
+        dependent.iter().for_each(|it| drop(schema.shift_remove(*it)));
+        self.removed.push(format!("{path}/{keyword}"));
     }
 }
 
-fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
+/// Removes `unevaluated` keywords, and negations of them and of schemas elsewhere, which may accept
+/// more now.
+fn remove_distant_negations(schema: &mut Map<String, Value>) {
+    for (keyword, dependent) in NEGATING_KEYWORDS {
+        if schema.get(*keyword).is_some_and(depends_on_others) {
+            schema.shift_remove(*keyword);
+            dependent.iter().for_each(|it| drop(schema.shift_remove(*it)));
+        }
+    }
+    UNEVALUATED_KEYWORDS.iter().for_each(|it| drop(schema.shift_remove(*it)));
+    walk::for_each_in_any_draft_mut(schema, &mut |inner| {
+        if let Value::Object(inner) = inner {
+            remove_distant_negations(inner);
+        }
+    });
+}
+
+fn depends_on_others(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(key, one)| {
+            [REFERENCE_KEYWORDS, UNEVALUATED_KEYWORDS].iter().any(|it| it.contains(&key.as_str()))
+                || depends_on_others(one)
+        }),
+        Value::Array(items) => items.iter().any(depends_on_others),
+        _ => false,
+    }
+}
+
+fn is_malformed(keyword: &str, value: &Value) -> bool {
     let is_address = |value: &Value| {
         let is_one = |it: &str| it.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
         value.as_str().is_some_and(|it| is_one(it.trim_end_matches('#')))
     };
-    match (keyword, walk::subschema_kind(keyword)) {
+    let is_valid = match (keyword, walk::subschema_kind(keyword)) {
         ("$id", _) => is_address(value),
         ("items", _) => value.is_object() || value.is_boolean() || value.is_array(),
         (_, Some(SubschemaKind::One)) => value.is_object() || value.is_boolean(),
         (_, Some(SubschemaKind::Map)) => value.is_object(),
         _ => expected_value(keyword, value).is_none(),
-    }
+    };
+    !is_valid
 }
 
-/// Removes a keyword, and the keywords whose meaning depends on it.
-fn remove_keyword(
-    schema: &mut Map<String, Value>,
-    keyword: &str,
-    path: &str,
-    left: &mut Vec<String>,
-) {
-    let others: &[&str] = match keyword {
-        "properties" | "patternProperties" => &["additionalProperties", "unevaluatedProperties"],
-        "prefixItems" => &["items", "unevaluatedItems"],
-        _ => &[],
-    };
-    schema.shift_remove(keyword);
-    others.iter().for_each(|other| drop(schema.shift_remove(*other)));
-    left.push(format!("{path}/{keyword}"));
+/// Returns how a keyword holds subschemas; earlier drafts have them in more keywords.
+fn kind_in_any_draft(keyword: &str, value: &Value) -> Option<SubschemaKind> {
+    match keyword {
+        "items" if value.is_array() => Some(SubschemaKind::List),
+        "additionalItems" => Some(SubschemaKind::One),
+        "dependencies" => Some(SubschemaKind::Map),
+        _ => walk::subschema_kind(keyword),
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +249,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, expected: &Value, places: &[&str]) {
-        let (rest, left) = repair_schema(schema).unwrap();
+        let (rest, left) = without_malformed(schema).unwrap();
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         assert_eq!((&rest, left.as_slice()), (expected, places));
     }
@@ -187,7 +292,10 @@ mod tests {
             &json!({ "type": "object" }),
             &["/$schema", "/$id"],
         );
-        assert_eq!(repair_schema(&json!({ "type": "object", "properties": { "a": true } })), None);
+        assert_eq!(
+            without_malformed(&json!({ "type": "object", "properties": { "a": true } })),
+            None
+        );
     }
 
     // Below a negation, accepting more would mean rejecting more.
@@ -206,6 +314,58 @@ mod tests {
             &json!({ "not": { "$ref": "#/$defs/a" }, "$defs": { "a": bad } }),
             &json!({ "$defs": { "a": { "minimum": 1 } } }),
             &["/$defs/a/type"],
+        );
+    }
+
+    #[track_caller]
+    fn check_patterns(schema: &Value, expected: &Value) {
+        let (rest, left) = without_patterns(schema, &|pattern| pattern == "bad").unwrap();
+        assert_eq!((&rest, left.as_slice()), (expected, &["bad".to_owned()][..]));
+    }
+
+    #[test]
+    fn removing_a_pattern_never_rejects_more() {
+        let bad = json!({ "pattern": "bad", "minLength": 1 });
+        check_patterns(
+            &json!({ "properties": { "a": bad } }),
+            &json!({ "properties": { "a": { "minLength": 1 } } }),
+        );
+        check_patterns(
+            &json!({ "anyOf": [bad, { "pattern": "good" }] }),
+            &json!({ "anyOf": [{ "minLength": 1 }, { "pattern": "good" }] }),
+        );
+        check_patterns(&json!({ "type": "string", "not": bad }), &json!({ "type": "string" }));
+        check_patterns(
+            &json!({ "oneOf": [bad, { "type": "null" }], "title": "x" }),
+            &json!({ "title": "x" }),
+        );
+        check_patterns(
+            &json!({ "if": bad, "then": { "type": "null" }, "else": false, "items": bad }),
+            &json!({ "items": { "minLength": 1 } }),
+        );
+        check_patterns(
+            &json!({ "contains": bad, "maxContains": 1, "unevaluatedItems": false }),
+            &json!({}),
+        );
+        check_patterns(
+            &json!({ "not": { "$ref": "#/$defs/a" }, "$defs": { "a": bad } }),
+            &json!({ "$defs": { "a": { "minLength": 1 } } }),
+        );
+        check_patterns(
+            &json!({ "patternProperties": { "bad": false, "good": true }, "additionalProperties": false }),
+            &json!({ "patternProperties": { "good": true } }),
+        );
+        let tuple = |items: Value| {
+            json!({ "items": items, "additionalItems": { "minLength": 1 }, "dependencies": {
+                "a": { "minLength": 1 }, "b": ["a"],
+            } })
+        };
+        let mut before = tuple(json!([bad, { "pattern": "good" }]));
+        before["additionalItems"] = bad.clone();
+        before["dependencies"]["a"] = bad.clone();
+        check_patterns(&before, &tuple(json!([{ "minLength": 1 }, { "pattern": "good" }])));
+        assert!(
+            without_patterns(&json!({ "pattern": "good" }), &|pattern| pattern == "bad").is_none()
         );
     }
 }

@@ -15,15 +15,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::args::InputValidator;
-use super::blocking_pool::{self, AbandonFlag};
 use super::connection::ServerConnection;
 use super::naming::ModelToolName;
-use super::output_validator::{OutputValidator, TOO_EXPENSIVE};
+use super::output_validator::{OutputValidator, TOO_LATE};
 use super::pins::DefinitionSnapshot;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::server_requests::ServerRequestHandler;
 use super::tool_index::OtherToolNames;
-use super::{description_lint, result};
+use super::{description_lint, result, time_limit};
 use tool_sdk_core::Context;
 use tool_sdk_core::Output;
 use tool_sdk_core::PrivateFileError;
@@ -128,9 +127,8 @@ pub(super) struct DescriptionLint {
 
 impl DescriptionLint {
     pub(super) fn check_tool(tool: &RemoteTool) -> Self {
-        let (mut warnings, mentioned_names) =
-            (description_lint::text_warnings(tool), description_lint::mentioned_names(tool));
-        warnings.extend(description_lint::lookalike_warnings(&mentioned_names));
+        let warnings = description_lint::text_warnings(tool);
+        let mentioned_names = description_lint::mentioned_names(tool);
         Self { warnings, mentioned_names }
     }
 }
@@ -243,27 +241,36 @@ fn assess_risk(tool: &RemoteTool) -> Risk {
     if tool.risk_hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
 }
 
+/// Arguments that can be sent, and how they deviate from the schema.
+type CheckedArgs = (Map<String, Value>, Vec<ArgumentNote>);
+
+impl ForeignTool {
+    /// Parses arguments, and validates them unless that is left to the server.
+    fn read_args(&self, args: &RawArgs<'_>) -> Result<CheckedArgs, InvalidArgs> {
+        let Inner { definition, schemas, server, .. } = &*self.0;
+        let (name, validator) = (definition.name.as_str(), &schemas.input_validator);
+        if !validator.is_active() || server.has_lost_validation() {
+            return validator.parse_args(name, args).map(|arguments| (arguments, Vec::new()));
+        }
+        if validator.is_cheap(args) {
+            return validator.validate_args(name, args);
+        }
+        let (schemas, tool, args) = (Arc::clone(schemas), name.to_owned(), args.to_static());
+        let validate = move || schemas.input_validator.validate_args(&tool, &args);
+        time_limit::block_with_limit(BLOCKING_TIMEOUT, validate).unwrap_or_else(|| {
+            server.lose_validation();
+            Err(validator.too_late_error(name))
+        })
+    }
+}
+
 impl Tool for ForeignTool {
     fn definition(&self) -> &Definition {
         &self.0.definition
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
-        let (name, schemas) = (self.0.definition.name.as_str(), &self.0.schemas);
-        let (arguments, notes) = match schemas.input_validator.is_cheap(args) {
-            true => schemas.input_validator.validate_args(name, args)?,
-            false => {
-                let (schemas, args) = (Arc::clone(schemas), args.to_static());
-                let (tool, input_validator) = (name.to_owned(), &self.0.schemas.input_validator);
-                let validate = move || schemas.input_validator.validate_args(&tool, &args);
-                blocking_pool::block_with_timeout(
-                    &self.0.server.pools().validation,
-                    BLOCKING_TIMEOUT,
-                    validate,
-                )
-                .unwrap_or_else(|| Err(input_validator.too_expensive_error(name)))?
-            }
-        };
+        let (arguments, notes) = self.read_args(args)?;
         let was_shown = AtomicBool::new(false);
         Ok(Box::new(PreparedForeignCall { tool: self.clone(), arguments, notes, was_shown }))
     }
@@ -338,14 +345,18 @@ impl PreparedCall for PreparedForeignCall {
 async fn find_output_violation(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
     let Inner { schemas, server, .. } = &*tool.0;
     let output_validator = schemas.output_validator()?;
+    if server.has_lost_validation() {
+        return None;
+    }
     let Some(value) = result.filter(|value| !output_validator.is_cheap(value)) else {
         return output_validator.find_violation(result);
     };
     let (schemas, value) = (Arc::clone(schemas), value.clone());
-    let validate = move |_: &AbandonFlag| schemas.output_validator()?.find_violation(Some(&value));
-    blocking_pool::run_with_timeout(&server.pools().validation, VALIDATION_TIMEOUT, validate)
-        .await
-        .unwrap_or_else(|| Some(TOO_EXPENSIVE.to_owned()))
+    let validate = move || schemas.output_validator()?.find_violation(Some(&value));
+    time_limit::run_with_limit(VALIDATION_TIMEOUT, validate).await.unwrap_or_else(|| {
+        server.lose_validation();
+        Some(TOO_LATE.to_owned())
+    })
 }
 
 async fn run_call(

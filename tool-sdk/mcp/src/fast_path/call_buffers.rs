@@ -4,6 +4,7 @@
 //! **Invariant:** each call has a cancellation token of its own.
 
 use super::fast_request::ToolCall;
+use crate::call::client_args;
 use tool_sdk_core::Call;
 use tool_sdk_core::internal::LazyCancelToken;
 
@@ -40,7 +41,7 @@ impl CallBuffers {
     }
 
     pub(super) fn to_call(&self) -> Call<'_> {
-        let mut call = Call::new(&*self.name, &*self.arguments);
+        let mut call = Call::new(&*self.name, client_args(&*self.arguments));
         call.cancel = Some(self.cancel.clone());
         call
     }

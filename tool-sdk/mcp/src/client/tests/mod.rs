@@ -11,6 +11,7 @@ mod scripted_server;
 mod server_requests;
 mod tool_changes;
 mod trust;
+mod unvalidated;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{RmcpConnection, convert_via_json, depth_limit, disconnected_error};
 use crate::client::remote::{RemoteError, RemoteTool};
-use crate::client::schema_cost;
+use crate::client::schema_rules;
 
 /// The most pages of a list.
 const MAX_PAGES: usize = 1000;
@@ -42,7 +42,7 @@ impl RmcpConnection {
                         "only the first {MAX_BYTES} bytes of its list are used"
                     ));
                 }
-                parts += schema_cost::count_parts(&tool);
+                parts += schema_rules::count_objects(&tool);
                 if parts > MAX_PARTS {
                     break 'pages Some(format!(
                         "only the first {MAX_PARTS} parts of its list are used"
