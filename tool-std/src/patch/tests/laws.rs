@@ -169,7 +169,7 @@ proptest! {
             && let Some(PatchHunk::Update { chunks, .. }) = hunks(&patch).pop()
             && let Some(found) = apply_exact(&old, &chunks)
         {
-            prop_assert_eq!(apply_by_lines(&old, &chunks, "f", &MatchBudget::split_between(1)), Ok(found));
+            prop_assert_eq!(apply_by_lines(&old, &chunks, "f", &MatchBudget::default()), Ok(found));
         }
     }
 
