@@ -7,7 +7,6 @@
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
 mod apply;
-mod exact;
 mod line_matcher;
 mod parser;
 mod shell_wrapper;
