@@ -205,6 +205,6 @@ pub use tool_sdk_process as process;
 #[doc(inline)]
 pub use tool_sdk_workspace::{
     DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
-    OpenFolder, PageCacheReader, ResolvedPath, Snapshot, StagedWrite, StagedWrites, Workspace,
-    WorkspaceError, WorkspaceErrorKind, escape_for_display,
+    OpenFolder, ResolvedPath, Snapshot, Workspace, WorkspaceError, WorkspaceErrorKind,
+    escape_for_display,
 };

@@ -50,7 +50,7 @@ impl Workspace {
     ///     let before = path.snapshot(1024 * 1024)?;
     ///     let text = [before.content().unwrap_or_default(), b"one more line\n"].concat();
     ///     stop.hold()?;
-    ///     FileTransaction::new().write(path, before, text).commit(|| stop.is_stopped())
+    ///     Ok(FileTransaction::new().write(path, before, text).commit(|| stop.is_stopped())?)
     /// })
     /// .await
     /// # }

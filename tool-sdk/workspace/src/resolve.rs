@@ -9,7 +9,6 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
@@ -266,18 +265,6 @@ impl ResolvedPath {
                 .open_with(self.path_below_root(), &options)
                 .map(cap_std::fs::File::into_std)
         };
-        self.check_regular(opened)
-    }
-
-    /// Opens a regular file of a canonical path through the handle of its parent folder.
-    pub(super) fn open_regular_in(
-        &self,
-        holder: impl FnOnce() -> io::Result<Arc<Dir>>,
-    ) -> Result<(File, Metadata), WorkspaceError> {
-        self.check_regular(holder().and_then(|dir| open_entry(&dir, self.entry_name())))
-    }
-
-    fn check_regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), WorkspaceError> {
         let file = opened.map_err(|error| self.io_error("read", error))?;
         let metadata = file.metadata().map_err(|error| self.io_error("read", error))?;
         let kind = metadata.file_type();

@@ -87,28 +87,7 @@ impl ResolvedPath {
     /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
     /// than `limit` bytes.
     pub fn snapshot(&self, limit: u64) -> Result<Snapshot, WorkspaceError> {
-        self.read_snapshot(limit, self.open_regular())
-    }
-
-    /// Like [`snapshot`](Self::snapshot), through the handle of the parent folder if the path is
-    /// canonical.
-    pub(super) fn snapshot_in(
-        &self,
-        limit: u64,
-        holder: impl FnOnce() -> io::Result<Arc<Dir>>,
-    ) -> Result<Snapshot, WorkspaceError> {
-        match self.is_canonical {
-            true => self.read_snapshot(limit, self.open_regular_in(holder)),
-            false => self.snapshot(limit),
-        }
-    }
-
-    fn read_snapshot(
-        &self,
-        limit: u64,
-        opened: Result<(File, std::fs::Metadata), WorkspaceError>,
-    ) -> Result<Snapshot, WorkspaceError> {
-        let (file, metadata) = match opened {
+        let (file, metadata) = match self.open_regular() {
             Ok(opened) => opened,
             Err(error) if is_parent_not_folder(&error) => {
                 return Err(self

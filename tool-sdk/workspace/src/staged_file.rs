@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
@@ -35,8 +35,6 @@ pub(super) struct StagedFile {
     change: FileChange,
     dir: Arc<Dir>,
     temp_file: Option<TempFile>,
-    /// Whether the temporary file was flushed to disk.
-    is_durable: bool,
     is_committed: bool,
 }
 
@@ -44,37 +42,25 @@ impl StagedFile {
     /// Checks that the change is allowed, and opens the parent folder.
     pub(super) fn new(
         change: FileChange,
-        folders: &TransactionFolders,
+        folders: &mut TransactionFolders,
     ) -> Result<Self, WorkspaceError> {
         check_allowed(&change)?;
         let dir = folders.open_parent(&change.path, change.after.is_some())?;
         if change.before.metadata().is_some_and(|saved| !saved.is_link) {
             check_writable(&dir, &change.path)?;
         }
-        Ok(Self { change, dir, temp_file: None, is_durable: false, is_committed: false })
+        Ok(Self { change, dir, temp_file: None, is_committed: false })
     }
 
-    /// Returns whether [`write`](Self::write) must still be called.
-    pub(super) fn needs_write(&self, durable: bool) -> bool {
-        let is_written = self.temp_file.is_some() && (self.is_durable || !durable);
-        self.change.after.is_some() && !is_written
-    }
-
-    /// Writes the temporary file. After this, [`commit`](Self::commit) fails only on a conflict or
-    /// when the folder changed.
+    /// Writes the temporary file; a removal has none. After this, [`commit`](Self::commit) fails
+    /// only on a conflict or when the folder changed.
     pub(super) fn write(&mut self, durable: bool) -> Result<(), WorkspaceError> {
         let FileChange { path, after, template: like, .. } = &self.change;
         if let Some(content) = after {
             let temporary = TempFile::create_with(&self.dir, content, like.metadata(), durable);
             self.temp_file = Some(temporary.map_err(|error| write_error(path, error))?);
-            self.is_durable = durable;
         }
         Ok(())
-    }
-
-    /// Returns the new content; `None` for a removal.
-    pub(super) fn content(&self) -> Option<&[u8]> {
-        self.change.after.as_deref()
     }
 
     /// Returns whether the change removes the file.
@@ -214,10 +200,7 @@ fn check_writable(_: &Dir, _: &ResolvedPath) -> Result<(), WorkspaceError> {
 ///
 /// Created folders are removed again on drop, unless they are kept.
 #[derive(Default)]
-pub(super) struct TransactionFolders(Mutex<FolderTable>);
-
-#[derive(Default)]
-struct FolderTable {
+pub(super) struct TransactionFolders {
     /// Handles by absolute path.
     open: HashMap<OsString, Arc<Dir>>,
     created: Vec<(Arc<Dir>, OsString)>,
@@ -226,7 +209,11 @@ struct FolderTable {
 impl TransactionFolders {
     /// Opens the parent folder of a path without following links. Creates missing folders if
     /// `create` is set.
-    fn open_parent(&self, path: &ResolvedPath, create: bool) -> Result<Arc<Dir>, WorkspaceError> {
+    fn open_parent(
+        &mut self,
+        path: &ResolvedPath,
+        create: bool,
+    ) -> Result<Arc<Dir>, WorkspaceError> {
         self.open_or_create_parent(path, create).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory => {
                 path.parent_not_folder_error(WorkspaceErrorKind::Failed).with_source(error)
@@ -235,52 +222,28 @@ impl TransactionFolders {
         })
     }
 
-    /// Opens the parent folder of a path, which must exist.
-    pub(super) fn open_existing_parent(&self, path: &ResolvedPath) -> io::Result<Arc<Dir>> {
-        self.open_or_create_parent(path, false)
-    }
-
-    fn open_or_create_parent(&self, path: &ResolvedPath, create: bool) -> io::Result<Arc<Dir>> {
+    fn open_or_create_parent(&mut self, path: &ResolvedPath, create: bool) -> io::Result<Arc<Dir>> {
         let mut folder_path = path.absolute_path();
         folder_path.pop();
         let folder_path = folder_path.into_os_string();
-        let mut opened = self.lock_table();
-        if let Some(dir) = opened.open.get(&folder_path) {
+        if let Some(dir) = self.open.get(&folder_path) {
             return Ok(Arc::clone(dir));
         }
         let mut dir = Arc::new(path.root().dir.try_clone()?);
         for name in path.relative.parent().into_iter().flatten() {
             let found = match dir.open_dir_nofollow(name) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
-                    opened.create_folder(&dir, name.to_owned())
+                    self.create_folder(&dir, name.to_owned())
                 }
                 found => found,
             };
             dir = Arc::new(found?);
         }
         let dir = Arc::new(open_lockable(&dir)?);
-        opened.open.insert(folder_path, Arc::clone(&dir));
+        self.open.insert(folder_path, Arc::clone(&dir));
         Ok(dir)
     }
 
-    /// Keeps the created folders, and flushes them to disk if `durable` is set.
-    pub(super) fn keep_created(&self, durable: bool) {
-        let mut opened = self.lock_table();
-        let made = std::mem::take(&mut opened.created);
-        if durable {
-            made.iter()
-                .map(|(dir, _)| dir)
-                .chain(opened.open.values())
-                .for_each(|dir| sync_folder(dir));
-        }
-    }
-
-    fn lock_table(&self) -> MutexGuard<'_, FolderTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl FolderTable {
     fn create_folder(&mut self, dir: &Arc<Dir>, name: OsString) -> io::Result<Dir> {
         match dir.create_dir(&name) {
             Ok(()) => self.created.push((Arc::clone(dir), name.clone())),
@@ -289,9 +252,18 @@ impl FolderTable {
         }
         dir.open_dir_nofollow(name)
     }
+
+    /// Keeps the created folders, and flushes them to disk if `durable` is set.
+    pub(super) fn keep_created(&mut self, durable: bool) {
+        let created = std::mem::take(&mut self.created);
+        if durable {
+            let parents = created.iter().map(|(dir, _)| dir);
+            parents.chain(self.open.values()).for_each(|dir| sync_folder(dir));
+        }
+    }
 }
 
-impl Drop for FolderTable {
+impl Drop for TransactionFolders {
     fn drop(&mut self) {
         for (dir, name) in self.created.iter().rev() {
             // Fails, and keeps the folder, when another process has put files into it.

@@ -5,16 +5,13 @@
 //!
 //! **Invariant:** after a failed commit every file is as it was, or the hint names the exception.
 
-use std::sync::Arc;
-
 use super::dir_lock::{DirLocks, LockTimeout};
-use super::parallel::for_each_parallel;
-use super::staged_file::{FileChange, StagedFile};
-use super::staged_writes::{StagedWrite, TransactionScope};
+use super::shutdown_latch::ShutdownGuard;
+use super::staged_file::{FileChange, StagedFile, TransactionFolders};
 use super::{Durability, ResolvedPath, Snapshot};
 use crate::error::WorkspaceError;
 
-/// How many files are written or replaced between two checks for cancellation.
+/// How many files are replaced between two checks for cancellation.
 const BATCH_FILES: usize = 256;
 
 /// With [`Durability::Auto`], transactions of up to this many files wait for the disk; the delay
@@ -60,14 +57,8 @@ const BATCH_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Default)]
 #[must_use = "nothing changes before `commit`"]
 pub struct FileTransaction {
-    changes: Vec<PlannedChange>,
+    changes: Vec<FileChange>,
     durable: Option<bool>,
-}
-
-/// A change of a transaction.
-enum PlannedChange {
-    Unstaged(FileChange),
-    Staged(StagedWrite),
 }
 
 impl FileTransaction {
@@ -109,14 +100,8 @@ impl FileTransaction {
         self
     }
 
-    /// Adds a write whose content is already staged beside its file.
-    pub fn write_staged(mut self, draft: StagedWrite) -> Self {
-        self.changes.push(PlannedChange::Staged(draft));
-        self
-    }
-
     fn is_durable(&self) -> bool {
-        let of_workspace = || match self.changes.first().map(|it| it.path().durability()) {
+        let of_workspace = || match self.changes.first().map(|it| it.path.durability()) {
             Some(Durability::Always) => true,
             Some(Durability::Never) => false,
             Some(Durability::Auto) | None => self.changes.len() <= AUTO_DURABLE_FILES,
@@ -125,7 +110,7 @@ impl FileTransaction {
     }
 
     fn with_change(mut self, change: FileChange) -> Self {
-        self.changes.push(PlannedChange::Unstaged(change));
+        self.changes.push(change);
         self
     }
 
@@ -138,46 +123,24 @@ impl FileTransaction {
     /// other I/O errors. All changes are then rolled back. When a change could not be rolled
     /// back, because another process changed the file again, the hint says so.
     pub fn commit(self, stopped: impl Fn() -> bool) -> Result<(), WorkspaceError> {
-        // Declared first, so dropped last: created folders are removed after the files in them,
-        // and shutdown waits for all of it.
-        let mut begun = vec![TransactionScope::new()?];
+        // Dropped in reverse order: created folders are removed after the files in them, and
+        // shutdown waits for all of it.
+        let shutdown_guard = ShutdownGuard::begin()?;
+        let mut folders = TransactionFolders::default();
         let durable = self.is_durable();
         let mut staged = Vec::with_capacity(self.changes.len());
-        for planned in self.changes {
-            staged.push(match planned {
-                PlannedChange::Staged(draft) => {
-                    if !begun.iter().any(|begun| Arc::ptr_eq(begun, &draft.scope)) {
-                        begun.push(draft.scope);
-                    }
-                    draft.staged
-                }
-                PlannedChange::Unstaged(change) => {
-                    let change = FileChange { path: change.path.into_canonical()?, ..change };
-                    StagedFile::new(change, &begun[0].folders)?
-                }
-            });
+        for change in self.changes {
+            let change = FileChange { path: change.path.into_canonical()?, ..change };
+            staged.push(StagedFile::new(change, &mut folders)?);
         }
-        let stopped = || begun[0].shutdown_guard.is_shutting_down() || stopped();
-        // `fsync` is slow, so check for cancellation before every file.
-        let together = if durable { 1 } else { BATCH_FILES };
-        let mut unwritten: Vec<&mut StagedFile> =
-            staged.iter_mut().filter(|change| change.needs_write(durable)).collect();
-        for some in unwritten.chunks_mut(together) {
+        let stopped = || shutdown_guard.is_shutting_down() || stopped();
+        for change in &mut staged {
             check_cancelled(&stopped)?;
-            for_each_parallel(some, |change| change.write(durable))?;
+            change.write(durable)?;
         }
         commit_all(&mut staged, &stopped).map_err(|error| roll_back_all(staged, error))?;
-        begun.iter().for_each(|begun| begun.folders.keep_created(durable));
+        folders.keep_created(durable);
         Ok(())
-    }
-}
-
-impl PlannedChange {
-    fn path(&self) -> &ResolvedPath {
-        match self {
-            Self::Unstaged(change) => &change.path,
-            Self::Staged(draft) => draft.staged.path(),
-        }
     }
 }
 
@@ -190,13 +153,7 @@ fn commit_all(
     let written = staged.partition_point(|change| !change.is_removal());
     let (written, removed) = staged.split_at_mut(written);
     let mut patience = LockTimeout::default();
-    for some in lock_batches(written) {
-        let _turns =
-            DirLocks::acquire(some.iter().map(StagedFile::parent_dir), &mut patience, stopped);
-        check_cancelled(stopped)?;
-        for_each_parallel(some, StagedFile::commit)?;
-    }
-    for some in lock_batches(removed) {
+    for some in lock_batches(written).chain(lock_batches(removed)) {
         let _turns =
             DirLocks::acquire(some.iter().map(StagedFile::parent_dir), &mut patience, stopped);
         check_cancelled(stopped)?;
@@ -250,7 +207,7 @@ fn roll_back_all(mut staged: Vec<StagedFile>, error: WorkspaceError) -> Workspac
 
 impl std::fmt::Debug for FileTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.changes.iter().map(PlannedChange::path)).finish()
+        f.debug_list().entries(self.changes.iter().map(|change| &change.path)).finish()
     }
 }
 
@@ -258,7 +215,6 @@ impl std::fmt::Debug for FileTransaction {
 mod tests {
     use super::*;
     use crate::Workspace;
-    use crate::staged_file::TransactionFolders;
 
     #[test]
     fn durability_defaults_to_the_workspace() {
@@ -293,15 +249,15 @@ mod tests {
     fn batches_are_limited_in_files_and_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open([folder.path()]).unwrap();
-        let folders = TransactionFolders::default();
-        let stage = |len| {
+        let mut folders = TransactionFolders::default();
+        let mut stage = |len| {
             let change = FileChange {
                 path: workspace.resolve("file").unwrap(),
                 before: Snapshot::absent(),
                 after: Some(vec![0; len]),
                 template: Snapshot::absent(),
             };
-            StagedFile::new(change, &folders).unwrap()
+            StagedFile::new(change, &mut folders).unwrap()
         };
         let cases: [(&[usize], &[usize]); 4] = [
             (&[], &[]),

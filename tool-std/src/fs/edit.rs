@@ -81,7 +81,6 @@ pub async fn edit_file(
         let file = RequestedFile::new(&path, place, &workspace, &sight);
         let edits = collect_edits(&old_string, &new_string, replace_all, &edits)?;
         let edited = file.read_to_edit(
-            None,
             |target| apply_edits(target, &edits, &|| stop.is_stopped()),
             |edited| &edited.text,
         );

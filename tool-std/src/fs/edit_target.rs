@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Context, ErrorKind, FileTransaction, ResolvedPath, Snapshot, StagedWrite, StagedWrites,
-    ToolError, VisibilityFilter, Workspace, WorkspacePath,
+    Context, ErrorKind, FileTransaction, ResolvedPath, Snapshot, ToolError, VisibilityFilter,
+    Workspace, WorkspacePath,
 };
 
 use crate::diff::{DiffDetail, FileDiff, LineChange, is_same_change};
@@ -102,17 +102,10 @@ impl<'p> RequestedFile<'p> {
     /// though possibly at another position. Anything else is a conflict.
     pub(super) fn read_to_edit<T>(
         &self,
-        drafts: Option<&StagedWrites>,
         make: impl Fn(&EditTarget) -> Result<T, ToolError>,
         text: impl Fn(&T) -> &str,
     ) -> Result<(EditTarget, T), ToolError> {
-        let now = match drafts {
-            Some(drafts) => self.to_target(Self::check_line_count(
-                &self.place,
-                drafts.snapshot(&self.place, MAX_FILE)?,
-            )?),
-            None => self.read()?,
-        };
+        let now = self.read()?;
         let made = make(&now)?;
         let is_as_shown = |shown: &EditTarget| {
             let was = make(shown).ok()?;
@@ -139,14 +132,11 @@ impl<'p> RequestedFile<'p> {
     }
 
     fn take_snapshot(&self) -> Result<Snapshot, ToolError> {
-        Self::check_line_count(&self.place, self.place.snapshot(MAX_FILE)?)
-    }
-
-    fn check_line_count(place: &ResolvedPath, before: Snapshot) -> Result<Snapshot, ToolError> {
+        let before = self.place.snapshot(MAX_FILE)?;
         if before.content().is_some_and(has_too_many_lines) {
             return Err(ToolError::failed(format_args!(
                 "`{}` has more than two million lines, too many to change it",
-                place.display()
+                self.place.display()
             ))
             .hint("use a command"));
         }
@@ -262,15 +252,6 @@ impl EditTarget {
         }
     }
 
-    /// Stages the new text beside the file.
-    pub(super) fn stage(
-        &self,
-        drafts: &StagedWrites,
-        new: String,
-    ) -> Result<StagedWrite, ToolError> {
-        Ok(drafts.write(self.place.clone(), self.snapshot.clone(), new)?)
-    }
-
     /// Adds the change to the transaction; `None` removes the file.
     pub(super) fn add_change(
         self,
@@ -330,7 +311,7 @@ fn is_permanent_failure(error: &ToolError) -> bool {
 }
 
 /// Returns a function that tells whether the preview timed out or the call was cancelled.
-pub(super) fn preview_deadline(cx: &Context) -> impl Fn() -> bool + Sync {
+pub(super) fn preview_deadline(cx: &Context) -> impl Fn() -> bool {
     let until = Instant::now() + PREVIEW_TIMEOUT;
     move || cx.is_cancelled() || Instant::now() >= until
 }

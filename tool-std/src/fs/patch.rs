@@ -94,9 +94,8 @@ pub async fn apply_patch(
         let _locks = locks;
         cancel::check_cancelled(stop)?;
         let stopped = || stop.is_stopped();
-        let reason =
-            PlanOptions { is_preview: false, is_cancelled: &stopped, stage_in: Some(&workspace) };
-        let plan = input.build_plan((places, &workspace, &sight), &reason)?;
+        let options = PlanOptions { is_preview: false, is_cancelled: &stopped };
+        let plan = input.build_plan((places, &workspace, &sight), &options)?;
         stop.hold()?;
         plan.changes.commit(|| stop.is_stopped())?;
         Ok(format_report(&plan.files))
@@ -133,10 +132,9 @@ fn approval_preview(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>
     let diffs = || {
         let workspace = cx.state::<Workspace>()?;
         let places = args.input.resolve_paths(&workspace)?;
-        let reason =
-            PlanOptions { is_preview: true, is_cancelled: &preview_deadline(cx), stage_in: None };
+        let options = PlanOptions { is_preview: true, is_cancelled: &preview_deadline(cx) };
         let there = (places, &*workspace, &cx.visible_files("read"));
-        Ok(combined_diff(&args.input.build_plan(there, &reason)?.files))
+        Ok(combined_diff(&args.input.build_plan(there, &options)?.files))
     };
     preview_or_error(diffs(), args.input.paths(), cx)
 }
@@ -160,7 +158,7 @@ impl PatchText {
     fn build_plan(
         &self,
         (places, workspace, sight): (Vec<ResolvedPath>, &Workspace, &VisibilityFilter),
-        reason: &PlanOptions<'_>,
+        options: &PlanOptions<'_>,
     ) -> Result<PatchPlan, ToolError> {
         if self.parts.is_empty() {
             with_verification_error(parse_and_verify(&self.text))?;
@@ -174,7 +172,7 @@ impl PatchText {
             let (from, to) = (named(&part.from)?, part.to.as_ref().map(&mut named).transpose()?);
             Ok(ResolvedSection { source: &self.text[part.source.clone()], from, to })
         });
-        PatchPlan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, reason)
+        PatchPlan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, options)
     }
 
     /// Rejects a section that removes a file through a symbolic link, because the link would dangle

@@ -1,16 +1,11 @@
-//! Plans the changes of a patch: reads each file, applies its section and stages the new text.
+//! Plans the changes of a patch: reads each file and applies its section.
 //!
-//! **Invariant:** no file of the workspace changes here; new texts of large patches are only staged
-//! beside their files.
+//! **Invariant:** no file changes here.
 
-use std::panic;
-use std::sync::LazyLock;
-use std::thread::{self, available_parallelism};
-
-use tool_sdk::{ErrorKind, FileTransaction, StagedWrite, StagedWrites, ToolError, Workspace};
+use tool_sdk::{ErrorKind, FileTransaction, ToolError};
 
 use super::edit_target::{EditTarget, RequestedFile, hidden_mismatch_error, is_link, is_too_long};
-use crate::diff::{DiffDetail, FileDiff, LineChange};
+use crate::diff::{DiffDetail, FileDiff};
 use crate::edit::find_nearest;
 use crate::patch::{
     ApplyError, MatchBudget, MatchPass, PatchHunk, PatchedText, UpdateChunk, apply_chunks,
@@ -18,16 +13,9 @@ use crate::patch::{
 };
 use crate::text::lines::split_bom;
 
-/// Up to this number of files, starting threads takes longer than one thread.
-const SINGLE_THREAD_MAX: usize = 16;
-
-/// The maximum number of threads.
-const MAX_THREADS: usize = 4;
-
-/// The number of threads for many files. It is cached, because querying it reads files of the
-/// system.
-static THREADS: LazyLock<usize> =
-    LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
+/// Up to this number of files, the diff of each is made in full, so that a long diff does not hide
+/// the short ones after it.
+const ALWAYS_FULL_DIFFS: usize = 16;
 
 /// The maximum size of all diffs together in an approval preview, in bytes.
 pub(super) const MAX_PREVIEW: usize = 256 * 1024;
@@ -61,41 +49,42 @@ impl PatchPlan {
     /// Reads every file and computes its new text.
     pub(super) fn new(
         sections: &[ResolvedSection<'_>],
-        reason: &PlanOptions<'_>,
+        options: &PlanOptions<'_>,
     ) -> Result<Self, ToolError> {
-        let all: Vec<&ResolvedSection<'_>> = sections.iter().collect();
-        let (untold, others): (Vec<_>, Vec<_>) =
-            all.iter().partition(|section| section.quotes_hidden_content());
-        // A staged file would reveal that the quoted lines of an unreadable file match.
-        let drafts_in = reason.stage_in.filter(|_| untold.is_empty());
-        let reason = &PlanOptions { stage_in: drafts_in, ..*reason };
-        if !untold.is_empty() {
+        let (hidden, others): (Vec<_>, Vec<_>) =
+            sections.iter().partition(|section| section.quotes_hidden_content());
+        if !hidden.is_empty() {
             // All other errors are reported first. A later error would reveal that the quoted lines
             // of an unreadable file match.
-            with_verification_error(fit_sections(&others, reason))?;
-            let mut untold = untold.iter();
-            with_verification_error(
-                untold.try_for_each(|section| section.verify_target(&section.from.read()?)),
-            )?;
+            Self::apply_sections(&others, options)?;
+            let verify =
+                |section: &&ResolvedSection<'_>| section.verify_target(&section.from.read()?);
+            with_verification_error(hidden.iter().try_for_each(verify))?;
         }
+        Self::apply_sections(&sections.iter().collect::<Vec<_>>(), options)
+    }
+
+    /// Applies the sections in order, up to the first failure.
+    fn apply_sections(
+        sections: &[&ResolvedSection<'_>],
+        options: &PlanOptions<'_>,
+    ) -> Result<Self, ToolError> {
         let mut plan = Self { changes: FileTransaction::new(), files: Vec::new() };
-        let mut shown = 0;
-        for fitted in with_verification_error(fit_sections(&all, reason))? {
-            let FittedSection { outcome: mut done, planned: file, detail } = fitted;
-            // The number of threads decides how many diffs are made in full, but not how many are
-            // shown.
-            match detail {
-                DiffDetail::CountsOnly if shown < MAX_PREVIEW => {
-                    done.diff = file.diff(DiffDetail::Full)
-                }
-                DiffDetail::Full if shown >= MAX_PREVIEW && sections.len() > SINGLE_THREAD_MAX => {
-                    done.diff.diff.unified.clear();
-                }
-                _ => {}
+        let budget = MatchBudget::default();
+        let mut diff_bytes = 0;
+        for section in sections {
+            if (options.is_cancelled)() {
+                return Err(ToolError::aborted("the call was cancelled or timed out"));
             }
-            shown += done.diff.diff.unified.len();
-            plan.changes = file.add_to_changes(plan.changes)?;
-            plan.files.push(done);
+            let detail = match sections.len() <= ALWAYS_FULL_DIFFS || diff_bytes < MAX_PREVIEW {
+                true => DiffDetail::Full,
+                false => DiffDetail::CountsOnly,
+            };
+            let applied = section.apply_to_file(options, &budget, detail);
+            let (file, change) = with_verification_error(applied)?;
+            diff_bytes += file.diff.diff.unified.len();
+            plan.changes = change.add_to(plan.changes);
+            plan.files.push(file);
         }
         Ok(plan)
     }
@@ -106,10 +95,7 @@ pub(super) struct PlanOptions<'r> {
     /// Whether the plan is only for the approval preview.
     pub(super) is_preview: bool,
     /// Returns whether the call was cancelled or ran out of time.
-    pub(super) is_cancelled: &'r (dyn Fn() -> bool + Sync),
-    /// The workspace in which new texts of many files are staged as soon as they are computed;
-    /// `None` when the plan is not carried out.
-    pub(super) stage_in: Option<&'r Workspace>,
+    pub(super) is_cancelled: &'r dyn Fn() -> bool,
 }
 
 /// A section of a patch with its resolved paths.
@@ -122,161 +108,76 @@ pub(super) struct ResolvedSection<'p> {
 impl RequestedFile<'_> {
     /// Reads the file to delete. A dangling link is deleted itself, as long as no preview showed a
     /// file there.
-    fn read_to_delete(&self, reason: &PlanOptions<'_>) -> Result<EditTarget, ToolError> {
+    fn read_to_delete(&self, options: &PlanOptions<'_>) -> Result<EditTarget, ToolError> {
         match self.path.preview_snapshot().is_none() && is_link(&self.place) {
             true => self.snapshot_link(),
-            false => self.read_to_replace(reason),
+            false => self.read_to_replace(options),
         }
     }
 
     /// Reads a file that is replaced or deleted as a whole: the version that the approval preview
     /// showed, and no other.
-    fn read_to_replace(&self, reason: &PlanOptions<'_>) -> Result<EditTarget, ToolError> {
-        match reason.is_preview {
+    fn read_to_replace(&self, options: &PlanOptions<'_>) -> Result<EditTarget, ToolError> {
+        match options.is_preview {
             true => self.read_for_preview(),
             false => self.previewed_or_read(),
         }
     }
 }
 
-/// A section that applies to its file.
-struct FittedSection {
-    outcome: PatchedFile,
-    planned: PlannedFile,
-    detail: DiffDetail,
-}
-
 /// The file before and after the change.
-struct PlannedFile {
+struct PlannedChange {
     from: EditTarget,
     /// The file that is overwritten at the new path.
     to: Option<EditTarget>,
     /// The new text; `None` when the file is removed.
-    text: Option<NewText>,
-    /// The changed lines, when the patch names them.
-    changes: Option<Vec<LineChange>>,
-}
-
-/// The new text, in memory or staged.
-enum NewText {
-    InMemory(String),
-    /// Staged beside the file. A failure is reported only after all sections have been applied.
-    Staged(Result<StagedWrite, ToolError>),
-}
-
-/// Applies all sections to their files, on several threads when there are many. Returns the results
-/// in the order of the sections, up to the first failure.
-fn fit_sections(
-    sections: &[&ResolvedSection<'_>],
-    reason: &PlanOptions<'_>,
-) -> Result<Vec<FittedSection>, ToolError> {
-    let threads = match sections.len() {
-        0..=SINGLE_THREAD_MAX => 1,
-        _ => *THREADS,
-    };
-    let room = if sections.len() <= SINGLE_THREAD_MAX { usize::MAX } else { MAX_PREVIEW / threads };
-    let drafts_in = reason.stage_in.filter(|_| sections.len() > SINGLE_THREAD_MAX);
-    // Files are distributed in turns, so that each thread gets an equal part of the first ones,
-    // whose diffs are shown. Each thread opens its own handles, because the kernel serializes use
-    // of one handle.
-    let fit = |at: usize| {
-        let mine = sections.iter().copied().skip(at).step_by(threads);
-        let drafts = match drafts_in.map(StagedWrites::begin).transpose() {
-            Ok(drafts) => drafts,
-            Err(error) => return vec![Err(error.into())],
-        };
-        fit_share(mine, reason, drafts.as_ref(), &MatchBudget::split_between(threads), room)
-    };
-    if threads == 1 {
-        return fit(0).into_iter().collect();
-    }
-    // The current thread only waits: a new thread mostly starts on the core of its parent, where it
-    // would have to wait for the parent.
-    let mut parts: Vec<_> = thread::scope(|scope| {
-        let start =
-            |at| thread::Builder::new().spawn_scoped(scope, move || fit(at)).map_err(|_| at);
-        let started: Vec<_> = (0..threads).map(start).collect();
-        let done = started.into_iter().map(|thread| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it)),
-            // When no thread can be started, the current one does the work.
-            Err(at) => fit(at),
-        });
-        done.map(Vec::into_iter).collect()
-    });
-    (0..sections.len()).map_while(|at| parts[at % threads].next()).collect()
-}
-
-/// Applies the sections of one thread until one fails; `room` is the number of bytes of diffs that
-/// are made in full.
-fn fit_share<'s>(
-    sections: impl Iterator<Item = &'s ResolvedSection<'s>>,
-    reason: &PlanOptions<'_>,
-    drafts: Option<&StagedWrites>,
-    effort: &MatchBudget,
-    mut room: usize,
-) -> Vec<Result<FittedSection, ToolError>> {
-    let mut all = Vec::new();
-    for section in sections {
-        let detail = if room > 0 { DiffDetail::Full } else { DiffDetail::CountsOnly };
-        all.push(match (reason.is_cancelled)() {
-            true => Err(ToolError::aborted("the call was cancelled or timed out")),
-            false => section
-                .fit_to_file(reason, drafts, effort, detail)
-                .map(|fitted| fitted.with_staged_text(drafts)),
-        });
-        let Some(Ok(fitted)) = all.last() else { break };
-        room = room.saturating_sub(fitted.outcome.diff.diff.unified.len());
-    }
-    all
+    text: Option<String>,
 }
 
 impl ResolvedSection<'_> {
-    fn fit_to_file(
+    fn apply_to_file(
         &self,
-        reason: &PlanOptions<'_>,
-        drafts: Option<&StagedWrites>,
-        effort: &MatchBudget,
+        options: &PlanOptions<'_>,
+        budget: &MatchBudget,
         detail: DiffDetail,
-    ) -> Result<FittedSection, ToolError> {
-        // Syntax errors were reported before, for all sections on one thread.
+    ) -> Result<(PatchedFile, PlannedChange), ToolError> {
+        // Syntax errors were reported before, for all sections.
         let hunk =
             parse_hunk(self.source).map_err(|error| ToolError::failed(&error).source(error))?;
         let whole = |from: EditTarget, text: Option<String>| {
             let diff = from.diff(text.as_deref(), detail);
-            let text = text.map(NewText::InMemory);
-            (PlannedFile { from, to: None, text, changes: None }, MatchPass::Exact, diff)
+            (PlannedChange { from, to: None, text }, MatchPass::Exact, diff)
         };
-        let mut was = None;
-        let (path, operation, (file, pass, diff)) = match hunk {
+        let mut encoding_note = None;
+        let (path, operation, (change, pass, diff)) = match hunk {
             PatchHunk::Add { path, content } => {
-                let from = self.from.read_to_replace(reason)?;
+                let from = self.from.read_to_replace(options)?;
                 // An existing file is updated, even if the patch says `Add File`.
                 let operation =
                     if from.exists() { FileOperation::Update } else { FileOperation::Add };
                 let content = from.match_line_endings(content);
-                was = from.encoding_note();
+                encoding_note = from.encoding_note();
                 (path, operation, whole(from, Some(content)))
             }
             PatchHunk::Delete { path } => {
-                let from = self.from.read_to_delete(reason)?;
+                let from = self.from.read_to_delete(options)?;
                 self.verify_target(&from)?;
                 (path, FileOperation::Delete, whole(from, None))
             }
             PatchHunk::Update { path, move_to, chunks } => {
                 let (from, (new, diff)) =
-                    self.update_file(path, &chunks, (reason, drafts), effort, detail)?;
-                let to = self.to.as_ref().map(|to| to.read_to_replace(reason)).transpose()?;
+                    self.update_file(path, &chunks, options, budget, detail)?;
+                let to = self.to.as_ref().map(|to| to.read_to_replace(options)).transpose()?;
                 let diff = diff_of_move(diff, to.as_ref(), detail);
-                let text = Some(NewText::InMemory(new.text));
-                let file = PlannedFile { from, to, text, changes: Some(new.changes) };
+                let change = PlannedChange { from, to, text: Some(new.text) };
                 match move_to {
-                    None => (path, FileOperation::Update, (file, new.pass, diff)),
-                    Some(to) => (to, FileOperation::Move, (file, new.pass, diff)),
+                    None => (path, FileOperation::Update, (change, new.pass, diff)),
+                    Some(to) => (to, FileOperation::Move, (change, new.pass, diff)),
                 }
             }
         };
-        let done = PatchedFile { path: path.to_owned(), operation, diff, pass, encoding_note: was };
-        Ok(FittedSection { outcome: done, planned: file, detail })
+        let path = path.to_owned();
+        Ok((PatchedFile { path, operation, diff, pass, encoding_note }, change))
     }
 
     /// Reads the file and applies the chunks. The quoted lines may have moved since the approval
@@ -285,14 +186,14 @@ impl ResolvedSection<'_> {
         &self,
         path: &str,
         chunks: &[UpdateChunk<'_>],
-        (reason, drafts): (&PlanOptions<'_>, Option<&StagedWrites>),
-        effort: &MatchBudget,
+        options: &PlanOptions<'_>,
+        budget: &MatchBudget,
         detail: DiffDetail,
     ) -> Result<(EditTarget, (PatchedText, FileDiff)), ToolError> {
         let make = |from: &EditTarget| {
             self.verify_target(from)?;
             let old = from.text()?;
-            match apply_chunks(old, chunks, path, effort) {
+            match apply_chunks(old, chunks, path, budget) {
                 // An unreadable file only reveals success through an actual change.
                 Ok(new) if !from.is_visible() && new.text == old => Err(hidden_mismatch_error()),
                 Ok(new) if !is_too_long(&new.text) => {
@@ -309,12 +210,12 @@ impl ResolvedSection<'_> {
                 Err(error) => Err(mismatch_error(from, error)),
             }
         };
-        if reason.is_preview {
+        if options.is_preview {
             let from = self.from.read_for_preview()?;
             let new = make(&from)?;
             return Ok((from, new));
         }
-        self.from.read_to_edit(drafts, make, |(new, _)| &new.text)
+        self.from.read_to_edit(make, |(new, _)| &new.text)
     }
 
     /// Fails for a missing file, and for a move of a file that may not be read.
@@ -353,50 +254,11 @@ impl ResolvedSection<'_> {
     }
 }
 
-impl FittedSection {
-    /// Stages the new text beside its file. New and moved files wait until all sections have been
-    /// applied.
-    fn with_staged_text(mut self, drafts: Option<&StagedWrites>) -> Self {
-        let is_update =
-            self.outcome.operation == FileOperation::Update && self.planned.from.exists();
-        if let (Some(drafts), true) = (drafts, is_update) {
-            let Self { planned: PlannedFile { from, text, .. }, .. } = &mut self;
-            *text = text.take().map(|text| match text {
-                NewText::InMemory(text) => NewText::Staged(from.stage(drafts, text)),
-                written => written,
-            });
-        }
-        self
-    }
-}
-
-impl PlannedFile {
-    fn diff(&self, detail: DiffDetail) -> FileDiff {
-        let new = self.text.as_ref().and_then(NewText::as_str);
-        let diff = match (&self.changes, new, self.from.text()) {
-            (Some(changes), Some(new), Ok(old)) => {
-                self.from.diff_from_changes(old, new, changes, detail)
-            }
-            (_, new, _) => self.from.diff(new, detail),
-        };
-        diff_of_move(diff, self.to.as_ref(), detail)
-    }
-
-    fn add_to_changes(self, changes: FileTransaction) -> Result<FileTransaction, ToolError> {
-        Ok(match (self.to, self.text) {
-            (_, Some(NewText::Staged(draft))) => changes.write_staged(draft?),
-            (Some(to), Some(NewText::InMemory(text))) => self.from.add_move(changes, to, text),
-            (_, Some(NewText::InMemory(text))) => self.from.add_change(changes, Some(text)),
-            (_, None) => self.from.add_change(changes, None),
-        })
-    }
-}
-
-impl NewText {
-    fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::InMemory(text) => Some(text),
-            Self::Staged(draft) => std::str::from_utf8(draft.as_ref().ok()?.content()).ok(),
+impl PlannedChange {
+    fn add_to(self, changes: FileTransaction) -> FileTransaction {
+        match (self.to, self.text) {
+            (Some(to), Some(text)) => self.from.add_move(changes, to, text),
+            (_, text) => self.from.add_change(changes, text),
         }
     }
 }

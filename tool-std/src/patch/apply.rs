@@ -1,12 +1,11 @@
 //! Applies the chunks of an update to the text of a file.
 //!
-//! The fast path ([`apply_exact`]) finds exact quotes in one walk over the bytes. The slow path
-//! splits the file into lines and compares them with increasingly tolerant passes.
+//! The file is split into lines, which are compared with the quoted ones in increasingly tolerant
+//! passes ([`LineMatcher`]).
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::exact::apply_exact;
 use super::line_matcher::{LineMatcher, MatchBudget, MatchPass};
 use super::writer::PatchWriter;
 use super::{ChunkLine, UpdateChunk};
@@ -55,9 +54,6 @@ pub(crate) fn apply_chunks(
     path: &str,
     effort: &MatchBudget,
 ) -> Result<PatchedText, ApplyError> {
-    if let Some(updated) = apply_exact(old, chunks) {
-        return Ok(updated);
-    }
     apply_by_lines(old, chunks, path, effort).or_else(|error| match without_quoted_bom(chunks) {
         Some(chunks) => apply_by_lines(old, &chunks, path, effort),
         None => Err(error),
@@ -88,8 +84,8 @@ fn without_quoted_bom<'p>(chunks: &[UpdateChunk<'p>]) -> Option<Vec<UpdateChunk<
     is_marked.then(|| std::iter::once(first).chain(others).collect())
 }
 
-/// The slow path: applies the chunks to any text, with every pass.
-pub(super) fn apply_by_lines(
+/// Finds the place of every chunk and writes the new text.
+fn apply_by_lines(
     old: &str,
     chunks: &[UpdateChunk<'_>],
     path: &str,

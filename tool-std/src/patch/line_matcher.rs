@@ -72,11 +72,6 @@ impl MatchBudget {
     /// The number of bytes that cost as much as one line.
     const BYTES_PER_LINE: usize = 16;
 
-    /// Returns the part of the budget for each of several threads.
-    pub(crate) fn split_between(threads: usize) -> Self {
-        Self::with_lines(Self::TOTAL_LINES / threads as u64)
-    }
-
     pub(super) const fn with_lines(lines: u64) -> Self {
         Self(Cell::new(lines))
     }
@@ -104,6 +99,12 @@ impl MatchBudget {
         });
         self.0.set(self.0.get().saturating_sub(spent));
         same
+    }
+}
+
+impl Default for MatchBudget {
+    fn default() -> Self {
+        Self::with_lines(Self::TOTAL_LINES)
     }
 }
 

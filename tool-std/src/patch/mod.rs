@@ -7,7 +7,6 @@
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
 mod apply;
-mod exact;
 mod line_matcher;
 mod parser;
 mod shell_wrapper;
@@ -32,8 +31,7 @@ pub(crate) struct ParsedPatch<'p> {
     pub(crate) sections: Vec<PatchSection<'p>>,
 }
 
-/// A section without its content. The content is parsed later, because sections can be parsed on
-/// several threads, and the whole patch cannot.
+/// A section without its content, which is parsed when the section is applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatchSection<'p> {
     /// The path of the file.

@@ -40,25 +40,16 @@ impl<'t> PatchWriter<'t> {
     /// Copies the next lines of the old text.
     pub(super) fn copy_lines(&mut self, lines: &[SourceLine<'_>]) {
         let Some(last) = lines.last() else { return };
-        self.copy_to(self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>());
-        self.unterminated = last.line_ending().is_empty().then_some(last.text.len());
-    }
-
-    /// Copies the old text up to the byte `end`; it must consist of whole lines.
-    pub(super) fn copy_to(&mut self, end: usize) {
+        let end = self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>();
         self.text.push_str(&self.old[self.read..end]);
         self.read = end;
+        self.unterminated = last.line_ending().is_empty().then_some(last.text.len());
     }
 
     /// Skips the next line of the old text.
     pub(super) fn skip_line(&mut self, line: &SourceLine<'_>) {
-        self.skip_bytes(line.whole.len());
-    }
-
-    /// Skips the next line, which has `len` bytes with its line ending.
-    pub(super) fn skip_bytes(&mut self, len: usize) {
-        self.read += len;
-        self.record_change(len, 0, [1, 0]);
+        self.read += line.whole.len();
+        self.record_change(line.whole.len(), 0, [1, 0]);
     }
 
     pub(super) fn add_line(&mut self, line: &str) {

@@ -213,7 +213,7 @@ impl Drop for ProcessTable {
     fn drop(&mut self) {
         // Each gets SIGTERM, and SIGKILL after its grace period.
         self.processes.clear();
-        let Some(mut mark) = self.tag.take() else { return };
+        let Some(mark) = self.tag.take() else { return };
         if !self.placeholders.is_empty() {
             // The placeholders are removed now, so sandboxed processes must be killed before.
             return mark.kill();

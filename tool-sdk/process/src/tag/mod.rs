@@ -4,7 +4,7 @@
 //! process group. So every child gets a [`ProcessTag`] that its descendants inherit in two ways:
 //! as an environment variable and as an unused rlimit ([`rlimit`]). The rlimit survives when a
 //! program clears its environment; the variable works where the rlimit cannot be set. A
-//! descendant without either is found through its parents and remembered. This reads `/proc`, so
+//! descendant without either is found through its parents while they run. This reads `/proc`, so
 //! it is Linux only; on other systems only the process group is killed.
 //!
 //! **Invariant:** signals are sent through a pidfd after the start time was compared, so a
@@ -15,8 +15,6 @@ mod procfs;
 #[cfg(target_os = "linux")]
 mod rlimit;
 
-#[cfg(target_os = "linux")]
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::sync::OnceLock;
@@ -45,9 +43,6 @@ pub(super) struct ProcessTag {
     /// The rlimit to set; that of the parent tag when the digits are used up.
     #[cfg(target_os = "linux")]
     rlimit: Option<Rlimit>,
-    /// Descendants found so far, as pid and start time: their parents may exit before them.
-    #[cfg(target_os = "linux")]
-    known_members: HashSet<(i32, u64)>,
 }
 
 impl ProcessTag {
@@ -78,8 +73,6 @@ impl ProcessTag {
             rlimit: row.as_ref().map(RlimitTag::to_rlimit),
             #[cfg(target_os = "linux")]
             rlimit_tag: row,
-            #[cfg(target_os = "linux")]
-            known_members: HashSet::new(),
         }))
     }
 
@@ -93,8 +86,6 @@ impl ProcessTag {
             rlimit: row.as_ref().map(RlimitTag::to_rlimit).or(self.rlimit),
             #[cfg(target_os = "linux")]
             rlimit_tag: row,
-            #[cfg(target_os = "linux")]
-            known_members: HashSet::new(),
         }
     }
 
@@ -116,12 +107,12 @@ impl ProcessTag {
 
     /// Sends `SIGTERM` to all tagged processes, except those in `group`, which the caller signals
     /// as a group.
-    pub(super) fn terminate(&mut self, group: Option<i32>) {
+    pub(super) fn terminate(&self, group: Option<i32>) {
         self.signal_members(MemberSignal::Terminate { except_group: group });
     }
 
     /// Sends `SIGKILL` to all tagged processes, also to those that they start meanwhile.
-    pub(super) fn kill(&mut self) {
+    pub(super) fn kill(&self) {
         // Repeat: a process may fork between the scan of `/proc` and the signal.
         for _ in 0..KILL_ROUNDS {
             if self.signal_members(MemberSignal::Kill) == 0 {
@@ -131,12 +122,12 @@ impl ProcessTag {
     }
 
     #[cfg(target_os = "linux")]
-    fn signal_members(&mut self, ending: MemberSignal) -> usize {
+    fn signal_members(&self, ending: MemberSignal) -> usize {
         procfs::signal_tagged(self, ending)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn signal_members(&mut self, _: MemberSignal) -> usize {
+    fn signal_members(&self, _: MemberSignal) -> usize {
         0
     }
 }

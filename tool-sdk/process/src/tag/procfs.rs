@@ -25,14 +25,12 @@ pub(crate) const TAG_RLIMIT: Resource = Resource::Locks;
 const MAX_ENVIRON_BYTES: u64 = 4 << 20;
 
 /// Signals every process with `mark` or a tag derived from it; returns their number.
-pub(super) fn signal_tagged(mark: &mut ProcessTag, ending: MemberSignal) -> usize {
+pub(super) fn signal_tagged(mark: &ProcessTag, ending: MemberSignal) -> usize {
     let (signal, except_group) = match ending {
         MemberSignal::Terminate { except_group: group } => (Signal::TERM, group),
         MemberSignal::Kill => (Signal::KILL, None),
     };
-    let members = find_tagged(mark);
-    mark.known_members.extend(members.iter().map(|(pid, process)| (*pid, process.start)));
-    members
+    find_tagged(mark)
         .into_iter()
         .filter(|(_, process)| Some(process.group) != except_group)
         .filter(|(pid, process)| send_if_same(*pid, process.start, signal))
@@ -91,12 +89,7 @@ fn find_tagged(mark: &ProcessTag) -> Vec<(i32, ProcStat)> {
         .filter(|&pid| pid != getpid().as_raw_nonzero().get())
         .filter_map(|pid| Some((pid, ProcStat::read(pid)?)))
         .collect();
-    let mut known: HashMap<i32, bool> = all
-        .iter()
-        .map(|(&pid, it)| {
-            (pid, mark.known_members.contains(&(pid, it.start)) || has_tag(pid, mark))
-        })
-        .collect();
+    let mut known: HashMap<i32, bool> = all.keys().map(|&pid| (pid, has_tag(pid, mark))).collect();
     loop {
         let more: Vec<i32> = all
             .iter()

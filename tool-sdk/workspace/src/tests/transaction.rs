@@ -188,7 +188,7 @@ fn a_failure_rolls_back_the_other_changes() {
     assert_eq!(tree(&folder), before);
 }
 
-// F140: all or nothing, also with several threads.
+// F140: all or nothing, also in several batches.
 #[test]
 fn large_transactions_are_all_or_nothing() {
     let (folder, workspace) = folder();

@@ -8,18 +8,14 @@ use std::io::{Seek, SeekFrom};
 
 use serde_json::json;
 use tool_sdk::{
-    Context, Output, PageCacheReader, ResolvedPath, State, ToolError, Workspace, WorkspaceError,
-    WorkspacePath, tool,
+    Context, Output, ResolvedPath, State, ToolError, Workspace, WorkspaceError, WorkspacePath, tool,
 };
 
 use self::media::{attach_media, is_binary, media_type};
 use super::LineNumbering;
 use crate::read_task::{self, ReadTask};
-use crate::text::line_index::{FileIdentity, LineIndex, LineIndexCache};
+use crate::text::line_index::{FileIdentity, LineIndexCache};
 use crate::text::page::{BlockReader, PageEnd, PageError, TextPage, read_page};
-
-/// The maximum number of bytes that are read on the async thread, if they are in the page cache.
-const INLINE_READ_LIMIT: usize = 320 * 1024;
 
 /// Read a text file, or a range of its lines.
 ///
@@ -52,38 +48,10 @@ pub async fn read_file(
 ) -> Result<Output, ToolError> {
     let numbering = LineNumbering::from_context(cx);
     let has_trailing_separator = path.as_str().ends_with(std::path::is_separator);
-    if offset <= 1
-        && !has_trailing_separator
-        && !cx.is_cancelled()
-        && let Some(page) = path
-            .locate(&workspace)
-            .ok()
-            .and_then(|place| read_first_page_inline(&place, limit, numbering))
-    {
-        return Ok(page);
-    }
     let offset = u64::from(offset.max(1));
     let wanted = PageRequest { offset, limit: limit.into(), numbering, has_trailing_separator };
     read_task::run_blocking(path, workspace, cx, move |look| read_requested_page(&look, &wanted))
         .await
-}
-
-/// The fast path: reads the first page of a text file from the page cache. Returns `None` in all
-/// other cases, including errors; a blocking thread then handles them.
-fn read_first_page_inline(
-    place: &ResolvedPath,
-    limit: u32,
-    numbering: LineNumbering,
-) -> Option<Output> {
-    let file = place.open_file().ok()?;
-    let len = file.metadata().ok()?.len();
-    let mut blocks = BlockReader::new(PageCacheReader::new(&file, INLINE_READ_LIMIT), || false);
-    blocks.fill_buffer().ok()?;
-    if media_type(blocks.buffered()).is_some() || is_binary(place, blocks.buffered()) {
-        return None;
-    }
-    let page = read_page(&mut blocks, 1, limit.into(), len, &mut LineIndex::default()).ok()?;
-    Some(format_page(place, 1, page, numbering))
 }
 
 /// The requested page.

@@ -93,7 +93,7 @@ fn finds_lines_as_in_the_fixtures() {
     for case in cases {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
         let at_end = case["eof"].as_bool().unwrap();
-        let effort = MatchBudget::split_between(1);
+        let effort = MatchBudget::default();
         let lines = texts(&case["lines"]).into_iter().map(|text| SourceLine { text, whole: text });
         let lines: Vec<_> = lines.collect();
         let found = LineMatcher::new(&lines, &effort).find_lines(&wanted, from, at_end);

@@ -35,7 +35,7 @@ fn patch(body: &str) -> String {
 
 /// Applies `chunks` with the budget of a whole patch.
 fn update(old: &str, chunks: &[UpdateChunk<'_>], path: &str) -> Result<PatchedText, ApplyError> {
-    let updated = super::apply_chunks(old, chunks, path, &MatchBudget::split_between(1))?;
+    let updated = super::apply_chunks(old, chunks, path, &MatchBudget::default())?;
     check_changes(old, &updated);
     Ok(updated)
 }
