@@ -1,5 +1,7 @@
 //! Tests of the server through a client, over an in-memory pipe.
 
+#![expect(clippy::unwrap_used, reason = "what these tests are made of unwraps as they do")]
+
 mod approvals;
 mod batches;
 mod calls;
