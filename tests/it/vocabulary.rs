@@ -123,7 +123,7 @@ fn no_two_visible_types_of_a_crate_share_a_name() {
 /// Whether the file stands in for a module whose feature or platform is absent.
 fn is_stub(path: &Path) -> bool {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    name.ends_with("_disabled") || name.ends_with("_nothing")
+    name.ends_with("_disabled") || name.ends_with("_unsupported")
 }
 
 fn is_test(path: &Path) -> bool {

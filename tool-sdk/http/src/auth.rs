@@ -151,7 +151,7 @@ pub(super) async fn check_host_and_origin(
 ) -> Response {
     let target = request.uri().authority().map(Authority::as_str);
     match authenticator.check_host_and_origin(request.headers(), target) {
-        // A site on the net may not reach into a private network, whatever its script may send.
+        // A site on the net may not reach into a private network, even for a script that is let in.
         Ok(()) if is_private_network_preflight(&request) => HttpRejection::Origin.into_response(),
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),

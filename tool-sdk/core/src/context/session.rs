@@ -279,7 +279,7 @@ impl Session {
     /// session.extension::<Arc<Mutex<u32>>>().lock().unwrap().add_assign(2);
     /// assert_eq!(*session.clone().extension::<Arc<Mutex<u32>>>().lock().unwrap(), 2);
     ///
-    /// let lent = Session::new("s2").with_service(Arc::new(Mutex::new(7)));
+    /// let lent = Session::new("s2").with_service(Arc::new(Mutex::new(7_u32)));
     /// assert_eq!(*lent.extension::<Arc<Mutex<u32>>>().lock().unwrap(), 7);
     /// # use std::ops::AddAssign;
     /// ```

@@ -237,8 +237,8 @@ fn replace_meta_schema_refs(schema: &mut Map<String, Value>) {
 mod tests {
     use std::time::Duration;
 
-    use super::super::time_limit::block_with_limit;
     use super::*;
+    use crate::client::time_limit::block_with_limit;
 
     fn compile(schema: &Value) -> SchemaValidator {
         let schema = schema.clone();

@@ -53,7 +53,7 @@ use tool_sdk_workspace::{ResolvedPath, Snapshot, Workspace};
 ///         let _locks = locks;
 ///         let before = place.snapshot(1024 * 1024)?;
 ///         stop.hold()?;
-///         FileTransaction::new().write(place, before, "").commit(|| stop.is_stopped())
+///         Ok(FileTransaction::new().write(place, before, "").commit(|| stop.is_stopped())?)
 ///     })
 ///     .await?;
 ///     Ok(format!("{path} is empty"))
