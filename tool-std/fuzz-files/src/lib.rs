@@ -51,7 +51,7 @@ pub fn a_change_changes_what_it_says(text: &str) {
     if let Ok(patch) = parse(&patch)
         && let [section] = &patch.sections[..]
         && let Ok(PatchHunk::Update { chunks, .. }) = parse_hunk(section.source)
-        && let Ok(new) = apply_chunks(old, &chunks, "f", &MatchBudget::split_between(1))
+        && let Ok(new) = apply_chunks(old, &chunks, "f", &MatchBudget::default())
     {
         let lines = || chunks.iter().flat_map(|chunk| &chunk.lines);
         if lines().all(|line| matches!(line, ChunkLine::Keep(text) if !text.is_empty())) {
