@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{
+    ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN,
+    WWW_AUTHENTICATE,
+};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -16,6 +19,9 @@ use tool_sdk_core::Principal;
 use super::HttpOptions;
 use super::connection_limiter::ConnectionSlot;
 use super::token::TokenDigest;
+
+/// The headers that a script may send; those that begin with `mcp-` belong to the protocol.
+const REQUEST_HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "last-event-id"];
 
 /// Who sends a request; `None` for clients with the shared token.
 pub(super) type PrincipalKey = Option<Arc<Principal>>;
@@ -146,15 +152,33 @@ impl Authenticator {
 /// Refuses requests for other hosts, and those of scripts of other web sites.
 pub(super) async fn check_host_and_origin(
     State(authenticator): State<Arc<Authenticator>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let target = request.uri().authority().map(Authority::as_str);
     match authenticator.check_host_and_origin(request.headers(), target) {
         // A site on the net may not reach into a private network, even for a script that is let in.
         Ok(()) if is_private_network_preflight(&request) => HttpRejection::Origin.into_response(),
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            retain_known_headers(request.headers_mut());
+            next.run(request).await
+        }
         Err(refused) => refused.into_response(),
+    }
+}
+
+/// Removes the names of headers that no client sends from a preflight request, so that a script
+/// may not send them.
+fn retain_known_headers(headers: &mut HeaderMap) {
+    let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) else { return };
+    let names = asked.to_str().unwrap_or_default().split(',').map(str::trim);
+    let is_known = |name: &&str| {
+        let name = name.to_ascii_lowercase();
+        REQUEST_HEADERS.contains(&&*name) || name.starts_with("mcp-")
+    };
+    let known = names.filter(is_known).collect::<Vec<_>>().join(", ");
+    if let Ok(known) = HeaderValue::try_from(known) {
+        headers.insert(ACCESS_CONTROL_REQUEST_HEADERS, known);
     }
 }
 

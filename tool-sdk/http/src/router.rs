@@ -89,8 +89,8 @@ async fn reject_path() -> Response {
     (StatusCode::NOT_FOUND, "the protocol is spoken at /mcp").into_response()
 }
 
-/// Lets the scripts of accepted web sites send any header and read responses. They still need the
-/// token, and browsers send no cookies with their requests.
+/// Lets the scripts of accepted web sites send the headers that `auth` left in their preflight
+/// request, and read responses. They still need the token, and browsers send no cookies.
 fn cors_layer(options: &HttpOptions) -> CorsLayer {
     let origins = options.origins.iter().filter_map(|origin| HeaderValue::try_from(origin).ok());
     CorsLayer::new()
