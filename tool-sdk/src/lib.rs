@@ -100,6 +100,8 @@ pub use tool_sdk_core::LegacyTool;
 #[doc(inline)]
 pub use tool_sdk_core::LoopGuard;
 #[doc(inline)]
+pub use tool_sdk_core::Principal;
+#[doc(inline)]
 pub use tool_sdk_core::PrivateFileError;
 #[doc(inline)]
 pub use tool_sdk_core::Redactor;

@@ -12,12 +12,10 @@ use crate::context::Session;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::mcp::{HttpOptions, Principal, Token};
+/// use tool_sdk::Principal;
 ///
 /// let ada = Principal::new("ada").with_permission("notes:write");
-/// let http = HttpOptions::new(Token::random()?).with_principal(Token::random()?, ada);
-/// # let _ = http;
-/// # Ok::<(), std::io::Error>(())
+/// assert_eq!(ada.name(), "ada");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
