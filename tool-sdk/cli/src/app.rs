@@ -13,6 +13,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
+use tool_sdk_core::{Registry, RegistryError, Session, Toolset};
+use tool_sdk_process::{internal, sandbox};
+use tool_sdk_workspace::internal::shut_down_writes;
 
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
@@ -20,11 +23,6 @@ use super::settings::Settings;
 use super::{
     Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, show, style,
 };
-use tool_sdk_core::Session;
-use tool_sdk_core::Toolset;
-use tool_sdk_core::{Registry, RegistryError};
-use tool_sdk_process::{internal, sandbox};
-use tool_sdk_workspace::internal::shut_down_writes;
 
 /// How long the program waits at its end for file changes in progress.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -265,12 +263,12 @@ fn program_name(first: Option<OsString>) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use tool_sdk_core::{
+        Context, DynamicTool, FromContext as _, State, ToolSettings, VariantGroup,
+    };
 
     use super::*;
     use crate::test_support;
-    use tool_sdk_core::DynamicTool;
-    use tool_sdk_core::VariantGroup;
-    use tool_sdk_core::{Context, FromContext as _, State, ToolSettings};
 
     /// A tool that returns a session extension and a setting.
     fn session_state_registry() -> Registry {

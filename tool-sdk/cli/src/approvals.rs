@@ -2,13 +2,11 @@
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use tool_sdk_core::{GrantStore, Grantee, PrivateFileError, StoredGrant, ToolError};
 
 use super::exit::{CommandError, Result};
 use super::settings::Settings;
 use super::{Io, args, exit, mcp, style};
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{GrantStore, Grantee, StoredGrant};
 
 pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some((command, behind)) = matches.subcommand() else {

@@ -11,13 +11,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use tool_sdk_core::{Definition, Mode, provider::Dialect};
+use tool_sdk_process::sandbox;
 
 use super::flag::{self, ParamFlag};
 use super::{mcp, serve, style};
-use tool_sdk_core::Definition;
-use tool_sdk_core::Mode;
-use tool_sdk_core::provider::Dialect;
-use tool_sdk_process::sandbox;
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";

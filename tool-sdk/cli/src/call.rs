@@ -3,14 +3,12 @@
 use std::io;
 
 use clap::ArgMatches;
+use tool_sdk_core::{AttachmentData, ErrorKind, Outcome, Output};
 
 use super::args::{self, ToolVerb};
 use super::call_request::CallRequest;
 use super::exit::CommandError;
 use super::{App, Io, exit, json_output, style};
-use tool_sdk_core::ErrorKind;
-use tool_sdk_core::Outcome;
-use tool_sdk_core::{AttachmentData, Output};
 
 /// Runs `call`. `top` holds the options before the command, `matches` those between the command
 /// and the tool's name.

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
+use tool_sdk_core::{Call, CallId, Definition, Fault, InvalidArgs, RawArgs, Toolset, ToolsetView};
 
 use super::args::{self, ToolVerb};
 use super::call_environment::CallEnvironment;
@@ -15,9 +16,6 @@ use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::tool_args::ToolArgs;
 use super::{App, Io, flag, show};
-use tool_sdk_core::{Call, CallId, RawArgs};
-use tool_sdk_core::{Definition, Fault, InvalidArgs};
-use tool_sdk_core::{Toolset, ToolsetView};
 
 /// The parsed options of a call, and the unparsed words after the name of its tool.
 pub(super) struct CallRequest<'m> {

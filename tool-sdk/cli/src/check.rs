@@ -7,13 +7,13 @@ use std::io;
 
 use clap::ArgMatches;
 use serde::Serialize;
+use tool_sdk_core::CheckOutcome;
 
 use super::args::{self, ToolVerb};
 use super::call_request::CallRequest;
 use super::event_printer::EventPrinter;
 use super::exit::CommandError;
 use super::{App, Io, exit, run_loop, style};
-use tool_sdk_core::CheckOutcome;
 
 pub(super) fn run(
     app: &App,

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use tool_sdk_process::{
+    internal,
+    sandbox::{self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport},
+};
 
 use super::exit::{self, CommandError, Result};
 use super::settings::Settings;
 use super::{Io, args, style};
-use tool_sdk_process::sandbox::{SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport};
-use tool_sdk_process::{internal, sandbox};
 
 /// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];

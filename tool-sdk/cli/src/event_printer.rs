@@ -6,12 +6,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use serde_json::Value;
+use tool_sdk_core::{CallId, EventKind, Subscription, ToolEvent, internal::spell_hidden};
 
 use super::style;
 use super::terminal::TerminalLock;
-use tool_sdk_core::CallId;
-use tool_sdk_core::internal::spell_hidden;
-use tool_sdk_core::{EventKind, Subscription, ToolEvent};
 
 /// A subscription to events, and the format in which they are printed.
 pub(super) struct EventPrinter {

@@ -5,10 +5,10 @@ use std::fmt;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use tool_sdk_core::{ErrorKind, ToolError};
 
 use super::args::UNBREAKABLE;
 use super::{Io, style};
-use tool_sdk_core::{ErrorKind, ToolError};
 
 /// The tool failed, or a check found a problem.
 pub(super) const FAILED: u8 = 1;

@@ -1,10 +1,9 @@
 //! Filters the toolset by `--scope`, `--model` and `--agent`.
 
 use clap::ArgMatches;
+use tool_sdk_core::{ClientKind, Session, Toolset};
 
 use super::{Io, args, style};
-use tool_sdk_core::Toolset;
-use tool_sdk_core::{ClientKind, Session};
 
 /// Returns the tools that the scope, model and agent of the options can see.
 pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
@@ -33,13 +32,12 @@ pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'
 mod tests {
     use clap::ArgMatches;
     use serde_json::{Value, json};
+    use tool_sdk_core::{
+        Action, AgentProfile, Context, Definition, DynamicTool, ModelProfile, Registry, Rule,
+        Toolset,
+    };
 
     use crate::{Io, args, exit, list, schema, show, test_support};
-    use tool_sdk_core::Context;
-    use tool_sdk_core::Registry;
-    use tool_sdk_core::{Action, Rule};
-    use tool_sdk_core::{AgentProfile, ModelProfile, Toolset};
-    use tool_sdk_core::{Definition, DynamicTool};
 
     fn tool(definition: Definition) -> DynamicTool {
         DynamicTool::new(definition, |_: Value, _: Context| async { "done" })

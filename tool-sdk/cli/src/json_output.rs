@@ -1,11 +1,9 @@
 //! The JSON documents that describe the outcome of a call, for `--json` and `batch`.
 
 use serde_json::{Value, json};
+use tool_sdk_core::{Attachment, AttachmentData, CallId, Outcome, Output, ToolError};
 
 use super::exit;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{Attachment, AttachmentData, Output};
-use tool_sdk_core::{CallId, Outcome};
 
 /// Returns the document of a finished call, and its exit code.
 pub(super) fn outcome_document(tool: &str, outcome: &Outcome) -> (Value, u8) {

@@ -92,9 +92,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use tool_sdk_core::Registry;
+
 pub use self::app::App;
 pub use self::terminal::Console;
-use tool_sdk_core::Registry;
 
 /// The streams, terminal and environment that a command line uses.
 ///

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use tool_sdk_core::{Definition, Toolset, ToolsetView};
 
 use super::{Io, args, exit, filters, style};
-use tool_sdk_core::Definition;
-use tool_sdk_core::{Toolset, ToolsetView};
 
 pub(super) fn run(
     tools: impl Into<Toolset>,
@@ -85,10 +84,10 @@ fn print_table(tools: &[&Definition], io: &mut Io<'_>) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use tool_sdk_core::Registry;
 
     use crate::test_support;
     use crate::test_support::run;
-    use tool_sdk_core::Registry;
 
     #[test]
     fn the_table_is_aligned_and_short() {

@@ -5,12 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
-use tool_sdk_core::internal::sha256_hex;
 
 use tokio::net::TcpListener;
+use tool_sdk_core::internal::sha256_hex;
+use tool_sdk_http::{HttpListener, UnixSocket};
 
 use super::Io;
-use tool_sdk_http::{HttpListener, UnixSocket};
 
 /// The prefix of a Unix socket path.
 const UNIX_PREFIX: &str = "unix:";

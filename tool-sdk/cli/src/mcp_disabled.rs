@@ -1,13 +1,12 @@
 //! Stubs for configured MCP servers in a program without the feature `mcp`.
 
 use clap::{ArgMatches, Command};
+use tool_sdk_core::{Grantee, Toolset};
 
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::settings::{Settings, TomlValue};
 use super::{App, Io};
-use tool_sdk_core::Grantee;
-use tool_sdk_core::Toolset;
 
 pub(super) type ServerEntries = ();
 

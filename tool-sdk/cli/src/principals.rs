@@ -22,14 +22,13 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use tool_sdk_core::{Principal, Toolset};
+use tool_sdk_http::{HttpOptions, Token};
 
 use super::exit::{CommandError, Result};
 use super::listen_address::ListenAddress;
 use super::settings::TomlValue;
 use super::{Io, input, style};
-use tool_sdk_core::Principal;
-use tool_sdk_core::Toolset;
-use tool_sdk_http::{HttpOptions, Token};
 
 /// The limit of a token file in bytes.
 const MAX_BYTES: u64 = 4096;

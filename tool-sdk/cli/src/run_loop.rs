@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::ToolError;
 
 use super::event_printer::EventPrinter;
 use super::exit::{self, CommandError, FAILED, Result};
 use super::signals;
-use tool_sdk_core::ToolError;
 
 /// How long an aborted call may take to end.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(2);

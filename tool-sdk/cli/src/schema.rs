@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use tool_sdk_core::{
+    Definition, ToolError, Toolset,
+    internal::{SchemaFileChange, SchemaFileState, compare_schema_files},
+    provider::{self, Dialect, LintFinding},
+};
 
 use super::exit::{CommandError, FAILED};
 use super::{Io, args, exit, filters, show, style};
-use tool_sdk_core::Definition;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::Toolset;
-use tool_sdk_core::internal::{SchemaFileChange, SchemaFileState, compare_schema_files};
-use tool_sdk_core::provider;
-use tool_sdk_core::provider::{Dialect, LintFinding};
 
 pub(super) fn run(
     program: &str,

@@ -9,6 +9,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
+use tool_sdk_core::{
+    Pipeline, PrivateFileError, RiskClass, ToolError, Toolset,
+    internal::private_file::{self, PrivateFolder, append_to},
+};
+use tool_sdk_http::{HttpOptions, Token, serve_http};
+use tool_sdk_mcp::Server;
 
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
@@ -18,16 +24,6 @@ use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
 use super::settings::{PromptMode, Settings};
 use super::{App, Io, args, run_loop, signals, style};
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::RiskClass;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::Toolset;
-use tool_sdk_core::internal::private_file;
-use tool_sdk_core::internal::private_file::{PrivateFolder, append_to};
-use tool_sdk_http::serve_http;
-use tool_sdk_http::{HttpOptions, Token};
-use tool_sdk_mcp::Server;
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";

@@ -6,14 +6,13 @@ use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use serde_json::Value;
+use tool_sdk_core::{
+    Definition, Parallel, ToolError, Toolset, ToolsetView, Truncate, internal::printable_name,
+};
 
 use super::exit::{CommandError, USAGE};
 use super::style::{TextStyle, sanitize_text};
 use super::{Io, args, exit, filters, flag};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::printable_name;
-use tool_sdk_core::{Definition, Parallel, Truncate};
-use tool_sdk_core::{Toolset, ToolsetView};
 
 /// The nesting depth to which the fields of a parameter are listed.
 const MAX_DEPTH: usize = 4;

@@ -6,16 +6,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
+use tool_sdk_core::{
+    Attachment, Context, Definition, DynamicTool, ErrorKind, Output, Registry, Risk, RiskClass,
+    Schema, ToolError, ToolName,
+};
 
 use super::{App, Console, Io};
-use tool_sdk_core::Context;
-use tool_sdk_core::Registry;
-use tool_sdk_core::Schema;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::{Attachment, Output};
-use tool_sdk_core::{Definition, DynamicTool};
-use tool_sdk_core::{ErrorKind, ToolError};
-use tool_sdk_core::{Risk, RiskClass};
 
 /// The exit code and the output of a command line.
 pub(super) struct CliOutput {

@@ -3,13 +3,10 @@
 use std::mem;
 
 use serde_json::Value;
+use tool_sdk_core::{HookContext, OnError, Output, ToolError, internal::HookVerdict};
 
 use super::config::HookEntry;
 use super::protocol::{HookFailure, HookOutput};
-use tool_sdk_core::Output;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::HookVerdict;
-use tool_sdk_core::{HookContext, OnError};
 
 /// Applies the outputs of the hooks, in the order of the configuration.
 pub(super) fn apply_outputs(

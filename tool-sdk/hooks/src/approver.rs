@@ -4,17 +4,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tool_sdk_core::{
+    Action, ApprovalRequest, ApprovalResponse, Approver, DecisionSource, HookRun, Mode, Session,
+    ToolName,
+    internal::{CallRewrite, HookVerdict, PolicyOverride},
+};
+
 use super::config::HookEntry;
 use super::event::HookEvent;
 use super::payload::{HookPayload, PayloadResource};
 use super::protocol::HookOutput;
 use super::{ExternalHooks, combine, map_patch};
-use tool_sdk_core::HookRun;
-use tool_sdk_core::Session;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::internal::HookVerdict;
-use tool_sdk_core::internal::{CallRewrite, PolicyOverride};
-use tool_sdk_core::{Action, ApprovalRequest, ApprovalResponse, Approver, DecisionSource, Mode};
 
 /// An approver that first runs the hooks, and then asks the inner approver.
 pub(super) struct ExternalHookApprover {

@@ -1,11 +1,13 @@
 //! Combines the outputs of several hooks to one decision, in the order of the configuration.
 
 use serde_json::{Map, Value};
+use tool_sdk_core::{
+    HookDecision, OnError,
+    internal::{DecisionDetails, HookVerdict},
+};
 
 use super::config::HookEntry;
 use super::protocol::{HookFailure, HookOutput};
-use tool_sdk_core::internal::{DecisionDetails, HookVerdict};
-use tool_sdk_core::{HookDecision, OnError};
 
 /// Applies the entry's policy to an output: drops an allow without `may_allow`, and turns a
 /// failure into a denial with `on_error = "deny"`.

@@ -9,8 +9,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::config::HookCommand;
 use tool_sdk_core::internal::matches_glob;
+
+use super::config::HookCommand;
 
 /// Shell variables that hold the working directory of a command.
 const FOLDER_VARIABLES: &[&str] =

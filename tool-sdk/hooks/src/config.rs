@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tool_sdk_core::OnError;
+use tool_sdk_process::Command;
 
 use super::event::{FOREIGN_EVENTS, HookEvent, is_similar};
 use super::matcher::ToolMatcher;
-use tool_sdk_core::OnError;
-use tool_sdk_process::Command;
 
 /// The keys of a group of commands.
 const GROUP_KEYS: &[&str] = &["matcher", "hooks"];

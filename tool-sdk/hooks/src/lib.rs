@@ -28,6 +28,12 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
+use tool_sdk_core::{
+    Approver, Definition, Hook, HookContext, HookDecision, HookRun, Mode, Output, Session,
+    ToolError,
+    internal::{ExternalArgNames, HookVerdict},
+};
+use tool_sdk_process::ChildEnv;
 
 use self::approver::ExternalHookApprover;
 pub use self::config::HookConfigError;
@@ -35,15 +41,6 @@ use self::config::HookEntry;
 use self::event::HookEvent;
 use self::payload::{HookPayload, permission_mode_name};
 use self::protocol::{HookFailure, HookOutput};
-use tool_sdk_core::Definition;
-use tool_sdk_core::Output;
-use tool_sdk_core::Session;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::ExternalArgNames;
-use tool_sdk_core::internal::HookVerdict;
-use tool_sdk_core::{Approver, Mode};
-use tool_sdk_core::{Hook, HookContext, HookDecision, HookRun};
-use tool_sdk_process::ChildEnv;
 
 /// The limit of a command's captured output in bytes.
 const MAX_OUTPUT: usize = 64 << 10;

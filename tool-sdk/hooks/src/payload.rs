@@ -4,9 +4,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-
-use tool_sdk_core::Resource;
-use tool_sdk_core::{ApprovalRequest, Mode};
+use tool_sdk_core::{ApprovalRequest, Mode, Resource};
 
 /// The input of a command.
 #[derive(Clone, Debug, Default, Serialize)]

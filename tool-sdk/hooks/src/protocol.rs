@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-
-use super::event::HookEvent;
 use tool_sdk_core::internal::HookVerdict;
 use tool_sdk_process::{CommandOutput, ExitOutcome, RunError};
+
+use super::event::HookEvent;
 
 /// The limit in bytes of a hook's text for the model.
 const MAX_TEXT_BYTES: usize = 10 << 10;

@@ -208,7 +208,6 @@ pub(super) async fn require_token(
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";

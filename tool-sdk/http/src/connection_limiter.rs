@@ -138,8 +138,9 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tool_sdk_core::Principal;
+
+    use super::*;
 
     // RS4
     #[test]

@@ -1,13 +1,15 @@
 //! The routes, and the checks that every request passes before them.
 
+use tool_sdk_mcp::Server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::http::header::{self, CACHE_CONTROL, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use std::sync::Arc;
-use std::time::Duration;
-use tool_sdk_mcp::Server;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 
@@ -29,7 +31,9 @@ const EXPOSED_HEADERS: [HeaderName; 3] = [
 /// routes of an application that merges it are not checked.
 ///
 /// `hosts` are the names under which clients reach the server, as `HOST:PORT`, beside those of the
-/// options. A response is for one client at one time, so none is stored by caches.
+/// options. A response is for one client at one time, so none is stored by caches. The limits on
+/// connections, heads and idle time are those of [`serve_http`](super::serve_http); a server of the
+/// host sets its own.
 ///
 /// # Examples
 ///

@@ -10,11 +10,10 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
-
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::internal::private_file;
-use tool_sdk_core::internal::private_file::LOCK_TIMEOUT;
-use tool_sdk_core::internal::private_file::{PrivateFolder, metadata_if_exists};
+use tool_sdk_core::{
+    PrivateFileError,
+    internal::private_file::{self, LOCK_TIMEOUT, PrivateFolder, metadata_if_exists},
+};
 
 /// A connection.
 pub(super) type SocketStream = UnixStream;

@@ -6,7 +6,6 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-
 use tool_sdk_core::{ApprovalRequest, ApprovalResponse, GrantScope};
 
 const ANSWER_FIELD: &str = "answer";

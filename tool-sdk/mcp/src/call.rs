@@ -14,6 +14,10 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{
+    ApprovalReceiver, ApprovalSender, Call, CallId, Leniency, Outcome, PendingRequest, RawArgs,
+    Session, Subscription, ToolsetView, approval_channel,
+};
 
 use super::approval_form;
 use super::connection::{Connection, handed_off_call, raw_arguments, request_principal};
@@ -26,11 +30,6 @@ use super::input::{
 use super::listing::ProtocolEra;
 use super::result::{ContentSupport, to_call_result};
 use super::suspended_calls::{CallRequest, SuspendedCall};
-use tool_sdk_core::Session;
-use tool_sdk_core::Subscription;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::{ApprovalReceiver, ApprovalSender, PendingRequest, approval_channel};
-use tool_sdk_core::{Call, CallId, Leniency, Outcome, RawArgs};
 
 /// The key of the approval question among the input requests.
 const APPROVAL_KEY: &str = "approval";

@@ -15,10 +15,7 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
-
-use tool_sdk_core::CallId;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::{EventKind, Subscription, ToolEvent};
+use tool_sdk_core::{CallId, EventKind, Pipeline, Subscription, ToolEvent};
 
 /// The receiver of notifications, and which ones it wants.
 pub(super) struct NotificationTarget {

@@ -17,13 +17,13 @@ use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RoleServer, 
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{
+    ApprovalRequest, ApprovalResponse, Approver, GrantScope, Inquiry, InquiryFuture,
+    InquiryHandler, InquiryKind, Session, ToolError, internal::unanswered_response,
+};
 
 use super::approval_form;
 use super::input::{InputCapabilities, parse_inquiry, unsupported_error};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::unanswered_response;
-use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver, GrantScope};
-use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Session};
 
 /// A legacy client that can be asked.
 #[derive(Clone)]

@@ -52,6 +52,7 @@ use std::sync::Arc;
 use rmcp::service::{RoleServer, ServerInitializeError, serve_server};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tool_sdk_core::{Pipeline, Session};
 
 pub use self::client::{
     ClientFeatures, ConnectFn, ErrorClass, HttpEndpoint, InvalidServerConfig, ProgressCallback,
@@ -69,9 +70,6 @@ pub use self::resources::{
 };
 use self::suspended_calls::SuspendedCalls;
 use self::ui::UiPage;
-
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Session;
 
 /// For the other crates of the SDK, without a promise of stability.
 #[doc(hidden)]

@@ -11,12 +11,9 @@ use rmcp::model::{
     CacheScope, ErrorData, ListToolsResult, PaginatedRequestParams, ProtocolVersion, Tool,
 };
 use serde::Deserialize as _;
+use tool_sdk_core::{Definition, ToolName, ToolsetView, provider};
 
 use super::ui::UiSupport;
-use tool_sdk_core::Definition;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::provider;
 
 /// The protocol era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,6 +16,9 @@ use rmcp::model::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tool_sdk_core::{
+    Attachment, AttachmentData, ConversationMessage, ErrorKind, Session, ToolError,
+};
 
 use super::Server;
 use super::input::{InputCapabilities, InputProbe, missing_capability_error};
@@ -24,9 +27,6 @@ use super::resources::{
     PromptProvider, ResourceDefinition, ResourceProvider, find_missing_argument,
 };
 use super::ui::{UiPage, UiSupport};
-use tool_sdk_core::{Attachment, AttachmentData};
-use tool_sdk_core::{ConversationMessage, Session};
-use tool_sdk_core::{ErrorKind, ToolError};
 
 type Result<T> = std::result::Result<T, ErrorData>;
 

@@ -9,10 +9,7 @@ use std::pin::Pin;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
-
-use tool_sdk_core::Attachment;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{ConversationMessage, Session};
+use tool_sdk_core::{Attachment, ConversationMessage, Session, ToolError};
 
 /// The boxed future that a provider's methods return.
 pub type ProviderFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;

@@ -10,14 +10,13 @@ use rmcp::model::{
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
+use tool_sdk_core::{
+    Attachment, AttachmentData, Definition, Outcome, Output, ToolSource, provider,
+};
 
 use super::client::BLOCKS_KEY;
 use super::listing::ProtocolEra;
 use super::ui::UiSupport;
-use tool_sdk_core::Outcome;
-use tool_sdk_core::provider;
-use tool_sdk_core::{Attachment, AttachmentData, Output};
-use tool_sdk_core::{Definition, ToolSource};
 
 /// Which content blocks a client supports. Clients reject a result with a block of unknown type,
 /// but ignore unknown members of a block.
@@ -243,11 +242,9 @@ fn structured_content(
 
 #[cfg(test)]
 mod tests {
+    use tool_sdk_core::{CallId, Schema, ToolError, ToolName};
+
     use super::*;
-    use tool_sdk_core::CallId;
-    use tool_sdk_core::Schema;
-    use tool_sdk_core::ToolError;
-    use tool_sdk_core::ToolName;
 
     // F132
     #[test]

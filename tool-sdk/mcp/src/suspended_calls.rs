@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{CallToolRequestParams, ErrorData};
+use tool_sdk_core::Principal;
 
 use super::call::{AwaitedInput, SuspendableCall};
-use tool_sdk_core::Principal;
 
 /// A call and the input that it waits for.
 pub(super) struct SuspendedCall {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tool_sdk_core::provider;
 
 use super::Server;
-use tool_sdk_core::provider;
 
 /// How long changes are collected before the list is compared.
 const DEBOUNCE: Duration = Duration::from_millis(20);

@@ -9,9 +9,9 @@
 use rmcp::model::{ClientCapabilities, ExtensionCapabilities, MetaObject};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
+use tool_sdk_core::Definition;
 
 use super::resources::ResourceDefinition;
-use tool_sdk_core::Definition;
 
 /// The extension with which clients announce that they show pages.
 const UI_EXTENSION: &str = "io.modelcontextprotocol/ui";
@@ -144,10 +144,9 @@ impl UiPage {
 
 #[cfg(test)]
 mod tests {
+    use tool_sdk_core::{Schema, ToolDisplay, ToolName};
+
     use super::*;
-    use tool_sdk_core::Schema;
-    use tool_sdk_core::ToolDisplay;
-    use tool_sdk_core::ToolName;
 
     fn shows(name: &str, extensions: Value) -> UiSupport {
         let can = serde_json::from_value(json!({ "extensions": extensions })).unwrap();

@@ -12,11 +12,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tool_sdk::{Resource, ToolError};
+use tool_shell_analysis::{OpaqueReason, ScriptAnalysis, SimpleCommand};
 
 use super::effects::base_folder::BaseFolder;
 use super::effects::{self, git, scripts};
 use tool_shell_analysis as shell;
-use tool_shell_analysis::{OpaqueReason, ScriptAnalysis, SimpleCommand};
 
 /// A command line with its analysis.
 pub(super) struct CommandAnalysis<'a> {

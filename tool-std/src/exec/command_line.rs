@@ -9,13 +9,13 @@ use std::path::Path;
 use serde_json::Value;
 use tool_sdk::process::{BackgroundCommand, ChildEnv, RunError};
 use tool_sdk::{Context, Resource, ToolError, Workspace};
+use tool_shell_analysis::OpaqueReason;
 
 use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
 use super::effects::base_folder::BaseFolder;
 use super::output::start_error;
 use super::{patch_command, sandbox};
-use tool_shell_analysis::OpaqueReason;
 #[cfg(feature = "mcp")]
 use tool_shell_analysis::internal::is_login_shell;
 

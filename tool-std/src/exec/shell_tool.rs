@@ -3,12 +3,12 @@
 use serde_json::Value;
 use tool_sdk::process::BackgroundCommand;
 use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
+use tool_shell_analysis::internal::strip_login_option;
 
 use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
 use super::command_line::{base_folder, child_environment, working_folder};
 use super::{oneshot, patch_command, sandbox};
-use tool_shell_analysis::internal::strip_login_option;
 
 /// Run a program with its arguments and return its output.
 ///

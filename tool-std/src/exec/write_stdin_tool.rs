@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tool_sdk::process::{BackgroundProcess, BackgroundProcesses, PtyInputError};
 use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, tool};
+use tool_shell_analysis::{OpaqueReason, ScriptAnalysis, internal::bare_name};
 
 use super::analysis::CommandAnalysis;
 use super::effects::base_folder::BaseFolder;
@@ -18,8 +19,6 @@ use super::output::SessionOutput;
 use super::output_wait::wait_for_output;
 use super::sandbox::{self, SandboxReport};
 use super::{incomplete_input, suffixes, terminal_shells};
-use tool_shell_analysis::internal::bare_name;
-use tool_shell_analysis::{OpaqueReason, ScriptAnalysis};
 
 /// Builtins that change how the shell interprets text that is typed later.
 const REBINDING_BUILTINS: &[&str] = &["alias", "bind", "enable", "hash", "shopt"];

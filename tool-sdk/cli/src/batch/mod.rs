@@ -11,16 +11,13 @@ use clap::ArgMatches;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tool_sdk_core::{Batch, Call, CallId, ToolError, ToolsetView};
 
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{App, Io, args, exit, input, json_output, run_loop, show};
-use tool_sdk_core::Batch;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::{Call, CallId};
 
 /// The limit of the whole input in bytes, against endless input.
 const MAX_BYTES: u64 = 64 << 20;

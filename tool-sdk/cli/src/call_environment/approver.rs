@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver, Session};
+use tool_sdk_hooks::ExternalHooks;
+
 use crate::settings::{HooksConfig, PromptMode};
 use crate::terminal::{TerminalApprover, TerminalForms, TerminalLock};
 use crate::{Io, style};
-use tool_sdk_core::Session;
-use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
-use tool_sdk_hooks::ExternalHooks;
 
 /// Returns the configured hooks, and prints their warnings.
 pub(super) fn build_hooks(

@@ -10,6 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{
+    AuditLog, Call, ClientKind, HookPriority, LoopGuard, Outcome, Pipeline, Redactor, Session,
+    Toolset, ToolsetView,
+};
+use tool_sdk_hooks::ExternalHooks;
 
 use self::protected_workspace::{ProtectedWorkspace, SessionWorkspace};
 pub(super) use self::unmatched_patterns::UnmatchedPatterns;
@@ -18,15 +23,6 @@ use super::exit::{CommandError, Result};
 use super::settings::Settings;
 use super::terminal::TerminalLock;
 use super::{App, Io, run_loop, style};
-use tool_sdk_core::AuditLog;
-use tool_sdk_core::HookPriority;
-use tool_sdk_core::LoopGuard;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Redactor;
-use tool_sdk_core::{Call, Outcome};
-use tool_sdk_core::{ClientKind, Session};
-use tool_sdk_core::{Toolset, ToolsetView};
-use tool_sdk_hooks::ExternalHooks;
 
 /// Everything that a command needs to make calls.
 pub(super) struct CallEnvironment {

@@ -5,12 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::settings::Settings;
-use tool_sdk_core::Session;
-use tool_sdk_core::internal::{RETENTION, is_sweep_due, sweep_outputs};
-use tool_sdk_core::prepare_outputs;
+use tool_sdk_core::{
+    Session,
+    internal::{RETENTION, is_sweep_due, sweep_outputs},
+    prepare_outputs,
+};
 use tool_sdk_process::sandbox::SandboxPolicy;
 use tool_sdk_workspace::Workspace;
+
+use crate::settings::Settings;
 
 /// The workspace and the sandbox policy, with the same protected paths.
 pub(super) struct ProtectedWorkspace {

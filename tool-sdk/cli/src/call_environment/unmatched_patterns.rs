@@ -4,13 +4,13 @@
 use std::slice;
 use std::sync::Arc;
 
-use crate::{Io, style};
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Tool;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::internal::{any_forbids_tool, nearly_names_argument, tools_without_argument};
-use tool_sdk_core::{Action, Rule};
+use tool_sdk_core::{
+    Action, Pipeline, Rule, Tool, ToolsetView,
+    internal::{any_forbids_tool, nearly_names_argument, tools_without_argument},
+};
 use tool_sdk_hooks::ExternalHooks;
+
+use crate::{Io, style};
 
 /// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
 pub(crate) struct UnmatchedPatterns {

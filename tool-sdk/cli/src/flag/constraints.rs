@@ -1,9 +1,9 @@
 //! Describes the constraints of a JSON Schema in words for help pages.
 
 use serde_json::Value;
+use tool_sdk_core::internal::describe_type;
 
 use crate::style;
-use tool_sdk_core::internal::describe_type;
 
 /// Returns the type, limits, pattern and default of a value; "required" if it has no default.
 pub(crate) fn describe_constraints(schema: &Value, required: bool) -> Vec<String> {

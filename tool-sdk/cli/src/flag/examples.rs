@@ -1,11 +1,11 @@
 //! Renders the examples of a tool as shell commands.
 
 use serde_json::{Map, Value};
+use tool_sdk_core::Definition;
 
 use super::value_kind::ValueKind;
 use super::{ParamFlag, tool_flags};
 use crate::style;
-use tool_sdk_core::Definition;
 
 /// Returns the examples of a tool as commands that can be pasted into a shell.
 pub(crate) fn example_commands(program: &str, definition: &Definition) -> Vec<String> {

@@ -10,15 +10,13 @@ mod value_kind;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction};
 use serde_json::Value;
+use tool_sdk_core::{Definition, Schema, internal::walk};
 
 pub(super) use self::constraints::describe_constraints;
 use self::constraints::short_choices;
 pub(super) use self::examples::example_commands;
 use self::value_kind::ValueKind;
 use super::{args, style};
-use tool_sdk_core::Definition;
-use tool_sdk_core::Schema;
-use tool_sdk_core::internal::walk;
 
 /// A parameter that can be given as a flag.
 #[derive(Debug)]

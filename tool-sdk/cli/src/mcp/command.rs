@@ -7,6 +7,8 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
+use tool_sdk_core::{Definition, Registry, ToolError, Toolset, internal::spell_hidden};
+use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
@@ -14,13 +16,6 @@ use super::{ConfiguredServers, ServerScope, open_pins};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::settings::{PromptMode, Settings};
 use crate::{App, Io, args, style};
-use tool_sdk_core::Definition;
-use tool_sdk_core::Registry;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::Toolset;
-use tool_sdk_core::internal::spell_hidden;
-use tool_sdk_mcp::ServerStatus;
-use tool_sdk_mcp::internal::name_prefix;
 
 const COMMAND: &str = "command";
 const URL: &str = "url";

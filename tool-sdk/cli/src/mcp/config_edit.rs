@@ -11,12 +11,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
+use tool_sdk_core::{
+    ToolError,
+    internal::private_file::{self, FileLock, LOCK_TIMEOUT},
+};
 
 use super::text_edit;
 use crate::exit::{CommandError, FAILED, Result, with_cause};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::private_file;
-use tool_sdk_core::internal::private_file::{FileLock, LOCK_TIMEOUT};
 
 /// The path of the table that holds the servers.
 const SERVERS: [&str; 2] = ["mcp", "servers"];

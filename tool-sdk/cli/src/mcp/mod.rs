@@ -20,6 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
+use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
+use tool_sdk_mcp::{
+    RemoteError, ServerConfig, ServerManager, ToolPins,
+    internal::{PERMISSIONS, name_prefix, parse_server},
+};
 
 pub(super) use self::command::{build_command, run};
 use self::server_entry::ServerEntry;
@@ -29,11 +34,6 @@ use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
 use super::settings::Settings;
 use super::{Io, style};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::Toolset;
-use tool_sdk_core::{Grantee, Rule};
-use tool_sdk_mcp::internal::{PERMISSIONS, name_prefix, parse_server};
-use tool_sdk_mcp::{RemoteError, ServerConfig, ServerManager, ToolPins};
 
 /// How long the shutdown of server processes may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);

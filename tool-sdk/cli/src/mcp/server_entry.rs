@@ -22,16 +22,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
-
-use super::server_folders::ServerFolders;
-use crate::Io;
-use crate::exit::{CommandError, Result};
-use crate::settings::TomlValue;
 use tool_sdk_mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
     TransportConfig,
 };
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
+
+use super::server_folders::ServerFolders;
+use crate::Io;
+use crate::exit::{CommandError, Result};
+use crate::settings::TomlValue;
 
 /// All servers of a configuration.
 pub(crate) type ServerEntries = Vec<ServerEntry>;

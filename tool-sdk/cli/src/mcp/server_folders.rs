@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
+
 use super::server_entry::ServerEntry;
 use crate::settings::Settings;
-use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 /// The folders for servers.
 #[derive(Debug, Default)]

@@ -1,14 +1,12 @@
 //! Tests of configured servers, from the configuration to a call; the server is a shell script.
 
+use http_stub::{HttpStub, StubReply};
 use serde_json::{Value, json};
+use tool_sdk_core::{Context, DynamicTool, FromContext as _, Registry, State};
+use tool_sdk_mcp::ServerManager;
 
 use crate::App;
 use crate::test_support::{CliOutput, TestCli, make_definition};
-use http_stub::{HttpStub, StubReply};
-use tool_sdk_core::DynamicTool;
-use tool_sdk_core::Registry;
-use tool_sdk_core::{Context, FromContext as _, State};
-use tool_sdk_mcp::ServerManager;
 
 /// A server with one tool as a shell script; `cases` handle its calls.
 fn server(tool: &str, cases: &str) -> String {

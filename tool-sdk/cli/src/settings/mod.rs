@@ -20,21 +20,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use tool_sdk_core::{AgentProfile, Budget, Mode, RiskClass, Rule, ToolSettings, Toolset};
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
+use tool_sdk_workspace::Workspace;
 
 #[cfg(all(test, feature = "mcp"))]
 pub(super) use self::file::ConfigErrors;
 use self::file::ConfigFile;
 pub(super) use self::file::{HooksConfig, TomlValue};
-use self::sources::Sources;
+use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
 use super::{Io, args, mcp, serve};
-use tool_sdk_core::Budget;
-use tool_sdk_core::RiskClass;
-use tool_sdk_core::ToolSettings;
-use tool_sdk_core::{AgentProfile, Toolset};
-use tool_sdk_core::{Mode, Rule};
-use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
-use tool_sdk_workspace::Workspace;
 
 /// The resolved settings of one command.
 #[derive(Debug)]
@@ -89,7 +85,7 @@ impl Settings {
     /// Opens the roots, so that every command rejects invalid options, even those that it does not
     /// use.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let from = Sources { levels, io };
+        let from = SettingSources { levels, io };
         let roots = paths::workspace_roots(from);
         let workspace = paths::open_workspace(&roots)?;
         let named_config = from.named_path(args::CONFIG, "TOOL_SDK_CONFIG");
@@ -175,7 +171,7 @@ impl Settings {
 fn resolve_sandbox(
     config: &ConfigFile,
     mode: Mode,
-    from: Sources<'_, '_>,
+    from: SettingSources<'_, '_>,
 ) -> Result<SandboxPolicy> {
     let how = from.option_or_variable(args::SANDBOX, "TOOL_SDK_SANDBOX")?.or(config.sandbox);
     let level = from.option_or_variable(args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL")?;
@@ -186,7 +182,7 @@ fn resolve_sandbox(
     Ok(SandboxPolicy::new(how.unwrap_or_default(), level).with_network(network.unwrap_or(false)))
 }
 
-fn resolve_prompt_mode(from: Sources<'_, '_>) -> Result<PromptMode> {
+fn resolve_prompt_mode(from: SettingSources<'_, '_>) -> Result<PromptMode> {
     let (yes, no_input) = match from.opposite_switches(args::YES, args::NO_INPUT)? {
         Some(yes) => (yes, !yes),
         None => (

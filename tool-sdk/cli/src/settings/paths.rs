@@ -2,18 +2,19 @@
 //! and the state folder; and what the resolved settings name by them.
 
 use std::path::{Path, PathBuf};
-use tool_sdk_core::internal::sha256_hex;
 
-use super::Settings;
-use super::sources::Sources;
-use crate::exit::{CommandError, Result, with_cause};
-use crate::{Io, args};
-use tool_sdk_core::GrantStore;
-use tool_sdk_core::Session;
+use tool_sdk_core::{GrantStore, Session, internal::sha256_hex};
 use tool_sdk_workspace::Workspace;
 
+use super::Settings;
+use super::sources::SettingSources;
+use crate::exit::{CommandError, Result, with_cause};
+use crate::{Io, args};
+
 /// Returns the roots of the command line, else of the environment, else the current folder.
-pub(super) fn workspace_roots(Sources { levels, io }: Sources<'_, '_>) -> Vec<PathBuf> {
+pub(super) fn workspace_roots(
+    SettingSources { levels, io }: SettingSources<'_, '_>,
+) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
         .filter_map(|matches| matches.get_many::<PathBuf>(args::ROOT))
@@ -60,7 +61,7 @@ pub(super) fn default_config(io: &Io<'_>) -> Option<PathBuf> {
 }
 
 /// Returns the state folder; `None` if the user has no home folder.
-pub(super) fn state_dir(from: Sources<'_, '_>) -> Option<PathBuf> {
+pub(super) fn state_dir(from: SettingSources<'_, '_>) -> Option<PathBuf> {
     from.named_path(args::STATE_DIR, "TOOL_SDK_STATE_DIR").or_else(|| {
         let folder = user_folder("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", from.io)?;
         Some(folder.join("tool-sdk"))
@@ -114,7 +115,7 @@ mod tests {
         };
         let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
         let levels = args::option_levels(&matches);
-        let from = Sources { levels: &levels, io: &io };
+        let from = SettingSources { levels: &levels, io: &io };
         (workspace_roots(from), state_dir(from))
     }
 

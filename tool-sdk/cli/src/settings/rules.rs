@@ -1,17 +1,20 @@
 //! Reads the rules of the command line and of the environment.
 
 use clap::ArgMatches;
-
-use super::sources::Sources;
-use crate::exit::{CommandError, Result};
 use tool_sdk_core::{Action, Rule, RuleScope};
+
+use super::sources::SettingSources;
+use crate::exit::{CommandError, Result};
 
 /// A rule, or the error message for it.
 type ParsedRule = std::result::Result<Rule, String>;
 
 /// Appends the rules of the environment and of the command line to those of the file; fails with
 /// the messages of all invalid ones.
-pub(super) fn append_rules(mut rules: Vec<Rule>, from: Sources<'_, '_>) -> Result<Vec<Rule>> {
+pub(super) fn append_rules(
+    mut rules: Vec<Rule>,
+    from: SettingSources<'_, '_>,
+) -> Result<Vec<Rule>> {
     let mut wrong = Vec::new();
     for rule in env_rules(from)?.into_iter().chain(option_rules(from.levels)) {
         match rule {
@@ -41,7 +44,7 @@ fn option_rules(levels: &[&ArgMatches]) -> Vec<ParsedRule> {
 }
 
 /// Returns the rules of the environment, one a line: first `allow`, then `ask`, then `deny`.
-fn env_rules(from: Sources<'_, '_>) -> Result<Vec<ParsedRule>> {
+fn env_rules(from: SettingSources<'_, '_>) -> Result<Vec<ParsedRule>> {
     let mut rules = Vec::new();
     for (variable, action) in [
         ("TOOL_SDK_ALLOW", Action::Allow),

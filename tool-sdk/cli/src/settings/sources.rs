@@ -14,13 +14,13 @@ use crate::exit::{CommandError, Result};
 
 /// The options and the environment of a command.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a, 'io> {
+pub(super) struct SettingSources<'a, 'io> {
     /// The parsed options from left to right.
     pub(super) levels: &'a [&'a ArgMatches],
     pub(super) io: &'a Io<'io>,
 }
 
-impl Sources<'_, '_> {
+impl SettingSources<'_, '_> {
     /// Returns the value of an option, or else of a variable.
     pub(super) fn option_or_variable<T>(&self, option: &str, variable: &str) -> Result<Option<T>>
     where

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{
+    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError, internal::frame_text,
+};
 
 use super::{Console, TerminalLock};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::internal::frame_text;
-use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 
 /// How many invalid answers a field may get.
 const MAX_TRIES: usize = 3;

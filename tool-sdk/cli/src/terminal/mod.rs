@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
 
 pub(super) use self::form::TerminalForms;
-use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
 
 /// An interactive terminal that can prompt the user.
 ///

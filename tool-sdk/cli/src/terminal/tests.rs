@@ -4,14 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{Call, ErrorKind, Pipeline, Session};
 
 use super::{Console, TerminalApprover, TerminalLock};
 use crate::test_support;
 use crate::test_support::{CliOutput, TestCli};
-use tool_sdk_core::Call;
-use tool_sdk_core::ErrorKind;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Session;
 
 fn answer(lines: &[&str], args: &[&str]) -> (CliOutput, String) {
     let mut setting = TestCli::default();

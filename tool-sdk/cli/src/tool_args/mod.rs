@@ -9,12 +9,11 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::{ArgMatches, Command};
+use tool_sdk_core::{Fault, FaultKind, internal::closest_name};
 
 use super::exit::{CommandError, Result};
 use super::flag::{self, ParamFlag};
 use super::{Io, input, style};
-use tool_sdk_core::internal::closest_name;
-use tool_sdk_core::{Fault, FaultKind};
 
 /// The parsed words, by kind.
 pub(super) struct ToolArgs<'w> {

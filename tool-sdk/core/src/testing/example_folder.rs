@@ -5,8 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process;
 
-use crate::context::Session;
 use tool_sdk_workspace::Workspace;
+
+use crate::context::Session;
 
 /// The maximum number of names that are tried, because several checks may run at once.
 const MAX_ATTEMPTS: usize = 10_000;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::*;
 use tool_sdk_core::internal::{DecisionDetails, HookVerdict};
+
+use super::*;
 
 /// Returns the decision of commands before a call.
 async fn before(hooks: &[Value]) -> HookDecision {

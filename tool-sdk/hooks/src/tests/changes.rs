@@ -3,20 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::*;
-use tool_sdk_core::Batch;
-use tool_sdk_core::Context;
-use tool_sdk_core::HookPriority;
-use tool_sdk_core::LoopGuard;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Registry;
 use tool_sdk_core::{
-    Action, ApprovalRequest, ApprovalResponse, DecisionSource, Rule, ScriptedApprover,
+    Action, ApprovalRequest, ApprovalResponse, AuditRecord, AuditSink, Batch, Call, Context,
+    DecisionSource, DynamicTool, HookPriority, LoopGuard, Outcome, Pipeline, Registry, Risk,
+    RiskClass, Rule, ScriptedApprover, ToolDisplay,
 };
-use tool_sdk_core::{AuditRecord, AuditSink};
-use tool_sdk_core::{Call, Outcome};
-use tool_sdk_core::{DynamicTool, ToolDisplay};
-use tool_sdk_core::{Risk, RiskClass};
+
+use super::*;
 
 /// A command that changes the call and allows it.
 fn makes(input: &Value) -> Value {

@@ -9,14 +9,9 @@ mod requests;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::json;
+use tool_sdk_core::{CallId, Definition, Schema, Session, ToolName, internal::HookCallView};
 
 use super::*;
-use tool_sdk_core::CallId;
-use tool_sdk_core::Definition;
-use tool_sdk_core::Schema;
-use tool_sdk_core::Session;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::internal::HookCallView;
 
 const CASES: &str = include_str!("../../tests/fixtures/codex-hooks/cases.json");
 

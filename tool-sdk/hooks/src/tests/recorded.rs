@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
-use crate::matcher::ToolMatcher;
 use tool_sdk_core::OnError;
 use tool_sdk_process::{CapturedOutput, CommandOutput, ExitOutcome};
+
+use super::*;
+use crate::matcher::ToolMatcher;
 
 const INPUTS: [(HookEvent, &str); 3] = [
     (

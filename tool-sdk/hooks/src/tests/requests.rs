@@ -3,17 +3,13 @@
 use std::future::{Future, ready};
 use std::pin::Pin;
 
+use tool_sdk_core::{
+    Action, ApprovalRequest, ApprovalResponse, Batch, Call, Context, DynamicTool, HookPriority,
+    Pipeline, Registry, Resource, Risk, RiskClass, Rule, ScriptedApprover,
+    internal::ApprovalInternals,
+};
+
 use super::*;
-use tool_sdk_core::Batch;
-use tool_sdk_core::Call;
-use tool_sdk_core::Context;
-use tool_sdk_core::HookPriority;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Registry;
-use tool_sdk_core::internal::ApprovalInternals;
-use tool_sdk_core::{Action, ApprovalRequest, ApprovalResponse, Rule, ScriptedApprover};
-use tool_sdk_core::{DynamicTool, Resource};
-use tool_sdk_core::{Risk, RiskClass};
 
 /// An approver whose answer shows that it was asked.
 struct AskedApprover;

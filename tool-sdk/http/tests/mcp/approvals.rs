@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tool_sdk_core::{ApprovalResponse, ScriptedApprover};
+
 use super::http::{ADA, Served, next};
 use super::*;
-use tool_sdk_core::{ApprovalResponse, ScriptedApprover};
 
 const FORMS: &str = r#"{ "elicitation": {} }"#;
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tool_sdk_core::Inquiry;
 
 use super::http::{ADA, Served, next, status};
 use super::request_limits::gate;
 use super::*;
-use tool_sdk_core::Inquiry;
 
 const VERSION: &str = "2025-03-26";
 const LIMIT: Duration = Duration::from_secs(20);

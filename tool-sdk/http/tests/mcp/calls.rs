@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::http::{ADA, Served};
-use super::*;
 use tool_sdk_core::{Coercion, EventKind, Icon, ToolDisplay};
 use tool_sdk_mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
+
+use super::http::{ADA, Served};
+use super::*;
 
 fn names(page: &Value) -> Vec<&str> {
     let tools = page["result"]["tools"].as_array().unwrap();

@@ -6,12 +6,10 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{ErrorKind, EventKind, Principal};
+use tool_sdk_http::{HttpOptions, Token, serve_http};
 
 use super::*;
-use tool_sdk_core::ErrorKind;
-use tool_sdk_core::EventKind;
-use tool_sdk_core::Principal;
-use tool_sdk_http::{HttpOptions, Token, serve_http};
 
 pub(crate) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
@@ -25,8 +23,8 @@ const MODERN: &str =
 /// A server at an address of its own; it ends with the test.
 pub(crate) struct Served {
     address: String,
-    /// The token of nobody in particular.
-    anybody: String,
+    /// The token that names no principal.
+    shared_token: String,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
@@ -46,7 +44,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let token = Token::random().unwrap();
-        let anybody = token.reveal().to_owned();
+        let shared_token = token.reveal().to_owned();
         let http = HttpOptions::new(token)
             .with_principal(
                 ADA.parse().unwrap(),
@@ -55,7 +53,7 @@ impl Served {
             .with_principal(BOB.parse().unwrap(), Principal::new("bob"))
             .allow_origin(SITE);
         let http = change(http);
-        Self { address, anybody, serving: tokio::spawn(serve_http(server, listener, http)) }
+        Self { address, shared_token, serving: tokio::spawn(serve_http(server, listener, http)) }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -229,7 +227,7 @@ async fn nobody_in_particular_is_not_the_host() {
     });
     let registry = Registry::builder().add(seer).build().unwrap();
     let served = Served::start(&Server::new(Pipeline::new(registry), Session::default())).await;
-    for (token, expected) in [(ADA, r#"Some(\"ada\")"#), (&*served.anybody, r#"Some(\"\")"#)] {
+    for (token, expected) in [(ADA, r#"Some(\"ada\")"#), (&*served.shared_token, r#"Some(\"\")"#)] {
         let id = served.open(token).await;
         let answer = served.post(token, Some(&id), &call("seer")).await;
         assert!(answer.contains(expected), "{answer}");
@@ -248,8 +246,8 @@ async fn a_tool_that_needs_a_user_is_not_called_without_one() {
     let pipeline = Pipeline::new(registry);
     let mut events = pipeline.subscribe();
     let served = Served::start(&Server::new(pipeline, Session::default())).await;
-    let id = served.open(&served.anybody).await;
-    let answer = served.post(&served.anybody, Some(&id), &call("whose")).await;
+    let id = served.open(&served.shared_token).await;
+    let answer = served.post(&served.shared_token, Some(&id), &call("whose")).await;
     assert!(answer.contains(r#""isError":true"#), "{answer}");
     let kind = loop {
         if let EventKind::Failed(ending) = events.recv().await.unwrap().kind {
@@ -408,7 +406,7 @@ async fn a_yes_for_the_session_is_that_of_somebody_with_a_name() {
         let message = question["message"].as_str().unwrap_or_else(|| panic!("{asked}"));
         (answers, message.contains("`session`"))
     };
-    let asked = ask(&served.anybody, json!({})).await;
+    let asked = ask(&served.shared_token, json!({})).await;
     assert_eq!(question(&asked), (json!(["once", "reject"]), false));
     let asked = ask(ADA, json!({})).await;
     assert_eq!(question(&asked), (json!(["once", "session", "reject"]), true));
@@ -419,7 +417,7 @@ async fn a_yes_for_the_session_is_that_of_somebody_with_a_name() {
     assert_eq!(done["result"]["isError"], false, "{done}");
     let again = ask(ADA, json!({})).await;
     assert_eq!(again["result"]["isError"], false, "{again}");
-    for other in [BOB, &served.anybody] {
+    for other in [BOB, &served.shared_token] {
         let asked = ask(other, json!({})).await;
         assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::Map;
 use tokio::time::timeout;
-
-use super::http::{ADA, Served, next};
-use super::*;
 use tool_sdk_core::{ConversationMessage, Inquiry};
 use tool_sdk_mcp::{
     PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition, ResourceProvider,
 };
+
+use super::http::{ADA, Served, next};
+use super::*;
 
 fn name() -> Inquiry {
     let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });

@@ -23,18 +23,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tool_sdk_core::{
+    Attachment, Context, Definition, DynamicTool, Output, Pipeline, Registry, Risk, RiskClass,
+    Schema, Session, ToolError, ToolName,
+};
+use tool_sdk_mcp::Server;
 
 use self::peer::Peer;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Registry;
-use tool_sdk_core::Schema;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::{Attachment, Output};
-use tool_sdk_core::{Context, Session};
-use tool_sdk_core::{Definition, DynamicTool};
-use tool_sdk_core::{Risk, RiskClass};
-use tool_sdk_mcp::Server;
 
 fn schema(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap()

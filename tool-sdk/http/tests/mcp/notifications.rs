@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tool_sdk_core::{GrantStore, Redactor};
 
 use super::http::{ADA, Served};
 use super::*;
-use tool_sdk_core::GrantStore;
-use tool_sdk_core::Redactor;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const SECRET: &str = "correct horse battery";

@@ -5,7 +5,6 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 use tokio::task::JoinHandle;
-
 use tool_sdk_mcp::Server;
 
 pub(crate) struct Peer {

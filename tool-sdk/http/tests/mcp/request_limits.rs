@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+use tool_sdk_core::Inquiry;
 
 use super::*;
-use tool_sdk_core::Inquiry;
 
 /// As many calls as may run, and one that has to wait.
 const FULL: u64 = 256;

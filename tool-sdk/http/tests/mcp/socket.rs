@@ -2,9 +2,9 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
+use tool_sdk_http::{HttpOptions, UnixSocket, serve_http};
 
 use super::*;
-use tool_sdk_http::{HttpOptions, UnixSocket, serve_http};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

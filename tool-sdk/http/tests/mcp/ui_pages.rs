@@ -1,8 +1,9 @@
 //! UI pages for different kinds of clients.
 
+use tool_sdk_core::ToolDisplay;
+
 use super::http::{ADA, Served};
 use super::*;
-use tool_sdk_core::ToolDisplay;
 
 const APPS: &str = "io.modelcontextprotocol/ui";
 const APP: &str = "text/html;profile=mcp-app";

@@ -8,15 +8,14 @@
 
 use jsonschema::ValidationError;
 use serde_json::{Map, Value};
+use tool_sdk_core::{
+    ArgumentNote, Fault, FaultKind, InvalidArgs, RawArgs, Schema,
+    internal::{ArgChecks, check_strict, parse_text},
+};
 
 use super::schema_repair::without_malformed;
 use super::validator::SchemaValidator;
 use crate::message::outside_strings;
-use tool_sdk_core::Schema;
-use tool_sdk_core::internal::check_strict;
-use tool_sdk_core::internal::{ArgChecks, parse_text};
-use tool_sdk_core::{ArgumentNote, RawArgs};
-use tool_sdk_core::{Fault, FaultKind, InvalidArgs};
 
 /// The most faults that are reported.
 const MAX_FAULTS: usize = 64;

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use thiserror::Error;
+use tool_sdk_core::Redactor;
+use tool_sdk_process::{ChildEnv, Command, sandbox::SandboxPolicy};
 
 use super::http_endpoint::HttpEndpoint;
 use super::naming;
 use super::remote::{RemoteConnection, RemoteFuture, RemoteTool};
 use super::server_requests::ClientFeatures;
-use tool_sdk_core::Redactor;
-use tool_sdk_process::sandbox::SandboxPolicy;
-use tool_sdk_process::{ChildEnv, Command};
 
 /// Redacts values that look like secrets, independent of this process' environment, so that the
 /// identity of a server is the same in every process.

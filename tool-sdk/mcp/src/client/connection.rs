@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_core::{Tool, Toolset};
 
 use super::config::{ServerConfig, TransportConfig};
 use super::pins::ToolPins;
@@ -24,8 +25,6 @@ use super::status::ServerStatus;
 use super::tool::{DescriptionLint, ForeignTool, ToolSchemas};
 use super::tool_index::{OtherToolNames, ToolNameIndex};
 use super::{naming, time_limit, transport};
-use tool_sdk_core::Tool;
-use tool_sdk_core::Toolset;
 
 /// How many connections may be opened within [`ATTEMPT_WINDOW`].
 const MAX_ATTEMPTS: usize = 5;

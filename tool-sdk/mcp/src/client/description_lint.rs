@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tool_sdk_core::internal::{spell_hidden, walk};
 
 use super::remote::RemoteTool;
 use super::tool_index::OtherToolNames;
-use tool_sdk_core::internal::{spell_hidden, walk};
 
 /// The longest text about one tool that a model sees, in bytes.
 const MAX_BYTES: usize = 4 << 10;

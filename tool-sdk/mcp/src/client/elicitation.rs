@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use tool_sdk_core::{
+    Redactor, Schema,
+    internal::{is_secret_key, spell_hidden},
+};
 
 use super::description_lint::{self, LABEL_KEYWORDS};
 use super::validator::SchemaValidator;
-use tool_sdk_core::Redactor;
-use tool_sdk_core::Schema;
-use tool_sdk_core::internal::is_secret_key;
-use tool_sdk_core::internal::spell_hidden;
 
 /// The most fields of a form; a person does not review more.
 const MAX_FIELDS: usize = 32;

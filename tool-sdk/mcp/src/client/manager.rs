@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use tool_sdk_core::{Pipeline, ToolError, Toolset};
 
 use super::config::{InvalidServerConfig, ServerConfig};
 use super::connection::ServerConnection;
@@ -14,9 +15,6 @@ use super::pins::ToolPins;
 use super::remote::{RemoteError, RemoteTool};
 use super::status::ServerStatus;
 use super::tool_index::ToolNameIndex;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::Toolset;
 
 /// The servers whose tools a pipeline has beside its own.
 ///

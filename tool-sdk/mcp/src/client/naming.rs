@@ -9,9 +9,8 @@
 //! **Invariant:** the server's name comes from the host's configuration, never from the server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tool_sdk_core::internal::sha256_hex;
 
-use tool_sdk_core::ToolName;
+use tool_sdk_core::{ToolName, internal::sha256_hex};
 
 /// The prefix of all foreign tool names; no other tool may have it.
 const FOREIGN_PREFIX: &str = "mcp__";

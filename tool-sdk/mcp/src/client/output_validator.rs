@@ -5,9 +5,9 @@
 
 use jsonschema::ValidationError;
 use serde_json::Value;
+use tool_sdk_core::Schema;
 
 use super::validator::SchemaValidator;
-use tool_sdk_core::Schema;
 
 /// The error for a result whose validation did not end in time.
 pub(super) const TOO_LATE: &str =

@@ -12,10 +12,9 @@ use base64::Engine as _;
 use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value, json};
+use tool_sdk_core::{Attachment, Output, internal::spell_hidden};
 
 use super::remote::RemoteResult;
-use tool_sdk_core::internal::spell_hidden;
-use tool_sdk_core::{Attachment, Output};
 
 /// The longest structured value, in bytes.
 const MAX_BYTES: usize = 4 << 20;
@@ -289,9 +288,9 @@ fn as_whole_number(value: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tool_sdk_core::AttachmentData;
 
     use super::*;
-    use tool_sdk_core::AttachmentData;
 
     fn read(result: Value) -> Output {
         convert_result(serde_json::from_value(result).unwrap(), false)

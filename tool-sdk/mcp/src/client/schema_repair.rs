@@ -7,10 +7,10 @@
 //! **Invariant:** the repaired schema accepts everything that the original was meant to accept.
 
 use serde_json::{Map, Value, json};
-
-use tool_sdk_core::internal::walk;
-use tool_sdk_core::internal::walk::SubschemaKind;
-use tool_sdk_core::internal::{expected_value, is_followed_draft, redirect_refs};
+use tool_sdk_core::internal::{
+    expected_value, is_followed_draft, redirect_refs,
+    walk::{self, SubschemaKind},
+};
 
 /// Keywords that negate or count the match of a subschema, with those that depend on them. Where
 /// such a subschema accepts more, the schema around it accepts less.

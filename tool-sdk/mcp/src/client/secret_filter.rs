@@ -6,12 +6,11 @@
 //! have asked for just that.
 
 use serde_json::Value;
+use tool_sdk_core::{Redactor, internal::spell_hidden};
 
 use super::config::TransportConfig;
 use super::http_endpoint::HttpEndpoint;
 use super::remote::RemoteResult;
-use tool_sdk_core::Redactor;
-use tool_sdk_core::internal::spell_hidden;
 
 /// Redacts the secrets of one server, and values that look like secrets.
 pub(super) struct SecretFilter {

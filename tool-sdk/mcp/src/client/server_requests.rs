@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reqwest::Url;
 use serde_json::{Map, Value, json};
+use tool_sdk_core::{Context, ElicitationOutcome, Inquiry, InquiryKind};
 
 use super::description_lint;
 use super::elicitation::ElicitationForm;
 use super::remote::RemoteError;
-use tool_sdk_core::{Context, ElicitationOutcome, Inquiry, InquiryKind};
 
 /// The permission to let a server sample the model.
 pub(super) const SAMPLING_PERMISSION: &str = "mcp_sampling";

@@ -4,7 +4,6 @@
 
 use serde::Serialize;
 use serde_json::Value;
-
 use tool_sdk_core::Session;
 
 /// The state of a configured server.

@@ -13,6 +13,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{
+    ArgumentNote, Context, Definition, ExecutionPermit, InvalidArgs, Output, OutputFuture,
+    PreparedCall, PrivateFileError, RawArgs, Resource, Risk, RiskClass, Schema, Tool, ToolError,
+    ToolSource,
+};
 
 use super::args::InputValidator;
 use super::connection::ServerConnection;
@@ -23,17 +28,6 @@ use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::server_requests::ServerRequestHandler;
 use super::tool_index::OtherToolNames;
 use super::{description_lint, result, time_limit};
-use tool_sdk_core::Context;
-use tool_sdk_core::Output;
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::Schema;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{ArgumentNote, RawArgs};
-use tool_sdk_core::{
-    Definition, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource, Tool,
-    ToolSource,
-};
-use tool_sdk_core::{Risk, RiskClass};
 
 /// The permission of every foreign tool, beside its own name.
 pub(super) const PERMISSION: &str = "mcp";

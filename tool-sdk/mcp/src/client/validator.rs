@@ -7,11 +7,13 @@ use std::borrow::Cow;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
+use tool_sdk_core::{
+    Schema, SchemaError,
+    internal::{is_meta_schema_ref, walk, with_encoded_refs, without_remote_refs},
+};
 
 use super::schema_repair::{collect_patterns, without_patterns};
 use super::{description_lint, schema_rules};
-use tool_sdk_core::internal::{is_meta_schema_ref, walk, with_encoded_refs, without_remote_refs};
-use tool_sdk_core::{Schema, SchemaError};
 
 /// The longest pattern, in bytes (RX1).
 const MAX_PATTERN_LEN: usize = 4 << 10;

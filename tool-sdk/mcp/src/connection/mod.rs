@@ -19,6 +19,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_core::{ClientKind, GrantScope, Principal, Session, Subscription, ToolsetView};
 
 use super::Server;
 use super::fast_path::{FastPathGate, HandedOffCall, LogThreshold, SessionResponder, SpawnedCall};
@@ -30,11 +31,6 @@ use super::message::RawArguments;
 use super::resource_adapter::ResourceSubscriptions;
 use super::result::ContentSupport;
 use super::ui::UiSupport;
-use tool_sdk_core::GrantScope;
-use tool_sdk_core::Principal;
-use tool_sdk_core::Subscription;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::{ClientKind, Session};
 
 type Result<T> = std::result::Result<T, ErrorData>;
 

@@ -3,10 +3,10 @@
 //!
 //! **Invariant:** each call has a cancellation token of its own.
 
+use tool_sdk_core::{Call, internal::LazyCancelToken};
+
 use super::fast_request::ToolCall;
 use crate::call::client_args;
-use tool_sdk_core::Call;
-use tool_sdk_core::internal::LazyCancelToken;
 
 /// How much room is kept for the arguments of later calls.
 const MAX_KEPT_BYTES: usize = 64 * 1024;

@@ -12,6 +12,7 @@ use rmcp::model::{
     JsonRpcMessage,
 };
 use tokio::task::JoinSet;
+use tool_sdk_core::{Outcome, ToolsetView, internal::LazyCancelToken};
 
 use super::call_buffers::CallBuffers;
 use super::fast_request::{FastRequest, ToolCall};
@@ -25,9 +26,6 @@ use crate::message;
 use crate::message::{MessageError, MessageKind};
 use crate::result::ContentSupport;
 use crate::ui::UiSupport;
-use tool_sdk_core::Outcome;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::internal::LazyCancelToken;
 
 /// Where lines are answered.
 pub(super) struct RequestDispatcher {

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use rmcp::model::RequestId;
+use tool_sdk_core::internal::LazyCancelToken;
 
 use super::json_rpc_batch::JsonRpcBatch;
-use tool_sdk_core::internal::LazyCancelToken;
 
 /// How many there may be before more have to wait.
 const MAX_IN_FLIGHT: usize = 256;

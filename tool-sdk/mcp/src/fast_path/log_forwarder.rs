@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::{Value, json};
+use tool_sdk_core::{Signal, ToolName, internal::SessionListener};
 
 use super::line_writer::LineWriter;
 use super::response_writer;
-use tool_sdk_core::Signal;
-use tool_sdk_core::ToolName;
-use tool_sdk_core::internal::SessionListener;
 
 /// The least important log message that a peer wants, in the order of the protocol.
 pub(crate) struct LogThreshold(AtomicU8);

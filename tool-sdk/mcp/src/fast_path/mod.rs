@@ -47,6 +47,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{Pipeline, Session};
 
 use self::dispatcher::RequestDispatcher;
 pub(super) use self::in_flight::{InFlightGuard, InFlightRequests, id_json};
@@ -64,8 +65,6 @@ use super::listing::ToolListing;
 use super::message::MessageError;
 use super::result::ContentSupport;
 use super::ui::UiSupport;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Session;
 
 /// How long running calls may take after the client has disconnected.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -354,9 +353,9 @@ impl Transport<RoleServer> for FastTransport {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, duplex, empty};
+    use tool_sdk_core::Registry;
 
     use super::*;
-    use tool_sdk_core::Registry;
 
     // A call that blocks its thread cannot be made to end, and the answers of those that came
     // with it do not wait for it.

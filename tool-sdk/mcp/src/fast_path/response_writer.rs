@@ -2,15 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tool_sdk_core::{Definition, Outcome, Output, ToolError, provider};
 
 use crate::listing::ProtocolEra;
 use crate::result::{ContentSupport, has_block_metadata, to_call_result};
 use crate::ui::UiSupport;
-use tool_sdk_core::Definition;
-use tool_sdk_core::Outcome;
-use tool_sdk_core::Output;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::provider;
 
 /// An answer with a result that is JSON already.
 pub(super) fn write_result(out: &mut Vec<u8>, id: &str, result: &str) {

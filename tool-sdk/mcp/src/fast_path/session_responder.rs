@@ -14,6 +14,7 @@ use std::task::Poll;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_core::{CallId, Outcome, Pipeline, Session, Subscription, ToolsetView};
 
 use super::call_buffers::CallBuffers;
 use super::fast_request::{FastRequest, ToolCall};
@@ -25,11 +26,6 @@ use crate::legacy_client::{LegacyClient, OriginatingRequest};
 use crate::listing::ToolListing;
 use crate::result::ContentSupport;
 use crate::ui::UiSupport;
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Session;
-use tool_sdk_core::Subscription;
-use tool_sdk_core::ToolsetView;
-use tool_sdk_core::{CallId, Outcome};
 
 /// How many bytes an answer has that says little.
 const INITIAL_CAPACITY: usize = 256;

@@ -115,9 +115,9 @@ mod tests {
 
     use http_body_util::Full;
     use hyper::body::Bytes;
+    use tool_sdk_core::Principal;
 
     use super::*;
-    use tool_sdk_core::Principal;
 
     fn ada() -> PrincipalKey {
         Some(Arc::new(Principal::new("ada")))

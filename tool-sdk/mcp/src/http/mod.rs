@@ -31,6 +31,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tool_sdk_core::Principal;
 
 use self::event_logs::EventLogs;
 use self::request_head::{RequestHead, SESSION_ID};
@@ -41,7 +42,6 @@ use self::responses::{
 pub(super) use self::sessions::{HttpSessions, PrincipalKey};
 pub(super) use self::stateless_sessions::StatelessSessions;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tool_sdk_core::Principal;
 use tower_service::Service;
 
 use super::Server;

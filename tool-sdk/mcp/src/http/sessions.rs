@@ -213,12 +213,11 @@ impl HttpSessions {
 
 #[cfg(test)]
 mod tests {
+    use tool_sdk_core::{Pipeline, Registry, Session};
+
     use super::*;
     use crate::result::ContentSupport;
     use crate::ui::UiSupport;
-    use tool_sdk_core::Pipeline;
-    use tool_sdk_core::Registry;
-    use tool_sdk_core::Session;
 
     fn sessions() -> HttpSessions {
         HttpSessions::new(Arc::default())

@@ -8,8 +8,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::sessions::{IDLE_TIMEOUT, PrincipalKey};
 use tool_sdk_core::Session;
+
+use super::sessions::{IDLE_TIMEOUT, PrincipalKey};
 
 /// One session for each owner who came lately.
 #[derive(Default)]
@@ -59,8 +60,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::*;
     use tool_sdk_core::Principal;
+
+    use super::*;
 
     #[test]
     fn an_owner_has_one_session_until_nobody_hears_of_it() {

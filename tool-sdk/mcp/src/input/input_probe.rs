@@ -6,10 +6,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{ErrorData, InputRequests, InputResponses};
+use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError};
 
 use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 
 /// Answers the questions of a prompt from the request, or records what is missing.
 pub(crate) struct InputProbe {

@@ -20,13 +20,12 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tool_sdk_core::{Inquiry, InquiryKind, ToolError};
 
 pub(super) use self::input_probe::InputProbe;
 pub(super) use self::pending_inputs::{
     PendingInputs, PendingQuestions, QuestionReceiver, question_channel,
 };
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{Inquiry, InquiryKind};
 
 /// The kinds of questions that a client can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{ErrorData, InputRequests, InputResponses};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError};
 
 use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 
 /// The session's side: receives the questions of the tool.
 pub(crate) struct PendingInputs {

@@ -18,9 +18,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tool_sdk_core::internal::check_unambiguous;
 
 pub(super) use self::decode::decode_message;
-use tool_sdk_core::internal::check_unambiguous;
 
 /// The maximum size of a message over stdio.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;

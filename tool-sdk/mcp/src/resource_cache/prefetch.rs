@@ -5,13 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tool_sdk_core::{
+    AttachmentData, Definition, Hook, HookContext, OnError, Output, ToolError, ToolSource,
+};
 
 use super::ResourceCache;
 use crate::client::RemoteFuture;
-use tool_sdk_core::ToolError;
-use tool_sdk_core::{AttachmentData, Output};
-use tool_sdk_core::{Definition, ToolSource};
-use tool_sdk_core::{Hook, HookContext, OnError};
 
 /// The maximum number of prefetched resources per result.
 const MAX_PREFETCHED: usize = 16;
@@ -120,11 +119,9 @@ mod tests {
 
     use serde_json::json;
     use tokio::sync::Notify;
+    use tool_sdk_core::{Attachment, Schema, ToolName};
 
     use super::*;
-    use tool_sdk_core::Attachment;
-    use tool_sdk_core::Schema;
-    use tool_sdk_core::ToolName;
 
     // F125
     #[tokio::test]

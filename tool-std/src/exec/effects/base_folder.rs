@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Resource, RiskClass, ToolError, Workspace, WorkspacePath};
+use tool_shell_analysis::ScriptAnalysis;
 
 use super::git::work_tree_top;
 use super::paths::{home_path, normalize_path, strip_home};
-use tool_shell_analysis::ScriptAnalysis;
 
 /// The permissions for reading and writing files.
 const READ: &str = "read";

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
+use tool_shell_analysis::SimpleCommand;
 
 use tool_shell_analysis as shell;
-use tool_shell_analysis::SimpleCommand;
 
 /// Global options of git that take the next word.
 const VALUED: &str =

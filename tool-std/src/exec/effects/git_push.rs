@@ -15,12 +15,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::{Resource, Workspace};
+use tool_shell_analysis::{SimpleCommand, WordCertainty, internal::bare_name};
 
 use super::base_folder::is_folder_in;
 use super::git::work_tree_top;
 use super::operands::operand_words;
-use tool_shell_analysis::internal::bare_name;
-use tool_shell_analysis::{SimpleCommand, WordCertainty};
 
 /// The maximum number of words that may name a repository.
 const MAX_WORDS: usize = 64;
@@ -254,8 +253,9 @@ fn possible_values(text: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tool_shell_analysis::analyze_script;
+
+    use super::*;
 
     fn repository(place: &Path, folder: &str, config: &str) {
         std::fs::create_dir_all(place.join(folder)).unwrap();

@@ -31,11 +31,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tool_sdk::{Resource, Workspace};
+use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, internal::bare_name};
 
 use self::base_folder::{BaseFolder, FileAccess, unknown_file};
 use self::names::ReadNames;
-use tool_shell_analysis::internal::bare_name;
-use tool_shell_analysis::{ScriptAnalysis, SimpleCommand};
 
 /// The maximum number of files of one redirection kind, read operands and written files that are
 /// checked. The rest counts as one unknown file.
@@ -59,7 +58,7 @@ pub(super) fn file_resources(base: &BaseFolder<'_>, analysis: &ScriptAnalysis) -
 }
 
 /// A command line and the directories in which its commands run.
-struct Line<'a> {
+struct AnalyzedLine<'a> {
     base: &'a BaseFolder<'a>,
     analysis: &'a ScriptAnalysis,
     workspace: Option<Arc<Workspace>>,
@@ -76,7 +75,7 @@ struct Line<'a> {
     write_budget: Cell<usize>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> AnalyzedLine<'a> {
     fn new(base: &'a BaseFolder<'a>, analysis: &'a ScriptAnalysis) -> Self {
         let commands = || analysis.commands.iter();
         let is_opaque = analysis.opaque.is_some();
@@ -151,7 +150,7 @@ fn changes_globbing(command: &SimpleCommand) -> bool {
 
 /// The state of the walk over the commands.
 struct EffectWalk<'a> {
-    line: Line<'a>,
+    line: AnalyzedLine<'a>,
     /// The read-only commands so far. Equal ones have equal resources.
     seen: HashSet<(&'a str, bool)>,
     /// What the commands may read in the directories of the line.
@@ -167,7 +166,7 @@ struct EffectWalk<'a> {
 impl<'a> EffectWalk<'a> {
     fn new(base: &'a BaseFolder<'a>, analysis: &'a ScriptAnalysis) -> Self {
         Self {
-            line: Line::new(base, analysis),
+            line: AnalyzedLine::new(base, analysis),
             seen: HashSet::new(),
             names: ReadNames::of_input(analysis),
             home_folders: names::home_folders_entered(analysis),

@@ -11,14 +11,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::Resource;
+use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, WordCertainty, internal::bare_name};
 
 use super::base_folder::{FileAccess, denied_unknown_files};
 use super::git;
 use super::operands::{self, OperandKind, operand_words};
 use super::paths::{home_path, normalize_path, strip_home};
-use super::programs::{Program, Reads};
-use tool_shell_analysis::internal::bare_name;
-use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, WordCertainty};
+use super::programs::{ProgramEffects, ReadEffect};
 
 /// The maximum number of option letters before a name in one word.
 const MAX_OPTION_LETTERS: usize = 3;
@@ -66,8 +65,8 @@ impl<'a> ReadNames<'a> {
         let mut names = Self::default();
         let Some(program) = command.argv.first() else { return names };
         let name = bare_name(program);
-        let program = Program::find(&name);
-        if matches!(program.reads, Reads::Nothing | Reads::Names) {
+        let program = ProgramEffects::find(&name);
+        if matches!(program.reads, ReadEffect::Nothing | ReadEffect::Names) {
             // The shell expands globs, and these programs print the result.
             let is_shown = matches!(&*name, "echo" | "printf");
             names.unknown = operand_words(command)
@@ -78,13 +77,14 @@ impl<'a> ReadNames<'a> {
             return names;
         }
         // A git alias may print any file.
-        let is_alias = program.reads == Reads::Git && command.may_be_alias;
+        let is_alias = program.reads == ReadEffect::Git && command.may_be_alias;
         names.unknown = (is_alias || command.has_open_end).then_some(&*command.text);
         let mut before = "";
         for (word, certainty) in operand_words(command) {
             let option = std::mem::replace(&mut before, word);
             // Such a setting of git may be a command.
-            let is_setting = program.reads == Reads::Git && matches!(option, "-c" | "--config-env");
+            let is_setting =
+                program.reads == ReadEffect::Git && matches!(option, "-c" | "--config-env");
             match certainty {
                 _ if program.messages.contains(&option) || word.starts_with("-j$") => {}
                 WordCertainty::Literal if is_setting && word.contains(is_expansion_char) => {
@@ -103,8 +103,8 @@ impl<'a> ReadNames<'a> {
     /// Adds the unknown words of a read-only command. Its literal operands are checked elsewhere,
     /// but in an opaque script the quotes are uncertain.
     pub(super) fn add_safe_command(&mut self, command: &'a SimpleCommand, is_opaque: bool) {
-        let program = command.argv.first().map(|program| Program::find(program).reads);
-        if !is_opaque || matches!(program, Some(Reads::Nothing | Reads::Names)) {
+        let program = command.argv.first().map(|program| ProgramEffects::find(program).reads);
+        if !is_opaque || matches!(program, Some(ReadEffect::Nothing | ReadEffect::Names)) {
             return;
         }
         let expands = |word: &&String| word.contains('{') || word.starts_with('~');

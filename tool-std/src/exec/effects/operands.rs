@@ -4,12 +4,12 @@
 //!
 //! **Invariant:** a word that may name a file, or a file that lists names, is never omitted.
 
+use tool_shell_analysis::{SimpleCommand, WordCertainty, internal::bare_name};
+
 use self::OperandKind as Kind;
 use super::git;
 use super::paths::leaves_folder;
-use super::programs::{Program, Reads, Writes};
-use tool_shell_analysis::internal::bare_name;
-use tool_shell_analysis::{SimpleCommand, WordCertainty};
+use super::programs::{ProgramEffects, ReadEffect, WriteEffect};
 
 /// Short options of `grep` and `rg` without value, and those of them that take one in `rg`.
 const SEARCH_FLAGS: &str = "EFGHILPRSTUVZabchilnopqrsvwxyz";
@@ -79,29 +79,29 @@ pub(super) fn operand_words(
 pub(super) fn read_operands(command: &SimpleCommand) -> Vec<Operand<'_>> {
     let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
     let name = &*bare_name(program);
-    let program = Program::find(name);
+    let program = ProgramEffects::find(name);
     match program.reads {
-        Reads::Nested => return Vec::new(),
-        Reads::Nothing | Reads::NothingIfReadOnly => return pattern_folders(command),
+        ReadEffect::Nested => return Vec::new(),
+        ReadEffect::Nothing | ReadEffect::NothingIfReadOnly => return pattern_folders(command),
         _ => {}
     }
     let mut operands = named_operands(program, command);
     match program.reads {
         // Links in compared directories are followed.
-        Reads::Compared => {
+        ReadEffect::Compared => {
             add_below(&mut operands, Kind::Entries, Kind::Unknown);
         }
-        Reads::Git if git::shows_unnamed_lines(name, rest) => {
+        ReadEffect::Git if git::shows_unnamed_lines(name, rest) => {
             operands.push(Kind::UnnamedContent.of(&command.text));
         }
-        Reads::Searched if searches_subtree(name, rest) => {
+        ReadEffect::Searched if searches_subtree(name, rest) => {
             add_below(&mut operands, Kind::Subtree, Kind::UnnamedContent);
             if !names_search_path(name, rest) {
                 operands.push(Kind::Subtree.of("."));
             }
             operands.push(Kind::CurrentFolder.of("."));
         }
-        Reads::Listed => operands.push(Kind::CurrentFolder.of(".")),
+        ReadEffect::Listed => operands.push(Kind::CurrentFolder.of(".")),
         _ => {}
     }
     if command.has_open_end || reads_unnamed_files(program, rest) {
@@ -111,12 +111,12 @@ pub(super) fn read_operands(command: &SimpleCommand) -> Vec<Operand<'_>> {
 }
 
 /// Returns the files that the words name.
-fn named_operands<'a>(program: &Program, command: &'a SimpleCommand) -> Vec<Operand<'a>> {
+fn named_operands<'a>(program: &ProgramEffects, command: &'a SimpleCommand) -> Vec<Operand<'a>> {
     let mut operands = Vec::new();
     let mut options_end = false;
     let path = if command.argv[0] == "cd" { Kind::Entered } else { Kind::Path };
     // The first operand of a search is a pattern, unless an option gives it.
-    let mut is_pattern = program.reads == Reads::Searched
+    let mut is_pattern = program.reads == ReadEffect::Searched
         && !command.argv.iter().skip(1).any(|it| gives_pattern(it));
     for (word, certainty) in operand_words(command) {
         let is_option = word.starts_with('-') && !options_end;
@@ -124,7 +124,7 @@ fn named_operands<'a>(program: &Program, command: &'a SimpleCommand) -> Vec<Oper
             options_end |= word == "--";
             add_option_values(program, word, &mut operands);
         }
-        if program.reads == Reads::Git && (!is_option || word.starts_with("-L")) {
+        if program.reads == ReadEffect::Git && (!is_option || word.starts_with("-L")) {
             operands.extend(git::tracked_path(word).map(|path| Kind::Tracked.of(path)));
         }
         let may_be_more = matches!(certainty, WordCertainty::Pattern | WordCertainty::AnyWords);
@@ -138,7 +138,7 @@ fn named_operands<'a>(program: &Program, command: &'a SimpleCommand) -> Vec<Oper
             WordCertainty::Literal if is_file && is_file_operand(program, word) => {
                 Some(match program.reads {
                     // Most words of git are not paths, and git does not follow links.
-                    Reads::Git if !leaves_folder(word) => Kind::MaybePath.of(word),
+                    ReadEffect::Git if !leaves_folder(word) => Kind::MaybePath.of(word),
                     _ => path.of(word),
                 })
             }
@@ -164,13 +164,13 @@ fn pattern_folders(command: &SimpleCommand) -> Vec<Operand<'_>> {
 }
 
 /// Whether an operand may name a file with contents.
-fn is_file_operand(program: &Program, word: &str) -> bool {
+fn is_file_operand(program: &ProgramEffects, word: &str) -> bool {
     !(word == "/dev/null" || word == "/" && program.ignores_slash)
 }
 
 /// Whether an option makes the program read files that no word names. Long options may be
 /// abbreviated.
-fn reads_unnamed_files(program: &Program, rest: &[String]) -> bool {
+fn reads_unnamed_files(program: &ProgramEffects, rest: &[String]) -> bool {
     let (letters, longs) = program.unnamed_reads;
     rest.iter().filter(|word| word.starts_with('-') && word.len() > 1).any(|word| {
         let option = word.split('=').next().unwrap_or_default();
@@ -192,13 +192,17 @@ fn add_below<'a>(operands: &mut Vec<Operand<'a>>, path: Kind<'a>, pattern: Kind<
 }
 
 /// Adds option values that may name files.
-fn add_option_values<'a>(program: &Program, option: &'a str, operands: &mut Vec<Operand<'a>>) {
+fn add_option_values<'a>(
+    program: &ProgramEffects,
+    option: &'a str,
+    operands: &mut Vec<Operand<'a>>,
+) {
     let is_path = |value: &&str| !value.is_empty() && is_file_operand(program, value);
     let assigned = option.split_once('=').map(|(_, value)| value);
     let path = option.find(['/', '~']).map(|at| &option[at..]);
     let values = [assigned, path].into_iter().flatten().filter(is_path);
     operands.extend(values.map(|path| Kind::MaybePath.of(path)));
-    if matches!(program.reads, Reads::Git | Reads::Searched) {
+    if matches!(program.reads, ReadEffect::Git | ReadEffect::Searched) {
         // A pattern file may be printed line by line.
         let joined = option.match_indices('f').map(|(at, _)| &option[at + 1..]);
         let joined = joined.filter(|_| !option.starts_with("--"));
@@ -241,25 +245,25 @@ fn names_search_path(name: &str, rest: &[String]) -> bool {
 /// Returns the files that a command writes.
 pub(super) fn write_operands(command: &SimpleCommand) -> Vec<Operand<'_>> {
     let Some(program) = command.argv.first() else { return Vec::new() };
-    let program = Program::find(&bare_name(program));
-    if program.writes == Writes::Nothing {
+    let program = ProgramEffects::find(&bare_name(program));
+    if program.writes == WriteEffect::Nothing {
         return Vec::new();
     }
     let SplitWords { operands, outputs, letters, longs } =
         SplitWords::split(program, operand_words(command));
     let mut written = match (program.writes, &*operands) {
-        (Writes::Output, _) => written_files(&outputs, Kind::Path),
-        (Writes::Operands, files) => written_files(files, Kind::Path),
-        (Writes::Removed, files) => written_files(files, Kind::Removed),
-        (Writes::AllButFirst, files) => {
+        (WriteEffect::Output, _) => written_files(&outputs, Kind::Path),
+        (WriteEffect::Operands, files) => written_files(files, Kind::Path),
+        (WriteEffect::Removed, files) => written_files(files, Kind::Removed),
+        (WriteEffect::AllButFirst, files) => {
             written_files(files.get(1..).unwrap_or_default(), Kind::Tree)
         }
-        (Writes::Assigned, _) => {
+        (WriteEffect::Assigned, _) => {
             let values = operand_words(command)
                 .filter_map(|(word, certainty)| Some((word.strip_prefix("of=")?, certainty)));
             written_files(&values.collect::<Vec<_>>(), Kind::Path)
         }
-        (Writes::InPlace, files) => {
+        (WriteEffect::InPlace, files) => {
             let has = |letter, long: &str| {
                 letters.contains(letter) || longs.iter().any(|it| it.starts_with(long))
             };
@@ -268,17 +272,17 @@ pub(super) fn write_operands(command: &SimpleCommand) -> Vec<Operand<'_>> {
             let files = if has('i', "in") { files.get(skipped..) } else { None };
             written_files(files.unwrap_or_default(), Kind::Path)
         }
-        (Writes::ToLast | Writes::Moved, sources) if !outputs.is_empty() => {
+        (WriteEffect::ToLast | WriteEffect::Moved, sources) if !outputs.is_empty() => {
             copies(program, sources, &outputs)
         }
         // `ln` with one operand creates the link in the current directory.
-        (Writes::ToLast, sources @ [_]) => {
+        (WriteEffect::ToLast, sources @ [_]) => {
             copies(program, sources, &[(".", WordCertainty::Literal)])
         }
-        (Writes::ToLast | Writes::Moved, [sources @ .., target]) => {
+        (WriteEffect::ToLast | WriteEffect::Moved, [sources @ .., target]) => {
             copies(program, sources, &[*target])
         }
-        (Writes::Nothing | Writes::ToLast | Writes::Moved, _) => Vec::new(),
+        (WriteEffect::Nothing | WriteEffect::ToLast | WriteEffect::Moved, _) => Vec::new(),
     };
     if command.has_open_end {
         written.push(Kind::Unknown.of(&command.text));
@@ -300,7 +304,7 @@ fn written_files<'a>(words: &[OperandWord<'a>], kind: Kind<'a>) -> Vec<Operand<'
 
 /// Returns the files that copying or moving each source to each target writes.
 fn copies<'a>(
-    program: &Program,
+    program: &ProgramEffects,
     sources: &[OperandWord<'a>],
     targets: &[OperandWord<'a>],
 ) -> Vec<Operand<'a>> {
@@ -317,7 +321,7 @@ fn copies<'a>(
             written.extend([Kind::Unknown.of(from), Kind::Tree.of(to)]);
         }
     }
-    if program.writes == Writes::Moved {
+    if program.writes == WriteEffect::Moved {
         written.extend(written_files(sources, Kind::Removed));
     }
     written
@@ -335,7 +339,7 @@ struct SplitWords<'a> {
 }
 
 impl<'a> SplitWords<'a> {
-    fn split(program: &Program, mut words: impl Iterator<Item = OperandWord<'a>>) -> Self {
+    fn split(program: &ProgramEffects, mut words: impl Iterator<Item = OperandWord<'a>>) -> Self {
         let mut split = Self::default();
         let mut options_end = false;
         while let Some((word, certainty)) = words.next() {
@@ -362,7 +366,7 @@ impl<'a> SplitWords<'a> {
     /// Adds a word with short options, of which the last one may take a value.
     fn add_short_options(
         &mut self,
-        program: &Program,
+        program: &ProgramEffects,
         (word, certainty): OperandWord<'a>,
         words: &mut impl Iterator<Item = OperandWord<'a>>,
     ) {
@@ -390,11 +394,12 @@ impl<'a> SplitWords<'a> {
 
 #[cfg(test)]
 mod tests {
+    use tool_shell_analysis::analyze_script;
+
     use super::OperandKind::{
         CopyOf, CurrentFolder, Entries, MaybePath, Path, Pattern, Removed, Tracked, Tree, Unknown,
     };
     use super::*;
-    use tool_shell_analysis::analyze_script;
 
     #[test]
     fn every_word_that_may_name_a_file_is_given() {

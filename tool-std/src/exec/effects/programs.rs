@@ -9,11 +9,11 @@ use tool_shell_analysis::internal::bare_name;
 
 /// How a program uses files.
 #[derive(Clone, Copy)]
-pub(super) struct Program {
+pub(super) struct ProgramEffects {
     names: &'static [&'static str],
-    pub(super) reads: Reads,
-    pub(super) writes: Writes,
-    pub(super) runs: Runs,
+    pub(super) reads: ReadEffect,
+    pub(super) writes: WriteEffect,
+    pub(super) runs: RunEffect,
     /// Short options that take a value, which is not an operand.
     pub(super) valued: &'static str,
     /// A short option that takes the rest of its word as value.
@@ -31,7 +31,7 @@ pub(super) struct Program {
 
 /// What a program reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reads {
+pub(super) enum ReadEffect {
     /// The files that its words name.
     Operands,
     /// Pairs of files, or of the entries of directories.
@@ -54,7 +54,7 @@ pub(super) enum Reads {
 
 /// What a program does with its operands besides reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writes {
+pub(super) enum WriteEffect {
     /// It writes none of them.
     Nothing,
     /// It writes only the value of its output option.
@@ -77,7 +77,7 @@ pub(super) enum Writes {
 
 /// Which files a program runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runs {
+pub(super) enum RunEffect {
     /// Any file that its words name.
     Unknown,
     /// None of its operands, or project code that is not inspected.
@@ -88,7 +88,7 @@ pub(super) enum Runs {
     ScriptOption,
 }
 
-impl Program {
+impl ProgramEffects {
     /// Returns the row of a bare program name.
     pub(super) fn find(name: &str) -> &'static Self {
         PROGRAMS.iter().find(|program| program.names.contains(&name)).unwrap_or(&UNKNOWN)
@@ -96,23 +96,23 @@ impl Program {
 
     /// Returns what a program runs, by its word. A version and an architecture may follow the
     /// name of an interpreter.
-    pub(super) fn find_runs(word: &str) -> Runs {
+    pub(super) fn find_runs(word: &str) -> RunEffect {
         let name = bare_name(word);
         let is_version = |c: char| c.is_ascii_digit() || c == '.';
         let family = name.split(is_version).next().unwrap_or_default().trim_end_matches('-');
         match (Self::find(&name).runs, Self::find(family).runs) {
-            (Runs::Unknown, runs @ (Runs::Script | Runs::ScriptOption)) => runs,
+            (RunEffect::Unknown, runs @ (RunEffect::Script | RunEffect::ScriptOption)) => runs,
             // Of another file with the name, nothing is known.
-            (Runs::Nothing, _) if name != word => Runs::Unknown,
+            (RunEffect::Nothing, _) if name != word => RunEffect::Unknown,
             (runs, _) => runs,
         }
     }
 
-    const fn reads(self, reads: Reads) -> Self {
+    const fn reads(self, reads: ReadEffect) -> Self {
         Self { reads, ..self }
     }
 
-    const fn writes(self, writes: Writes, valued: &'static str) -> Self {
+    const fn writes(self, writes: WriteEffect, valued: &'static str) -> Self {
         Self { writes, valued, ..self }
     }
 
@@ -124,7 +124,7 @@ impl Program {
         Self { output: Some((short, long)), ..self }
     }
 
-    const fn runs(self, runs: Runs) -> Self {
+    const fn runs(self, runs: RunEffect) -> Self {
         Self { runs, ..self }
     }
 
@@ -141,15 +141,15 @@ impl Program {
     }
 }
 
-const fn program(names: &'static [&'static str]) -> Program {
-    Program { names, ..UNKNOWN }
+const fn program(names: &'static [&'static str]) -> ProgramEffects {
+    ProgramEffects { names, ..UNKNOWN }
 }
 
-const UNKNOWN: Program = Program {
+const UNKNOWN: ProgramEffects = ProgramEffects {
     names: &[],
-    reads: Reads::Operands,
-    writes: Writes::Nothing,
-    runs: Runs::Unknown,
+    reads: ReadEffect::Operands,
+    writes: WriteEffect::Nothing,
+    runs: RunEffect::Unknown,
     valued: "",
     suffixed: None,
     output: None,
@@ -158,75 +158,98 @@ const UNKNOWN: Program = Program {
     ignores_slash: false,
 };
 
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[ProgramEffects] = &[
     // Programs and builtins that read no contents.
-    program(&["echo", "printf"]).reads(Reads::Nothing).runs(Runs::Nothing),
-    program(&["false", "sleep", "true", "type"]).reads(Reads::Nothing),
+    program(&["echo", "printf"]).reads(ReadEffect::Nothing).runs(RunEffect::Nothing),
+    program(&["false", "sleep", "true", "type"]).reads(ReadEffect::Nothing),
     program(&[
         "basename", "command", "date", "dirname", "expr", "id", "nproc", "numfmt", "pwd", "seq",
         "tr", "uname", "which", "whoami",
     ])
-    .reads(Reads::NothingIfReadOnly),
-    program(&["[", "test"]).reads(Reads::Names).ignores_slash(),
+    .reads(ReadEffect::NothingIfReadOnly),
+    program(&["[", "test"]).reads(ReadEffect::Names).ignores_slash(),
     program(&[
         ":", "cd", "declare", "exit", "export", "let", "local", "popd", "pushd", "read", "return",
         "set", "shift", "trap", "umask", "unset", "wait",
     ])
-    .reads(Reads::Names),
-    program(&["kill"]).reads(Reads::Names).runs(Runs::Nothing),
+    .reads(ReadEffect::Names),
+    program(&["kill"]).reads(ReadEffect::Names).runs(RunEffect::Nothing),
     program(&["env", "gstdbuf", "gtimeout", "nice", "nohup", "stdbuf", "time", "timeout"])
-        .reads(Reads::Nested),
+        .reads(ReadEffect::Nested),
     // Programs that read.
     program(&["cut", "df", "nl", "paste", "readlink", "realpath"]).ignores_slash(),
-    program(&["diff"]).reads(Reads::Compared).unnamed_reads("r", &["--recursive"]),
-    program(&["du"]).reads(Reads::Listed).unnamed_reads("L", &["--dereference", "--files0-from"]),
-    program(&["find"]).reads(Reads::Listed).unnamed_reads("", &["-L", "-follow"]),
-    program(&["git"]).reads(Reads::Git).runs(Runs::Nothing).messages(&["-m", "-am", "--message"]),
-    program(&["grep"]).reads(Reads::Searched).unnamed_reads("RS", &["--dereference-recursive"]),
-    program(&["ls"]).reads(Reads::Listed).unnamed_reads("L", &["--dereference"]),
-    program(&["rg"]).reads(Reads::Searched).unnamed_reads("L", &["--follow"]),
+    program(&["diff"]).reads(ReadEffect::Compared).unnamed_reads("r", &["--recursive"]),
+    program(&["du"])
+        .reads(ReadEffect::Listed)
+        .unnamed_reads("L", &["--dereference", "--files0-from"]),
+    program(&["find"]).reads(ReadEffect::Listed).unnamed_reads("", &["-L", "-follow"]),
+    program(&["git"]).reads(ReadEffect::Git).runs(RunEffect::Nothing).messages(&[
+        "-m",
+        "-am",
+        "--message",
+    ]),
+    program(&["grep"])
+        .reads(ReadEffect::Searched)
+        .unnamed_reads("RS", &["--dereference-recursive"]),
+    program(&["ls"]).reads(ReadEffect::Listed).unnamed_reads("L", &["--dereference"]),
+    program(&["rg"]).reads(ReadEffect::Searched).unnamed_reads("L", &["--follow"]),
     program(&["wc"]).unnamed_reads("", &["--files0-from"]),
     // Programs that write their operands.
-    program(&["chgrp"]).writes(Writes::AllButFirst, ""),
-    program(&["chmod", "chown"]).writes(Writes::AllButFirst, "").runs(Runs::Nothing),
+    program(&["chgrp"]).writes(WriteEffect::AllButFirst, ""),
+    program(&["chmod", "chown"]).writes(WriteEffect::AllButFirst, "").runs(RunEffect::Nothing),
     program(&["cp", "ln"])
-        .writes(Writes::ToLast, "St")
+        .writes(WriteEffect::ToLast, "St")
         .output('t', "--target-directory")
-        .runs(Runs::Nothing),
+        .runs(RunEffect::Nothing),
     program(&["curl"])
-        .writes(Writes::Output, "ACDEFHKPQTUXYbcdehmortuwxyz")
+        .writes(WriteEffect::Output, "ACDEFHKPQTUXYbcdehmortuwxyz")
         .output('o', "--output")
-        .runs(Runs::Nothing),
-    program(&["dd"]).writes(Writes::Assigned, ""),
-    program(&["install"]).writes(Writes::ToLast, "Sgmot").output('t', "--target-directory"),
-    program(&["mkdir"]).reads(Reads::Names).writes(Writes::Operands, "m").runs(Runs::Nothing),
+        .runs(RunEffect::Nothing),
+    program(&["dd"]).writes(WriteEffect::Assigned, ""),
+    program(&["install"]).writes(WriteEffect::ToLast, "Sgmot").output('t', "--target-directory"),
+    program(&["mkdir"])
+        .reads(ReadEffect::Names)
+        .writes(WriteEffect::Operands, "m")
+        .runs(RunEffect::Nothing),
     program(&["mv"])
-        .writes(Writes::Moved, "St")
+        .writes(WriteEffect::Moved, "St")
         .output('t', "--target-directory")
-        .runs(Runs::Nothing),
-    program(&["rm", "rmdir"]).reads(Reads::Names).writes(Writes::Removed, "").runs(Runs::Nothing),
-    program(&["sed"]).writes(Writes::InPlace, "efl").suffixed('i').runs(Runs::ScriptOption),
-    program(&["shred"]).writes(Writes::Operands, "ns"),
-    program(&["sort"]).writes(Writes::Output, "STkot").output('o', "--output").ignores_slash(),
-    program(&["tee"]).writes(Writes::Operands, "m"),
-    program(&["touch"]).reads(Reads::Names).writes(Writes::Operands, "drt").runs(Runs::Nothing),
-    program(&["truncate"]).writes(Writes::Operands, "rs"),
-    program(&["unlink"]).writes(Writes::Removed, ""),
+        .runs(RunEffect::Nothing),
+    program(&["rm", "rmdir"])
+        .reads(ReadEffect::Names)
+        .writes(WriteEffect::Removed, "")
+        .runs(RunEffect::Nothing),
+    program(&["sed"])
+        .writes(WriteEffect::InPlace, "efl")
+        .suffixed('i')
+        .runs(RunEffect::ScriptOption),
+    program(&["shred"]).writes(WriteEffect::Operands, "ns"),
+    program(&["sort"]).writes(WriteEffect::Output, "STkot").output('o', "--output").ignores_slash(),
+    program(&["tee"]).writes(WriteEffect::Operands, "m"),
+    program(&["touch"])
+        .reads(ReadEffect::Names)
+        .writes(WriteEffect::Operands, "drt")
+        .runs(RunEffect::Nothing),
+    program(&["truncate"]).writes(WriteEffect::Operands, "rs"),
+    program(&["unlink"]).writes(WriteEffect::Removed, ""),
     program(&["wget"])
-        .writes(Writes::Output, "ADIOPQRTUXaeiltow")
+        .writes(WriteEffect::Output, "ADIOPQRTUXaeiltow")
         .output('O', "--output-document")
-        .runs(Runs::Nothing),
+        .runs(RunEffect::Nothing),
     // Programs that run files, and others that do not.
-    program(&["bash", "sh"]).reads(Reads::Nested).runs(Runs::Script),
+    program(&["bash", "sh"]).reads(ReadEffect::Nested).runs(RunEffect::Script),
     program(&[
         ".", "ash", "bun", "csh", "dash", "deno", "expect", "fish", "java", "ksh", "lua", "node",
         "nodejs", "perl", "php", "pwsh", "pypy", "python", "rscript", "ruby", "source", "tclsh",
         "tcsh", "ts-node", "tsx", "zsh",
     ])
-    .runs(Runs::Script),
-    program(&["awk", "gawk", "mawk", "nawk"]).runs(Runs::ScriptOption),
-    program(&["cargo", "gzip", "rsync", "scp", "tail", "tar", "unzip", "zip"]).runs(Runs::Nothing),
-    program(&["gh"]).runs(Runs::Nothing).messages(&["-b", "-t", "--body", "--notes", "--title"]),
+    .runs(RunEffect::Script),
+    program(&["awk", "gawk", "mawk", "nawk"]).runs(RunEffect::ScriptOption),
+    program(&["cargo", "gzip", "rsync", "scp", "tail", "tar", "unzip", "zip"])
+        .runs(RunEffect::Nothing),
+    program(&["gh"])
+        .runs(RunEffect::Nothing)
+        .messages(&["-b", "-t", "--body", "--notes", "--title"]),
 ];
 
 #[cfg(test)]
@@ -247,15 +270,15 @@ mod tests {
     #[test]
     fn version_may_follow_the_name_of_an_interpreter() {
         for (word, expected) in [
-            ("python3.12", Runs::Script),
-            ("/usr/bin/perl5.36-x86_64", Runs::Script),
-            ("sed4", Runs::ScriptOption),
-            ("git", Runs::Nothing),
-            ("./git", Runs::Unknown),
-            ("git2", Runs::Unknown),
-            ("make", Runs::Unknown),
+            ("python3.12", RunEffect::Script),
+            ("/usr/bin/perl5.36-x86_64", RunEffect::Script),
+            ("sed4", RunEffect::ScriptOption),
+            ("git", RunEffect::Nothing),
+            ("./git", RunEffect::Unknown),
+            ("git2", RunEffect::Unknown),
+            ("make", RunEffect::Unknown),
         ] {
-            assert!(Program::find_runs(word) == expected, "{word}");
+            assert!(ProgramEffects::find_runs(word) == expected, "{word}");
         }
     }
 }

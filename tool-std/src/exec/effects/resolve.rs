@@ -13,29 +13,29 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::Resource;
+use tool_shell_analysis::SimpleCommand;
 
-use super::Line;
+use super::AnalyzedLine;
 use super::base_folder::{FileAccess, WRITE, denied_unknown_files, unknown_file};
 use super::git::work_tree_top;
 use super::operands::{self, Operand, OperandKind as Kind};
 use super::paths::{PatternMatches, home_path, leaves_folder, match_files, may_contain_home};
-use tool_shell_analysis::SimpleCommand;
 
 /// Returns the resources of what a read-only command reads.
-pub(super) fn read_resources(line: &Line<'_>, command: &SimpleCommand) -> Vec<Resource> {
-    let resolver = Resolver::new(line, command, FileAccess::Read);
+pub(super) fn read_resources(line: &AnalyzedLine<'_>, command: &SimpleCommand) -> Vec<Resource> {
+    let resolver = OperandResolver::new(line, command, FileAccess::Read);
     resolver.resources(operands::read_operands(command), &line.read_budget, command)
 }
 
 /// Returns the resources of what an approved command writes.
-pub(super) fn write_resources(line: &Line<'_>, command: &SimpleCommand) -> Vec<Resource> {
-    let resolver = Resolver::new(line, command, FileAccess::Write);
+pub(super) fn write_resources(line: &AnalyzedLine<'_>, command: &SimpleCommand) -> Vec<Resource> {
+    let resolver = OperandResolver::new(line, command, FileAccess::Write);
     resolver.resources(operands::write_operands(command), &line.write_budget, command)
 }
 
 /// Resolves the operands of a command.
-struct Resolver<'a> {
-    line: &'a Line<'a>,
+struct OperandResolver<'a> {
+    line: &'a AnalyzedLine<'a>,
     /// The directories in which it may run; empty if they are unknown.
     folders: &'a [PathBuf],
     access: FileAccess,
@@ -49,8 +49,8 @@ struct LocatedFiles {
     has_more: bool,
 }
 
-impl<'a> Resolver<'a> {
-    fn new(line: &'a Line<'a>, command: &SimpleCommand, access: FileAccess) -> Self {
+impl<'a> OperandResolver<'a> {
+    fn new(line: &'a AnalyzedLine<'a>, command: &SimpleCommand, access: FileAccess) -> Self {
         Self { line, folders: line.folders_of(command), access }
     }
 

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 
-use super::programs::{Program, Runs};
 use tool_shell_analysis::{ScriptAnalysis, SimpleCommand, WordCertainty};
+
+use super::programs::{ProgramEffects, RunEffect};
 
 /// The maximum number of words that may name a script.
 const MAX_WORDS: usize = 1024;
@@ -26,10 +27,10 @@ pub(crate) fn entered_folder(argv: &[String]) -> Option<&str> {
 pub(crate) fn script_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let (head, operands) = argv.split_at(argv.len().min(1));
     let own = head.iter().filter(|head| head.contains('/'));
-    let runs = head.first().map(|program| Program::find_runs(program));
-    let reads = runs == Some(Runs::Script);
+    let runs = head.first().map(|program| ProgramEffects::find_runs(program));
+    let reads = runs == Some(RunEffect::Script);
     let read = operands.iter().filter(move |word| reads && !word.starts_with('-'));
-    let is_file = runs == Some(Runs::ScriptOption);
+    let is_file = runs == Some(RunEffect::ScriptOption);
     let files = words_behind("-f", operands).filter(move |_| is_file);
     let modules = words_behind("-m", operands).filter(move |_| reads).flat_map(|module| {
         let path = module.replace('.', "/");
@@ -56,7 +57,7 @@ pub(crate) fn has_input_reader(analysis: &ScriptAnalysis) -> bool {
 pub(crate) fn may_run_files(analysis: &ScriptAnalysis) -> bool {
     let is_known = |it: &SimpleCommand| {
         let program = it.argv.first();
-        it.is_safe || program.is_some_and(|it| Program::find_runs(it) == Runs::Nothing)
+        it.is_safe || program.is_some_and(|it| ProgramEffects::find_runs(it) == RunEffect::Nothing)
     };
     !visible_commands(analysis).all(is_known) || analysis.commands.is_empty()
 }
@@ -64,7 +65,9 @@ pub(crate) fn may_run_files(analysis: &ScriptAnalysis) -> bool {
 /// Whether a program of the line may add a file extension to a name.
 pub(crate) fn adds_extensions(analysis: &ScriptAnalysis) -> bool {
     visible_commands(analysis).any(|it| {
-        it.argv.first().is_some_and(|program| Program::find_runs(program) == Runs::Script)
+        it.argv
+            .first()
+            .is_some_and(|program| ProgramEffects::find_runs(program) == RunEffect::Script)
     })
 }
 
@@ -81,7 +84,7 @@ pub(crate) fn runs_found_files(analysis: &ScriptAnalysis) -> bool {
         let mut words = command.argv.iter().zip(&command.word_certainty);
         let is_own = words.next().is_some_and(is_found);
         is_own
-            || Program::find_runs(head) == Runs::Script
+            || ProgramEffects::find_runs(head) == RunEffect::Script
                 && (command.has_open_end || words.any(is_found))
     })
 }
@@ -95,8 +98,8 @@ pub(crate) fn input_words(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>>
 /// Whether it executes its standard input.
 fn reads_input(argv: &[String]) -> bool {
     let Some((head, words)) = argv.split_first() else { return false };
-    let is_one =
-        Program::find_runs(head) == Runs::Script && !matches!(head.as_str(), "." | "source");
+    let is_one = ProgramEffects::find_runs(head) == RunEffect::Script
+        && !matches!(head.as_str(), "." | "source");
     is_one && words.iter().all(|word| word.starts_with('-'))
 }
 
@@ -110,8 +113,9 @@ pub(crate) fn has_too_many_words(analysis: &ScriptAnalysis) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tool_shell_analysis::analyze_script;
+
+    use super::*;
 
     #[test]
     fn every_word_that_may_name_a_script_is_looked_for() {

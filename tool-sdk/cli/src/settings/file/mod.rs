@@ -25,16 +25,16 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tool_sdk_core::{AgentProfile, Mode, Rule};
+use tool_sdk_hooks::ExternalHooks;
+use tool_sdk_process::sandbox;
+use tool_sdk_workspace::Durability;
+
 #[cfg(all(test, feature = "mcp"))]
 pub(crate) use self::toml_reader::ConfigErrors;
 pub(crate) use self::toml_reader::TomlValue;
 use crate::exit::{CommandError, Result};
 use crate::{input, mcp, serve};
-use tool_sdk_core::AgentProfile;
-use tool_sdk_core::{Mode, Rule};
-use tool_sdk_hooks::ExternalHooks;
-use tool_sdk_process::sandbox;
-use tool_sdk_workspace::Durability;
 
 /// The limit of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;

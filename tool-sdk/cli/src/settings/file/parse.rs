@@ -3,14 +3,13 @@
 //! The `mcp` and `serve` tables are parsed by the modules of these commands.
 
 use serde_json::Value;
+use tool_sdk_core::{Action, AgentProfile, Rule, RuleConfig, RuleScope};
+use tool_sdk_hooks::ExternalHooks;
 
 use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig};
 use crate::settings::check_path;
 use crate::{mcp, serve};
-use tool_sdk_core::AgentProfile;
-use tool_sdk_core::{Action, Rule, RuleConfig, RuleScope};
-use tool_sdk_hooks::ExternalHooks;
 
 const ROOT_KEYS: &[&str] = &[
     "agents",
@@ -125,9 +124,10 @@ fn read_hooks(part: TomlValue<'_, '_>) -> Option<HooksConfig> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tool_sdk_core::Mode;
     use tool_sdk_workspace::Durability;
+
+    use super::*;
 
     #[track_caller]
     fn check_mistake(text: &str, line: usize, words: &str) {

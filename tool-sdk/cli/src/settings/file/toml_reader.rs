@@ -13,7 +13,6 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
-
 use tool_sdk_core::internal::closest_name;
 
 /// The errors of one file, each with its position.

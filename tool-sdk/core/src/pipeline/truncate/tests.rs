@@ -222,8 +222,9 @@ async fn what_is_cut_is_kept_in_the_sessions_folder() {
 async fn what_is_kept_can_be_lent() {
     use std::io::Read as _;
 
-    use crate::truncate::prepare_outputs;
     use tool_sdk_workspace::Workspace;
+
+    use crate::truncate::prepare_outputs;
 
     let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let outputs = prepare_outputs(folder.path(), "s").unwrap();
@@ -410,8 +411,9 @@ async fn failures_are_cut_too() {
 #[cfg(feature = "workspace")]
 #[tokio::test]
 async fn what_cannot_be_opened_is_no_way_to_the_rest() {
-    use crate::truncate::prepare_outputs;
     use tool_sdk_workspace::Workspace;
+
+    use crate::truncate::prepare_outputs;
 
     let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let page = requiring("path", reader("page", &["path", "offset", "limit"]));

@@ -16,13 +16,13 @@ use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tool_sdk_workspace::{ResolvedPath, Snapshot, Workspace};
 
 use super::SummaryValue;
 use super::path_collector::PathCollector;
 use super::summary_value::ViaPlace;
 use crate::context::Session;
 use crate::error::ToolError;
-use tool_sdk_workspace::{ResolvedPath, Snapshot, Workspace};
 
 /// A path that a model sends.
 ///

@@ -6,12 +6,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use tool_sdk_workspace::{ResolvedPath, Workspace};
+
 use super::{ResolvedPlaces, WorkspacePath};
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::risk::RiskClass;
 use crate::tool::Resource;
-use tool_sdk_workspace::{ResolvedPath, Workspace};
 
 impl WorkspacePath {
     /// Returns the resources of a call that reads the path.

@@ -5,12 +5,12 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tool_sdk_core::{
+    PrivateFileError,
+    internal::private_file::{self, FileVersion, LOCK_TIMEOUT},
+};
 
 use super::PinnedTools;
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::internal::private_file;
-use tool_sdk_core::internal::private_file::FileVersion;
-use tool_sdk_core::internal::private_file::LOCK_TIMEOUT;
 
 const FILE_NAME: &str = "pins.json";
 const LOCK_NAME: &str = "pins.lock";

@@ -19,17 +19,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tool_sdk_core::internal::sha256_hex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use similar::TextDiff;
+use tool_sdk_core::{
+    PrivateFileError,
+    internal::{private_file::FileVersion, sha256_hex},
+};
 
 use self::file::{LoadedPins, PinFile};
 use super::naming::is_model_name_of;
 use super::remote::RemoteTool;
-use tool_sdk_core::PrivateFileError;
-use tool_sdk_core::internal::private_file::FileVersion;
 
 /// The most that is shown of a difference, and of a line of it, in bytes. Models see less of a
 /// description.

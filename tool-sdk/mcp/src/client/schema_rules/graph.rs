@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::ptr;
 
 use serde_json::{Map, Value};
-
-use super::Child;
 use tool_sdk_core::internal::walk;
+
+use super::ValuePart;
 
 /// The part of a value to which a schema applies another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'s> {
+pub(super) enum SchemaPosition<'s> {
     /// The same value, by a reference.
     Reference,
     /// The same value, beside other schemas.
@@ -33,7 +33,7 @@ pub(super) enum Place<'s> {
     EveryItem,
 }
 
-impl<'s> Place<'s> {
+impl<'s> SchemaPosition<'s> {
     /// Returns the place of the subschemas of a keyword.
     fn of_keyword(keyword: &str, name: &'s str) -> Option<Self> {
         Some(match keyword {
@@ -50,24 +50,24 @@ impl<'s> Place<'s> {
     }
 
     /// Returns the part of the value; `None` for the value itself.
-    pub(super) fn child(self) -> Option<Child<'s>> {
+    pub(super) fn child(self) -> Option<ValuePart<'s>> {
         match self {
             Self::Reference | Self::Same | Self::Branch | Self::DynamicTarget => None,
-            Self::Member(name) => Some(Child::Member(name)),
-            Self::OtherMember | Self::EveryMember => Some(Child::AnyMember),
-            Self::ItemAt | Self::OtherItem | Self::EveryItem => Some(Child::Item),
+            Self::Member(name) => Some(ValuePart::Member(name)),
+            Self::OtherMember | Self::EveryMember => Some(ValuePart::AnyMember),
+            Self::ItemAt | Self::OtherItem | Self::EveryItem => Some(ValuePart::Item),
         }
     }
 }
 
 /// A schema applies another one.
 pub(super) struct Edge<'s> {
-    pub(super) place: Place<'s>,
+    pub(super) place: SchemaPosition<'s>,
     pub(super) to: usize,
 }
 
 /// A schema that another one applies, and to what.
-type AppliedSchema<'s> = (Place<'s>, &'s Map<String, Value>);
+type AppliedSchema<'s> = (SchemaPosition<'s>, &'s Map<String, Value>);
 
 /// All schemas that the root applies, directly or not; the root is the first.
 pub(super) struct SchemaGraph<'s> {
@@ -166,7 +166,9 @@ fn applied_schemas<'s>(
     for (keyword, value) in schema {
         match (keyword.as_str(), value) {
             ("$ref", Value::String(reference)) => {
-                found.extend(resolve_ref(root, reference)?.map(|it| (Place::Reference, it)));
+                found.extend(
+                    resolve_ref(root, reference)?.map(|it| (SchemaPosition::Reference, it)),
+                );
             }
             ("$dynamicRef", Value::String(reference)) => {
                 let anchor = reference.rsplit_once('#').map_or(&**reference, |(_, anchor)| anchor);
@@ -181,7 +183,9 @@ fn applied_schemas<'s>(
 
 fn collect_applied<'s>(keyword: &str, value: &'s Value, found: &mut Vec<AppliedSchema<'s>>) {
     let mut add = |name: &'s str, inner: &'s Value| {
-        if let (Some(place), Value::Object(inner)) = (Place::of_keyword(keyword, name), inner) {
+        if let (Some(place), Value::Object(inner)) =
+            (SchemaPosition::of_keyword(keyword, name), inner)
+        {
             found.push((place, inner));
         }
     };
@@ -220,7 +224,7 @@ fn dynamic_targets<'s>(
     anchor: &str,
 ) -> Result<impl Iterator<Item = AppliedSchema<'s>> + use<'s>, String> {
     let targets = anchors.get(anchor).ok_or("a dynamic reference of it leads nowhere")?;
-    Ok(targets.clone().into_iter().map(|target| (Place::DynamicTarget, target)))
+    Ok(targets.clone().into_iter().map(|target| (SchemaPosition::DynamicTarget, target)))
 }
 
 /// Collects all anchors of a schema.

@@ -14,9 +14,9 @@ mod tests;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-
-use self::graph::{Place, SchemaGraph};
 use tool_sdk_core::internal::{is_meta_schema_ref, walk};
+
+use self::graph::{SchemaGraph, SchemaPosition};
 
 /// The longest schema, in bytes: more than a model can afford to read.
 pub(super) const MAX_BYTES: usize = 256 << 10;
@@ -118,7 +118,8 @@ pub(super) fn mark_meta_schema_refs(schema: &mut Value) {
 pub(super) fn check_evaluations(root: &Map<String, Value>) -> Result<usize, String> {
     let graph = SchemaGraph::build(root)?;
     let is_recursive = graph.find_recursive();
-    let mut loads: Vec<Load<'_>> = graph.schemas.iter().map(|_| Load::default()).collect();
+    let mut loads: Vec<ValidationLoad<'_>> =
+        graph.schemas.iter().map(|_| ValidationLoad::default()).collect();
     let (mut copied, mut most) = (0, 1);
     for at in graph.order_for_evaluation(&is_recursive)? {
         let mut load = combine_edges(&graph, at, &is_recursive, &loads)?;
@@ -138,24 +139,29 @@ fn combine_edges<'s>(
     graph: &SchemaGraph<'s>,
     at: usize,
     is_recursive: &[bool],
-    loads: &[Load<'s>],
-) -> Result<Load<'s>, String> {
-    let mut load = Load { evaluations: own_weight(graph.schemas[at]), ..Load::default() };
-    let mut groups: [Load<'s>; 4] = Default::default();
+    loads: &[ValidationLoad<'s>],
+) -> Result<ValidationLoad<'s>, String> {
+    let mut load =
+        ValidationLoad { evaluations: own_weight(graph.schemas[at]), ..ValidationLoad::default() };
+    let mut groups: [ValidationLoad<'s>; 4] = Default::default();
     for edge in &graph.edges[at] {
         let target = &loads[edge.to];
         let added = match edge.place.child() {
-            Some(child) if is_recursive[edge.to] => Load::of_recursion(child),
-            Some(_) => Load { evaluations: target.evaluations, ..Load::default() },
+            Some(child) if is_recursive[edge.to] => ValidationLoad::of_recursion(child),
+            Some(_) => {
+                ValidationLoad { evaluations: target.evaluations, ..ValidationLoad::default() }
+            }
             None => target.in_place(edge.place),
         };
         match edge.place {
-            Place::Branch => groups[0].or(added),
-            Place::DynamicTarget => groups[1].or(added),
-            Place::Member(_) | Place::OtherMember => groups[2].or(added),
-            Place::ItemAt | Place::OtherItem => groups[3].or(added),
+            SchemaPosition::Branch => groups[0].or(added),
+            SchemaPosition::DynamicTarget => groups[1].or(added),
+            SchemaPosition::Member(_) | SchemaPosition::OtherMember => groups[2].or(added),
+            SchemaPosition::ItemAt | SchemaPosition::OtherItem => groups[3].or(added),
             // `contains` is evaluated again to find the items that it evaluates.
-            Place::EveryItem => load.and(Load { is_reevaluated: true, ..added })?,
+            SchemaPosition::EveryItem => {
+                load.and(ValidationLoad { is_reevaluated: true, ..added })?
+            }
             _ => load.and(added)?,
         }
     }
@@ -165,7 +171,7 @@ fn combine_edges<'s>(
 
 /// Which parts of a value a recursive schema applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Child<'s> {
+enum ValuePart<'s> {
     Item,
     AnyMember,
     Member(&'s str),
@@ -174,36 +180,36 @@ enum Child<'s> {
 /// The evaluations that a schema causes on a value and on the parts below, along one path of the
 /// value.
 #[derive(Debug, Default)]
-struct Load<'s> {
+struct ValidationLoad<'s> {
     evaluations: usize,
     /// How many schemas are nested for the same value.
     in_place: usize,
     /// The parts of the value to which recursive schemas apply.
-    recursive: BTreeSet<Child<'s>>,
+    recursive: BTreeSet<ValuePart<'s>>,
     /// Whether an `unevaluated` keyword beside it would evaluate some of it again.
     is_reevaluated: bool,
 }
 
-impl<'s> Load<'s> {
-    fn of_recursion(child: Child<'s>) -> Self {
+impl<'s> ValidationLoad<'s> {
+    fn of_recursion(child: ValuePart<'s>) -> Self {
         Self { recursive: BTreeSet::from([child]), ..Self::default() }
     }
 
     /// Returns the load for a schema that applies this one to the same value.
-    fn in_place(&self, place: Place<'s>) -> Self {
+    fn in_place(&self, place: SchemaPosition<'s>) -> Self {
         Self {
             evaluations: self.evaluations,
             in_place: self.in_place + 1,
             recursive: self.recursive.clone(),
             is_reevaluated: self.is_reevaluated
-                || !matches!(place, Place::Reference | Place::DynamicTarget),
+                || !matches!(place, SchemaPosition::Reference | SchemaPosition::DynamicTarget),
         }
     }
 
     /// Adds a load on the same value.
     fn and(&mut self, other: Self) -> Result<(), String> {
-        let has_any = |load: &Self| load.recursive.contains(&Child::AnyMember);
-        let has_member = |load: &Self| load.recursive.iter().any(|it| *it != Child::Item);
+        let has_any = |load: &Self| load.recursive.contains(&ValuePart::AnyMember);
+        let has_member = |load: &Self| load.recursive.iter().any(|it| *it != ValuePart::Item);
         if !self.recursive.is_disjoint(&other.recursive)
             || (has_any(self) && has_member(&other))
             || (has_any(&other) && has_member(self))
@@ -219,8 +225,8 @@ impl<'s> Load<'s> {
     fn or(&mut self, other: Self) {
         self.evaluations = self.evaluations.max(other.evaluations);
         self.join(other);
-        if self.recursive.contains(&Child::AnyMember) {
-            self.recursive.retain(|it| !matches!(it, Child::Member(_)));
+        if self.recursive.contains(&ValuePart::AnyMember) {
+            self.recursive.retain(|it| !matches!(it, ValuePart::Member(_)));
         }
     }
 

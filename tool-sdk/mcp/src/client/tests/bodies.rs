@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::http::{at, failed};
-use super::*;
 use http_stub::{HttpStub, RecordedRequest, StubReply, status};
 use tool_sdk_core::ErrorKind;
+
+use super::http::{at, failed};
+use super::*;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";

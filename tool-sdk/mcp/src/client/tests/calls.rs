@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{ErrorKind, EventKind};
 
 use super::*;
-use tool_sdk_core::ErrorKind;
-use tool_sdk_core::EventKind;
 
 // F117, F127
 #[tokio::test]

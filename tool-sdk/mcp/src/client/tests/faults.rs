@@ -4,11 +4,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
+use tool_sdk_core::{ErrorKind, EventKind};
 
 use super::*;
 use crate::client::{RemoteCall, RemoteConnection, RemoteFuture, RemoteResult, RemoteTool};
-use tool_sdk_core::ErrorKind;
-use tool_sdk_core::EventKind;
 
 /// Returns the error of a call that the server handles with `act`.
 async fn called(

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::*;
-use crate::{ErrorClass, HttpEndpoint};
 use http_stub::{HttpStub, RecordedRequest, StubReply, said, status};
 use tool_sdk_core::ErrorKind;
+
+use super::*;
+use crate::{ErrorClass, HttpEndpoint};
 
 /// A pipeline in which the tools of the HTTP server may run.
 pub(super) fn at(web: &HttpStub) -> TestHost {

@@ -17,17 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tool_sdk_core::{
+    Action, ApprovalResponse, Call, Mode, Outcome, Pipeline, Registry, Rule, ScriptedApprover,
+    Session,
+};
 
 use self::scripted_server::{ScriptedServer, ServerAct};
 use super::{
     ClientFeatures, ServerCommand, ServerConfig, ServerManager, ServerStatus, ToolPins,
     TransportConfig,
 };
-use tool_sdk_core::Pipeline;
-use tool_sdk_core::Registry;
-use tool_sdk_core::Session;
-use tool_sdk_core::{Action, ApprovalResponse, Mode, Rule, ScriptedApprover};
-use tool_sdk_core::{Call, Outcome};
 
 /// A pipeline without native tools, in which the tools of one server may run.
 struct TestHost {

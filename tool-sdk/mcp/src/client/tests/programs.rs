@@ -1,7 +1,8 @@
 //! Fault 10: servers that are programs, over stdio.
 
-use super::*;
 use tool_sdk_core::ErrorKind;
+
+use super::*;
 
 /// A server with one tool; `on_call` is what its script does on a call. It answers `initialize` with
 /// `begin`, and sets `$met` when it got the 2026 handshake.

@@ -1,10 +1,10 @@
 //! Redaction, warnings and refusals: what reaches the user and the model beside results.
 
+use http_stub::{HttpStub, StubReply as Answer};
+use tool_sdk_core::{ApprovalRequest, Approver, EventKind};
+
 use super::*;
 use crate::HttpEndpoint;
-use http_stub::{HttpStub, StubReply as Answer};
-use tool_sdk_core::EventKind;
-use tool_sdk_core::{ApprovalRequest, Approver};
 
 /// Has the shape of a secret.
 const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";

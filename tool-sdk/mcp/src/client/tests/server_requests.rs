@@ -1,7 +1,8 @@
 //! MC7: elicitation, sampling and roots, with servers of both protocol generations.
 
-use super::*;
 use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+
+use super::*;
 
 /// A user who fills in every form in the same way, and offers a model.
 #[derive(Default)]

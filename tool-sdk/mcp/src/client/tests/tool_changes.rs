@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use http_stub::{HttpStub, RecordedRequest, StubReply, said, status};
+
 use super::*;
 use crate::HttpEndpoint;
-use http_stub::{HttpStub, RecordedRequest, StubReply, said, status};
 
 /// The response to `server/discover` of a server that announces changes of its tools.
 fn about() -> Value {

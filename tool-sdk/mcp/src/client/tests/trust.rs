@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tool_sdk_core::{
+    AgentProfile, ApprovalRequest, ErrorKind, Hook, HookContext, HookDecision, HookPriority,
+    ToolError, Toolset,
+};
+
 use super::scripted_server::ServerAct;
 use super::*;
-use tool_sdk_core::ApprovalRequest;
-use tool_sdk_core::{AgentProfile, Toolset};
-use tool_sdk_core::{ErrorKind, ToolError};
-use tool_sdk_core::{Hook, HookContext, HookDecision, HookPriority};
 
 /// A server whose tool has another definition in every version.
 fn changing(version: Arc<AtomicUsize>) -> Arc<ScriptedServer> {

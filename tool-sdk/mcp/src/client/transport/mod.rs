@@ -40,6 +40,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_process::internal::PipedChild;
 
 use self::connect_error::{ConnectError, connect_error, error_response, send_error};
 pub(super) use self::http::connect_http;
@@ -52,7 +53,6 @@ use super::remote::{
     RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemoteResult, RemoteTool,
 };
 use super::server_requests::ClientFeatures;
-use tool_sdk_process::internal::PipedChild;
 
 /// The longest message that a server may send, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rmcp::service::ClientLifecycleMode;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tool_sdk_process::internal::PipedChild;
 
 use super::line_transport::{LineTransport, ProtocolViolation};
 use super::notifications::NotificationHandler;
@@ -13,7 +14,6 @@ use super::{ConnectError, connect_with_fallback, start_session};
 use crate::client::config::ServerCommand;
 use crate::client::remote::{RemoteConnection, RemoteError, RemoteFuture};
 use crate::client::server_requests::ClientFeatures;
-use tool_sdk_process::internal::PipedChild;
 
 /// How long a server may take to answer the 2026 handshake, before the older one is tried over the
 /// same streams.

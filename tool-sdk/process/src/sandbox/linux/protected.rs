@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
+use tool_sdk_workspace::internal::is_protected;
 
 use crate::sandbox::helper_protocol::ProtectedPaths;
-use tool_sdk_workspace::internal::is_protected;
 
 /// How many folders are read, and how many names.
 const MAX_FOLDERS: usize = 256;
